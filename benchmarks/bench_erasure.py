@@ -37,7 +37,7 @@ from benchmarks.harness import (
 from benchmarks.kept_home import KeptHome
 from benchmarks.parquet_rewrite import ID, rewrite_parquet
 from lakehouse.assets.silver.bnpl_transactions_clean import TABLE as CLEAN
-from lakehouse.definitions import erasable
+from lakehouse.definitions import PROJECT
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN
@@ -107,7 +107,7 @@ class Lakehouse:
     @property
     def erasable(self) -> Erasable:
         """What there is to erase from."""
-        return erasable(self.settings, self.engine)
+        return PROJECT.erasable(self.settings, self.engine)
 
     def people(self, number: int, size: int) -> list[Named]:
         """Return some people, spread over all, others for each number."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import uuid4
 
-from lakehouse.definitions import upkept
+from lakehouse.definitions import PROJECT
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.maintenance.upkeep_record import UpkeepRecord
 from lakehouse.maintenance.upkeep_round import carry_out, plan_round
@@ -19,8 +19,8 @@ def keep_up(
     :param now: when it is, for the plan; what is older than the policy keeps goes.
     :raises AssertionError: when a step failed.
     """
-    planned = plan_round(engine, upkept(), list(tables), asked_by_name=True, now=now)
-    records = carry_out(engine, upkept(), planned, run_id=uuid4().hex)
+    planned = plan_round(engine, PROJECT.upkept(), list(tables), asked_by_name=True, now=now)
+    records = carry_out(engine, PROJECT.upkept(), planned, run_id=uuid4().hex)
     failed = [record for record in records if record.outcome in ("failed", "partial")]
     assert not failed, failed
     return records

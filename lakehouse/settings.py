@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from lakehouse.errors import SettingsError
+from lakehouse.project_file import ProjectFile, find_project_file, is_module_name
 
 Deployment = Literal["local", "aws"]
 _MEMORY = (r"[1-9]\d*[kmgtKMGT]", "a number and its unit, such as 512m or 4g")
@@ -19,6 +20,8 @@ _MASTER = (
 )
 
 
+SAMPLES = "lakehouse.definitions"
+"""What exists outside of a project: the sample pipelines."""
 _NOT_IN_A_HOME = "#?%,"
 """What ends the path of a URI, or stands for another character there: SQLite, Hadoop and
 Iceberg differ in which.
@@ -76,20 +79,31 @@ class Settings:
     """Where the site of the tables is made after runs: a folder, or `s3://bucket/prefix`; not at
     all where it is not set.
     """
+    definitions: str = SAMPLES
+    """The module that says what exists: that of the project that the working directory lies in."""
+    project_root: Path | None = None
+    """The folder of that project; None outside of one."""
 
     @classmethod
-    def from_env(cls, env: Mapping[str, str] | None = None) -> "Settings":
+    def from_env(
+        cls, env: Mapping[str, str] | None = None, *, folder: Path | None = None
+    ) -> "Settings":
         """Read and check the environment (`os.environ` unless another one is given).
 
+        :param folder: lies in the project; the working directory unless another one is given.
         :raises SettingsError: names the variable, what it held and what was expected.
         """
         env = os.environ if env is None else env
         deployment = _deployment(env.get("LAKEHOUSE_DEPLOYMENT"))
         cache_root = env.get("XDG_CACHE_HOME") or "~/.cache"
         java_home = env.get("JAVA_HOME")
+        project = _project_around(folder)
+        root = project.root if project else Path()
         return cls(
             home=_folder(
-                "LAKEHOUSE_HOME", env.get("LAKEHOUSE_HOME") or ".lakehouse", _NOT_IN_A_HOME
+                "LAKEHOUSE_HOME",
+                env.get("LAKEHOUSE_HOME") or str(root / ".lakehouse"),
+                _NOT_IN_A_HOME,
             ),
             deployment=deployment,
             bucket=_bucket(env.get("LAKEHOUSE_BUCKET"), deployment),
@@ -125,6 +139,8 @@ class Settings:
             name=" ".join((env.get("LAKEHOUSE_NAME") or "").split()),
             ui_url=_web_address("LAKEHOUSE_UI_URL", env.get("LAKEHOUSE_UI_URL")),
             docs=_site_place(env.get("LAKEHOUSE_DOCS")),
+            definitions=_definitions(env.get("LAKEHOUSE_DEFINITIONS"), project),
+            project_root=project.root if project else None,
         )
 
     @property
@@ -200,6 +216,26 @@ def _folder(name: str, value: str, refused: str) -> Path:
             ),
         )
     return path
+
+
+def _project_around(folder: Path | None) -> ProjectFile | None:
+    """Return the project that a folder lies in, or else the working directory."""
+    try:
+        folder = folder or Path.cwd()
+    except FileNotFoundError:
+        # A home may be given that is elsewhere.
+        return None
+    return find_project_file(folder)
+
+
+def _definitions(value: str | None, project: ProjectFile | None) -> str:
+    if value and not is_module_name(value):
+        raise SettingsError(
+            f"LAKEHOUSE_DEFINITIONS is {value!r}; expected the name of a module, such as"
+            " shop.definitions.",
+            next_step="Correct it, or unset it for that of the project.",
+        )
+    return value or (project.definitions if project else SAMPLES)
 
 
 def _path(value: str | None) -> Path | None:

@@ -89,7 +89,7 @@ def start(
 
 
 def start_command(
-    command: list[str], home: Path, *, env: dict[str, str] | None = None
+    command: list[str], home: Path, *, env: dict[str, str] | None = None, cwd: Path = ROOT
 ) -> Child:
     """Run a command on a home, with a small JVM."""
     folder = home.parent / "processes"
@@ -107,7 +107,7 @@ def start_command(
     with log.open("wb") as said:
         process = subprocess.Popen(
             command,
-            cwd=ROOT,
+            cwd=cwd,
             env=os.environ | given,
             stdin=subprocess.DEVNULL,
             stdout=said,

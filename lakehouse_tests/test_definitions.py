@@ -8,11 +8,12 @@ from pathlib import Path
 
 import dagster as dg
 
-from lakehouse.definitions import FEEDS, TABLES, defs, execution
+from lakehouse.definitions import FEEDS, TABLES, defs
 from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION, has_partition
 from lakehouse.maintenance.health_check import HEALTHY
 from lakehouse.orchestration.asset_checks import checked_rules, severity
 from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.project import execution
 from lakehouse.quality.metrics.metric import NO_ANOMALY
 
 PROBE = """
@@ -157,9 +158,12 @@ OF_THEIR_OWN = {NO_ANOMALY: "WARN warn", HEALTHY: "ERROR warn"}
 
 
 def test_every_check_is_known_by_name_severity_and_whether_it_blocks():
-    """Alerts, dashboards and scripts of users rely on them; `checks.txt` is changed by hand,
-    and on purpose.
+    """Alerts, dashboards and scripts of users rely on them; `checks.txt` is changed by hand, and
+    on purpose. It is of the tables of the samples, and those of the lakehouse itself.
     """
+    golden = Path(__file__).with_name("checks.txt").read_text(encoding="utf-8").splitlines()
+    # Tables that somebody adds to a copy have checks of their own, which are not told here.
+    tables = {line.split(" ")[0] for line in golden}
     graph = defs.resolve_asset_graph()
     rules = {
         (table.name, rule.name): rule
@@ -178,6 +182,6 @@ def test_every_check_is_known_by_name_severity_and_whether_it_blocks():
             if graph.get_check_spec(key).blocking
             else "stops nothing"
         )
-        found.append(f"{table} {key.name} {said}: {blocks}")
-    golden = Path(__file__).with_name("checks.txt").read_text(encoding="utf-8")
-    assert sorted(found) == golden.splitlines()
+        if table in tables:
+            found.append(f"{table} {key.name} {said}: {blocks}")
+    assert sorted(found) == golden

@@ -1,13 +1,16 @@
 """The option that says where declarations are written to, and what is said of those that were."""
 
+import importlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from lakehouse.cli.call_context import State
+
 if TYPE_CHECKING:
-    from lakehouse.scaffolding.project import Project
+    from lakehouse.scaffolding.assets_folder import AssetsFolder
 
 
 def into_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -16,21 +19,18 @@ def into_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "--into",
         type=click.Path(path_type=Path),
         metavar="FOLDER",
-        help="Folder of the assets, a Python package; lakehouse/assets where it is left out.",
+        help="Folder of the assets, a Python package; that of the project where it is left out.",
     )(function)
 
 
-def project_in(into: Path | None) -> "Project":
-    """Return the project that a folder of assets belongs to; where none is given, that of the
-    lakehouse itself.
-    """
-    from lakehouse import assets
-    from lakehouse.scaffolding.project import project_of
+def folder_in(state: State, into: Path | None) -> "AssetsFolder":
+    """Return a folder of assets; where none is given, that of the project."""
+    from lakehouse.scaffolding.assets_folder import assets_folder_of
 
     if into is not None:
-        return project_of(into)
-    (folder,) = assets.__path__
-    return project_of(Path(folder), package=assets.__name__)
+        return assets_folder_of(into)
+    package = state.project.package
+    return assets_folder_of(Path(importlib.import_module(package).__path__[0]), package=package)
 
 
 def say_written(texts: Iterable[Path], written: Iterable[Path]) -> None:
@@ -38,10 +38,10 @@ def say_written(texts: Iterable[Path], written: Iterable[Path]) -> None:
     new = set(written)
     for path in texts:
         verb = "wrote" if path in new else "unchanged"
-        click.echo(f"{verb} {_near(path)}")
+        click.echo(f"{verb} {near(path)}")
 
 
-def _near(path: Path) -> str:
+def near(path: Path) -> str:
     """Return a path as it is typed from the working directory, where it lies below that."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)

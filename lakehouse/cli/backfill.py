@@ -38,7 +38,6 @@ def backfill(state: State, name: str, first: str | None, last: str | None, stale
     it. What was made before versions of the code were recorded stays, since it is not known to
     be older.
     """
-    from lakehouse.definitions import definitions
     from lakehouse.orchestration.backfill import backfill as compute
 
     table = state.computed_table(name).name
@@ -48,17 +47,16 @@ def backfill(state: State, name: str, first: str | None, last: str | None, stale
         _backfill_older(state, table)
         return
     with state.progress(f"Computing {table}"):
-        run = compute(definitions, state.settings, table, first, last)
+        run = compute(state.project.definitions, state.settings, table, first, last)
     conclude(describe_tables(run.assets), run.messages, success=run.success)
 
 
 def _backfill_older(state: State, name: str) -> None:
-    from lakehouse.definitions import definitions
     from lakehouse.orchestration.older_code import backfill_older
 
     table = state.declared[name]
     with state.progress(f"Computing what of {name} is of older code"):
-        runs = backfill_older(definitions, state.settings, state.engine, table)
+        runs = backfill_older(state.project.definitions, state.settings, state.engine, table)
     described: list[str] = []
     messages: list[str] = []
     for run in runs:

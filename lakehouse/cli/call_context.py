@@ -19,6 +19,7 @@ from lakehouse.tables.suggestions import meant_name, near_name
 if TYPE_CHECKING:
     from lakehouse.iceberg.metadata.engine import Engine
     from lakehouse.orchestration.table_function import TableFunction
+    from lakehouse.project import Project
     from lakehouse.tables.feed import Feed
     from lakehouse.tables.table import IcebergTable
 
@@ -46,27 +47,29 @@ class State:
         return open_engine(self.settings)
 
     @cached_property
+    def project(self) -> "Project":
+        """What exists: that of the project that the working directory lies in, or the samples."""
+        from lakehouse.project import load_project
+
+        return load_project(self.settings)
+
+    @cached_property
     def declared(self) -> "Mapping[str, IcebergTable]":
         """The declared tables by name, and the quarantines that follow from them."""
-        from lakehouse.definitions import TABLES
-
-        return TABLES
+        return self.project.tables
 
     @cached_property
     def feeds(self) -> "Mapping[str, Feed]":
         """The declared feeds by name."""
-        from lakehouse.definitions import FEEDS
-
-        return FEEDS
+        return self.project.feeds
 
     @cached_property
     def functions(self) -> "Mapping[str, TableFunction]":
         """What computes the declared tables, by their names."""
-        from lakehouse.definitions import MODULES
         from lakehouse.orchestration.discovery import declared_assets
         from lakehouse.orchestration.table_function import functions_by_table
 
-        return functions_by_table(declared_assets(MODULES))
+        return functions_by_table(declared_assets(self.project.modules))
 
     def start_spark(self) -> None:
         """Start Spark, or connect to the one that is named or that `lakehouse dev` keeps, and

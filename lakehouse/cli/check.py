@@ -26,7 +26,6 @@ def check(state: State, names: tuple[str, ...], form: str) -> None:
     They read what readers see, of all tables where none is named. It fails where a check of
     severity ERROR does; one that only warns is shown.
     """
-    from lakehouse.definitions import definitions
     from lakehouse.quality.check_runs import check as evaluate
 
     tables = _tables_to_check(state, names)
@@ -36,7 +35,7 @@ def check(state: State, names: tuple[str, ...], form: str) -> None:
             print_records(())
         return
     with state.progress(f"Checking {count(len(tables), 'table')}"):
-        run = evaluate(definitions, state.settings, tables)
+        run = evaluate(state.project.definitions, state.settings, tables)
     failed = [
         f"{result.table}: check {result.name} failed: {result.description}"
         for result in run.checks

@@ -38,16 +38,16 @@ def cost(state: State, names: tuple[str, ...], price_file: Path | None, form: st
     Of all tables that are there, or of those that are named, and then of each of their upkeep
     too. What was written, rewritten and read is of the last 30 days, as far as it is recorded.
     """
-    from lakehouse.definitions import upkept
     from lakehouse.maintenance.measure_costs import measure_costs
     from lakehouse.maintenance.prices import PRICES, read_prices
 
     prices = read_prices(price_file or PRICES)
     tables = [state.existing_table(name) for name in dict.fromkeys(names)]
     tables = tables or sorted(state.engine.catalog.tables())
+    upkept = state.project.upkept()
     with state.progress(f"Measuring {count(len(tables), 'table')}"):
         measured = measure_costs(
-            state.engine, upkept(), tables, prices, asked_by_name=bool(names)
+            state.engine, upkept, tables, prices, asked_by_name=bool(names)
         )
     for name, reason in measured.unread.items():
         click.echo(f"{name} is not counted: {reason}", err=True)

@@ -8,6 +8,7 @@ from lakehouse.cli.call_context import State, command
 from lakehouse.cli.ingest import ingest_one, report
 from lakehouse.cli.output.cell_values import columns_named
 from lakehouse.cli.output.printing import table
+from lakehouse.errors import UsageError
 
 SUMMARY = "gold.bnpl_daily_summary"
 
@@ -37,6 +38,12 @@ def demo(state: State) -> None:
     from lakehouse.cli.sample_files import PUT
     from lakehouse.storage.stores import open_store
 
+    if PUT.keys() - state.feeds.keys():
+        raise UsageError(
+            "`lakehouse demo` is of the sample pipelines, which this project does not have;"
+            " expected a folder that lies in no project.",
+            next_step="Run it in another folder.",
+        )
     for name, put in PUT.items():
         feed = state.feed(name)
         with state.progress(f"Delivering sample files of {name}"):

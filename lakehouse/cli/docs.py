@@ -44,11 +44,10 @@ def docs(state: State, out: str | None, opens: bool) -> None:
 
 
 def _make(state: State, out: str | None) -> "PublishedSite":
-    from lakehouse.definitions import site_source
     from lakehouse.orchestration.instance import open_instance
     from lakehouse.site.make_site import make_site
 
-    settings, source, now = state.settings, site_source(), datetime.now(UTC)
+    settings, source, now = state.settings, state.project.site_source(), datetime.now(UTC)
     # Before the first run there is no instance, and no check was made.
     if not settings.dagster_home.exists():
         return make_site(source, settings, None, now, out=out)

@@ -26,7 +26,7 @@ from lakehouse.runtime import jars, jvm
 from lakehouse.runtime.dev_address_file import DevNote, running_dev
 from lakehouse.runtime.jvm_class_archive import archive_path, archive_problem
 from lakehouse.runtime.spark_address import place_of, problem_of
-from lakehouse.settings import Settings
+from lakehouse.settings import SAMPLES, Settings
 
 PYTHON_VERSIONS = ((3, 11), (3, 14))
 """From the first, up to and without the second."""
@@ -66,6 +66,7 @@ def findings(settings: Settings) -> list[Finding]:
         "classes": _classes,
         "spark": _spark,
         "deployment": _deployment,
+        "project": _project,
         "home": _home,
         "catalog": _catalog,
         "tables": _table_files,
@@ -110,6 +111,13 @@ def _python(_: Settings) -> str:
             next_step="Install Python 3.11, 3.12 or 3.13, and run `make clean setup`.",
         )
     return interpreter
+
+
+def _project(settings: Settings) -> str:
+    if settings.project_root is None and settings.definitions == SAMPLES:
+        return "none in this folder or above it, so that of the sample pipelines"
+    place = f" ({settings.project_root})" if settings.project_root else ""
+    return f"{settings.definitions}{place}"
 
 
 def _java(settings: Settings) -> str:

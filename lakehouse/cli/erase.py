@@ -80,12 +80,11 @@ def erase(
     call again, or with --now at once: no past state of the tables that hold people can be read
     any more then, and nothing may be written meanwhile.
     """
-    from lakehouse.definitions import erasable
     from lakehouse.privacy.erase import erase as erase_people
     from lakehouse.privacy.erasure import How
 
     named = parse_people(people, file) if people or file else []
-    there = erasable(state.settings, state.engine)
+    there = state.project.erasable(state.settings, state.engine)
     if is_dry:
         _dry_run(state, there, named)
         return

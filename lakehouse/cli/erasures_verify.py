@@ -27,12 +27,12 @@ def verify(state: State, request_id: str, people: tuple[str, ...], form: str) ->
     the decoded values of the declared columns are compared, and the report says so; with
     --subject every byte is searched for that value. It exits with 1 where this is no proof.
     """
-    from lakehouse.definitions import erasable
     from lakehouse.privacy.proof import prove_again
 
     named = parse_people(people) if people else []
+    there = state.project.erasable(state.settings, state.engine)
     with state.progress("Searching every byte" if named else "Comparing columns"):
-        report = prove_again(erasable(state.settings, state.engine), request_id, named)
+        report = prove_again(there, request_id, named)
     if form == "json":
         click.echo(json.dumps(report.as_json(), ensure_ascii=False, indent=1))
         conclude((), (), success=report.is_proof)

@@ -30,13 +30,12 @@ def export(state: State, people: tuple[str, ...], output: Path | None) -> None:
     - alone reads lines of SUBJECT=VALUE. Which tables were looked at is said on standard error.
     Delivered files that no table has, such as rejected ones, are not searched.
     """
-    from lakehouse.definitions import subjects
     from lakehouse.privacy.export import export_people
     from lakehouse.privacy.identity import find_people
 
     named = parse_people(people)
     with state.progress("Looking into the tables"):
-        kinds = subjects()
+        kinds = state.project.subjects
         identities = find_people(state.engine, kinds, named)
         exported = export_people(state.engine, kinds, identities, state.declared)
     _print(exported, output)

@@ -33,6 +33,11 @@ def ingest(state: State, names: tuple[str, ...], path: str | None, form: str) ->
     where they are; a copy is archived.
     """
     feeds = [state.feed(name).name for name in names] or list(state.feeds)
+    if not feeds:
+        raise UsageError(
+            "No feed is declared; expected one, whose files are ingested.",
+            next_step="`lakehouse new feed FILE...` declares one from files of it.",
+        )
     if path is not None and len(feeds) != 1:
         raise UsageError(
             f"--path is of one feed, and {len(feeds)} are meant; expected the name of one.",
@@ -52,14 +57,15 @@ def ingest(state: State, names: tuple[str, ...], path: str | None, form: str) ->
 
 def ingest_one(state: State, name: str, path: str | None = None) -> "IngestResult":
     """Ingest one feed; where that is interrupted, say which files were refused by then."""
-    from lakehouse.definitions import TABLES, definitions
     from lakehouse.ingestion.feed_runs import ingest as ingest_feed
     from lakehouse.ingestion.feed_runs import list_rejected_since
 
     feed, began_at = state.feeds[name], datetime.now(UTC)
     try:
         with state.progress(f"Ingesting {name}"):
-            return ingest_feed(definitions, TABLES, state.settings, feed, path=path)
+            return ingest_feed(
+                state.project.definitions, state.declared, state.settings, feed, path=path
+            )
     except KeyboardInterrupt:
         # They are in the inbox no more: the next ingest would not name them.
         for line in describe_rejected(list_rejected_since(state.settings, feed, began_at)):

@@ -36,15 +36,15 @@ def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> 
     named, and then within the bytes of a day, what is read most first; of tables that are named,
     all that they need now. A writer is never waited for, and never waits for long.
     """
-    from lakehouse.definitions import definitions, upkept
     from lakehouse.maintenance.run_upkeep import maintain as run
     from lakehouse.maintenance.upkeep_round import plan_round
 
     tables = list(dict.fromkeys(map(state.existing_table, names)))
+    upkept = state.project.upkept()
     if not names:
-        tables = upkept().tables(state.engine)
+        tables = upkept.tables(state.engine)
     with state.progress(f"Reading the metadata of {count(len(tables), 'table')}"):
-        planned = plan_round(state.engine, upkept(), tables, asked_by_name=bool(names))
+        planned = plan_round(state.engine, upkept, tables, asked_by_name=bool(names))
     plan = planned.plan
     for name, reason in planned.unread.items():
         click.echo(f"{name} is not kept: {reason}", err=True)
@@ -60,7 +60,7 @@ def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> 
         return
     due = sorted({step.table for step in plan.due})
     with state.progress(f"Keeping {count(len(due), 'table')}"):
-        result = run(definitions, state.settings, due, asked_by_name=bool(names))
+        result = run(state.project.definitions, state.settings, due, asked_by_name=bool(names))
     _print_result(result, form)
 
 

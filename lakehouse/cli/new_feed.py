@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
-from lakehouse.cli.assets_folder import into_option, project_in, say_written
+from lakehouse.cli.assets_folder import folder_in, into_option, say_written
 from lakehouse.cli.call_context import State, command
 from lakehouse.cli.output.printing import count
 from lakehouse.cli.output.progress import is_terminal
@@ -49,24 +49,26 @@ def feed(
 
     Looks at the files, and writes the feed with its bronze table, a typed silver table, a test
     and a small sample, in which values of people are replaced. What it guessed stands in
-    comments, to be confirmed; what it cannot tell stays text, and is said. Files are CSV with
-    commas, in UTF-8, with the names of the columns in the first row.
+    comments, to be confirmed; what it cannot tell stays text, and is said. Files are CSV in
+    UTF-8, with commas, semicolons, tabs or bars between the fields, and with the names of the
+    columns in the first row.
     """
     from lakehouse.scaffolding.feed_files import feed_files
     from lakehouse.scaffolding.feed_plan import plan_feed
-    from lakehouse.scaffolding.inspect_files import inspect_files
+    from lakehouse.scaffolding.inspect_files import check_files, inspect_files
     from lakehouse.scaffolding.sample_rows import sample_of
     from lakehouse.scaffolding.write_files import write_files
 
-    project = project_in(into)
+    check_files(paths)
+    folder = folder_in(state, into)
     feed_name = _checked_name(name) if name is not None else _common_name(paths)
     zone = _zone(time_zone)
     with state.progress(f"Looking at {count(len(paths), 'file')}"):
         found = inspect_files(paths)
     plan = plan_feed(found, feed_name, zone, datetime.now(UTC).date())
-    if not project.table_path(plan.bronze).exists():
-        _check_is_new(state, plan, project.package)
-    texts = feed_files(plan, sample_of(found, plan), project)
+    if folder.is_of_project and not folder.table_path(plan.bronze).exists():
+        _check_is_new(state, plan)
+    texts = feed_files(plan, sample_of(found, plan), folder)
     say_written(texts, write_files(texts))
     _say_guesses(plan, is_whole=found.is_whole)
     _say_next(plan, paths)
@@ -120,10 +122,8 @@ def _zone(time_zone: str | None) -> str:
         ) from error
 
 
-def _check_is_new(state: State, plan: "FeedPlan", package: str) -> None:
+def _check_is_new(state: State, plan: "FeedPlan") -> None:
     """Refuse a name that a feed or a table has which is declared elsewhere."""
-    if not package.startswith("lakehouse."):
-        return
     taken = [f"a feed {plan.name}"] if plan.name in state.feeds else []
     taken += [name for name in (plan.bronze, plan.silver) if name in state.declared]
     if taken:
@@ -152,16 +152,22 @@ def _say_next(plan: "FeedPlan", paths: Sequence[Path]) -> None:
     )
     click.echo("Next:")
     click.echo(f"  lakehouse plan {plan.bronze} {plan.silver}")
-    click.echo(f"  lakehouse ingest {plan.name} --path {shell_word(str(_place(paths)))}")
+    for place in _places(paths):
+        click.echo(f"  lakehouse ingest {plan.name} --path {shell_word(str(place))}")
     gold = f"gold.{plan.name}_{'daily' if plan.days else 'report'}"
     click.echo(f"  lakehouse new table {gold} --from {plan.silver}")
 
 
-def _place(paths: Sequence[Path]) -> Path:
-    """Return the folder of the files where it has no others that a feed would take, else the
-    first file.
+def _places(paths: Sequence[Path]) -> list[Path]:
+    """Return what an ingest is to be given: each folder of the files where it has no others
+    that a feed would take, else each of its files.
     """
-    folder = paths[0].parent
+    by_folder: dict[Path, list[Path]] = {}
+    for path in dict.fromkeys(paths):
+        by_folder.setdefault(path.parent, []).append(path)
     endings = tuple(f".{name}" for name in FORMATS)
-    there = {path for path in folder.iterdir() if path.name.endswith(endings)}
-    return folder if len(paths) > 1 and there == set(paths) else paths[0]
+    places: list[Path] = []
+    for folder, files in by_folder.items():
+        there = {path for path in folder.iterdir() if path.name.endswith(endings)}
+        places += [folder] if len(files) > 1 and there == set(files) else files
+    return places

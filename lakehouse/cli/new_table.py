@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from lakehouse.cli.assets_folder import into_option, project_in, say_written
+from lakehouse.cli.assets_folder import folder_in, into_option, say_written
 from lakehouse.cli.call_context import State, command
 from lakehouse.errors import UsageError
 
@@ -25,7 +25,6 @@ def table(state: State, name: str, source: str, into: Path | None) -> None:
     it is begun as figures of each day, of another one as its rows without those columns that
     identify people.
     """
-    from lakehouse.definitions import MODULES
     from lakehouse.scaffolding.code_layout import Layout
     from lakehouse.scaffolding.declared_source import source_of
     from lakehouse.scaffolding.table_text import table_text
@@ -36,12 +35,11 @@ def table(state: State, name: str, source: str, into: Path | None) -> None:
             f"{name!r} is no name for a table; expected its layer and its name in lower case"
             " letters, digits and underscores, such as gold.daily_sales."
         )
-    project = project_in(into)
+    folder = folder_in(state, into)
     declared = state.computed_table(source)
-    text = table_text(
-        name, source_of(MODULES, declared), project.package, Layout(project.line_length)
-    )
-    texts = project.with_packages({project.table_path(name): text})
+    read = source_of(state.project.modules, declared)
+    text = table_text(name, read, folder.package, Layout(folder.line_length))
+    texts = folder.with_packages({folder.table_path(name): text})
     say_written(texts, write_files(texts))
     click.echo("Next:")
     click.echo(f"  lakehouse plan {name}")

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 @command("plan")
 @click.argument("names", metavar="[TABLE]...", nargs=-1)
-@click.option("--check", is_flag=True, help="Exit with 1 where a change is pending.")
+@click.option("--check", is_flag=True, help="Exit with 1 where a table is not as declared.")
 @text_or_json
 def plan(state: State, names: tuple[str, ...], check: bool, form: str) -> None:
     """Show what the declarations would change.
 
     In all tables where none is named. A line marked "by lakehouse apply" waits for that; the
-    others happen by themselves at the next write.
+    others happen by themselves at the next write. A table that is not there yet is made by its
+    first run, and is nothing to --check.
     """
     from lakehouse.iceberg.evolve.planning import declared_by_earlier_version, plan_now
 
@@ -43,7 +44,8 @@ def plan(state: State, names: tuple[str, ...], check: bool, form: str) -> None:
             " backfill` computes the partitions in full.",
             err=True,
         )
-    pending = [changes.table for changes in plans if not changes.is_empty]
+    there = [changes for changes in plans if not changes.is_creation]
+    pending = [changes.table for changes in there if not changes.is_empty]
     if check and pending:
         raise LakehouseError(
             f"{len(pending)} of {len(plans)} tables are not as declared: {', '.join(pending)}.",

@@ -37,7 +37,6 @@ def preview(state: State, name: str, limit: int | None, form: Format) -> None:
     Rows that a merged table has and its sources no more stay, as in a run. Personal values are
     masked.
     """
-    from lakehouse.definitions import gone_people
     from lakehouse.orchestration.table_preview import preview_table
 
     with state.progress("Reading the declarations"):
@@ -51,8 +50,9 @@ def preview(state: State, name: str, limit: int | None, form: Format) -> None:
     def look(branch: str) -> None:
         changes.append(_compared(state, named, branch, limit))
 
+    gone = state.project.gone_people(state.settings)
     with state.progress(f"Computing {named}"):
-        outcome = preview_table(state.engine, function, look, gone_people(state.settings))
+        outcome = preview_table(state.engine, function, look, gone)
     _print(outcome, changes[0] if changes else None, form)
 
 

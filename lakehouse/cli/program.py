@@ -27,6 +27,7 @@ from lakehouse.cli.files import files
 from lakehouse.cli.generate import generate
 from lakehouse.cli.history import history
 from lakehouse.cli.ingest import ingest
+from lakehouse.cli.init import init
 from lakehouse.cli.maintain import maintain
 from lakehouse.cli.mute import mute
 from lakehouse.cli.new import new
@@ -77,7 +78,7 @@ def lakehouse() -> None:
 
 lakehouse.params.append(verbose_option())
 _COMMANDS = (
-    *(demo, generate, new, ingest, backfill, retry, publish, reject, quarantine),
+    *(demo, generate, init, new, ingest, backfill, retry, publish, reject, quarantine),
     *(
         check,
         maintain,

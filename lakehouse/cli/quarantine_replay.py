@@ -23,12 +23,11 @@ def replay(state: State, name: str) -> None:
     computed in full in which refused rows lie, and a table without is computed as a whole, as
     by `lakehouse backfill`.
     """
-    from lakehouse.definitions import definitions
     from lakehouse.orchestration.replay import replay as judge_again
 
     owner = table_with_quarantine(state, name)
     with state.progress(f"Computing {owner.name}"):
-        replayed = judge_again(definitions, state.settings, state.engine, owner)
+        replayed = judge_again(state.project.definitions, state.settings, state.engine, owner)
     assets = (asset for run in replayed.runs for asset in run.assets)
     messages = (message for run in replayed.runs for message in run.messages)
     lines = [*describe_tables(assets), _describe(owner.name, replayed)]

@@ -55,12 +55,10 @@ def reject(
 
 
 def _reject(state: State, feed: "Feed", file: str, sha256: str, *, why: str, by: str) -> None:
-    from lakehouse.definitions import definitions
     from lakehouse.ingestion.withdraw_delivery import reject as reject_delivery
-    from lakehouse.orchestration.dagster_internals import asset_graph
     from lakehouse.orchestration.runs_for_stale_tables import Downstream
 
-    following = Downstream(asset_graph(definitions()), feed.table).tables
+    following = Downstream(state.project.graph, feed.table).tables
     quarantines = []
     for name in following:
         quarantine = state.declared[name].quarantine if name in state.declared else None

@@ -14,12 +14,11 @@ def retry(state: State, name: str) -> None:
 
     Such as after its rows or its function were corrected. It may be refused again.
     """
-    from lakehouse.definitions import TABLES, definitions
     from lakehouse.ingestion.feed_runs import retry as compute
 
     table = state.computed_table(name).name
     with state.progress(f"Computing {table}"):
-        runs = compute(definitions, TABLES, state.settings, table)
+        runs = compute(state.project.definitions, state.declared, state.settings, table)
     if not runs:
         click.echo(f"{table} is up to date: it is computed from what its inputs now hold.")
     conclude(

@@ -77,11 +77,9 @@ def _read_tables(state: State) -> "Sequence[TableStatus]":
         with_code,
         with_upkeep,
     )
-    from lakehouse.definitions import defs, upkept
-    from lakehouse.orchestration.dagster_internals import asset_graph
     from lakehouse.orchestration.instance import open_instance
 
-    graph, catalog, declared = asset_graph(defs), state.engine.catalog, state.declared
+    graph, catalog, declared = state.project.graph, state.engine.catalog, state.declared
     sources = _sources(graph)
     # Reading creates nothing: before the first run there is no instance, and no check was made.
     if state.settings.dagster_home.exists():
@@ -92,7 +90,7 @@ def _read_tables(state: State) -> "Sequence[TableStatus]":
     else:
         tables = table_statuses(catalog, declared, {}, sources)
     tables = with_code(tables, catalog, declared, graph)
-    return with_upkeep(tables, state.engine, upkept(), datetime.now(UTC))
+    return with_upkeep(tables, state.engine, state.project.upkept(), datetime.now(UTC))
 
 
 def _sources(graph: "AssetGraph") -> "Sources":

@@ -23,7 +23,7 @@ def read_table_trends(
     state: "State", tables: "Iterable[TableStatus]", now: datetime
 ) -> "dict[str, TableTrend]":
     """Return by table how it changed in the last 90 days."""
-    from lakehouse.definitions import MONITORING
+    from lakehouse.project import MONITORING
     from lakehouse.site.table_trends import read_trends
 
     histories = [status.history for status in tables if status.history]

@@ -64,11 +64,13 @@ def try_table(state: State, name: str, file: Path | None, limit: int, form: Form
     _print(tried, shown, form)
 
 
+_HASH = "_source_sha256"
+
+
 def _trials(state: State, limit: int) -> "TableTrials":
-    from lakehouse.definitions import gone_people
     from lakehouse.ingestion.table_trials import TableTrials
 
-    left_out = gone_people(state.settings).begin()
+    left_out = state.project.gone_people(state.settings).begin()
     return TableTrials(state.engine, state.functions, state.declared, left_out, limit)
 
 
@@ -109,7 +111,7 @@ def _told(trial: "Trial") -> list[str]:
     return [
         name
         for name in (*trial.table.column_names, "_source_file", "_source_row")
-        if name not in ("_source_sha256", trial.table.stamp)
+        if name not in (_HASH, trial.table.stamp)
     ]
 
 
@@ -136,13 +138,21 @@ def _print(tried: "Tried", shown: Sequence[_Shown], form: Format) -> None:
     if not is_table:
         click.echo(render(form, last.columns, last.rows))
         return
-    click.echo(_part(last.columns, last.rows, "row"))
+    click.echo(_part(*without_hash(last.columns, last.rows), "row"))
     for one in shown:
         if one.refused:
             click.echo(f"\nRefused by the rules of {one.trial.table.name}:")
             click.echo(_part(one.refused_columns, one.refused, "refused row"))
     click.echo(f"\nColumns of {last.trial.table.name}:")
     click.echo(table(columns_named(("column", "type")), last.types, noun="column"))
+
+
+def without_hash(
+    columns: Sequence[Column], rows: Sequence[Sequence[Any]]
+) -> tuple[list[Column], list[list[Any]]]:
+    """Return a table without the hash of the file, which says nothing to people."""
+    kept = [at for at, column in enumerate(columns) if column.name != _HASH]
+    return [columns[at] for at in kept], [[row[at] for at in kept] for row in rows]
 
 
 def _part(columns: Sequence[Column], rows: Sequence[Sequence[Any]], noun: str) -> str:

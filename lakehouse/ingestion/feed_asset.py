@@ -49,7 +49,7 @@ def feed_asset(
                 compute=compute,
                 gone=io.gone,
             )
-            for warning in (*landing.delivery.warnings, *map(str, landing.delivery.rejected)):
+            for warning in (*landing.warnings, *map(str, landing.delivery.rejected)):
                 context.log.warning(warning)
             read = {file.stored.key: file.stored.version for file in landing.delivery.files}
             places = {
@@ -100,6 +100,6 @@ def landing_metadata(landing: Landing) -> dict[str, Any]:
         waiting_files=delivery.waiting or None,
         archived=tuple(landing.archived.keys),
         unsettled=tuple(delivery.unsettled),
-        warnings=tuple(delivery.warnings),
+        warnings=tuple(landing.warnings),
         left_out_rows=delivery.left_out_rows or None,
     ).to_metadata()

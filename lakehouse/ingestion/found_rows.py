@@ -78,14 +78,14 @@ def find_rows(
     """
     its_format = format_of(feed, name)
     if file_format(feed, name) is None:
-        return _find_in_bytes(open_file, its_format, finder, text)
+        return _find_in_bytes(open_file, its_format, feed.delimiter, finder, text)
     # Threads read shorter rows: what is refused with them is tried without.
     for use_threads in (True, False):
         try:
             return _find_in_rows(feed, its_format, open_file, finder, use_threads=use_threads)
         except FileRejected:
             continue
-    return _find_in_bytes(open_file, its_format, finder, text)
+    return _find_in_bytes(open_file, its_format, feed.delimiter, finder, text)
 
 
 def format_of(feed: Feed, name: str) -> str:
@@ -110,12 +110,17 @@ def _find_in_rows(
 
 
 def _find_in_bytes(
-    open_file: Open, its_format: str, finder: RowFinder, text: TextFinder | None
+    open_file: Open,
+    its_format: str,
+    delimiter: str,
+    finder: RowFinder,
+    text: TextFinder | None,
 ) -> FoundRows:
     with open_file() as raw:
         delivered = HashedBytes(raw, _ignore_progress)
         try:
-            found = _search(unpacked(delivered, its_format), its_format, finder, text)
+            division = row_bytes(its_format, delimiter)
+            found = _search(unpacked(delivered, its_format), division, finder, text)
         except (EOFError, gzip.BadGzipFile, zlib.error):
             found = _unreadable("it is no complete gzip file")
         except LakehouseError as error:
@@ -124,9 +129,8 @@ def _find_in_bytes(
 
 
 def _search(
-    content: Readable, its_format: str, finder: RowFinder, text: TextFinder | None
+    content: Readable, division: RowBytes, finder: RowFinder, text: TextFinder | None
 ) -> FoundRows:
-    division = row_bytes(its_format)
     search = _Search(finder, text, division)
     for row in division.rows(content):
         if b"\0" in row.raw:

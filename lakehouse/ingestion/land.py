@@ -2,7 +2,7 @@
 is killed in between.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.delivery import Archived, Delivery
 from lakehouse.ingestion.gone_people import gone_of_feed
 from lakehouse.ingestion.ingest import lock_feed
+from lakehouse.ingestion.repeated_content import repeated_content
 from lakehouse.ingestion.staged_frame import plan_landing_table, read_staged_rows
 from lakehouse.storage.object_store import ObjectStore
 from lakehouse.tables.feed import Feed
@@ -41,6 +42,13 @@ class Landing:
     delivery: Delivery
     outcome: Outcome
     archived: Archived
+    repeated: Sequence[str] = ()
+    """One line for each file whose content has landed under another name too."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What somebody should know of its files, though they landed."""
+        return [*self.delivery.warnings, *self.repeated]
 
 
 def land(
@@ -69,11 +77,12 @@ def land(
         is_gone = gone_of_feed(gone, feed)
         delivery = collect_files(store, ingest, gone=is_gone, progress=progress)
         erase_again(engine, table, gone.begin())
+        repeated = repeated_content(engine, table.name, delivery)
         outcome = _publish(engine, feed, table, delivery, run or Run(), compute)
         archived = (
             Archived() if isinstance(outcome, Refused) else archive_files(delivery, store)
         )
-        return Landing(delivery, outcome, archived)
+        return Landing(delivery, outcome, archived, repeated)
 
 
 def _publish(

@@ -103,7 +103,9 @@ class Rewriting:
         its_format = format_of(self.feed, item.key)
         with self.store.open(item.key) as raw, made.open("wb") as target:
             delivered = HashedBytes(raw, lambda _: None)
-            write_without_rows(its_format, delivered, positions, target)
+            write_without_rows(
+                its_format, delivered, positions, target, delimiter=self.feed.delimiter
+            )
             return delivered.sha256()
 
 

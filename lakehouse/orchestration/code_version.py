@@ -22,7 +22,7 @@ from lakehouse.orchestration.project_code import (
     Definition,
     Imported,
     Module,
-    Project,
+    ProjectCode,
     chains_in,
     imports_in,
     normalised,
@@ -61,7 +61,7 @@ def version_of_function(
     # What is made of a text has no module.
     if not isinstance(function, FunctionType) or not function.__module__:
         return None
-    project = Project(function.__module__)
+    project = ProjectCode(function.__module__)
     module = project.module(function.__module__)
     node = _node_of(function, module) if module else None
     if module is None or node is None:
@@ -90,7 +90,7 @@ def _node_of(function: FunctionType, module: Module) -> Function | None:
     return None
 
 
-def _without_frame(project: Project, module: Module, node: Function) -> Function:
+def _without_frame(project: ProjectCode, module: Module, node: Function) -> Function:
     """Return a function without its name, its annotations, and what the lakehouse decorates it
     with.
     """
@@ -111,7 +111,7 @@ def _without_frame(project: Project, module: Module, node: Function) -> Function
     return bare
 
 
-def _is_engine(project: Project, module: Module, name: str) -> bool:
+def _is_engine(project: ProjectCode, module: Module, name: str) -> bool:
     """Whether a name is imported from the lakehouse itself, and not from the project's
     modules.
     """
@@ -124,7 +124,7 @@ def _is_engine(project: Project, module: Module, name: str) -> bool:
     )
 
 
-def _used(project: Project, module: Module, node: Function, name: str) -> dict[str, str]:
+def _used(project: ProjectCode, module: Module, node: Function, name: str) -> dict[str, str]:
     """Return a function and all that it uses of the project, as normalised text by name."""
     parts = {"": normalised(node)}
     seen = {f"{module.name}:{name}"}
@@ -145,7 +145,7 @@ def _used(project: Project, module: Module, node: Function, name: str) -> dict[s
     return parts
 
 
-def _definitions(project: Project, module: Module, node: ast.AST) -> Iterator[Definition]:
+def _definitions(project: ProjectCode, module: Module, node: ast.AST) -> Iterator[Definition]:
     """Yield what a piece of a module's code uses of the project, but for its own parameters."""
     own = _parameters(node) if isinstance(node, Function) else set()
     local: Mapping[str, Imported] = imports_in(node, module.name, is_package=module.is_package)

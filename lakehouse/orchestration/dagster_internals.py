@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from dagster._core.scheduler.instigation import InstigatorState, InstigatorTick
 
 LOOKED_AT = "1.13.27"
-CODE_LOCATION = "lakehouse.definitions"
-"""Name of the code location that all runs, sensors and schedules belong to, which is how
-`lakehouse dev` names the module. `workspace.yaml` and `pyproject.toml` say the same: where a name
-is another, what was switched off there is on again.
-"""
 _REPOSITORY = "__repository__"
 """How Dagster names the one repository of a code location that is made of definitions."""
 NO_COMPUTE_LOGS = {

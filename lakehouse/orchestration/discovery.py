@@ -41,11 +41,31 @@ N = TypeVar("N", bound=_Named)
 def modules_of(package: str) -> list[ModuleType]:
     """Import a package and all modules below it, sorted by name.
 
-    :raises DeclarationError: names the file that cannot be imported, its line, and why.
+    :raises DeclarationError: there is no such package; or a file cannot be imported, and then
+        names it, its line, and why.
     """
-    root = importlib.import_module(package)
+    root = _root(package)
     names = [module.name for module in pkgutil.walk_packages(root.__path__, f"{package}.")]
     return [root, *(_imported(name, package) for name in sorted(names))]
+
+
+def _root(package: str) -> ModuleType:
+    try:
+        root = importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if not f"{package}.".startswith(f"{error.name}."):
+            raise
+        raise _no_package(package) from error
+    if not hasattr(root, "__path__"):
+        raise _no_package(package)
+    return root
+
+
+def _no_package(package: str) -> DeclarationError:
+    return DeclarationError(
+        f"There is no package {package}; expected the one of the assets, a folder of Python files.",
+        next_step='Correct the name in Project("…"), or make the folder.',
+    )
 
 
 def _imported(name: str, package: str) -> ModuleType:

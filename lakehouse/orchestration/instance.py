@@ -35,11 +35,13 @@ def dagster_home(settings: Settings) -> Path:
 @contextmanager
 def open_instance(settings: Settings) -> "Iterator[dg.DagsterInstance]":
     """Open the instance of this home, whatever `DAGSTER_HOME` says; runs that are made on it
-    belong to the code location.
+    belong to the code location, which `lakehouse dev` names as the module of the definitions;
+    `workspace.yaml` and `pyproject.toml` say the same, since where a name is another, what was
+    switched off there is on again.
     """
     from dagster import DagsterInstance
 
-    from lakehouse.orchestration.dagster_internals import CODE_LOCATION, runs_of_code_location
+    from lakehouse.orchestration.dagster_internals import runs_of_code_location
     from lakehouse.orchestration.event_log import kept_open
 
     folder = dagster_home(settings)
@@ -47,7 +49,7 @@ def open_instance(settings: Settings) -> "Iterator[dg.DagsterInstance]":
     with (
         kept_open(folder),
         DagsterInstance.local_temp(str(folder), overrides=_overrides(folder)) as instance,
-        runs_of_code_location(instance, CODE_LOCATION),
+        runs_of_code_location(instance, settings.definitions),
     ):
         yield instance
 

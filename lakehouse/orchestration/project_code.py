@@ -51,7 +51,7 @@ class Definition:
         return self.module.statements[self.name]
 
 
-class Project:
+class ProjectCode:
     """The modules that belong to a project: those of the package that one of them is in.
 
     Of the package that this module is of, only those below the same folder: its other modules

@@ -111,11 +111,7 @@ def table_asset(
         else:
             with values_withheld(table):
                 written = materialize(context, run)
-            by_partition = partition_metadata(
-                io.engine.catalog, table, written.outcome, run.partitions
-            )
-            for key, counted in by_partition.items():
-                context.add_asset_metadata(counted, asset_key(table.name), key)
+            _count_partitions(context, io, table, written, run)
             yield from _events(context, io, table, written, run, keys, implied)
 
     with warnings.catch_warnings():
@@ -162,6 +158,19 @@ def _run(
         follows_erasures=COMPUTED_ANEW in tags,
         code_version=code_version or "",
     )
+
+
+def _count_partitions(
+    context: dg.AssetExecutionContext,
+    io: IcebergIOManager,
+    table: IcebergTable,
+    written: Written,
+    run: Run,
+) -> None:
+    """Show with each partition of the run how many rows it has."""
+    by_partition = partition_metadata(io.engine.catalog, table, written.outcome, run.partitions)
+    for key, counted in by_partition.items():
+        context.add_asset_metadata(counted, asset_key(table.name), key)
 
 
 def _events(

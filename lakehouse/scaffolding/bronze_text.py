@@ -58,6 +58,8 @@ def _feed(plan: FeedPlan) -> Call:
         Argument("columns", Collection([_column(column) for column in plan.columns])),
         Argument("time_zone", quoted_text(plan.time_zone)),
     ]
+    if plan.delimiter != ",":
+        parts.append(Argument("delimiter", quoted_text(plan.delimiter)))
     if plan.subject is not None:
         parts.append(Argument("subject", quoted_text(plan.subject.delivered)))
         if plan.moment is not None:

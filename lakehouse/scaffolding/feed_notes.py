@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from lakehouse.scaffolding.feed_plan import FeedPlan, PlannedColumn
+from lakehouse.tables.feed import DELIMITERS
 
 
 def bronze_notes(plan: FeedPlan) -> list[str]:
@@ -15,6 +16,8 @@ def bronze_notes(plan: FeedPlan) -> list[str]:
         notes.append(f"{plan.subject.delivered} stands for a person, by whom rows are erased.")
     elif plan.personal_columns:
         notes.append("No column stands for a person; erased are single values.")
+    if plan.delimiter != ",":
+        notes.append(f"Fields are separated by {DELIMITERS[plan.delimiter]}.")
     optional = [column.delivered for column in plan.columns if column.is_optional]
     if optional:
         notes.append(f"Not each file has {_listed(optional)}.")

@@ -84,6 +84,7 @@ class FeedPlan:
     rows: int
     files: int
     columns: tuple[PlannedColumn, ...]
+    delimiter: str = ","
     key: tuple[str, ...] = ()
     is_repeated: bool = False
     """Whether a key comes again in another file, as another version."""
@@ -137,6 +138,7 @@ def plan_feed(found: Inspection, name: str, time_zone: str, today: date) -> Feed
         found.rows,
         len(found.files),
         columns,
+        delimiter=found.delimiter,
         key=tuple(names[part] for part in key or repeated),
         is_repeated=bool(repeated),
         subject=_subject(found, columns),

@@ -20,7 +20,7 @@ from lakehouse.scaffolding.column_profile import ColumnProfile
 from lakehouse.scaffolding.uniqueness import Uniqueness
 from lakehouse.scaffolding.values import value_of
 from lakehouse.tables.escaping import quoted, shown
-from lakehouse.tables.feed import FORMATS, Feed
+from lakehouse.tables.feed import DELIMITERS, FORMATS, Feed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 MOST_ROWS = 1_000_000
 """Rows that are looked at in all; what a key is, is said of these."""
 SAMPLE_ROWS_PER_FILE = 200
-_OTHER_MARKS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 Row = dict[str, str | None]
 
 
@@ -49,6 +48,8 @@ class Inspection:
 
     files: list[LookedAtFile] = field(default_factory=list)
     columns: dict[str, ColumnProfile] = field(default_factory=dict)
+    delimiter: str = ","
+    """What stands between the fields."""
     unique_in_all: frozenset[tuple[str, ...]] = frozenset()
     unique_in_each: frozenset[tuple[str, ...]] = frozenset()
     is_whole: bool = True
@@ -64,6 +65,17 @@ class Inspection:
         return all(column in file.columns for file in self.files)
 
 
+def check_files(paths: Sequence[Path]) -> None:
+    """Check that files are there, and have the names of their columns in their first row.
+
+    :raises UsageError: a file is not there, or in no format that feeds read.
+    :raises LakehouseError: a file cannot be read as a feed would read it.
+    """
+    opened = [_open(path) for path in paths]
+    _check_one_delimiter(opened)
+    _check_one_spelling(opened)
+
+
 def inspect_files(paths: Sequence[Path], *, most_rows: int = MOST_ROWS) -> Inspection:
     """Look at files of one kind, of which each has the names of its columns in its first row.
 
@@ -72,9 +84,11 @@ def inspect_files(paths: Sequence[Path], *, most_rows: int = MOST_ROWS) -> Inspe
         the message.
     """
     opened = [_open(path) for path in paths]
+    delimiter = _check_one_delimiter(opened)
     _check_one_spelling(opened)
     names = dict.fromkeys(name for file in opened for name in file.names)
-    found = Inspection(columns={name: ColumnProfile(name) for name in names})
+    profiles = {name: ColumnProfile(name) for name in names}
+    found = Inspection(columns=profiles, delimiter=delimiter)
     uniqueness = Uniqueness(tuple(names))
     for file in opened:
         left = most_rows - found.rows
@@ -96,10 +110,16 @@ class _File:
     path: Path
     file_format: str
     names: tuple[str, ...]
+    delimiter: str
 
     @property
     def feed(self) -> Feed:
-        return Feed(name="sample", columns=self.names, table="bronze.sample")
+        return Feed(
+            name="sample",
+            columns=self.names,
+            table="bronze.sample",
+            delimiter=self.delimiter,
+        )
 
 
 def _open(path: Path) -> _File:
@@ -116,7 +136,27 @@ def _open(path: Path) -> _File:
             f" {' or '.join(f'.{name}' for name in FORMATS)}.",
             next_step="Save it as CSV: commas between the fields, UTF-8, names in the first row.",
         )
-    return _File(path, formats[0], _header(path, formats[0]))
+    names, delimiter = _header(path, formats[0])
+    return _File(path, formats[0], names, delimiter)
+
+
+def _check_one_delimiter(files: Sequence[_File]) -> str:
+    """Return what stands between the fields.
+
+    :raises LakehouseError: it is not the same in all files; names two of them.
+    """
+    # Of a file with one column nobody knows.
+    telling = [file for file in files if len(file.names) > 1] or list(files)
+    first = telling[0]
+    for file in telling:
+        if file.delimiter != first.delimiter:
+            raise LakehouseError(
+                f"{shown(file.path.name)} is separated by {DELIMITERS[file.delimiter]}, and"
+                f" {shown(first.path.name)} by {DELIMITERS[first.delimiter]}; expected one of both"
+                " in all files of a feed.",
+                next_step="Make a feed of each kind.",
+            )
+    return first.delimiter
 
 
 def _check_one_spelling(files: Sequence[_File]) -> None:
@@ -137,12 +177,16 @@ def _check_one_spelling(files: Sequence[_File]) -> None:
                 )
 
 
-def _header(path: Path, file_format: str) -> tuple[str, ...]:
+def _header(path: Path, file_format: str) -> tuple[tuple[str, ...], str]:
+    """Return the names of a file's columns, and what stands between them: that which gives most
+    names.
+    """
     with _explained(path), path.open("rb") as file:
         content = unpacked(file, file_format)
         head = refuse_damaged(lambda: read_head(content)).removeprefix(BOM).lstrip(b"\r\n")
-        row = first_row(head, MORE_COLUMNS)
-    names = tuple(csv_values(row)) if row else ()
+        by_delimiter = {mark: _names(head, mark) for mark in DELIMITERS}
+    delimiter = max(DELIMITERS, key=lambda mark: len(by_delimiter[mark]))
+    names = by_delimiter[delimiter]
     if not any(names):
         raise LakehouseError(
             f"{shown(path.name)} has no first row that can be read; expected the names of its"
@@ -150,7 +194,12 @@ def _header(path: Path, file_format: str) -> tuple[str, ...]:
             next_step="Put the column names in the first row, separated by commas.",
         )
     _check_names(path, names)
-    return names
+    return names, delimiter
+
+
+def _names(head: bytes, delimiter: str) -> tuple[str, ...]:
+    row = first_row(head, MORE_COLUMNS, delimiter)
+    return tuple(csv_values(row, delimiter)) if row else ()
 
 
 def _check_names(path: Path, names: Sequence[str]) -> None:
@@ -160,13 +209,6 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
         values of people.
     """
     owner = f"The first row of {shown(path.name)}"
-    other = [word for mark, word in _OTHER_MARKS.items() if mark in names[0]]
-    if len(names) == 1 and other:
-        raise LakehouseError(
-            f"{owner} is separated by {other[0]}; expected commas, which is what feeds read.",
-            next_step="Save it with commas, or give feeds a reader for it in"
-            " lakehouse/ingestion/readers/formats.py.",
-        )
     if "\ufffd" in "".join(names):
         raise LakehouseError(f"{owner} is not UTF-8.", next_step="Save the file as UTF-8.")
     values = [value_of(name) for name in names]

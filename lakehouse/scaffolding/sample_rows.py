@@ -37,7 +37,7 @@ def sample_of(found: Inspection, plan: FeedPlan) -> Sample:
     masks = _Masks(plan)
     rows = [masks.masked(row) for row in _chosen(_first_rows(found), plan)]
     target = io.StringIO()
-    writer = csv.writer(target, lineterminator="\n")
+    writer = csv.writer(target, delimiter=plan.delimiter, lineterminator="\n")
     names = [column.delivered for column in plan.columns]
     writer.writerow(names)
     writer.writerows([row.get(name) for name in names] for row in rows)

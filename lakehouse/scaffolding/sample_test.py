@@ -1,37 +1,27 @@
-"""The text of a test that lands a feed's sample, and compares what silver has of it."""
+"""The text of a test that computes silver from a feed's sample, and compares what it has of
+it.
+"""
 
-from lakehouse.scaffolding.code_layout import Layout, quoted_text
+from lakehouse.scaffolding.assets_folder import FIXTURES, AssetsFolder
+from lakehouse.scaffolding.code_layout import Layout, import_lines, quoted_text
 from lakehouse.scaffolding.feed_plan import FeedPlan
 from lakehouse.scaffolding.sample_rows import Sample
 
 
-def sample_test_text(
-    plan: FeedPlan, sample: Sample, layout: Layout, *, has_fixtures: bool
-) -> str:
-    """Return the text of the file.
-
-    :param has_fixtures: whether the tests beside it have the fixtures `spark` and `settings`;
-        else it opens a session of its own.
-    """
+def sample_test_text(plan: FeedPlan, sample: Sample, folder: AssetsFolder) -> str:
+    """Return the text of the file; it names the fixtures where the tests beside it have none."""
+    layout = Layout(folder.line_length)
     imports = ["from pathlib import Path"]
     if any(_is_decimal(plan, name) for name in sample.sums):
         imports.insert(0, "from decimal import Decimal")
-    if not has_fixtures:
-        imports.insert(0, "from dataclasses import replace")
-    own = [
-        "from lakehouse.definitions import FEEDS, TABLES, definitions",
-        "from lakehouse.iceberg.metadata.catalog import Catalog",
-        "from lakehouse.ingestion.feed_runs import ingest",
-    ]
-    if not has_fixtures:
-        own.append("from lakehouse.settings import Settings")
     head = [
-        layout.docstring(f"The feed `{plan.name}`: its sample, landed and typed."),
+        layout.docstring(f"The feed `{plan.name}`: its sample, delivered and typed."),
         "\n".join(imports),
-        "\n".join(own),
+        "\n".join(_tables(plan, folder, layout)),
+        *([] if folder.has_fixtures else [f'pytest_plugins = ["{FIXTURES}"]']),
         f'SAMPLE = Path(__file__).with_name("{sample_name(plan)}")',
     ]
-    return "\n\n".join(head) + "\n\n\n" + _function(plan, sample, layout, has_fixtures) + "\n"
+    return "\n\n".join(head) + "\n\n\n" + _function(plan, sample, layout) + "\n"
 
 
 def sample_name(plan: FeedPlan) -> str:
@@ -39,26 +29,32 @@ def sample_name(plan: FeedPlan) -> str:
     return f"{plan.name}_sample.csv"
 
 
-def _function(plan: FeedPlan, sample: Sample, layout: Layout, has_fixtures: bool) -> str:
-    parameters = "spark, settings" if has_fixtures else "tmp_path"
-    lines = [f"def test_the_sample_of_{plan.name}_is_typed({parameters}):"]
-    if not has_fixtures:
-        lines.append("    settings = replace(Settings.from_env(), home=tmp_path)")
-    lines += [
-        f'    feed = FEEDS["{plan.name}"]',
-        "    result = ingest(definitions, TABLES, settings, feed, path=str(SAMPLE))",
+def _tables(plan: FeedPlan, folder: AssetsFolder, layout: Layout) -> list[str]:
+    """Return what is imported of the two tables."""
+    bronze, silver = (name.split(".")[1] for name in (plan.bronze, plan.silver))
+    imports = [
+        (f"{folder.package}.{plan.bronze}", bronze),
+        (f"{folder.package}.{plan.silver}", silver),
+    ]
+    return import_lines(imports, layout.width)
+
+
+def _function(plan: FeedPlan, sample: Sample, layout: Layout) -> str:
+    bronze, silver = (name.split(".")[1] for name in (plan.bronze, plan.silver))
+    lines = [
+        f"def test_the_sample_of_{plan.name}_is_typed(try_table):",
+        f"    delivered = try_table({bronze}, SAMPLE)",
+        f"    tried = try_table({silver}, delivered.rows)",
         "",
-        "    assert result.success",
-        "    assert not result.quarantined",
-        f'    silver = Catalog.of(settings).load("{plan.silver}")',
-        "    rows = silver.scan().to_arrow().to_pylist()",
-        f"    assert len(rows) == {sample.rows}",
+        "    assert not tried.refused",
+        "    assert not tried.failed",
+        f"    assert len(tried.rows) == {sample.rows}",
     ]
     for name, total in sample.sums.items():
         expected = f'Decimal("{total}")' if _is_decimal(plan, name) else str(int(total))
-        lines.append(f'    assert sum(row["{name}"] or 0 for row in rows) == {expected}')
+        lines.append(f'    assert sum(row["{name}"] or 0 for row in tried.rows) == {expected}')
     if plan.days is not None and sample.days:
-        days = f'{{str(row["{plan.days.silver_name}"]) for row in rows}}'
+        days = f'{{str(row["{plan.days.silver_name}"]) for row in tried.rows}}'
         texts = [quoted_text(day.isoformat()) for day in sample.days]
         lines += _compared(days, texts, layout)
     return "\n".join(lines)

@@ -17,6 +17,8 @@ After = Literal["archive", "delete", "leave"]
 IngestBy = Literal["sensor", "schedule"]
 FORMATS = ("csv", "csv.gz")
 """Each has a reader in `ingestion/readers/formats.py`; `.gz` is a format that is compressed."""
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+"""What may stand between the fields of a row, and what it is called."""
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 
 INGEST_COLUMNS = (
@@ -84,6 +86,8 @@ class Feed:
     time_zone: str = "UTC"
     """Where the feed's days begin; the archive has a folder for each."""
     formats: Sequence[str] = FORMATS
+    delimiter: str = ","
+    """What stands between the fields of a row: one of `DELIMITERS`."""
     on_new_column: OnNewColumn = "reject"
     subject: str | None = None
     """The column that stands for a person."""
@@ -145,6 +149,11 @@ class Feed:
         )
 
     @property
+    def delimiters(self) -> str:
+        """What its delimiter is called, such as `commas`."""
+        return DELIMITERS[self.delimiter]
+
+    @property
     def zone(self) -> ZoneInfo:
         """The feed's time zone."""
         return ZoneInfo(self.time_zone)
@@ -201,6 +210,11 @@ def _check(feed: Feed) -> None:
         )
     _check_columns(feed)
     _check_among(feed, "formats", feed.formats, FORMATS)
+    if feed.delimiter not in DELIMITERS:
+        raise DeclarationError(
+            f"feed {feed.name}: delimiter is {feed.delimiter!r}; expected one of"
+            f" {', '.join(map(repr, DELIMITERS))}."
+        )
     _check_among(feed, "on_new_column", (feed.on_new_column,), get_args(OnNewColumn))
     _check_among(feed, "after", (feed.after,), get_args(After))
     _check_among(feed, "ingest_by", (feed.ingest_by,), get_args(IngestBy))

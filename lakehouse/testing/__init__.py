@@ -10,6 +10,7 @@ It is imported by nothing else, since pytest is not installed where tables are o
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +23,8 @@ from lakehouse.testing.try_table import TryTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lakehouse.project import Project
 
 
 @pytest.fixture(scope="session")
@@ -37,20 +40,20 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "SparkSession":
 
 
 @pytest.fixture(scope="session")
-def declared_tables() -> Mapping[str, IcebergTable]:
-    """The declared tables by name, which say of what types the rows of inputs are.
+def declared_tables(pytestconfig: pytest.Config) -> Mapping[str, IcebergTable]:
+    """The tables by name that the project of the tests declares; they say of what types the
+    rows of inputs are.
 
     A test of tables that the project does not declare has a fixture of this name.
     """
-    from lakehouse.definitions import TABLES
-
-    return TABLES
+    return _project(pytestconfig).tables
 
 
 @pytest.fixture
 def try_table(
     spark: "SparkSession",
     declared_tables: Mapping[str, IcebergTable],
+    pytestconfig: pytest.Config,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> TryTable:
     """What computes a table from rows of its inputs: `try_table(asset, rows)`."""
@@ -59,7 +62,14 @@ def try_table(
     engine = Engine(
         Catalog.of(settings), lambda: spark, settings.lock_dir, masking_key=b"testing"
     )
-    return TryTable(engine, declared_tables)
+    return TryTable(engine, declared_tables, partial(_project, pytestconfig))
+
+
+def _project(config: pytest.Config) -> "Project":
+    """Return the project that the tests lie in, wherever pytest was started."""
+    from lakehouse.project import load_project
+
+    return load_project(Settings.from_env(folder=config.rootpath))
 
 
 def _settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:

@@ -1,9 +1,10 @@
 """What the fixture `try_table` is: it computes a table from the rows of a test."""
 
 import inspect
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -11,6 +12,7 @@ import dagster as dg
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.write.trial import Trial
+from lakehouse.ingestion.read_delivered import read_delivered
 from lakehouse.orchestration.table_function import (
     TableFunction,
     function_of,
@@ -18,6 +20,7 @@ from lakehouse.orchestration.table_function import (
 )
 from lakehouse.orchestration.table_trial import try_function
 from lakehouse.tables.bounds import Level
+from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import INGEST_COLUMNS, Feed
 from lakehouse.tables.quoting import with_zone
 from lakehouse.tables.suggestions import meant_name
@@ -27,7 +30,10 @@ from lakehouse.testing.row_frames import Row, delivered, frame_of, with_delivery
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from lakehouse.project import Project
+
 Rows = Sequence[Row]
+_MOST_FILE_ROWS = 100_000
 _OF_QUARANTINE = ("_row_key", "_reasons", "_quarantined_at")
 
 
@@ -66,11 +72,15 @@ class TryTable:
 
     engine: Engine
     declared: Mapping[str, IcebergTable]
+    load_project: "Callable[[], Project]"
+    """Gives the project in which a function is looked for by its table's name."""
+    computed: dict[str, IcebergTable] = field(default_factory=dict)
+    """Tables that the test computed before, which others may read."""
 
     def __call__(
         self,
         asset: dg.AssetsDefinition | str,
-        rows: Mapping[str, Rows] | Rows,
+        rows: Mapping[str, Rows] | Rows | Path,
         *,
         partitions: str | Sequence[str] = (),
         existing: Rows = (),
@@ -83,15 +93,19 @@ class TryTable:
 
         :param asset: the decorated function, or the name of its table.
         :param rows: by input, what a run would find of it, of an incremental one what came; rows
-            alone where there is one input.
+            alone where there is one input; of a table that a feed fills, a file of it too.
         :param partitions: the partitions of the run, such as `2026-01-31`; without any, all
             rows are computed.
         :param existing: the rows that the table has already.
         :param other_tables: by name, rows of tables that rules refer to.
         :raises UsageError: when an input, a column or a partition is none of the table, or a
             value not of its column's type.
+        :raises FileRejected: when a file is not what the feed declares.
         """
         function = self._function(asset)
+        self.computed[function.table.name] = function.table
+        if isinstance(rows, Path):
+            rows = _file_rows(function, rows)
         given = self._frames(function, rows)
         table = function.table
         others = self._other_frames(function, given, other_tables or {})
@@ -107,7 +121,7 @@ class TryTable:
 
     def _function(self, asset: dg.AssetsDefinition | str) -> TableFunction:
         if isinstance(asset, str):
-            return _function_named(asset)
+            return self._function_named(asset)
         function = function_of(asset) if isinstance(asset, dg.AssetsDefinition) else None
         if function is None:
             raise UsageError(
@@ -115,6 +129,14 @@ class TryTable:
                 " by iceberg_asset or feed_asset, or the name of its table."
             )
         return function
+
+    def _function_named(self, name: str) -> TableFunction:
+        from lakehouse.orchestration.discovery import declared_assets
+
+        functions = functions_by_table(declared_assets(self.load_project().modules))
+        if name not in functions:
+            raise UsageError(f"No function computes {name!r}; {meant_name(name, functions)}")
+        return functions[name]
 
     def _frames(
         self, function: TableFunction, rows: Mapping[str, Rows] | Rows
@@ -172,7 +194,7 @@ class TryTable:
         return others
 
     def _table(self, function: TableFunction, name: str) -> IcebergTable:
-        known = {**self.declared, function.table.name: function.table}
+        known = {**self.declared, **self.computed}
         if name not in known:
             raise UsageError(
                 f"{function.table.name} reads {name}, which nothing declares;"
@@ -182,14 +204,15 @@ class TryTable:
         return known[name]
 
 
-def _function_named(name: str) -> TableFunction:
-    from lakehouse.definitions import MODULES
-    from lakehouse.orchestration.discovery import declared_assets
-
-    functions = functions_by_table(declared_assets(MODULES))
-    if name not in functions:
-        raise UsageError(f"No function computes {name!r}; {meant_name(name, functions)}")
-    return functions[name]
+def _file_rows(function: TableFunction, path: Path) -> Rows:
+    if function.feed is None:
+        raise UsageError(
+            f"{function.table.name} was given the file {shown(str(path))}, and no feed fills it;"
+            " expected rows of its inputs.",
+            next_step="Give the rows that come out of the table of the feed.",
+        )
+    rows: Rows = read_delivered(function.feed, path, _MOST_FILE_ROWS).rows.to_pylist()
+    return rows
 
 
 def _delivered_columns(feed: Feed) -> list[Column]:

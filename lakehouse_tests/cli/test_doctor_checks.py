@@ -23,7 +23,7 @@ def test_on_a_machine_that_is_set_up_all_is_well(settings):
 
     assert [finding.name for finding in found if not finding.ok] == []
     assert [finding.name for finding in found] == [
-        "python", "java", "jars", "classes", "spark", "deployment", "home", "catalog", "tables", "disk", "alerts",
+        "python", "java", "jars", "classes", "spark", "deployment", "project", "home", "catalog", "tables", "disk", "alerts",
     ]  # fmt: skip
 
 

@@ -108,7 +108,8 @@ def test_nothing_waiting_is_said_and_is_no_failure(lakehouse, home):
     (home / "inbox" / "fruits").mkdir(parents=True)
     ran = lakehouse("ingest")
     missing = (
-        f"Feed bnpl: no inbox, the folder {home}/inbox/bnpl is missing; files are put there"
+        f"Feed bnpl: no new file; files are put into the folder {home}/inbox/bnpl,"
+        " which is not there yet"
     )
     assert (ran.code, ran.out) == (0, [missing, "Feed fruits: no new file in inbox/fruits/"])
 

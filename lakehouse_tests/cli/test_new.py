@@ -96,11 +96,11 @@ def test_what_is_wrong_is_named_and_nothing_written(
 
 
 def test_a_file_that_cannot_be_read_fails_and_shows_no_value(lakehouse, tmp_path, assets):
-    path = put(tmp_path, "a.csv", b"id;secret\n1;hunter2\n")
+    path = put(tmp_path, "a.csv", b"id,secret\n1,hunter2,x\n")
     ran = lakehouse("new", "feed", str(path), "--time-zone", "UTC", "--into", str(assets))
 
     assert ran.code == 1
-    assert "separated by semicolons; expected commas" in ran.err[0]
+    assert "a ragged row" in ran.err[0]
     assert "hunter2" not in ran.err[0]
 
 
@@ -153,3 +153,20 @@ def test_a_table_that_cannot_be_begun_is_named(lakehouse, arguments, message):
 
     assert ran.code == 2
     assert message in " ".join(ran.err)
+
+
+def test_files_of_several_folders_are_all_named_as_the_next_step(lakehouse, tmp_path, assets):
+    rows = kinds.ORDERS.splitlines(keepends=True)
+    paths = [
+        put(tmp_path / "march", "orders_1.csv", "".join(rows[:20])),
+        put(tmp_path / "march", "orders_2.csv", rows[0] + "".join(rows[20:30])),
+        put(tmp_path / "april", "orders_3.csv", rows[0] + "".join(rows[30:])),
+    ]
+    put(tmp_path / "april", "other.csv", "a\n1\n")
+    names = map(str, paths)
+    ran = lakehouse("new", "feed", *names, "--time-zone", "UTC", "--into", str(assets))
+
+    assert [line for line in ran.out if "ingest" in line] == [
+        f"  lakehouse ingest orders --path {tmp_path}/march",
+        f"  lakehouse ingest orders --path {paths[2]}",
+    ]

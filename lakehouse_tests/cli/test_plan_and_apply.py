@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from lakehouse.definitions import PROJECT
 from lakehouse.tables.feed import Feed, bronze_table
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
@@ -24,9 +25,7 @@ def declare(monkeypatch):
     """Let the lakehouse declare these tables and no others."""
 
     def these(*tables: IcebergTable) -> None:
-        monkeypatch.setattr(
-            "lakehouse.definitions.TABLES", {table.name: table for table in tables}
-        )
+        monkeypatch.setitem(vars(PROJECT), "tables", {table.name: table for table in tables})
 
     return these
 
@@ -123,7 +122,7 @@ def test_a_table_that_nobody_declared_is_wrong_usage_with_the_list(lakehouse, de
 def test_a_column_that_files_added_is_as_declared(lakehouse, declare, monkeypatch):
     feed = Feed(name="colours", columns=["fruit"], table="bronze.colours", on_new_column="add")
     table = bronze_table(feed, "Colours as delivered.")
-    monkeypatch.setattr("lakehouse.definitions.FEEDS", {feed.name: feed})
+    monkeypatch.setitem(vars(PROJECT), "feeds", {feed.name: feed})
     declare(replace(table, columns=[*table.columns, Column("shade", "string", ADDED)]))
     assert lakehouse("apply").code == 0
     declare(table)

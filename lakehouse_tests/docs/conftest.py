@@ -1,6 +1,7 @@
 """A working directory as a clone has it, in which a page is done."""
 
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,8 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copytree(ROOT / "lakehouse" / folder, tmp_path / "lakehouse" / folder)
     monkeypatch.setattr(lakehouse.assets, "__path__", [str(tmp_path / "lakehouse" / "assets")])
     monkeypatch.chdir(tmp_path)
+    # A project that a page makes is put there, to be found.
+    monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setenv("PWD", str(tmp_path))
     return tmp_path
 

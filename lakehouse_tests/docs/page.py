@@ -96,14 +96,18 @@ class Page:
 
     def _forget_assets(self) -> None:
         """Let a command find what is declared by now, as a process of its own would."""
-        for name in [
-            name
-            for name in sys.modules
-            if name.startswith(("lakehouse.assets.", "lakehouse.definitions"))
-        ]:
+        for name in filter(_is_declaration, [*sys.modules]):
             self.monkeypatch.delitem(sys.modules, name)
             # Its package holds it as well, and would keep the new one for the tests that
             # follow.
             package, _, module = name.rpartition(".")
             if package in sys.modules:
                 self.monkeypatch.delattr(sys.modules[package], module, raising=False)
+
+
+def _is_declaration(name: str) -> bool:
+    """Whether a module is of the samples' declarations, or of a project that the page made."""
+    if name.startswith(("lakehouse.assets.", "lakehouse.definitions")):
+        return True
+    file = getattr(sys.modules[name], "__file__", None)
+    return file is not None and Path(file).is_relative_to(Path.cwd())

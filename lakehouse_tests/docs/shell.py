@@ -5,7 +5,7 @@ there, others by bash.
 import os
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,15 +46,25 @@ def execute(
         name, _, value = words[1].partition("=")
         monkeypatch.setenv(name, os.path.expandvars(value))
         return Ran(0, "", "")
+    if words[0] == "cd":
+        monkeypatch.chdir(words[1])
+        return Ran(0, "", "")
     capsys.readouterr()
     if words[0] == "lakehouse":
-        code = run(words[1:])
+        code = run([*_expanded(words[1:])])
         printed = capsys.readouterr()
         return Ran(code, printed.out, _without_progress(printed.err))
     done = subprocess.run(
         ["bash", "-c", command], capture_output=True, text=True, check=False, cwd=Path.cwd()
     )
     return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def _expanded(words: Sequence[str]) -> Iterator[str]:
+    """Yield arguments, with the files in place of a pattern of some."""
+    for word in words:
+        found = sorted(map(str, Path().glob(word))) if "*" in word and " " not in word else []
+        yield from found or [word]
 
 
 def _is_whole(text: str) -> bool:

@@ -46,7 +46,7 @@ def test_the_tutorial_prints_what_it_shows(page, clone):
 def test_own_files_become_tables_as_the_page_says(page, clone):
     page("docs/your-data.md").do()
 
-    assert not (clone / ".yours").exists()
+    assert not (clone / "shop").exists()
 
 
 @pytest.mark.spark

@@ -5,6 +5,7 @@ file is every other byte.
 import gzip
 import io
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.csv_rows import csv_rows, csv_values
-from lakehouse.ingestion.readers.formats import open_reader, write_without_rows
+from lakehouse.ingestion.readers.formats import open_reader, row_bytes, write_without_rows
 from lakehouse.ingestion.row_numbers import RowNumbers
 from lakehouse.tables.feed import Feed
 
@@ -58,6 +59,26 @@ class InPieces(io.BytesIO):
 
     def read(self, size: int = -1) -> bytes:
         return super().read(min(size, 3) if size > 0 else size)
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+@settings(max_examples=60)
+@given(raw=written())
+def test_rows_of_other_delimiters_are_told_apart_too(raw: bytes, delimiter: str) -> None:
+    # A comma stands for the delimiter in what is written, and the delimiter for a comma.
+    swapped = raw.translate(
+        bytes.maketrans(b"," + delimiter.encode(), delimiter.encode() + b",")
+    )
+    division = row_bytes("csv", delimiter)
+    numbered = [row for row in division.rows(io.BytesIO(swapped)) if row.number is not None]
+
+    feed = replace(FEED, delimiter=delimiter)
+    reader = open_reader(feed, "csv", io.BytesIO(swapped), use_threads=False)
+    batches = [batch.to_pylist() for batch in reader.batches()]
+    read_rows = [
+        tuple(value or "" for value in row.values()) for part in batches for row in part
+    ]
+    assert [tuple(division.values(row.raw)) for row in numbered[1:]] == read_rows
 
 
 @settings(max_examples=200)
@@ -163,3 +184,11 @@ def test_a_large_file_is_written_in_pieces(tmp_path: Path) -> None:
 )
 def test_values_are_told_as_the_reader_does(raw: bytes, told: list[str]) -> None:
     assert csv_values(raw) == told
+
+
+def test_a_row_with_the_delimiter_and_a_line_end_in_quotes_is_left_out_as_a_whole() -> None:
+    made = io.BytesIO()
+    raw = b'id;fruit\n1;"a;\nb"\n2;c\n'
+    write_without_rows("csv", io.BytesIO(raw), {1}, made, delimiter=";")
+
+    assert made.getvalue() == b"id;fruit\n2;c\n"

@@ -21,19 +21,18 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, IntegerType, NestedField
 
-from lakehouse import definitions as project
-from lakehouse.definitions import FEEDS, TABLES, definitions
+from lakehouse.definitions import FEEDS, PROJECT, TABLES, definitions
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.ingestion import feed_sensors
 from lakehouse.ingestion.collect import Waiting, list_waiting
 from lakehouse.ingestion.run_requests import FeedRunRequests
 from lakehouse.orchestration.blocked_tables import CHECK_FAILED, blocked_tag
-from lakehouse.orchestration.discovery import declared_tables
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.incident_reports import read_reports
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.partition_bounds import range_of
+from lakehouse.project import Project
 from lakehouse.runtime.backoff import pause_seconds
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.runtime.run_tags import hidden_tags
@@ -271,20 +270,19 @@ def test_a_long_name_fits_into_a_tag() -> None:
 
 
 @pytest.fixture
-def scheduled(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[str], Repository]:
-    """Loads the project with a feed that a schedule ingests."""
+def scheduled(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Repository]:
+    """Loads a project with a feed that a schedule ingests."""
 
-    def load(feed: str) -> Repository:
-        monkeypatch.setitem(FEEDS, feed, replace(FEEDS[feed], ingest_by="schedule"))
+    def load(feed: str, project: Project = PROJECT) -> Repository:
+        by_schedule = replace(project.feeds[feed], ingest_by="schedule")
+        monkeypatch.setitem(project.feeds, feed, by_schedule)
         return project.definitions(lambda: settings).get_repository_def()
 
     return load
 
 
 def test_a_feed_is_ingested_by_its_sensor_or_its_schedule_alone(settings, scheduled) -> None:
-    by_sensor = project.definitions(lambda: settings).get_repository_def()
+    by_sensor = PROJECT.definitions(lambda: settings).get_repository_def()
     assert by_sensor.has_sensor_def("fruits_files")
     assert not by_sensor.has_schedule_def("fruits_batch")
     by_schedule = scheduled("fruits")
@@ -315,8 +313,8 @@ RECENT = IcebergTable(
 
 
 @pytest.fixture
-def with_other_days(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Adds a file to the project: a table below the feed bnpl of days that begin later than
+def with_other_days() -> Project:
+    """The project with another file: a table below the feed bnpl of days that begin later than
     those of the others.
     """
     days = dg.DailyPartitionsDefinition("2026-03-01", timezone=FEEDS["bnpl"].time_zone)
@@ -331,8 +329,7 @@ def with_other_days(monkeypatch: pytest.MonkeyPatch) -> None:
 
     added = ModuleType("added")
     added.TABLE, added.recent = RECENT, recent
-    monkeypatch.setattr(project, "MODULES", [*project.MODULES, added])
-    monkeypatch.setattr(project, "TABLES", declared_tables(project.MODULES))
+    return Project("lakehouse.assets", [added])
 
 
 @pytest.fixture
@@ -350,11 +347,11 @@ def delivered(settings: Settings) -> None:
     )
 
 
-@pytest.mark.usefixtures("with_other_days", "delivered")
+@pytest.mark.usefixtures("delivered")
 def test_tables_of_different_partitions_below_a_feed_are_asked_for_in_turn(
-    settings, instance, scheduled
+    settings, instance, with_other_days, scheduled
 ) -> None:
-    loaded = project.definitions(lambda: settings)
+    loaded = with_other_days.definitions(lambda: settings)
     dg.Definitions.validate_loadable(loaded)
     repository = loaded.get_repository_def()
 
@@ -379,7 +376,7 @@ def test_tables_of_different_partitions_below_a_feed_are_asked_for_in_turn(
         (others, ("2026-02-01", "2026-02-01")),
         (others, ("2026-03-02", "2026-03-03")),
     ]
-    by_schedule = scheduled("bnpl")
+    by_schedule = scheduled("bnpl", with_other_days)
     with dg.build_schedule_context(instance, repository_def=by_schedule) as context:
         (batch,) = (
             by_schedule.get_schedule_def("bnpl_batch").evaluate_tick(context).run_requests

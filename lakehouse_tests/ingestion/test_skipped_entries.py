@@ -123,7 +123,10 @@ def test_a_missing_inbox_is_not_an_empty_one(inbox) -> None:
     folder = inbox.store.root / "inbox" / "fruits"
     assert found.missing == str(folder)
     said, *_ = summarize(IngestResult(FRUITS, missing=found.missing))
-    assert said == f"Feed fruits: no inbox, the folder {folder} is missing; files are put there"
+    assert said == (
+        f"Feed fruits: no new file; files are put into the folder {folder}, which is not"
+        " there yet"
+    )
 
     folder.mkdir(parents=True)
     assert list_waiting(FRUITS, inbox.store).missing is None

@@ -20,11 +20,10 @@ from dagster_graphql.test.utils import execute_dagster_graphql
 
 from lakehouse.cli.dev_processes.dev_server import _dagster
 from lakehouse.orchestration.asset_keys import FEED_TAG
-from lakehouse.orchestration.dagster_internals import CODE_LOCATION
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.runs import materialize, run_job
 from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL
-from lakehouse.settings import Settings
+from lakehouse.settings import SAMPLES, Settings
 
 pytestmark = pytest.mark.unit
 
@@ -80,7 +79,7 @@ def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
 def ui(instance: dg.DagsterInstance) -> Iterator[Any]:
     """What the webserver answers by, with the definitions of this module loaded."""
     target = LoadableTargetOrigin(python_file=__file__, attribute="defs")
-    origin = InProcessCodeLocationOrigin(target, location_name=CODE_LOCATION)
+    origin = InProcessCodeLocationOrigin(target, location_name=SAMPLES)
     load = InProcessWorkspaceLoadTarget([origin])
     with WorkspaceProcessContext(instance, load) as process:
         yield process.create_request_context()
@@ -88,7 +87,7 @@ def ui(instance: dg.DagsterInstance) -> Iterator[Any]:
 
 def shown(ui: Any) -> list[Mapping[str, Any]]:
     """The runs that the UI shows with the code location, the newest first."""
-    label = {"label": f"__repository__@{CODE_LOCATION}"}
+    label = {"label": f"__repository__@{SAMPLES}"}
     answer = execute_dagster_graphql(ui, RUNS_OF_CODE_LOCATION, label)
     runs: list[Mapping[str, Any]] = answer.data["runsOrError"]["results"]
     return runs
@@ -100,7 +99,7 @@ def test_a_run_of_a_command_belongs_to_the_code_location(instance, ui) -> None:
     assert run["runId"] == ran.run_id
     assert run["repositoryOrigin"] == {
         "repositoryName": "__repository__",
-        "repositoryLocationName": CODE_LOCATION,
+        "repositoryLocationName": SAMPLES,
     }
     assert run["assetSelection"] == [{"path": ["gold", "quick"]}]
     assert run["assetCheckSelection"] is None
@@ -119,7 +118,7 @@ def test_a_run_of_checks_alone_says_which(instance, ui) -> None:
 def test_a_run_of_a_job_belongs_to_the_code_location(instance, ui) -> None:
     run_job(defs, instance, "tidy", {})
     (run,) = shown(ui)
-    assert run["repositoryOrigin"]["repositoryLocationName"] == CODE_LOCATION
+    assert run["repositoryOrigin"]["repositoryLocationName"] == SAMPLES
 
 
 def test_the_ui_shows_the_tags_that_say_something_to_people(instance, ui) -> None:
@@ -164,4 +163,4 @@ def test_its_name_is_the_same_wherever_dagster_loads_it() -> None:
         tool["dg"]["project"]["code_location_name"],
         # A module that is given by name alone is its own name.
         dev[dev.index("--module-name") + 1],
-    } == {CODE_LOCATION}
+    } == {SAMPLES}

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from lakehouse.definitions import gone_people
+from lakehouse.definitions import PROJECT
 from lakehouse.iceberg.erasure.without_gone import Moment
 from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.privacy.holders import find_subjects
@@ -61,7 +61,7 @@ def test_the_moment_is_of_versions_else_of_the_feed_else_inherited() -> None:
 
 
 def test_what_is_declared_here_knows_who_is_gone(settings: Settings) -> None:
-    people = gone_people(settings)
+    people = PROJECT.gone_people(settings)
 
     raw, clean = "bronze.bnpl_transactions_raw", "silver.bnpl_transactions_clean"
     created_at = Moment("created_at", "Asia/Kuala_Lumpur")

@@ -4,6 +4,12 @@ import gzip
 from collections.abc import Mapping
 from pathlib import Path
 
+
+def _day(n: int) -> str:
+    """A day as a till writes it before it is replaced, and after."""
+    return f"{1 + n % 28}.3.2026" if n < 20 else f"2026-03-{1 + n % 28:02}"
+
+
 ORDERS = "order_id,ordered_at,customer_id,amount,paid\n" + "".join(
     f"{1000 + n},2026-03-{1 + n // 5:02} {8 + n % 10}:30,{n % 7},{n}.50,{'true' if n % 3 else 'false'}\n"
     for n in range(40)
@@ -40,6 +46,12 @@ WEATHER = "location,date,precipitation,weather\n" + "".join(
     for n in range(40)
     for place in ("coast", "hill", "lake", "town", "valley")
 )
+SEMICOLONS = "\ufeffKunden-Nr;Datum;Betrag;Ort, Land\r\n" + "".join(
+    f"{4000 + n};{_day(n)};{n},{n % 10}0;Köln, DE\r\n" for n in range(40)
+)
+TABS = "sku\tday\tamount\n" + "".join(
+    f"S{n}\t2026-05-{1 + n // 8:02}\t{n}.5\n" for n in range(32)
+)
 READABLE: Mapping[str, str] = {
     "orders": ORDERS,
     "marked": BOM,
@@ -54,11 +66,11 @@ READABLE: Mapping[str, str] = {
     "quoted": QUOTED,
     "visits": VISITS,
     "weather": WEATHER,
+    "semicolons": SEMICOLONS,
+    "tabs": TABS,
 }
 """What a declaration is written for, by the name of the feed."""
 REFUSED: Mapping[str, tuple[bytes, str]] = {
-    "semicolons": (b"id;amount\n1;2,5\n", "separated by semicolons; expected commas"),
-    "tabs": (b"id\tamount\n1\t2\n", "separated by tabs; expected commas"),
     "latin": ("id,stra\xdfe\n1,a\n".encode("latin-1"), "is not UTF-8"),
     "latin_rows": ("id,ort\n1,K\xf6ln\n".encode("latin-1"), "not UTF-8"),
     "no_header": (

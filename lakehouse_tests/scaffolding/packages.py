@@ -7,33 +7,35 @@ from datetime import date
 from pathlib import Path
 from types import ModuleType
 
+from lakehouse.scaffolding.assets_folder import AssetsFolder, assets_folder_of
 from lakehouse.scaffolding.feed_files import feed_files
 from lakehouse.scaffolding.feed_plan import plan_feed
 from lakehouse.scaffolding.inspect_files import inspect_files
-from lakehouse.scaffolding.project import Project, project_of
 from lakehouse.scaffolding.sample_rows import sample_of
 from lakehouse.scaffolding.write_files import write_files
 
 TODAY = date(2026, 6, 1)
 
 
-def empty_project(folder: Path, package: str) -> Project:
+def empty_project(folder: Path, package: str) -> AssetsFolder:
     """Make a package of assets that holds none."""
     assets = folder / package / "assets"
     assets.mkdir(parents=True)
     for package_folder in (assets.parent, assets):
         (package_folder / "__init__.py").write_text("")
-    return project_of(assets)
+    return assets_folder_of(assets)
 
 
-def begin_feed(project: Project, name: str, *paths: Path, time_zone: str = "UTC") -> list[Path]:
+def begin_feed(
+    project: AssetsFolder, name: str, *paths: Path, time_zone: str = "UTC"
+) -> list[Path]:
     """Write a feed, as `lakehouse new feed` does."""
     found = inspect_files(paths)
     plan = plan_feed(found, name, time_zone, TODAY)
     return write_files(feed_files(plan, sample_of(found, plan), project))
 
 
-def imported(project: Project, table: str) -> ModuleType:
+def imported(project: AssetsFolder, table: str) -> ModuleType:
     """Import the file of a table."""
     importlib.invalidate_caches()
     return importlib.import_module(f"{project.package}.{table}")

@@ -142,10 +142,10 @@ def test_a_file_that_was_changed_is_not_overwritten_and_no_other_is_written(tmp_
 
 
 def test_a_folder_that_is_no_package_is_named(tmp_path):
-    from lakehouse.scaffolding.project import project_of
+    from lakehouse.scaffolding.assets_folder import assets_folder_of
 
     with pytest.raises(UsageError, match=r"has no __init__\.py"):
-        project_of(tmp_path)
+        assets_folder_of(tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["orders", "people", "ambiguous", "commas"])

@@ -200,3 +200,25 @@ def test_what_is_no_file_of_a_feed_is_wrong_usage(tmp_path, name, message):
     put(tmp_path, "a.xlsx", b"PK")
     with pytest.raises(UsageError, match=message):
         inspect_files([tmp_path / name])
+
+
+def test_semicolons_a_mark_decimal_commas_and_two_forms_of_dates_are_read(tmp_path):
+    plan = planned(tmp_path, kinds.SEMICOLONS)
+
+    assert plan.delimiter == ";"
+    assert types(plan) == {
+        "kunden_nr": "bigint",
+        "Datum": "date",
+        "Betrag": "decimal(10,2)",
+        "ort_land": "string",
+    }
+    (_, day, amount, _) = plan.columns
+    assert day.reading.dates.forms == ("Y-M-D", "D.M.Y")
+    assert amount.reading.numbers.mark == ","
+
+
+def test_files_with_different_delimiters_are_named(tmp_path):
+    with pytest.raises(
+        LakehouseError, match=r"file_1.csv is separated by tabs, and file_0.csv by"
+    ):
+        planned(tmp_path, kinds.ORDERS, kinds.TABS)

@@ -7,15 +7,14 @@ from decimal import Decimal
 
 import pytest
 
-import lakehouse.definitions as declared
 from lakehouse.ingestion.feed_runs import ingest
-from lakehouse.orchestration.discovery import declared_by_name, declared_tables
+from lakehouse.project import Project
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.scaffolding.code_layout import Layout
 from lakehouse.scaffolding.declared_source import source_of
 from lakehouse.scaffolding.table_text import table_text
 from lakehouse.scaffolding.write_files import write_files
-from lakehouse.tables.feed import Feed
+from lakehouse.testing.try_table import TryTable
 from lakehouse_tests.scaffolding import kinds, shop
 from lakehouse_tests.scaffolding.kinds import put
 from lakehouse_tests.scaffolding.packages import begin_feed, empty_project, imported
@@ -24,30 +23,15 @@ ZONE = "Europe/London"
 
 
 @pytest.fixture
-def declare(monkeypatch):
-    """Put modules among those that the lakehouse has."""
-
-    def add(*modules) -> None:
-        everything = [*declared.MODULES, *modules]
-        declared._known_by.cache_clear()
-        monkeypatch.setattr(declared, "MODULES", everything)
-        monkeypatch.setattr(declared, "TABLES", declared_tables(everything))
-        monkeypatch.setattr(declared, "FEEDS", declared_by_name(everything, Feed))
-
-    yield add
-    declared._known_by.cache_clear()
-
-
-@pytest.fixture
 def land(spark, settings):
-    """Ingest a folder of files, or one, and return the engine."""
+    """Ingest a folder of files, or one, into a project, and return the engine."""
 
-    def ingested(feed: str, path):
+    def ingested(project: Project, feed: str, path):
         result = ingest(
-            declared.definitions,
-            declared.TABLES,
+            project.definitions,
+            project.tables,
             settings,
-            declared.FEEDS[feed],
+            project.feeds[feed],
             path=str(path),
         )
         assert result.success, result.messages
@@ -57,21 +41,17 @@ def land(spark, settings):
 
 
 def test_the_lines_of_a_shop_come_out_to_the_last_penny(
-    tmp_path, monkeypatch, declare, land, spark, settings
+    tmp_path, monkeypatch, land, embedded_engine
 ):
     monkeypatch.syspath_prepend(tmp_path)
     project = empty_project(tmp_path, "till")
     paths = shop.deliver(tmp_path / "files")
     begin_feed(project, "invoices", *paths, time_zone=ZONE)
-    bronze, silver = (
-        imported(project, name) for name in ("bronze.invoices_raw", "silver.invoices")
-    )
+    silver = imported(project, "silver.invoices")
     text = table_text(
         "gold.invoice_days", source_of([silver], silver.TABLE), project.package, Layout(88)
     )
     write_files(project.with_packages({project.table_path("gold.invoice_days"): text}))
-    declare(bronze, silver, imported(project, "gold.invoice_days"))
-
     put(
         tmp_path / "files",
         "invoices_late.csv",
@@ -79,7 +59,7 @@ def test_the_lines_of_a_shop_come_out_to_the_last_penny(
         f'2,X,wrong day,1,13/13/2025 09:00,"1,50",,,France\n'
         f'3,X,wrong price,1,2025-12-01 09:00,"1,5x",,,France\n',
     )
-    result, engine = land("invoices", tmp_path / "files")
+    result, engine = land(Project("till.assets"), "invoices", tmp_path / "files")
 
     assert result.quarantined == {"silver.invoices": 2}
     expected = defaultdict(lambda: [0, 0, Decimal(0)])
@@ -100,23 +80,29 @@ def test_the_lines_of_a_shop_come_out_to_the_last_penny(
         " silver.invoices"
     ).collect()
     assert moments[0][0] >= "08:10"
-    monkeypatch.setenv("LAKEHOUSE_SPARK_MEMORY", settings.spark_memory)
-    _run_generated_test(project, "invoices", tmp_path / "other")
+    _run_generated_test(project, "invoices", embedded_engine)
 
 
-def test_other_kinds_land_as_they_were_declared(tmp_path, monkeypatch, declare, land):
+def test_other_kinds_land_as_they_were_declared(tmp_path, monkeypatch, land):
     monkeypatch.syspath_prepend(tmp_path)
     project = empty_project(tmp_path, "kinds_of_files")
-    chosen = ("people", "commas", "grouped", "ambiguous", "codes", "visits", "weather")
+    chosen = (
+        "people",
+        "commas",
+        "grouped",
+        "ambiguous",
+        "codes",
+        "visits",
+        "weather",
+        "semicolons",
+        "tabs",
+    )
     paths = {name: put(tmp_path, f"{name}.csv", kinds.READABLE[name]) for name in chosen}
     for name, path in paths.items():
         begin_feed(project, name, path)
-    declare(
-        *(imported(project, f"bronze.{name}_raw") for name in chosen),
-        *(imported(project, f"silver.{name}") for name in chosen),
-    )
+    declared = Project("kinds_of_files.assets")
     for name, path in paths.items():
-        result, engine = land(name, path)
+        result, engine = land(declared, name, path)
         assert not result.quarantined
 
     def one(query: str) -> list[object]:
@@ -143,15 +129,25 @@ def test_other_kinds_land_as_they_were_declared(tmp_path, monkeypatch, declare, 
         32,
         sum(Decimal(f"{n}.25") for n in range(32)),
     ]
+    assert one("SELECT count(*), sum(Betrag), max(Datum) FROM silver.semicolons") == [
+        40,
+        sum(Decimal(f"{n}.{n % 10}0") for n in range(40)),
+        date(2026, 3, 28),
+    ]
+    assert one("SELECT count(*), sum(amount) FROM silver.tabs") == [
+        32,
+        sum(Decimal(f"{n}.5") for n in range(32)),
+    ]
     assert one("SELECT min(postcode), cast(min(open_date) AS string) FROM silver.codes") == [
         "01200",
         "2026-03-01",
     ]
 
 
-def _run_generated_test(project, name, home):
+def _run_generated_test(project, name, engine):
     path = project.tests / f"test_{name}.py"
     spec = importlib.util.spec_from_file_location(f"generated_{name}", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    getattr(module, f"test_the_sample_of_{name}_is_typed")(home)
+    try_table = TryTable(engine, {}, lambda: Project(project.package))
+    getattr(module, f"test_the_sample_of_{name}_is_typed")(try_table)

@@ -9,7 +9,6 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
-from lakehouse.definitions import MONITORING
 from lakehouse.definitions import TABLES as OWN
 from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.catalog import Catalog
@@ -24,6 +23,7 @@ from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.metadata_keys import CheckMetadata
+from lakehouse.project import MONITORING
 from lakehouse.quality.metrics.metric import Metric
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings

@@ -5,11 +5,14 @@ rows that cannot be.
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import pytest
 
+from lakehouse.assets.bronze.raw_fruits import raw_fruits
+from lakehouse.assets.silver.fruits import fruits
 from lakehouse.errors import FrameMismatch, UsageError
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.rows import not_null
@@ -115,6 +118,19 @@ def test_texts_are_read_as_their_types_and_what_is_left_out_is_null(
     ]
 
 
+def test_a_file_is_read_by_its_feed_and_the_next_table_knows_the_first(
+    try_table: TryTable, tmp_path: Path
+) -> None:
+    file = tmp_path / "fruit.csv"
+    file.write_text("id,fruit,berry\n1,Apple,false\n2,,true\n", encoding="utf-8")
+    delivered = try_table(raw_fruits, file)
+    tried = try_table(fruits, delivered.rows)
+
+    assert [row["_source_file"] for row in delivered.rows] == ["fruit.csv", "fruit.csv"]
+    assert [row["fruit"] for row in tried.rows] == ["Apple"]
+    assert [refused.reasons for refused in tried.refused] == [("not_null_fruit",)]
+
+
 def test_a_run_reads_its_partitions_and_fails_where_it_computes_rows_of_others(
     try_table: TryTable,
 ) -> None:
@@ -161,6 +177,7 @@ def test_a_frame_that_is_not_as_declared_is_an_error(try_table: TryTable) -> Non
         ([{"day": 3.5}], "orders has float in its column day"),
         ({"order": []}, "gold.orders has no input 'order'; did you mean orders?"),
         ({}, "gold.orders was given no rows of its input orders"),
+        (Path("a.csv"), "gold.orders was given the file a.csv, and no feed fills it"),
     ],
 )
 def test_rows_that_cannot_be_are_named(try_table: TryTable, rows: Any, said: str) -> None:

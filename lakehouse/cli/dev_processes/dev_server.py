@@ -51,6 +51,7 @@ def serve(
         # What the children start finds its home wherever it works.
         os.environ["DAGSTER_HOME"] = str(settings.dagster_home)
         os.environ["LAKEHOUSE_HOME"] = str(settings.home)
+        os.environ["LAKEHOUSE_DEFINITIONS"] = settings.definitions
         spark = WarmSpark(settings, children, _say)
         try:
             if not settings.spark_remote:
@@ -59,7 +60,7 @@ def serve(
                 settings,
                 children,
                 Address(host, free, is_fixed),
-                lambda at: _dagster(host, at, tells_all=tells_all),
+                lambda at: _dagster(settings, host, at, tells_all=tells_all),
                 spark.look,
             )
             click.echo(
@@ -80,10 +81,12 @@ def _wait(children: Children, spark: WarmSpark) -> int:
     return code
 
 
-def _dagster(host: str, port: int, *, tells_all: bool) -> list[str]:
+def _dagster(settings: Settings, host: str, port: int, *, tells_all: bool) -> list[str]:
     listen = ["--host", host, "--port", str(port)]
     program = "dagster_services" if tells_all else "dagster_dev"
-    loaded = ["--module-name", "lakehouse.definitions"]
+    loaded = ["--module-name", settings.definitions]
+    if settings.project_root:
+        loaded += ["--working-directory", str(settings.project_root)]
     return [sys.executable, "-m", f"lakehouse.cli.dev_processes.{program}", *loaded, *listen]
 
 

@@ -54,8 +54,8 @@ def describe_rejected(files: "Iterable[RejectedReason]") -> list[str]:
 def _describe_delivery(result: "IngestResult") -> str:
     if not result.files and result.missing:
         return (
-            f"Feed {result.feed.name}: no inbox, the folder {shown(result.missing)} is missing;"
-            " files are put there"
+            f"Feed {result.feed.name}: no new file; files are put into the folder"
+            f" {shown(result.missing)}, which is not there yet"
         )
     if not result.files:
         return f"Feed {result.feed.name}: no new file in {result.feed.inbox}"

@@ -46,6 +46,11 @@ class Plan:
         return not self.steps and not self.refusals
 
     @property
+    def is_creation(self) -> bool:
+        """Whether the table is not there yet."""
+        return any(step.order is Order.CREATE for step in self.steps)
+
+    @property
     def automatic(self) -> tuple[Step, ...]:
         """The steps that run before a write."""
         return tuple(step for step in self.steps if step.automatic)

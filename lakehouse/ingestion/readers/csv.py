@@ -105,7 +105,8 @@ class CsvReader:
         import pyarrow as pa
         from pyarrow import csv
 
-        tail = "\n" + ",".join([mark] * len(self.header.names)) + "\n"
+        delimiter = self._feed.delimiter
+        tail = "\n" + delimiter.join([mark] * len(self.header.names)) + "\n"
         parsed = ParsedBytes(self._head, self._text, tail.encode(), ahead)
         return csv.open_csv(
             # pyarrow reads its own files too, and any object with `read`; its stubs know
@@ -114,7 +115,7 @@ class CsvReader:
             read_options=csv.ReadOptions(
                 block_size=self._block_bytes, use_threads=self._use_threads
             ),
-            parse_options=csv.ParseOptions(newlines_in_values=True),
+            parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
                 column_types=dict.fromkeys(self.header.names, pa.string()),
                 include_columns=list(self.header.columns),
@@ -142,7 +143,9 @@ class CsvReader:
             )
             has_more = int(match["found"]) > int(match["expected"])
             next_step = (
-                "Quote fields that hold commas or line breaks." if has_more else _CORRECT
+                f"Quote fields that hold {self._feed.delimiters} or line breaks."
+                if has_more
+                else _CORRECT
             )
             return _rejected("a ragged row", found, expected, next_step)
         if match := _NOT_UTF8.match(message):
@@ -163,7 +166,7 @@ class CsvReader:
         return _rejected(
             "not a CSV file",
             "text that cannot be parsed",
-            "comma-separated rows with double quotes",
+            f"rows of fields with {self._feed.delimiters} between them and double quotes",
         )
 
 

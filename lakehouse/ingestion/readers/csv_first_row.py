@@ -6,6 +6,7 @@ file may have.
 """
 
 import re
+from functools import cache
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.csv_header import expected_header
@@ -16,9 +17,6 @@ MORE_COLUMNS = 1000
 BOM = b"\xef\xbb\xbf"
 _REPLACED = "\ufffd"
 _SAVE_AS_UTF8 = "Save it as UTF-8 and put it back."
-# A quote opens a value only at its beginning, as Arrow has it. Nothing is tried twice: the work
-# is linear.
-_FIELD = re.compile(rb'(?:"[^"]*+(?:""[^"]*+)*+("|\Z))?+[^,\r\n]*+(?:([,\r\n])|\Z)')
 
 
 def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
@@ -35,8 +33,10 @@ def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
             expected=f"a header with {expected_header(feed)}",
             next_step="Correct the file and put it back.",
         )
-    row = first_row(text.lstrip(b"\r\n"), len(feed.column_names) + MORE_COLUMNS)
-    names = _parsed(row.decode("utf-8", "replace")) if row is not None else ()
+    most_fields = len(feed.column_names) + MORE_COLUMNS
+    row = first_row(text.lstrip(b"\r\n"), most_fields, feed.delimiter)
+    decoded = row.decode("utf-8", "replace") if row is not None else ""
+    names = _parsed(decoded, feed.delimiter) if row is not None else ()
     if _REPLACED in "".join(names) or (
         not names and _REPLACED in text.decode("utf-8", "replace")
     ):
@@ -56,20 +56,33 @@ def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
     return names
 
 
-def first_row(text: bytes, most_fields: int) -> bytes | None:
+def first_row(text: bytes, most_fields: int, delimiter: str = ",") -> bytes | None:
     """Return the first row without its end; None where it ends inside of a quoted field.
 
     :raises FileRejected: it has more than `most_fields` fields; the rest of it is not
         read.
     """
-    for number, field in enumerate(_FIELD.finditer(text), start=1):
+    mark = delimiter.encode()
+    for number, field in enumerate(_field(mark).finditer(text), start=1):
         if number > most_fields:
             raise _too_many(most_fields)
         if field[1] == b"":
             return None
-        if field[2] != b",":
+        if field[2] != mark:
             return text[: field.start(2) if field[2] else field.end()]
     return text
+
+
+@cache
+def _field(mark: bytes) -> re.Pattern[bytes]:
+    """Return the pattern of a field with what ends it.
+
+    A quote opens a value only at its beginning, as Arrow has it. Nothing is tried twice: the
+    work is linear.
+    """
+    ends = re.escape(mark) + rb"\r\n"
+    quoted = rb'(?:"[^"]*+(?:""[^"]*+)*+("|\Z))?+'
+    return re.compile(quoted + rb"[^" + ends + rb"]*+(?:([" + ends + rb"])|\Z)")
 
 
 def _too_many(most_fields: int) -> FileRejected:
@@ -83,7 +96,7 @@ def _too_many(most_fields: int) -> FileRejected:
     )
 
 
-def _parsed(row: str) -> tuple[str, ...]:
+def _parsed(row: str, delimiter: str) -> tuple[str, ...]:
     import pyarrow as pa
     from pyarrow import csv
 
@@ -94,7 +107,7 @@ def _parsed(row: str) -> tuple[str, ...]:
             # The stubs do not know that pyarrow reads its own files too.
             pa.BufferReader(block),  # type: ignore[arg-type]
             read_options=csv.ReadOptions(block_size=len(block), use_threads=False),
-            parse_options=csv.ParseOptions(newlines_in_values=True),
+            parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         )
     except pa.ArrowInvalid:
         return ()

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 
 from lakehouse.errors import FileRejected
 from lakehouse.tables.escaping import quoted
-from lakehouse.tables.feed import INGEST_COLUMNS, Feed
+from lakehouse.tables.feed import DELIMITERS, INGEST_COLUMNS, Feed
 from lakehouse.tables.masking import shape
 
 _SHOWN_NAMES = 30
@@ -119,11 +119,16 @@ def expected_header(feed: Feed) -> str:
 
 def _no_header(feed: Feed, names: Sequence[str]) -> FileRejected:
     fields = "one field" if len(names) == 1 else f"{len(names)} fields"
+    step = f"Put the column names in the first row, separated by {feed.delimiters}."
+    others = [mark for mark in DELIMITERS if mark != feed.delimiter and mark in names[0]]
+    if len(names) == 1 and others:
+        fields = f"one field with {DELIMITERS[others[0]]} in it"
+        step = f"{step[:-1]}, or declare Feed(…, delimiter={others[0]!r})."
     return FileRejected(
         "no header",
         found=f"a first row of {fields}, none of them the name of a declared column",
         expected=expected_header(feed),
-        next_step="Put the column names in the first row, separated by commas.",
+        next_step=step,
     )
 
 

@@ -4,11 +4,12 @@ be left out and all others stay byte for byte.
 
 import re
 from collections.abc import Iterator
+from functools import cache, partial
 
 from lakehouse.ingestion.readers.byte_source import Readable
 from lakehouse.ingestion.readers.csv import LONGEST_ROW_BYTES
 from lakehouse.ingestion.readers.csv_first_row import BOM
-from lakehouse.ingestion.readers.row_bytes import Row
+from lakehouse.ingestion.readers.row_bytes import Row, RowBytes
 
 # Arrow reads a row that lies on the border of two blocks. Of a longer one nobody knows where it
 # ends: a quote may never be closed.
@@ -18,15 +19,21 @@ _EMPTY_LINES = (b"\n", b"\r\n", b"\r")
 # A quote opens a value only at its beginning, as Arrow has it; `\Z` stands for one that is not
 # closed in what was read. Nothing is tried twice: the work is linear.
 _QUOTED = rb'(?:"[^"]*+(?:""[^"]*+)*+(?:"|\Z))?+'
-_VALUE = _QUOTED + rb"[^,\r\n]*+"
-_ROW = re.compile(rb"(?:" + _VALUE + rb",)*+" + _VALUE + rb"(?:\r\n?|\n)")
-_FIELD = re.compile(rb'(?:"([^"]*+(?:""[^"]*+)*+)"?+)?+([^,\r\n]*+)(,)?+')
 
 
-def csv_rows(content: Readable) -> Iterator[Row]:
+@cache
+def csv_row_bytes(delimiter: str = ",") -> RowBytes:
+    """Return how a file is divided of which that stands between the fields."""
+    return RowBytes(
+        partial(csv_rows, delimiter=delimiter), partial(csv_values, delimiter=delimiter)
+    )
+
+
+def csv_rows(content: Readable, delimiter: str = ",") -> Iterator[Row]:
     """Yield all bytes of a file in order, row by row; no more than a row and a block are in
     memory.
     """
+    pattern = _row(delimiter)
     pending, number, is_over = _without_mark(content), 0, False
     if pending.startswith(BOM):
         yield Row(None, BOM)
@@ -35,7 +42,9 @@ def csv_rows(content: Readable) -> Iterator[Row]:
         block = content.read(_READ_BYTES)
         is_over, pending = not block, pending + block
         end = 0
-        while (match := _ROW.match(pending, end)) and _is_whole(pending, match.end(), is_over):
+        while (match := pattern.match(pending, end)) and _is_whole(
+            pending, match.end(), is_over
+        ):
             end, raw = match.end(), match.group()
             is_row = raw not in _EMPTY_LINES
             yield Row(number if is_row else None, raw)
@@ -46,19 +55,33 @@ def csv_rows(content: Readable) -> Iterator[Row]:
             yield from _rest(content)
             return
     if pending:
-        yield _last(pending, number)
+        yield _last(pending, number, pattern)
 
 
-def csv_values(raw: bytes) -> list[str]:
+def csv_values(raw: bytes, delimiter: str = ",") -> list[str]:
     """Return the values of a row as texts; bytes that are not UTF-8 become U+FFFD."""
     values = []
-    for match in _FIELD.finditer(raw.rstrip(b"\r\n")):
-        quoted, plain, comma = match.groups(b"")
+    for match in _field(delimiter).finditer(raw.rstrip(b"\r\n")):
+        quoted, plain, mark = match.groups(b"")
         value = quoted.replace(b'""', b'"') + plain
         values.append(value.decode("utf-8", "replace"))
-        if not comma:
+        if not mark:
             break
     return values
+
+
+@cache
+def _row(delimiter: str) -> re.Pattern[bytes]:
+    mark = re.escape(delimiter.encode())
+    value = _QUOTED + rb"[^" + mark + rb"\r\n]*+"
+    return re.compile(rb"(?:" + value + mark + rb")*+" + value + rb"(?:\r\n?|\n)")
+
+
+@cache
+def _field(delimiter: str) -> re.Pattern[bytes]:
+    mark = re.escape(delimiter.encode())
+    quoted = rb'(?:"([^"]*+(?:""[^"]*+)*+)"?+)?+'
+    return re.compile(quoted + rb"([^" + mark + rb"\r\n]*+)(" + mark + rb")?+")
 
 
 def _without_mark(content: Readable) -> bytes:
@@ -74,9 +97,9 @@ def _is_whole(text: bytes, end: int, is_over: bool) -> bool:
     return is_over or end < len(text) or text.endswith(b"\n")
 
 
-def _last(raw: bytes, number: int) -> Row:
+def _last(raw: bytes, number: int, pattern: re.Pattern[bytes]) -> Row:
     """Return what has no line end behind it: the last row, or a quote that is not closed."""
-    is_closed = _ROW.fullmatch(raw + b"\n") is not None
+    is_closed = pattern.fullmatch(raw + b"\n") is not None
     return Row(number, raw) if is_closed else Row(None, raw, is_rest=True)
 
 

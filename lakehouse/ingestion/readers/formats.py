@@ -3,14 +3,14 @@ in a file of its own, its line here, and its name among `FORMATS` of `tables/fee
 in `ROW_BYTES` says how rows are left out of its files.
 """
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from lakehouse.errors import LakehouseError
 from lakehouse.ingestion.readers.byte_source import Readable, packed, unpacked
 from lakehouse.ingestion.readers.csv import CsvReader
 from lakehouse.ingestion.readers.csv_header import Header
-from lakehouse.ingestion.readers.csv_rows import csv_rows, csv_values
+from lakehouse.ingestion.readers.csv_rows import csv_row_bytes
 from lakehouse.ingestion.readers.row_bytes import RowBytes
 from lakehouse.tables.feed import Feed
 
@@ -41,8 +41,10 @@ class FileReader(Protocol):
 READERS: Mapping[str, type[FileReader]] = {"csv": CsvReader}
 """By the format's name; a compressed file, such as `csv.gz`, is read as what is in it."""
 
-ROW_BYTES: Mapping[str, RowBytes] = {"csv": RowBytes(csv_rows, csv_values)}
-"""By the format's name; of a format that is not here no row can be left out."""
+ROW_BYTES: Mapping[str, Callable[[str], RowBytes]] = {"csv": csv_row_bytes}
+"""By the format's name, what gives the division of a file with a delimiter; of a format that is
+not here no row can be left out.
+"""
 
 
 def open_reader(
@@ -56,9 +58,10 @@ def open_reader(
     return reader(feed, unpacked(delivered, file_format), use_threads=use_threads)
 
 
-def row_bytes(file_format: str) -> RowBytes:
+def row_bytes(file_format: str, delimiter: str = ",") -> RowBytes:
     """Return how rows of a format are told apart in its bytes.
 
+    :param delimiter: that of the feed, for formats of text.
     :raises LakehouseError: the format does not say so.
     """
     name = file_format.removesuffix(".gz")
@@ -68,11 +71,16 @@ def row_bytes(file_format: str) -> RowBytes:
             f" {', '.join(ROW_BYTES)}.",
             next_step="Give it a line in ROW_BYTES of ingestion/readers/formats.py.",
         )
-    return ROW_BYTES[name]
+    return ROW_BYTES[name](delimiter)
 
 
 def write_without_rows(
-    file_format: str, delivered: Readable, left_out: Container[int], target: BinaryIO
+    file_format: str,
+    delivered: Readable,
+    left_out: Container[int],
+    target: BinaryIO,
+    *,
+    delimiter: str = ",",
 ) -> None:
     """Write a file without some of its rows, compressed as it was; all other bytes stay as
     they are.
@@ -82,7 +90,7 @@ def write_without_rows(
     :param left_out: numbers of rows, as they are counted in this content.
     :raises LakehouseError: the format does not say how.
     """
-    rows = row_bytes(file_format)
+    rows = row_bytes(file_format, delimiter)
     with packed(target, file_format) as content:
         for block in rows.without(unpacked(delivered, file_format), left_out):
             content.write(block)

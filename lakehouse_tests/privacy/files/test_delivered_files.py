@@ -47,6 +47,18 @@ def test_rows_go_and_all_other_bytes_stay(files, key: str) -> None:
     assert (done.rows, done.unreadable) == (1, ())
 
 
+@pytest.mark.parametrize("rest", ["", "10;x;y\n"], ids=["readable", "ragged"])
+def test_rows_go_from_files_of_another_delimiter(folder, rest: str) -> None:
+    folder.feed = replace(folder.feed, delimiter=";")
+    note = '"8;9,\n7";bob@example.com\n'
+    text = MIXED.replace(",", ";") + note + rest
+    key = folder.put(f"{ARCHIVED}c.{{}}.csv", text)
+
+    folder.erase()
+
+    assert folder.text(key) == WITHOUT.replace(",", ";") + note + rest
+
+
 def test_a_file_without_the_person_is_not_touched(files) -> None:
     key = files.put(f"{ARCHIVED}c.{{}}.csv", WITHOUT)
     before = files.store.stat(key)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
-from lakehouse.definitions import FEEDS, TABLES, definitions, erasable
+from lakehouse.definitions import FEEDS, PROJECT, TABLES, definitions
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.erasure.delete_rows import count_rows
 from lakehouse.iceberg.metadata.engine import Engine
@@ -107,7 +107,7 @@ class Everywhere:
     @property
     def erasable(self) -> Erasable:
         """What there is to erase from: the project's own tables, and those of visits."""
-        own = erasable(self.settings, self.engine)
+        own = PROJECT.erasable(self.settings, self.engine)
         tables = {**TABLES, **{table.name: table for table in self.visits}}
         return replace(own, tables=tables, subjects=find_subjects(tables, own.sources))
 

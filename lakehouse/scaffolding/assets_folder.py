@@ -6,31 +6,42 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakehouse.errors import UsageError
+from lakehouse.project_file import ProjectFile, find_project_file
 from lakehouse.tables.escaping import shown
 
 _USUAL_LINE_LENGTH = 88
 _OWN_TESTS = ("lakehouse_tests", "assets")
+FIXTURES = "lakehouse.testing"
 
 
 @dataclass(frozen=True)
-class Project:
+class AssetsFolder:
     """The folder of the assets, which is a Python package, and what belongs to it."""
 
     assets: Path
     package: str
-    """The name by which the folder is imported, such as `lakehouse.assets`."""
+    """The name by which the folder is imported, such as `shop.assets`."""
     root: Path
-    """The folder that the package is found from."""
+    """The folder of the project, or else that which the package is found from."""
     line_length: int
+    is_of_project: bool
+    """Whether these are the assets that commands in that folder find."""
 
     @property
     def tests(self) -> Path:
         """Where tests of assets lie."""
-        return self.root.joinpath(*_OWN_TESTS) if self.has_fixtures else self.root / "tests"
+        return self.root.joinpath(*_OWN_TESTS) if self._has_own_tests else self.root / "tests"
 
     @property
     def has_fixtures(self) -> bool:
-        """Whether the tests are those of a copy of the lakehouse itself, which have a session."""
+        """Whether the tests there have the fixtures of `lakehouse.testing` by themselves."""
+        files = (self.root / "conftest.py", self.tests / "conftest.py")
+        texts = (file.read_text(encoding="utf-8") for file in files if file.is_file())
+        return self._has_own_tests or any(FIXTURES in text for text in texts)
+
+    @property
+    def _has_own_tests(self) -> bool:
+        """Whether this is a copy of the lakehouse itself."""
         return self.root.joinpath(*_OWN_TESTS, "conftest.py").is_file()
 
     def table_path(self, table: str) -> Path:
@@ -52,8 +63,8 @@ class Project:
         return missing | dict(texts)
 
 
-def project_of(assets: Path, *, package: str | None = None) -> Project:
-    """Return the project that a folder of assets belongs to.
+def assets_folder_of(assets: Path, *, package: str | None = None) -> AssetsFolder:
+    """Return a folder of assets, with the project that it belongs to.
 
     :param package: the name by which the folder is imported; told by the folders around it
         where it is left out.
@@ -72,8 +83,15 @@ def project_of(assets: Path, *, package: str | None = None) -> Project:
             next_step="Give the folder of the assets with --into.",
         )
     name = package or _package(folder)
-    root = folder.parents[name.count(".")]
-    return Project(folder, name, root, _line_length(root))
+    project = find_project_file(folder)
+    is_of_project = _is_of(project, name) if project else name.startswith("lakehouse.")
+    above = folder.parents[name.count(".")]
+    root = project.root if project and is_of_project else above
+    return AssetsFolder(folder, name, root, _line_length(root), is_of_project)
+
+
+def _is_of(project: ProjectFile, package: str) -> bool:
+    return f"{package}.".startswith(f"{project.assets}.")
 
 
 def _package(folder: Path) -> str:

@@ -1,0 +1,50 @@
+"""`lakehouse init`: a project of one's own, which depends on this package."""
+
+import importlib.metadata
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.assets_folder import near
+from lakehouse.cli.call_context import State, command
+from lakehouse.errors import UsageError
+
+if TYPE_CHECKING:
+    from lakehouse.scaffolding.begin_project import BegunProject
+
+
+@command("init")
+@click.argument("folder")
+@click.option("--name", help="Name of its package; that of the folder by itself.")
+def init(state: State, folder: str, name: str | None) -> None:
+    """Make FOLDER a project of your own.
+
+    It has a package for your tables, definitions for Dagster, tests, a Makefile, and continuous
+    integration; the sample pipelines are not in it. In that folder, and below it, all commands
+    are about your project. Nothing that is there is overwritten: the same command again writes
+    what is missing.
+    """
+    from lakehouse.scaffolding.begin_project import begin_project
+
+    if not folder.strip():
+        raise UsageError("FOLDER is empty; expected the folder of the project.")
+    root = Path(folder)
+    with state.progress(f"Making {near(root.absolute())} a project"):
+        begun = begin_project(root, name, importlib.metadata.version("lakehouse"))
+    _say_files(begun)
+    click.echo("Next:")
+    if root.resolve() != Path.cwd():
+        click.echo(f"  cd {shlex.quote(folder)}")
+    click.echo("  lakehouse setup")
+    click.echo("  lakehouse new feed FILE...")
+
+
+def _say_files(begun: "BegunProject") -> None:
+    for path in begun.texts:
+        verb = "wrote" if path in begun.written else "unchanged"
+        click.echo(f"{'kept' if path in begun.kept else verb} {path}")
+    for path in begun.kept:
+        if path.name == ".gitignore" and ".lakehouse" not in path.read_text(encoding="utf-8"):
+            click.echo(f"Add .lakehouse/ to {path}: the rows of your tables are in it.")

@@ -1,0 +1,283 @@
+"""A project: the tables and feeds of a package of assets, and all that fills, watches, keeps and
+erases them.
+"""
+
+import importlib
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from lakehouse.errors import DeclarationError, LakehouseError, SettingsError
+from lakehouse.iceberg.erasure.gone_people import GonePeople
+from lakehouse.iceberg.erasure.without_gone import Moment
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.ingestion.feed_sensors import FeedAutomation
+from lakehouse.maintenance.health_check import health_checks
+from lakehouse.maintenance.old_runs import old_runs_definitions
+from lakehouse.maintenance.upkeep_job import Upkeeper
+from lakehouse.maintenance.upkeep_round import Upkept
+from lakehouse.monitoring.alerts_sensor import alerts_definitions
+from lakehouse.monitoring.asset_pages import with_pages
+from lakehouse.orchestration.asset_inputs import incremental_readers
+from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.code_locations import file_place, frames_of
+from lakehouse.orchestration.dagster_internals import asset_graph
+from lakehouse.orchestration.discovery import (
+    declared_assets,
+    declared_by_name,
+    declared_tables,
+    modules_of,
+    table_sources,
+    values_of,
+)
+from lakehouse.orchestration.io_manager import IcebergIOManager
+from lakehouse.orchestration.runs_for_stale_tables import Downstream
+from lakehouse.privacy.detect_late_requests import detect_late_requests
+from lakehouse.privacy.erasable import Erasable
+from lakehouse.privacy.erasure_job import Eraser
+from lakehouse.privacy.gone import read_gone
+from lakehouse.privacy.holders import Subject, find_subjects
+from lakehouse.privacy.rows_of_people import row_moments, subject_names
+from lakehouse.quality.daily_check import daily_check_definitions
+from lakehouse.quality.metrics.metrics_sensor import RunMetrics
+from lakehouse.quality.source_rows_check import default_checks
+from lakehouse.runtime.deployment import engine_resource
+from lakehouse.settings import Settings
+from lakehouse.site.read_site import SiteSource
+from lakehouse.site.site_job import SiteMaker
+from lakehouse.site.table_trends import Monitoring
+from lakehouse.tables.feed import Feed
+from lakehouse.tables.table import IcebergTable
+
+if TYPE_CHECKING:
+    from lakehouse.orchestration.dagster_internals import AssetGraph
+
+OWN_ASSETS = ("lakehouse.assets.audit", "lakehouse.assets.monitoring")
+"""Tables that the lakehouse keeps of itself, in each project."""
+MONITORING = Monitoring(
+    metrics="monitoring.data_quality_metrics",
+    health="monitoring.table_health",
+    upkeep="monitoring.upkeep_runs",
+)
+"""Where the past of the tables is kept."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """What a package of assets declares, such as `Project("shop.assets")`; a table is added to
+    it by a file in the package.
+
+    :raises DeclarationError: when first asked for something, where a file of the package cannot
+        be imported, or two of them do not go together.
+    """
+
+    package: str
+    others: Sequence[ModuleType] = ()
+    """Modules with more assets, which lie elsewhere."""
+
+    @cached_property
+    def modules(self) -> Sequence[ModuleType]:
+        """The modules of the assets."""
+        found: dict[ModuleType, None] = {}
+        for package in (self.package, *OWN_ASSETS):
+            found |= dict.fromkeys(modules_of(package))
+        return [*found, *self.others]
+
+    @cached_property
+    def tables(self) -> Mapping[str, IcebergTable]:
+        """The declared tables by name, and the quarantines that follow from them."""
+        return declared_tables(self.modules)
+
+    @cached_property
+    def feeds(self) -> Mapping[str, Feed]:
+        """The declared feeds by name."""
+        return declared_by_name(self.modules, Feed)
+
+    @cached_property
+    def defs(self) -> dg.Definitions:
+        """All definitions, on what the environment says; Dagster loads these."""
+        return self.definitions()
+
+    @cached_property
+    def graph(self) -> "AssetGraph":
+        """The assets, and which of them follow from which."""
+        return asset_graph(self.defs)
+
+    @cached_property
+    def subjects(self) -> tuple[Subject, ...]:
+        """The kinds of people that the tables hold."""
+        return find_subjects(self.tables, table_sources(self.modules))
+
+    def definitions(
+        self, read_settings: Callable[[], Settings] = Settings.from_env
+    ) -> dg.Definitions:
+        """Return all definitions, on a deployment; settings are read when a run starts, not
+        when this is loaded.
+        """
+        computed = self._computed(read_settings)
+        graph = asset_graph(computed)
+        feeds = tuple(self.feeds.values())
+        fed = [
+            FeedAutomation(feed, self.tables, read_settings).definitions(graph)
+            for feed in feeds
+        ]
+        detectors = {"erasure": detect_late_requests}
+        return dg.Definitions.merge(
+            computed,
+            *fed,
+            self._recorded(graph, read_settings),
+            daily_check_definitions(read_settings),
+            Upkeeper(self.upkept(), read_settings).definitions(),
+            Eraser(self.erasable, read_settings).definitions(),
+            SiteMaker(self.site_source(), read_settings).definitions(),
+            old_runs_definitions(),
+            alerts_definitions(self.tables, feeds, read_settings, detectors),
+        )
+
+    def upkept(self) -> Upkept:
+        """Return what upkeep looks at: the tables, and who reads on in them."""
+        return Upkept(
+            self.tables,
+            self.tables[MONITORING.upkeep],
+            self.tables[MONITORING.health],
+            incremental_readers(declared_assets(self.modules)),
+        )
+
+    def site_source(self) -> SiteSource:
+        """Return what the site tells of."""
+        return SiteSource(self.tables, self.feeds, MONITORING, lambda: self.graph)
+
+    def gone_people(self, settings: Settings) -> GonePeople:
+        """Return who is gone of the people that the tables hold."""
+        names, moments = self._people_known_by
+        return GonePeople(lambda: read_gone(settings), self.tables, names, moments)
+
+    def erasable(self, settings: Settings, engine: Engine) -> Erasable:
+        """Return what there is to erase people from, on a deployment."""
+        return Erasable(
+            settings,
+            engine,
+            self.tables,
+            self.feeds,
+            self.subjects,
+            table_sources(self.modules),
+            incremental_readers(declared_assets(self.modules)),
+            self.tables["audit.gdpr_actions"],
+            self.definitions,
+        )
+
+    def _computed(self, read_settings: Callable[[], Settings]) -> dg.Definitions:
+        """Return the assets with their checks, and what they are computed on."""
+        engine = engine_resource(read_settings)
+        assets = declared_assets(self.modules)
+        shown = with_pages(
+            assets,
+            self.tables,
+            self.feeds.values(),
+            health=self.tables[MONITORING.health],
+            upkeep=self.tables[MONITORING.upkeep],
+        )
+        gone = dg.ResourceDefinition(
+            lambda _: self.gone_people(read_settings()),
+            description="Who was erased, and stays gone.",
+        )
+        return dg.Definitions(
+            assets=[*shown, *default_checks(assets, self.tables)],
+            asset_checks=[health_checks(self.tables)],
+            resources={
+                "settings": dg.ResourceDefinition(
+                    lambda _: read_settings(), description="What the environment says."
+                ),
+                "engine": engine,
+                "io_manager": IcebergIOManager(engine=engine, declared=self.tables, gone=gone),
+            },
+            executor=dg.multi_or_in_process_executor.configured(
+                lambda _: execution(read_settings()),
+                config_schema={},
+                name="one_process_for_each_session",
+            ),
+        )
+
+    def _recorded(
+        self, graph: "AssetGraph", read_settings: Callable[[], Settings]
+    ) -> dg.Definitions:
+        """Return what records the numbers of each run."""
+        zones = {
+            table: feed.time_zone
+            for feed in self.feeds.values()
+            for table in Downstream(graph, feed.table).tables
+        }
+        table = self.tables[MONITORING.metrics]
+        metrics = RunMetrics(table, zones, read_settings)
+        return metrics.definitions(sorted(map(table_name, graph.executable_asset_keys)))
+
+    @cached_property
+    def _people_known_by(
+        self,
+    ) -> tuple[Mapping[str, Collection[str]], Mapping[str, Moment]]:
+        sources = table_sources(self.modules)
+        return (
+            subject_names(self.subjects),
+            row_moments(self.tables, self.feeds.values(), sources),
+        )
+
+
+def execution(settings: Settings) -> dict[str, dict[str, object]]:
+    """Return how a run's steps are executed: in its own process, or where a Spark server is
+    shared in several.
+    """
+    return {"multiprocess": {}} if settings.spark_remote else {"in_process": {}}
+
+
+def load_project(settings: Settings) -> Project:
+    """Import the module that says what exists, and return its project.
+
+    The folder of the project is put among those that modules are found in, so that it need not
+    be installed.
+
+    :raises SettingsError: the module is not there, or has not one project.
+    :raises DeclarationError: it cannot be imported; names the file, its line, and why.
+    """
+    name = settings.definitions
+    root = str(settings.project_root or "")
+    if root and root not in sys.path:
+        sys.path.insert(0, root)
+    projects = values_of([_imported(name)], Project)
+    if len(projects) != 1:
+        raise SettingsError(
+            f"{name} has {len(projects) or 'no'} values of the type Project; expected one.",
+            next_step='Say there PROJECT = Project("…"), with the package of the assets.',
+        )
+    return projects[0]
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except LakehouseError:
+        raise
+    except ModuleNotFoundError as error:
+        if not f"{name}.".startswith(f"{error.name}."):
+            raise _not_importable(name, error) from error
+        raise SettingsError(
+            f"There is no module {name}, which LAKEHOUSE_DEFINITIONS or [tool.lakehouse] in"
+            " pyproject.toml names as that of the definitions; expected one that can be imported.",
+            next_step="Correct the name, or install the project.",
+        ) from error
+    except Exception as error:
+        raise _not_importable(name, error) from error
+
+
+def _not_importable(name: str, error: Exception) -> DeclarationError:
+    frames = [frame for frame in frames_of(error.__traceback__) if frame[0] == name]
+    text = " ".join(str(error).split()).rstrip(".")
+    place = file_place(frames[-1][1], name, frames[-1][2]) if frames else name
+    return DeclarationError(
+        f"{place} cannot be imported: {type(error).__name__}: {text}.",
+        next_step="Correct that file; --verbose shows the traceback.",
+    )

@@ -1,0 +1,27 @@
+"""A project of a test's own, in which commands of this process work."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from lakehouse.scaffolding.begin_project import begin_project
+
+
+@contextmanager
+def project_at(root: Path, patch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Make a project, work in it, and forget its modules afterwards."""
+    begun = begin_project(root, None, "0.1.0")
+    patch.chdir(root)
+    patch.setattr(sys, "path", [*sys.path])
+    patch.delenv("LAKEHOUSE_HOME", raising=False)
+    yield root
+    forget(begun.package)
+
+
+def forget(package: str) -> None:
+    """Let a package be imported anew, as a process of its own does."""
+    for name in [name for name in sys.modules if f"{name}.".startswith(f"{package}.")]:
+        del sys.modules[name]
