@@ -20,6 +20,8 @@ from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.table_partitions import table_partitions
 from lakehouse.tables.rows_of import SOURCE_OF_ROW
 from lakehouse_tests.docs.markdown import ROOT, blocks
+from lakehouse_tests.docs.page import Page
+from lakehouse_tests.docs.shell import execute
 
 PAGES = sorted(
     path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
@@ -81,6 +83,16 @@ def test_the_readme_shows_what_the_demo_leaves(page):
     readme = page("README.md")
     assert readme.execute("lakehouse demo").code == 0
     readme.do()
+
+
+@pytest.mark.unit
+@pytest.mark.usefixtures("clone")
+def test_contracts_are_as_the_page_says(capsys, monkeypatch):
+    Page(
+        ROOT / "docs" / "contracts.md",
+        lambda command: execute(command, capsys, monkeypatch),
+        monkeypatch,
+    ).do()
 
 
 @pytest.mark.unit
