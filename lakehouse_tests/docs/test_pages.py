@@ -79,6 +79,11 @@ def test_a_person_is_erased_as_the_page_says(page, clone):
 
 
 @pytest.mark.spark
+def test_writes_are_told_as_the_page_says(page):
+    page("docs/lineage.md").do()
+
+
+@pytest.mark.spark
 def test_the_readme_shows_what_the_demo_leaves(page):
     readme = page("README.md")
     assert readme.execute("lakehouse demo").code == 0
