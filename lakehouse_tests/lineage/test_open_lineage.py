@@ -68,6 +68,19 @@ def test_a_table_is_named_by_its_files_and_by_its_catalog(
     assert other["namespace"] == f"sqlite:///{settings.home}/catalog.db"
 
 
+def test_on_aws_a_table_is_named_by_its_bucket_and_by_glue(aws_settings: Settings) -> None:
+    engine = engine_at(aws_settings)
+    append(engine, "a")
+
+    (output,) = events(aws_settings.openlineage_file)[-1]["outputs"]
+    assert output["namespace"] == "s3://lake"
+    assert f"s3://lake/{output['name']}" == engine.catalog.load(NUMBERS.name).location()
+    (other,) = output["facets"]["symlinks"]["identifiers"]
+    assert other["namespace"] == "arn:aws:glue:eu-central-1:123456789012"
+    assert other["name"] == "table/monitoring/numbers"
+    assert output["facets"]["catalog"]["type"] == "glue"
+
+
 @pytest.mark.parametrize(
     ("location", "name"),
     [
