@@ -39,8 +39,8 @@ Document = dict[str, Any]
 def contract_of(table: IcebergTable, settings: Settings, feed: Feed | None = None) -> Document:
     """Return the contract of a table, as far as its declaration and the deployment say it.
 
-    Its version is the tag `version` of the table, or else a digest of all that it says, so that
-    the same declaration gives the same document.
+    Its version is the tag `version` of the table, or else a digest of all that it promises, which
+    is the same wherever the table is.
 
     :param feed: the feed that lands in the table, where one does.
     """
@@ -52,7 +52,6 @@ def contract_of(table: IcebergTable, settings: Settings, feed: Feed | None = Non
         "schema": [_schema(table)],
         **_people(table),
         "slaProperties": _service_levels(table, feed),
-        "servers": [_server(table, settings)],
     }
     document = {
         "apiVersion": API_VERSION,
@@ -61,6 +60,7 @@ def contract_of(table: IcebergTable, settings: Settings, feed: Feed | None = Non
         "name": table.name,
         "version": table.tags.get("version") or _digest(promised),
         **promised,
+        "servers": [_server(table, settings)],
     }
     return {key: value for key, value in document.items() if value != []}
 

@@ -1,5 +1,6 @@
 """What a contract says of a table, and that it is the same each time."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -83,6 +84,16 @@ def test_on_aws_its_table_is_read_by_athena():
             "regionName": "eu-west-1",
         }
     ]
+
+
+def test_its_version_changes_with_what_is_promised_and_not_with_where_it_is():
+    elsewhere = Settings.from_env({"LAKEHOUSE_HOME": "/elsewhere"})
+    changed = replace(ORDERS, freshness=timedelta(days=2))
+    of_our_own = replace(ORDERS, tags={"version": "2.1.0"})
+
+    assert contract_of(ORDERS, HERE)["version"] == contract_of(ORDERS, elsewhere)["version"]
+    assert contract_of(ORDERS, HERE)["version"] != contract_of(changed, HERE)["version"]
+    assert contract_of(of_our_own, HERE)["version"] == "2.1.0"
 
 
 def test_a_column_has_its_type_its_meaning_and_what_its_rules_see_to():
