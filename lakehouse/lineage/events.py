@@ -266,7 +266,9 @@ def _assertion(table: IcebergTable, result: RuleResult) -> Json:
 
 def _measured(result: RuleResult) -> Json:
     if result.rule.bounds is None:
-        return {"expected": "0 rows", "actual": f"{result.failed_rows} rows"}
+        share = result.rule.warns_above
+        expected = f"at most {share:.4g} of the rows" if share else "0 rows"
+        return {"expected": expected, "actual": f"{result.failed_rows} rows"}
     if result.value is None:
         return {"expected": str(result.rule.bounds)}
     return {"expected": str(result.rule.bounds), "actual": str(result.value)}

@@ -79,6 +79,14 @@ def test_a_rule_is_an_assertion_on_its_column(maker: EventMaker) -> None:
     assert "column" not in last
 
 
+def test_a_share_that_is_tolerated_is_what_is_expected(maker: EventMaker) -> None:
+    rule = not_null("place", on_failure="block", fail_above=0.5)
+    (told,) = assertions(maker, replace(PUBLISHED, results=[RuleResult(rule, 3, 9)]))
+
+    assert (told["expected"], told["actual"]) == ("at most 0.5 of the rows", "3 rows")
+    assert told["success"] is True
+
+
 def test_a_rule_on_personal_columns_tells_nothing_of_what_stands_there(
     maker: EventMaker,
 ) -> None:
