@@ -71,6 +71,12 @@ class Settings:
     """
     heartbeat_url: str | None = field(default=None, repr=False)
     """What is called after each look for something broken."""
+    openlineage_path: Path | None = None
+    """The file of events of OpenLineage; see `openlineage_file`."""
+    openlineage_url: str | None = field(default=None, repr=False)
+    """Where events of OpenLineage are sent too."""
+    openlineage_key: str | None = field(default=None, repr=False)
+    """What is sent along as `Authorization: Bearer …`."""
     name: str = ""
     """What people call this lakehouse, of several; see `title`."""
     ui_url: str | None = None
@@ -135,6 +141,11 @@ class Settings:
             heartbeat_url=_web_address(
                 "LAKEHOUSE_HEARTBEAT_URL", env.get("LAKEHOUSE_HEARTBEAT_URL")
             ),
+            openlineage_path=_path(env.get("LAKEHOUSE_OPENLINEAGE_FILE")),
+            openlineage_url=_web_address(
+                "LAKEHOUSE_OPENLINEAGE_URL", env.get("LAKEHOUSE_OPENLINEAGE_URL")
+            ),
+            openlineage_key=env.get("LAKEHOUSE_OPENLINEAGE_KEY") or None,
             # One line, whatever a shell put there.
             name=" ".join((env.get("LAKEHOUSE_NAME") or "").split()),
             ui_url=_web_address("LAKEHOUSE_UI_URL", env.get("LAKEHOUSE_UI_URL")),
@@ -177,6 +188,11 @@ class Settings:
                     " directory."
                 ),
             )
+
+    @property
+    def openlineage_file(self) -> Path:
+        """File of the events of OpenLineage: what is set, or one in the home."""
+        return self.openlineage_path or self.home / "openlineage.jsonl"
 
     @property
     def lock_dir(self) -> Path:

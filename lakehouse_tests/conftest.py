@@ -218,3 +218,15 @@ def _engine(spark: "SparkSession", settings: Settings) -> Engine:
     catalog = Catalog.of(settings, name=f"lakehouse_{uuid4().hex[:8]}")
     register(spark, catalog)
     return Engine(catalog, lambda: spark, settings.lock_dir, masking_key=b"testing")
+
+
+@pytest.fixture(scope="session")
+def readers() -> Path:
+    """The environment that `.ci/readers` makes, with programs of others that read what the
+    lakehouse writes for them; skips where nobody made it.
+    """
+    folder = Path(os.environ.get("READERS") or Path(__file__).parents[1] / ".venv-readers")
+    if not (folder / "bin" / "datacontract").is_file():
+        assert not os.environ.get("REQUIRE_READERS"), ".ci/readers has not run."
+        pytest.skip("the readers of others are not here; .ci/readers installs them")
+    return folder

@@ -110,6 +110,11 @@ def test_on_aws_tables_are_in_the_bucket():
             "LAKEHOUSE_DOCS is 'https://site.example'",
             "expected a folder, or s3://bucket/prefix",
         ),
+        (
+            {"LAKEHOUSE_OPENLINEAGE_URL": "marquez:5000"},
+            "LAKEHOUSE_OPENLINEAGE_URL does not",
+            "the address of a web page",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_with_what_was_expected(env, named, expected):

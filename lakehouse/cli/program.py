@@ -14,6 +14,7 @@ from lakehouse.cli.apply import apply
 from lakehouse.cli.backfill import backfill
 from lakehouse.cli.call_context import State, verbose_option
 from lakehouse.cli.check import check
+from lakehouse.cli.contract import contract
 from lakehouse.cli.cost import cost
 from lakehouse.cli.demo import demo
 from lakehouse.cli.dev import dev
@@ -90,6 +91,7 @@ _COMMANDS = (
         docs,
         files,
         history,
+        contract,
         diff,
         try_table,
         preview,

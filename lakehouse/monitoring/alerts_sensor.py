@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import dagster as dg
 
+from lakehouse.lineage.open_lineage import send_waiting
 from lakehouse.monitoring.alert_settings import read_routes
 from lakehouse.monitoring.alert_state import (
     AlertState,
@@ -68,6 +69,7 @@ def alerts_definitions(
             names_of(repository) - {NAME},
         )
         state = detect_and_dispatch(monitor_context, context.log, further)
+        send_waiting(settings)
         if state is None:
             return dg.SkipReason("Another process monitors.")
         return dg.SkipReason(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.lineage.open_lineage import OpenLineageEvents
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import keep_private
 
@@ -27,7 +28,13 @@ def open_engine(settings: Settings) -> Engine:
 
         return open_session(with_server(settings), catalog)
 
-    return Engine(catalog, session, settings.lock_dir, masking_key(settings))  # type: ignore[arg-type]
+    return Engine(
+        catalog,
+        session,  # type: ignore[arg-type]
+        settings.lock_dir,
+        masking_key(settings),
+        OpenLineageEvents(settings, catalog),
+    )
 
 
 def engine_resource(read_settings: Callable[[], Settings]) -> "dg.ResourceDefinition":

@@ -81,6 +81,11 @@ def test_a_person_is_erased_as_the_page_says(page, clone):
 
 
 @pytest.mark.spark
+def test_writes_are_told_as_the_page_says(page):
+    page("docs/lineage.md").do()
+
+
+@pytest.mark.spark
 def test_the_readme_shows_what_the_demo_leaves(page):
     readme = page("README.md")
     assert readme.execute("lakehouse demo").code == 0
@@ -98,6 +103,16 @@ def test_the_site_is_made_as_the_page_says(clone, capsys, monkeypatch):
     site.do()
 
     assert (clone / "shared/tables/tables/silver.fruits.html").is_file()
+
+
+@pytest.mark.unit
+@pytest.mark.usefixtures("clone")
+def test_contracts_are_as_the_page_says(capsys, monkeypatch):
+    Page(
+        ROOT / "docs" / "contracts.md",
+        lambda command: execute(command, capsys, monkeypatch),
+        monkeypatch,
+    ).do()
 
 
 @pytest.mark.unit

@@ -26,6 +26,7 @@ from lakehouse_tests.iceberg.kills import (
     write_second,
     write_slowly_and_die,
 )
+from lakehouse_tests.lineage.told import types_by_run
 from lakehouse_tests.processes import KILLED, start, wait_for
 from lakehouse_tests.spark_server import running_server
 
@@ -96,6 +97,13 @@ def test_the_next_run_ends_as_if_nobody_had_died(
     write_second(engine, WIDENED if at == EVOLVING else LANDED)
 
     assert _states(engine) == undisturbed["widened" if at == EVOLVING else "as it was"]
+    assert _is_each_write_told_once(killed[at])
+
+
+def _is_each_write_told_once(home: Path) -> bool:
+    """Whether each write was told as begun once, and as ended once."""
+    told = types_by_run(home / "openlineage.jsonl").values()
+    return all(types[0] == "START" and len(types) == 2 for types in told)
 
 
 def _states(engine: Engine) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.write_events import NOBODY_LISTENS, WriteListener
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -19,13 +20,14 @@ class Engine:
 
     `session` is called only when Spark is needed: what PyIceberg can answer starts no JVM.
     `lock_dir` holds one lock file for each table; processes that share it take turns.
-    `masking_key` keys the hash that personal values are shown as.
+    `masking_key` keys the hash that personal values are shown as. `listener` is told of writes.
     """
 
     catalog: Catalog
     session: "Callable[[], SparkSession]"
     lock_dir: Path
     masking_key: bytes
+    listener: WriteListener = NOBODY_LISTENS
 
     @property
     def spark(self) -> "SparkSession":

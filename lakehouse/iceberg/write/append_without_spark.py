@@ -15,10 +15,14 @@ from lakehouse.errors import DeclarationError, WriteConflict
 from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.retry import DIRECT_APPEND_ATTEMPTS, Failure, classify, pause
+from lakehouse.iceberg.commit.told_writes import tell_of_dead, told
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, history_of
+from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.metadata.write_events import BegunWrite
+from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.tables.quoting import with_zone
 from lakehouse.tables.table import IcebergTable
 
@@ -84,13 +88,18 @@ def append_next(
         )
     with table_lock(engine, table.name, LOCK_SECONDS):
         planning.ensure(engine, table, run_id)
+        tell_of_dead(engine, table)
         for number in range(1, DIRECT_APPEND_ATTEMPTS + 1):
             loaded = engine.catalog.load(table.name)
             rows = next_rows(loaded)
             if not rows:
                 return None
+            write = BegunWrite(table, new_write_id(), Run(run_id))
             try:
-                return _append(loaded, table, rows, run_id)
+                with told(engine, write) as tell:
+                    published = _append(loaded, write, rows)
+                    tell(published)
+                    return published.snapshot_id
             except Exception as error:
                 if classify(error) is Failure.OTHER:
                     raise
@@ -129,13 +138,12 @@ def has_run(loaded: "Table", run_id: str, since: datetime) -> bool:
     return scan.to_arrow().num_rows > 0
 
 
-def _append(
-    loaded: "Table", table: IcebergTable, rows: Sequence[Mapping[str, Any]], run_id: str
-) -> int:
+def _append(loaded: "Table", write: BegunWrite, rows: Sequence[Mapping[str, Any]]) -> Published:
     import pyarrow as pa
 
+    table, run_id = write.table, write.run.run_id
     properties = CommitProperties(
-        "write", new_write_id(), run_id, declaration=table.declaration_hash
+        "write", write.write_id, run_id, declaration=table.declaration_hash
     )
     schema = loaded.schema().as_arrow()
     records = []
@@ -146,6 +154,15 @@ def _append(
         snapshot_properties=properties.to_summary(),
         branch=MAIN,
     )
-    written = loaded.current_snapshot()
+    written = history_of(table.name, loaded).main
     assert written is not None
-    return written.snapshot_id
+    return Published(
+        table=table.name,
+        write_id=write.write_id,
+        snapshot_id=written.snapshot_id,
+        operation=written.operation,
+        added_rows=written.count("added-records"),
+        added_files=written.count("added-data-files"),
+        added_bytes=written.count("added-files-size"),
+        row_count=written.rows,
+    )

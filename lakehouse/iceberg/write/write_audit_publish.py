@@ -19,12 +19,14 @@ from lakehouse.iceberg.commit.retry import (
     classify,
     pause,
 )
+from lakehouse.iceberg.commit.told_writes import tell_of_dead, told
 from lakehouse.iceberg.erasure.erase_again import erase_again
 from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople, LeftOut
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.metadata.write_events import NOBODY_LISTENS, BegunWrite
 from lakehouse.iceberg.metadata.write_result import Outcome, Refused, Unchanged
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read_inputs
@@ -95,20 +97,23 @@ def write(
     inputs = with_version_reads(table, declared)
     compute = select_versions(table, declared, checked(table, compute), run.partitions)
     attempt = partial(_attempt, engine, table, compute, inputs, run, gone, look)
+    # What is only looked at is no write to tell of.
+    telling = engine if look is None else replace(engine, listener=NOBODY_LISTENS)
     if look is None:
         _erase_again(engine, table, inputs, gone)
     with table_lock(engine, table.name) as log:
         if look is None:
-            planning.ensure(engine, table, run.run_id)
-            _ensure_quarantine(engine, table, run)
-            branch.drop_dead_branches(engine, table.name, log)
+            _make_ready(engine, table, run, log)
         for number in range(1, WRITE_ATTEMPTS + 1):
             plan = plan_read(engine, table, inputs, run)
             if not plan.has_news:
                 return _unchanged(engine, table, run, plan, number)
             leaving: list[DataFrame] = []
+            write_id = branch.new_write_id()
             try:
-                outcome = attempt(plan, log, arriving, number, leaving)
+                with told(telling, BegunWrite(table, write_id, run, plan.pins)) as tell:
+                    outcome = attempt(write_id, plan, log, arriving, number, leaving)
+                    tell(outcome)
             except Exception as error:
                 if classify(error) is Failure.OTHER:
                     raise
@@ -118,17 +123,29 @@ def write(
                     leave(engine, table, run, write, leaving)
                 return outcome
             pause(number)
-    raise WriteConflict(
+    raise _lost_each_race(table, last) from last
+
+
+def _lost_each_race(table: IcebergTable, last: Exception) -> WriteConflict:
+    return WriteConflict(
         f"{table.name} was not written: other writers came first {WRITE_ATTEMPTS} times, "
         f"last with {_first_line(last)!r}.",
         next_step="Nothing was lost; run this again when the table is less busy.",
-    ) from last
+    )
 
 
 def _leave_as_it_is(engine: Engine, table: IcebergTable, *_: Any, **__: Any) -> Unchanged:
     """Stand for the write of a quarantine, where nothing is written but a branch."""
     main = read_history(engine, table.name).main
     return Unchanged(table.name, "", main.snapshot_id if main else None)
+
+
+def _make_ready(engine: Engine, table: IcebergTable, run: Run, log: WriteLog) -> None:
+    """Create and evolve the table and its quarantine, and end what dead writers left."""
+    planning.ensure(engine, table, run.run_id)
+    _ensure_quarantine(engine, table, run)
+    branch.drop_dead_branches(engine, table.name, log)
+    tell_of_dead(engine, table)
 
 
 def _ensure_quarantine(engine: Engine, table: IcebergTable, run: Run) -> None:
@@ -138,6 +155,7 @@ def _ensure_quarantine(engine: Engine, table: IcebergTable, run: Run) -> None:
     if table.quarantine:
         with table_lock(engine, table.quarantine.name):
             planning.ensure(engine, table.quarantine, run.run_id)
+            tell_of_dead(engine, table.quarantine)
 
 
 def _attempt(
@@ -148,6 +166,7 @@ def _attempt(
     run: Run,
     gone: GonePeople,
     look: Look | None,
+    write_id: str,
     plan: ReadPlan,
     log: WriteLog,
     arriving: Sequence[tuple[Any, ...]] | None,
@@ -158,7 +177,6 @@ def _attempt(
     write_refused: Write = _leave_as_it_is if look else partial(write, gone=gone)
     of_everybody = compute
     compute = _without_gone(table, inputs, compute, people)
-    write_id = branch.new_write_id()
     log.begin(write_id)
     name = branch.audit_branch(write_id)
     try:

@@ -1,0 +1,68 @@
+"""`lakehouse contract`: what tables promise to those who read them, for other tools."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.call_context import State, command
+from lakehouse.cli.named_tables import declared_tables
+from lakehouse.cli.output.printing import count
+from lakehouse.storage.atomic_files import replace_text
+
+if TYPE_CHECKING:
+    from lakehouse.tables.table import IcebergTable
+
+_READABLE = 0o644
+"""A contract is for others."""
+
+
+@command("contract")
+@click.argument("names", metavar="[TABLE]...", nargs=-1)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["odcs"]),
+    default="odcs",
+    show_default=True,
+    help="The Open Data Contract Standard, version 3.2.",
+)
+@click.option(
+    "--out",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Write a file for each table into a folder, and print nothing else.",
+)
+def contract(state: State, names: tuple[str, ...], form: str, folder: Path | None) -> None:  # noqa: ARG001
+    """Show tables as data contracts.
+
+    Of all tables that are declared but quarantines, or of those that are named: columns, rules,
+    personal data, freshness, owner, and where they are. Several are documents of one stream of
+    YAML. The same declaration gives the same document.
+    """
+    contracts = _contracts(state, names)
+    if folder is None:
+        click.echo("---\n".join(contracts.values()), nl=False)
+        return
+    for name, text in contracts.items():
+        replace_text(folder / f"{name}.odcs.yaml", text, mode=_READABLE)
+    click.echo(f"{count(len(contracts), 'contract')} in {folder}")
+
+
+def _contracts(state: State, names: tuple[str, ...]) -> Mapping[str, str]:
+    from lakehouse.contracts.odcs import contract_of, to_yaml
+
+    feeds = {feed.table: feed for feed in state.feeds.values()}
+    tables = declared_tables(state, names or _read_by_others(state.declared))
+    return {
+        table.name: to_yaml(contract_of(table, state.settings, feeds.get(table.name)))
+        for table in tables
+    }
+
+
+def _read_by_others(declared: "Mapping[str, IcebergTable]") -> tuple[str, ...]:
+    """Return the names of the tables that are no quarantine of another."""
+    quarantines = {table.quarantine.name for table in declared.values() if table.quarantine}
+    return tuple(sorted(declared.keys() - quarantines))

@@ -1,0 +1,1 @@
+"""What a table promises to those who read it, in a form that other tools know."""

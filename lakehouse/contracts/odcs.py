@@ -1,0 +1,266 @@
+"""A table's declaration as a data contract: a document of the Open Data Contract Standard."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import yaml
+
+from lakehouse.contracts.odcs_quality import (
+    is_always_there,
+    is_unique,
+    primary_key,
+    quality_of_column,
+    quality_of_table,
+)
+from lakehouse.contracts.odcs_types import type_fields
+from lakehouse.iceberg.metadata.catalog import CATALOG_NAME
+from lakehouse.iceberg.rules.size_schema_and_freshness import FreshRule
+from lakehouse.iceberg.rules.unique_and_references import ReferencesRule
+from lakehouse.settings import Settings
+from lakehouse.tables import types
+from lakehouse.tables.bounds import hours
+from lakehouse.tables.column import Column
+from lakehouse.tables.feed import Feed
+from lakehouse.tables.table import Append, IcebergTable, Merge, OverwritePartitions
+
+API_VERSION = "v3.2.0"
+"""The version of the standard. It has maps and times without a zone, which earlier ones lack."""
+_REFERENCE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\.[A-Za-z_][A-Za-z0-9_-]*")
+_LONGEST_LINE = 100
+_ENDS_OF_LINES = re.compile("[\r\x85\u2028\u2029]")
+
+Document = dict[str, Any]
+
+
+def contract_of(table: IcebergTable, settings: Settings, feed: Feed | None = None) -> Document:
+    """Return the contract of a table, as far as its declaration and the deployment say it.
+
+    Its version is the tag `version` of the table, or else a digest of all that it promises, which
+    is the same wherever the table is.
+
+    :param feed: the feed that lands in the table, where one does.
+    """
+    promised = {
+        "status": "active",
+        "domain": table.tags.get("domain", table.namespace),
+        "tags": [table.namespace, *_tags(table)],
+        "description": _description(table),
+        "schema": [_schema(table)],
+        **_people(table),
+        "slaProperties": _service_levels(table, feed),
+    }
+    document = {
+        "apiVersion": API_VERSION,
+        "kind": "DataContract",
+        "id": f"{CATALOG_NAME}.{table.name}",
+        "name": table.name,
+        "version": table.tags.get("version") or _digest(promised),
+        **promised,
+        "servers": [_server(table, settings)],
+    }
+    return {key: value for key, value in document.items() if value != []}
+
+
+def to_yaml(document: Document) -> str:
+    """Return a document as YAML, its parts in the order that it has them."""
+    return yaml.dump(
+        document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_LONGEST_LINE
+    )
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes a value that is there twice both times, and escapes ends of lines of Unicode."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+        return True
+
+
+def _text_node(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    # Only between double quotes does PyYAML escape them; elsewhere they read back as spaces.
+    style = '"' if _ENDS_OF_LINES.search(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
+
+
+_Dumper.add_representer(str, _text_node)
+
+
+def _tags(table: IcebergTable) -> list[str]:
+    return [f"{name}:{value}" if value else name for name, value in table.tags.items()]
+
+
+def _digest(promised: Document) -> str:
+    text = json.dumps(promised, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _description(table: IcebergTable) -> Document:
+    limitations = [_refused_rows(table), _personal_data(table)]
+    return {
+        "purpose": table.comment,
+        "usage": _usage(table),
+        **({"limitations": " ".join(filter(None, limitations))} if any(limitations) else {}),
+    }
+
+
+def _usage(table: IcebergTable) -> str:
+    match table.write:
+        case Append():
+            return "Rows are added, and stay as they are."
+        case Merge(on=key):
+            return f"Rows are added, and changed where {', '.join(key)} is the same."
+        case OverwritePartitions(by=column):
+            return f"Rows are replaced by partitions of {column}."
+        case _:
+            return "Each write replaces all rows."
+
+
+def _refused_rows(table: IcebergTable) -> str:
+    if table.quarantine is None:
+        return ""
+    return f"Rows that a rule refuses are in {table.quarantine.name}, with its name as reason."
+
+
+def _personal_data(table: IcebergTable) -> str:
+    if not table.holds_personal_data:
+        return ""
+    facts = []
+    if table.personal_columns:
+        names = [name for name in table.column_names if name in table.personal_columns]
+        facts.append(f"Personal data: {', '.join(names)}.")
+    if table.subject:
+        facts.append(f"{table.subject} stands for a person, whose rows go on request.")
+    elif table.no_subject:
+        facts.append(f"No column stands for a person: {table.no_subject}".rstrip(".") + ".")
+    return " ".join(facts)
+
+
+def _schema(table: IcebergTable) -> Document:
+    schema = {
+        "name": table.short_name,
+        "physicalName": table.name,
+        "physicalType": "table",
+        "logicalType": "object",
+        "description": table.comment,
+        "properties": [_property(table, column) for column in table.columns],
+        "relationships": _relationships(table),
+        "quality": quality_of_table(table),
+        "customProperties": [
+            _custom("tableFormat", "iceberg"),
+            _custom("sqlDialect", "spark"),
+            *(
+                [_custom("partitioning", list(table.partitioning))]
+                if table.partitioning
+                else []
+            ),
+        ],
+    }
+    return {key: value for key, value in schema.items() if value not in ([], "")}
+
+
+def _property(table: IcebergTable, column: Column) -> Document:
+    name = column.name
+    fields: Document = {"name": name, **type_fields(types.parse(column.type))}
+    fields["description"] = column.doc
+    fields["required"] = is_always_there(table, name)
+    fields["unique"] = is_unique(table, name)
+    fields |= _positions("primaryKey", "primaryKeyPosition", primary_key(table), name)
+    partitioned_by = tuple(dict.fromkeys(field.column for field in table.partition_fields))
+    fields |= _positions("partitioned", "partitionKeyPosition", partitioned_by, name)
+    fields |= _classification(table, name)
+    fields["quality"] = quality_of_column(table, name)
+    # False is what the standard takes for granted.
+    return {key: value for key, value in fields.items() if value not in ([], "", False)}
+
+
+def _positions(flag: str, position: str, names: tuple[str, ...], name: str) -> Document:
+    return {flag: True, position: names.index(name) + 1} if name in names else {}
+
+
+def _classification(table: IcebergTable, name: str) -> Document:
+    if name not in table.masked_columns:
+        return {}
+    what = "identifies a person" if name in table.personal_columns else "stands for a person"
+    return {
+        "classification": "personal",
+        "customProperties": [_custom("personalData", what)],
+    }
+
+
+def _relationships(table: IcebergTable) -> list[Document]:
+    relationships = []
+    for rule in table.rules:
+        if not isinstance(rule, ReferencesRule):
+            continue
+        partner = rule.table.rpartition(".")[2]
+        here = [f"{table.short_name}.{name}" for name in rule.columns]
+        there = [f"{partner}.{name}" for name in rule.other_columns]
+        # The standard refers to no other names; the rule is among the checks all the same.
+        if all(map(_REFERENCE.fullmatch, [*here, *there])):
+            relationships.append({"type": "foreignKey", "from": here, "to": there})
+    return relationships
+
+
+def _people(table: IcebergTable) -> Document:
+    if not table.owner:
+        return {}
+    people: Document = {"team": {"name": table.owner.removeprefix("team:")}}
+    if "@" in table.owner:
+        address = {"channel": table.owner, "tool": "email", "url": f"mailto:{table.owner}"}
+        people["support"] = [address]
+    return people
+
+
+def _service_levels(table: IcebergTable, feed: Feed | None) -> list[Document]:
+    levels = []
+    if table.freshness is not None:
+        said = "Rows are written no longer ago than this."
+        levels.append(_level("freshness", "latency", table.freshness, said))
+    for rule in table.rules:
+        if isinstance(rule, FreshRule) and rule.bounds and rule.bounds.high is not None:
+            within = timedelta(hours=float(rule.bounds.high))
+            levels.append(_level(rule.name, "latency", within, rule.description))
+    if feed is not None and feed.expected_within is not None:
+        said = f"The feed {feed.name} delivers no longer after its last delivery than this."
+        levels.append(_level("delivery", "frequency", feed.expected_within, said))
+    return levels
+
+
+def _level(name: str, prop: str, span: timedelta, description: str) -> Document:
+    value = hours(span)
+    return {
+        "id": name,
+        "property": prop,
+        "value": int(value) if value.is_integer() else value,
+        "unit": "h",
+        "description": description,
+    }
+
+
+def _server(table: IcebergTable, settings: Settings) -> Document:
+    if settings.deployment == "aws":
+        server: Mapping[str, str | None] = {
+            "server": "aws",
+            "type": "athena",
+            "catalog": "awsdatacatalog",
+            "schema": table.namespace,
+            "regionName": settings.region,
+        }
+    else:
+        server = {
+            "server": "local",
+            "type": "custom",
+            "description": f"Iceberg's SQL catalog in {settings.home / 'catalog.db'}.",
+            "catalog": CATALOG_NAME,
+            "schema": table.namespace,
+            "format": "iceberg",
+            "warehouse": settings.warehouse,
+        }
+    return {key: value for key, value in server.items() if value}
+
+
+def _custom(name: str, value: Any) -> Document:
+    return {"property": name, "value": value}

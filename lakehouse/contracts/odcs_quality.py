@@ -1,0 +1,168 @@
+"""A table's rules as the quality checks of the Open Data Contract Standard.
+
+What a reader of the table can check by himself is a metric of the standard, or a query in Spark
+SQL; what only the write sees, such as how a delivered text is read, is said in words.
+"""
+
+from typing import Any
+
+from lakehouse.iceberg.rules.aggregate_rules import ColumnAggregateRule
+from lakehouse.iceberg.rules.size_schema_and_freshness import FreshRule, RowCountRule
+from lakehouse.tables.bounds import Bounds, Number
+from lakehouse.tables.castable_rule import CastableRule
+from lakehouse.tables.quoting import identifier
+from lakehouse.tables.rule import Rule
+from lakehouse.tables.table import IcebergTable, Merge
+
+Check = dict[str, Any]
+
+
+def quality_of_table(table: IcebergTable) -> list[Check]:
+    """Return the checks of the table as a whole, or of several columns together."""
+    return [_check(table, rule) for rule in table.rules if _column_of(table, rule) is None]
+
+
+def quality_of_column(table: IcebergTable, column: str) -> list[Check]:
+    """Return the checks that are about one column alone."""
+    return [_check(table, rule) for rule in table.rules if _column_of(table, rule) == column]
+
+
+def is_always_there(table: IcebergTable, column: str) -> bool:
+    """Whether no row of the table lacks a value in the column."""
+    if table.column(column).required:
+        return True
+    return any(
+        _counts_nulls(rule) and rule.columns == (column,) and _holds_of_all_rows(rule)
+        for rule in table.rules
+    )
+
+
+def is_unique(table: IcebergTable, column: str) -> bool:
+    """Whether no value of the column is there twice."""
+    return primary_key(table) == (column,) or any(
+        rule.identifies_rows and rule.columns == (column,) and _holds_of_all_rows(rule)
+        for rule in table.rules
+    )
+
+
+def primary_key(table: IcebergTable) -> tuple[str, ...]:
+    """Return the columns that tell each row from all others, as each write sees to it; empty
+    where none do.
+    """
+    if isinstance(table.write, Merge):
+        return tuple(table.write.on)
+    for rule in table.rules:
+        if rule.identifies_rows and _holds_of_all_rows(rule):
+            return rule.columns
+    return ()
+
+
+def _column_of(table: IcebergTable, rule: Rule) -> str | None:
+    column = rule.columns[0] if len(rule.columns) == 1 else None
+    return column if column in table.column_names else None
+
+
+def _check(table: IcebergTable, rule: Rule) -> Check:
+    check = {
+        "id": rule.name,
+        "name": rule.name,
+        "description": rule.description,
+        **_evaluation(table, rule),
+        "severity": "warning" if rule.on_failure == "warn" else "error",
+        "customProperties": [{"property": "onFailure", "value": rule.on_failure}],
+    }
+    dimension = _dimension(rule)
+    return {**check, "dimension": dimension} if dimension else check
+
+
+def _evaluation(table: IcebergTable, rule: Rule) -> Check:
+    if isinstance(rule, RowCountRule) and rule.bounds:
+        return {"type": "library", "metric": "rowCount", **_within(rule.bounds)}
+    if isinstance(rule, ColumnAggregateRule) and rule.bounds:
+        value = rule.aggregates(table)[rule.name]
+        return _query(f"SELECT {value} FROM {identifier(*table.name.split('.'))}", rule.bounds)
+    if rule.identifies_rows:
+        return {"type": "library", **_repeated(rule), **_tolerated(rule)}
+    if _counts_nulls(rule):
+        return {"type": "library", "metric": "nullValues", **_tolerated(rule)}
+    if rule.is_row_rule and not isinstance(rule, CastableRule):
+        return {
+            "type": "sql",
+            "query": _count_of_broken_rows(table, rule),
+            **_tolerated(rule),
+        }
+    return {"type": "text"}
+
+
+def _query(query: str, bounds: Bounds) -> Check:
+    return {"type": "sql", "query": query, **_within(bounds)}
+
+
+def _repeated(rule: Rule) -> Check:
+    repeated: Check = {"metric": "duplicateValues"}
+    if len(rule.columns) > 1:
+        repeated["arguments"] = {"properties": list(rule.columns)}
+    return repeated
+
+
+def _counts_nulls(rule: Rule) -> bool:
+    if not rule.is_row_rule or len(rule.columns) != 1:
+        return False
+    return rule.sql == f"({identifier(rule.columns[0])} IS NULL)"
+
+
+def _count_of_broken_rows(table: IcebergTable, rule: Rule) -> str:
+    broken = f"count_if({table.broken_by(rule)})"
+    if _share(rule):
+        broken = f"100.0 * {broken} / greatest(count(1), 1)"
+    return f"SELECT {broken} FROM {identifier(*table.name.split('.'))}"
+
+
+def _holds_of_all_rows(rule: Rule) -> bool:
+    """Whether no row of the table breaks it: each one that did was taken out, or kept the write
+    from being published.
+    """
+    return rule.on_failure != "warn" and _share(rule) == 0
+
+
+def _share(rule: Rule) -> float:
+    """Return the share of the table's rows that may break it; 0 where these are taken out."""
+    if rule.on_failure == "quarantine":
+        return 0.0
+    return rule.warns_above if rule.on_failure == "warn" else rule.fails_above or 0.0
+
+
+def _tolerated(rule: Rule) -> Check:
+    share = _share(rule)
+    if share == 0:
+        return {"mustBe": 0, "unit": "rows"}
+    return {"mustBeLessOrEqualTo": _plain(round(100 * share, 10)), "unit": "percent"}
+
+
+def _within(bounds: Bounds) -> Check:
+    low, high = bounds.low, bounds.high
+    if low is None:
+        assert high is not None
+        return {"mustBeLessOrEqualTo": _plain(high)}
+    if high is None:
+        return {"mustBeGreaterOrEqualTo": _plain(low)}
+    if low == high:
+        return {"mustBe": _plain(low)}
+    return {"mustBeBetween": [_plain(low), _plain(high)]}
+
+
+def _plain(number: Number) -> int | float:
+    """Return a number that YAML has: a whole one without a point."""
+    return int(number) if number == int(number) else float(number)
+
+
+def _dimension(rule: Rule) -> str | None:
+    if rule.identifies_rows:
+        return "uniqueness"
+    if _counts_nulls(rule):
+        return "completeness"
+    if isinstance(rule, FreshRule):
+        return "timeliness"
+    if rule.read_columns:
+        return "consistency"
+    return "conformity" if rule.is_row_rule else None

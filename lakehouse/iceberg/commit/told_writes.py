@@ -1,0 +1,80 @@
+"""Writes are told to the engine's listener: each that begins ends too, also where its process
+was killed.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from lakehouse.iceberg.commit.retry import Failure, classify
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import Snapshot, read_history
+from lakehouse.iceberg.metadata.write_events import NOBODY_LISTENS, BegunWrite
+from lakehouse.iceberg.metadata.write_result import Outcome, Published
+from lakehouse.tables.table import IcebergTable
+
+
+@contextmanager
+def told(engine: Engine, write: BegunWrite) -> Iterator[Callable[[Outcome], None]]:
+    """Tell that a write begins, and how it ends; gives what is to be called with its outcome.
+
+    One that is interrupted, or of which it is not known whether it was published, is left to
+    `tell_of_dead` of the next writer.
+    """
+    engine.listener.begun(write)
+    try:
+        yield partial(engine.listener.ended, write)
+    except Exception as error:
+        _tell_of_failure(engine, write, error)
+        raise
+
+
+def tell_of_dead(engine: Engine, table: IcebergTable) -> None:
+    """Tell what came of writes that began and did not end; needs the lock, under which their
+    writers are dead.
+    """
+    write_ids = engine.listener.unended(table.name)
+    if not write_ids:
+        return
+    line = read_history(engine, table.name).line
+    for write_id in write_ids:
+        published = _published(table.name, write_id, line)
+        engine.listener.found_ended(BegunWrite(table, write_id), published)
+
+
+def _tell_of_failure(engine: Engine, write: BegunWrite, error: Exception) -> None:
+    if engine.listener is NOBODY_LISTENS:
+        return
+    failure = classify(error)
+    try:
+        line = read_history(engine, write.table.name).line
+    except Exception:
+        # What failed the write may be what keeps it from being looked up: the next writer does.
+        return
+    published = _published(write.table.name, write.write_id, line)
+    if published:
+        engine.listener.found_ended(write, published)
+    elif failure is not Failure.UNKNOWN:
+        engine.listener.failed(write, error, lost_race=failure is not Failure.OTHER)
+
+
+def _published(table: str, write_id: str, line: Sequence[Snapshot]) -> Published | None:
+    commits = [
+        snapshot
+        for snapshot in line
+        if snapshot.commit and snapshot.commit.write_id == write_id
+    ]
+    if not commits:
+        return None
+    newest = commits[0]
+    return Published(
+        table=table,
+        write_id=write_id,
+        snapshot_id=newest.snapshot_id,
+        operation=newest.operation,
+        added_rows=sum(commit.count("added-records") for commit in commits),
+        deleted_rows=sum(commit.count("deleted-records") for commit in commits),
+        added_files=sum(commit.count("added-data-files") for commit in commits),
+        added_bytes=sum(commit.count("added-files-size") for commit in commits),
+        row_count=newest.rows,
+    )

@@ -1,0 +1,326 @@
+"""Events of OpenLineage, as the JSON that they are sent as.
+
+Made by hand: of OpenLineage's own client only its dataclasses would be used, and it brings two
+HTTP clients along. CI reads the events by that client.
+
+Nothing of rows is in them: no sample, no value of a personal column, no text of an error.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from lakehouse.iceberg.metadata.write_events import BegunWrite
+from lakehouse.iceberg.metadata.write_result import (
+    Outcome,
+    Pin,
+    Published,
+    Refused,
+    RuleResult,
+    Unchanged,
+)
+from lakehouse.lineage.names import DatasetName, DatasetNames, run_id_of
+from lakehouse.tables import types
+from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.types import ColumnType
+
+EventType = Literal["START", "COMPLETE", "FAIL", "ABORT"]
+Json = dict[str, Any]
+PRODUCER = "urn:lakehouse"
+_SPECIFICATION = "https://openlineage.io/spec"
+_EVENT_SCHEMA = f"{_SPECIFICATION}/2-0-2/OpenLineage.json#/$defs/RunEvent"
+_MOST_PARTITIONS = 100
+"""How many partitions an event names at most."""
+_VERSIONS = {
+    "CatalogDatasetFacet": "1-1-0",
+    "DataQualityAssertionsDatasetFacet": "1-1-0",
+    "DatasetVersionDatasetFacet": "1-0-1",
+    "DocumentationDatasetFacet": "1-1-0",
+    "ErrorMessageRunFacet": "1-0-1",
+    "InputStatisticsInputDatasetFacet": "1-0-0",
+    "JobTypeJobFacet": "2-0-4",
+    "OutputStatisticsOutputDatasetFacet": "1-0-2",
+    "OwnershipDatasetFacet": "1-0-1",
+    "ParentRunFacet": "1-2-0",
+    "SchemaDatasetFacet": "1-2-0",
+    "StorageDatasetFacet": "1-0-1",
+    "SymlinksDatasetFacet": "1-0-1",
+}
+
+
+@dataclass(frozen=True)
+class EventMaker:
+    """Makes the events of one lakehouse.
+
+    `namespace` is what its jobs are told under; each table is a job.
+    """
+
+    namespace: str
+    names: DatasetNames
+    warehouse: str
+
+    def start(self, write: BegunWrite) -> Json:
+        """Return the event that a write begins."""
+        return self._event("START", write, self._inputs(write), self._output(write.table, {}))
+
+    def end(self, write: BegunWrite, outcome: Outcome) -> Json:
+        """Return the event of what came of a write."""
+        pins = outcome.pins or write.pins
+        inputs = self._inputs(BegunWrite(write.table, write.write_id, write.run, pins))
+        output = self._output(write.table, _facets_of(write.table, outcome))
+        output["outputFacets"] = _statistics(outcome)
+        kind: EventType = "FAIL" if isinstance(outcome, Refused) else "COMPLETE"
+        return self._event(kind, write, inputs, output, _run_facets(write.table, outcome))
+
+    def failure(self, write: BegunWrite, error: BaseException, *, lost_race: bool) -> Json:
+        """Return the event that a write published nothing: it failed, or another writer came
+        first and it is tried again.
+        """
+        kind: EventType = "ABORT" if lost_race else "FAIL"
+        message = "Another writer came first." if lost_race else type(error).__name__
+        output = self._output(write.table, {})
+        return self._event(kind, write, self._inputs(write), output, _error(message))
+
+    def end_of_dead(self, start: Json, write: BegunWrite, published: Published | None) -> Json:
+        """Return the event of what came of a write whose process was killed.
+
+        :param start: the event that it began.
+        """
+        event = {**start, "eventTime": _now(), "eventType": "COMPLETE"}
+        if published is None:
+            run = {**start["run"]}
+            message = "Its process ended before it was published."
+            run["facets"] = {**run.get("facets", {}), **_error(message)}
+            return {**event, "eventType": "ABORT", "run": run}
+        output = self._output(write.table, _facets_of(write.table, published))
+        output["outputFacets"] = _statistics(published)
+        return {**event, "outputs": [output]}
+
+    def _event(
+        self,
+        kind: EventType,
+        write: BegunWrite,
+        inputs: list[Json],
+        output: Json,
+        facets: Mapping[str, Json] | None = None,
+    ) -> Json:
+        job_facet = {"processingType": "BATCH", "integration": "LAKEHOUSE", "jobType": "TABLE"}
+        return {
+            "eventType": kind,
+            "eventTime": _now(),
+            "producer": PRODUCER,
+            "schemaURL": _EVENT_SCHEMA,
+            "run": {
+                "runId": run_id_of(write.write_id),
+                "facets": {**self._parent(write), **_partitions(write), **(facets or {})},
+            },
+            "job": {
+                "namespace": self.namespace,
+                "name": write.table.name,
+                "facets": {"jobType": facet("JobTypeJobFacet", job_facet)},
+            },
+            "inputs": inputs,
+            "outputs": [output],
+        }
+
+    def _parent(self, write: BegunWrite) -> dict[str, Json]:
+        """Return what names the run of Dagster; none where it is no run of Dagster."""
+        try:
+            parent = str(UUID(write.run.run_id))
+        except ValueError:
+            return {}
+        job = {"namespace": self.namespace, "name": "dagster"}
+        return {"parent": facet("ParentRunFacet", {"run": {"runId": parent}, "job": job})}
+
+    def _inputs(self, write: BegunWrite) -> list[Json]:
+        pins = [pin for pin in write.pins.values() if pin.table != write.table.name]
+        return [self._input(pin) for pin in {pin.table: pin for pin in pins}.values()]
+
+    def _input(self, pin: Pin) -> Json:
+        name = self.names.of(pin.table)
+        facets = _symlinks(name)
+        if pin.snapshot_id is not None:
+            facets["version"] = _version(pin.snapshot_id)
+        read = {
+            "rowCount": pin.rows,
+            "size": pin.scanned.size_bytes if pin.scanned else None,
+            "fileCount": pin.scanned.files if pin.scanned else None,
+        }
+        known = {key: number for key, number in read.items() if number is not None}
+        statistics = facet("InputStatisticsInputDatasetFacet", known)
+        return {
+            "namespace": name.namespace,
+            "name": name.name,
+            "facets": facets,
+            "inputFacets": {"inputStatistics": statistics} if known else {},
+        }
+
+    def _output(self, table: IcebergTable, facets: Mapping[str, Json]) -> Json:
+        name = self.names.of(table.name)
+        catalog = self.names.catalog
+        catalog_facet = {
+            "framework": "iceberg",
+            "type": "jdbc" if "uri" in catalog.pyiceberg else "glue",
+            "name": catalog.name,
+            "warehouseUri": self.warehouse,
+        }
+        storage = {"storageLayer": "iceberg", "fileFormat": table.file_format}
+        return {
+            "namespace": name.namespace,
+            "name": name.name,
+            "facets": {
+                **_symlinks(name),
+                "catalog": facet("CatalogDatasetFacet", catalog_facet),
+                "storage": facet("StorageDatasetFacet", storage),
+                "schema": facet("SchemaDatasetFacet", {"fields": _fields(table)}),
+                **_documentation(table),
+                **facets,
+            },
+        }
+
+
+def facet(kind: str, fields: Json) -> Json:
+    """Return a facet of the specification, or one of the lakehouse's own."""
+    version = _VERSIONS.get(kind)
+    schema = f"{_SPECIFICATION}/facets/{version}/{kind}.json#/$defs/{kind}"
+    return {
+        "_producer": PRODUCER,
+        "_schemaURL": schema if version else f"{PRODUCER}:facets:{kind}",
+        **fields,
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _version(snapshot_id: int) -> Json:
+    return facet("DatasetVersionDatasetFacet", {"datasetVersion": str(snapshot_id)})
+
+
+def _symlinks(name: DatasetName) -> dict[str, Json]:
+    if name.in_catalog is None:
+        return {}
+    namespace, table = name.in_catalog
+    other = {"namespace": namespace, "name": table, "type": "TABLE"}
+    return {"symlinks": facet("SymlinksDatasetFacet", {"identifiers": [other]})}
+
+
+def _documentation(table: IcebergTable) -> dict[str, Json]:
+    facets = {}
+    if table.comment:
+        description = {"description": table.comment}
+        facets["documentation"] = facet("DocumentationDatasetFacet", description)
+    if table.owner:
+        owner = {"name": table.owner, "type": "MAINTAINER"}
+        facets["ownership"] = facet("OwnershipDatasetFacet", {"owners": [owner]})
+    return facets
+
+
+def _fields(table: IcebergTable) -> list[Json]:
+    fields = []
+    for column in table.columns:
+        field = _field(column.name, types.parse(column.type))
+        fields.append({**field, "description": column.doc} if column.doc else field)
+    return fields
+
+
+def _field(name: str, column_type: ColumnType) -> Json:
+    parts = getattr(column_type, "fields", ())
+    field: Json = {"name": name, "type": str(column_type)}
+    if parts:
+        field["fields"] = [_field(part.name, part.type) for part in parts]
+    return field
+
+
+def _facets_of(table: IcebergTable, outcome: Outcome) -> dict[str, Json]:
+    facets = {}
+    if outcome.snapshot_id is not None and not isinstance(outcome, Refused):
+        facets["version"] = _version(outcome.snapshot_id)
+    if outcome.results:
+        assertions = [_assertion(table, result) for result in outcome.results]
+        facets["dataQualityAssertions"] = facet(
+            "DataQualityAssertionsDatasetFacet", {"assertions": assertions}
+        )
+    return facets
+
+
+def _assertion(table: IcebergTable, result: RuleResult) -> Json:
+    rule = result.rule
+    assertion: Json = {
+        "assertion": rule.name,
+        "name": rule.name,
+        "success": result.passed,
+        "severity": "error" if rule.can_block or rule.warns_as_error else "warn",
+    }
+    if len(rule.columns) == 1 and rule.columns[0] in table.column_names:
+        assertion["column"] = rule.columns[0]
+    # A rule on personal columns may name values of theirs, and what was measured be one.
+    if not table.masked_columns.intersection(rule.columns):
+        assertion["description"] = rule.description
+        assertion |= _measured(result)
+    return assertion
+
+
+def _measured(result: RuleResult) -> Json:
+    if result.rule.bounds is None:
+        share = result.rule.warns_above
+        expected = f"at most {share:.4g} of the rows" if share else "0 rows"
+        return {"expected": expected, "actual": f"{result.failed_rows} rows"}
+    if result.value is None:
+        return {"expected": str(result.rule.bounds)}
+    return {"expected": str(result.rule.bounds), "actual": str(result.value)}
+
+
+def _statistics(outcome: Outcome) -> dict[str, Json]:
+    match outcome:
+        case Published():
+            written = {
+                "rowCount": outcome.added_rows,
+                "size": outcome.added_bytes,
+                "fileCount": outcome.added_files,
+            }
+        case Unchanged():
+            written = {"rowCount": 0, "size": 0, "fileCount": 0}
+        case _:
+            return {}
+    return {"outputStatistics": facet("OutputStatisticsOutputDatasetFacet", written)}
+
+
+def _run_facets(table: IcebergTable, outcome: Outcome) -> dict[str, Json]:
+    facets = {"lakehouse_write": facet("WriteRunFacet", _write(table, outcome))}
+    if isinstance(outcome, Refused):
+        rules = ", ".join(result.rule.name for result in outcome.reasons)
+        facets |= _error(f"Refused by {rules}.")
+    return facets
+
+
+def _write(table: IcebergTable, outcome: Outcome) -> Json:
+    written: Json = {"outcome": type(outcome).__name__.lower(), "attempts": outcome.attempts}
+    if isinstance(outcome, Published):
+        written["operation"] = outcome.operation
+        written["tableRows"] = outcome.row_count
+    if outcome.quarantined and table.quarantine:
+        written["quarantine"] = table.quarantine.name
+        written["quarantinedRows"] = outcome.quarantined.rows
+    return written
+
+
+def _partitions(write: BegunWrite) -> dict[str, Json]:
+    """Return the partitions of the run; a declaration lets none be of a personal column."""
+    values, by = write.run.partition_values, write.table.overwritten_by
+    if not values or by is None:
+        return {}
+    named = {
+        "column": by,
+        "partitions": list(values[:_MOST_PARTITIONS]),
+        "count": len(values),
+    }
+    return {"lakehouse_partitions": facet("PartitionsRunFacet", named)}
+
+
+def _error(message: str) -> dict[str, Json]:
+    error = {"message": message, "programmingLanguage": "PYTHON"}
+    return {"errorMessage": facet("ErrorMessageRunFacet", error)}

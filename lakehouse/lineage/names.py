@@ -1,0 +1,88 @@
+"""What runs and tables are called, by OpenLineage's specification of names.
+
+A dataset is called by where its files are, as OpenLineage's own integration for Spark calls
+Iceberg tables: `file` and a path, or `s3://bucket` and a key. Its name in the catalog is a
+second one (`symlinks`).
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import NAMESPACE_OID, UUID, uuid5
+
+from lakehouse.errors import LakehouseError
+from lakehouse.iceberg.metadata.catalog import Catalog
+
+_WRITE_ID = re.compile(r"[0-9a-f]{32}")
+_VERSION, _VARIANT = 7, 0b10
+
+
+def run_id_of(write_id: str) -> str:
+    """Return the id of the run that a write is: the same UUID each time, of version 7 where the
+    write id begins with the time, as those of the lakehouse do.
+    """
+    if not _WRITE_ID.fullmatch(write_id):
+        return str(uuid5(NAMESPACE_OID, write_id))
+    milliseconds, rest = int(write_id[:12], 16), int(write_id[12:], 16)
+    # 12 and 62 of the 80 bits that are left.
+    high, low = rest >> 68, rest & ((1 << 62) - 1)
+    return str(
+        UUID(int=milliseconds << 80 | _VERSION << 76 | high << 64 | _VARIANT << 62 | low)
+    )
+
+
+@dataclass(frozen=True)
+class DatasetName:
+    """What a table is called: by its files, and in the catalog where that has a name of its
+    own.
+    """
+
+    namespace: str
+    name: str
+    in_catalog: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class DatasetNames:
+    """What the tables of a catalog are called; where one's files are is asked once."""
+
+    catalog: Catalog
+    region: str | None = None
+    _known: dict[str, DatasetName] = field(default_factory=dict, init=False, repr=False)
+
+    def of(self, table: str) -> DatasetName:
+        """Return what a table is called; one that is gone has its name in the catalog alone."""
+        if table not in self._known:
+            try:
+                location = self.catalog.load(table).location()
+            except LakehouseError:
+                return DatasetName(self.catalog.name, table)
+            self._known[table] = DatasetName(
+                *name_of_location(location), in_catalog=self._name_in_catalog(table)
+            )
+        return self._known[table]
+
+    def _name_in_catalog(self, table: str) -> tuple[str, str] | None:
+        address = self.catalog.pyiceberg.get("uri")
+        if address:
+            return address, table
+        namespace, _, name = table.rpartition(".")
+        account = self._account(namespace)
+        if not account or not self.region:
+            return None
+        return f"arn:aws:glue:{self.region}:{account}", f"table/{namespace}/{name}"
+
+    def _account(self, namespace: str) -> str:
+        """Return the account that the databases of Glue are in."""
+        client: Any = self.catalog.client
+        account: str = client.glue.get_database(Name=namespace)["Database"].get("CatalogId", "")
+        return account
+
+
+def name_of_location(location: str) -> tuple[str, str]:
+    """Return the namespace and the name of files below an address."""
+    scheme, _, rest = location.partition("://")
+    if not rest or scheme == "file":
+        return "file", location.removeprefix("file:").removeprefix("//")
+    bucket, _, key = rest.partition("/")
+    return f"{scheme}://{bucket}", key

@@ -1,0 +1,138 @@
+"""Events on their way to an HTTP address: in order, once, and without a word of its secrets."""
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from lakehouse.lineage import delivery, event_log
+from lakehouse.lineage.open_lineage import send_waiting
+from lakehouse.settings import Settings
+from lakehouse_tests.lineage.told import append, engine_at, events
+
+KEY = "not to be shown"
+
+
+@dataclass
+class Address:
+    """What was received, and what is answered next; 201 once nothing is left to answer."""
+
+    url: str = ""
+    bodies: list[dict] = field(default_factory=list)
+    keys: set[str] = field(default_factory=set)
+    answers: list[int] = field(default_factory=list)
+
+
+@pytest.fixture
+def address() -> Iterator[Address]:
+    address = Address()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            answer = address.answers.pop(0) if address.answers else 201
+            if answer == 201:
+                address.bodies.append(body)
+            address.keys.add(self.headers["Authorization"])
+            self.send_response(answer)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    address.url = f"http://127.0.0.1:{server.server_address[1]}/api/v1/lineage?token=secret"
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield address
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def sending(settings: Settings, address: Address) -> Settings:
+    return replace(settings, openlineage_url=address.url, openlineage_key=KEY)
+
+
+def test_events_are_sent_once_each_in_their_order(sending: Settings, address: Address) -> None:
+    engine = engine_at(sending)
+    append(engine, "a")
+    append(engine, "b")
+    send_waiting(sending)
+
+    assert address.bodies == events(sending.openlineage_file)
+    assert address.keys == {f"Bearer {KEY}"}
+
+
+def test_what_waits_is_sent_once_the_address_answers_again(
+    sending: Settings, address: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address.answers = [503]
+    append(engine_at(sending), "a")
+    assert address.bodies == []
+    send_waiting(sending)
+    assert address.bodies == [], "It is left in peace for a while."
+
+    monkeypatch.setattr(delivery, "PAUSE_SECONDS", 0.0)
+    append(engine_at(sending), "b")
+
+    assert address.bodies == events(sending.openlineage_file)
+
+
+def test_an_event_that_is_refused_for_good_is_passed_over(
+    sending: Settings, address: Address
+) -> None:
+    address.answers = [422]
+    append(engine_at(sending), "a")
+
+    assert address.bodies == events(sending.openlineage_file)[1:]
+    kept = json.loads((sending.home / "openlineage" / "sent.json").read_text())
+    assert kept["passed_over"] == 1
+
+
+def test_a_file_that_was_moved_aside_is_sent_to_its_end(
+    sending: Settings, address: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "PAUSE_SECONDS", 0.0)
+    append(engine_at(sending), "a")
+    address.answers = [503]
+    append(engine_at(sending), "b")
+    monkeypatch.setattr(event_log, "MAX_BYTES", 1)
+    address.answers = [503]
+    engine_at(sending).listener.log.append({"eventType": "OTHER"})
+    address.answers = []
+    send_waiting(sending)
+
+    assert [body["eventType"] for body in address.bodies] == [
+        *("START", "COMPLETE"),
+        *("START", "COMPLETE"),
+        "OTHER",
+    ]
+
+
+def test_a_write_does_not_wait_long_for_an_address_that_is_down(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    down = replace(settings, openlineage_url="http://127.0.0.1:9/secret", openlineage_key=KEY)
+    began = time.monotonic()
+
+    with caplog.at_level(logging.DEBUG):
+        assert append(engine_at(down), "a") is not None
+
+    assert time.monotonic() - began < 10
+    assert "wait" in caplog.text
+    assert "secret" not in caplog.text
+    assert KEY not in caplog.text
+
+
+def test_no_secret_is_shown_of_the_settings(sending: Settings) -> None:
+    assert KEY not in repr(sending)
+    assert "token=secret" not in repr(sending)

@@ -1,0 +1,83 @@
+"""What is told of writes that Spark computes: inputs by snapshot, results of rules, refusals."""
+
+from dataclasses import replace
+
+import pytest
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.write_result import Published, Refused, Unchanged
+from lakehouse.iceberg.read.inputs import latest
+from lakehouse.iceberg.rules.rows import between, not_null
+from lakehouse.iceberg.write.preview import preview
+from lakehouse.iceberg.write.write_audit_publish import Run, write
+from lakehouse.lineage.open_lineage import OpenLineageEvents
+from lakehouse.settings import Settings
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge
+from lakehouse_tests.iceberg.declarations import rows_of
+from lakehouse_tests.lineage.told import events
+
+RAW = IcebergTable(
+    name="bronze.raw",
+    comment="As delivered.",
+    columns=[Column("id", "int"), Column("v", "int")],
+    write=Append(once_by=()),
+)
+CLEAN = IcebergTable(
+    name="silver.clean",
+    comment="One row for each id.",
+    columns=[Column("id", "int"), Column("v", "int")],
+    write=Merge(on=["id"]),
+    rules=[not_null("id"), between("v", 0, 100, on_failure="block")],
+)
+
+
+@pytest.fixture
+def telling(embedded_engine: Engine, settings: Settings) -> Engine:
+    return replace(
+        embedded_engine, listener=OpenLineageEvents(settings, embedded_engine.catalog)
+    )
+
+
+def clean(engine: Engine):
+    return write(engine, CLEAN, lambda raw: raw, {"raw": latest(RAW.name)})
+
+
+@pytest.mark.spark
+def test_each_write_is_told_with_what_it_read_and_what_came_of_it(
+    telling: Engine, settings: Settings
+) -> None:
+    write(telling, RAW, rows_of(telling, "id int, v int", [(1, 10), (None, 20)]))
+    published, unchanged = clean(telling), clean(telling)
+    preview(telling, CLEAN, lambda raw: raw, {"raw": latest(RAW.name)}, Run(), lambda _: None)
+    write(telling, RAW, rows_of(telling, "id int, v int", [(2, 1000)]))
+    read = read_history(telling, RAW.name).main
+    refused = clean(telling)
+
+    assert isinstance(published, Published)
+    assert isinstance(unchanged, Unchanged)
+    assert isinstance(refused, Refused)
+    told = events(settings.openlineage_file)
+    assert [(event["job"]["name"], event["eventType"]) for event in told if _is_end(event)] == [
+        ("bronze.raw", "COMPLETE"),
+        ("silver.clean_quarantine", "COMPLETE"),
+        ("silver.clean", "COMPLETE"),
+        ("silver.clean_quarantine", "COMPLETE"),
+        ("silver.clean", "COMPLETE"),
+        ("bronze.raw", "COMPLETE"),
+        ("silver.clean_quarantine", "COMPLETE"),
+        ("silver.clean", "FAIL"),
+    ]
+    last = told[-1]
+    assert last["run"]["facets"]["errorMessage"]["message"] == "Refused by between_v."
+    (source,) = last["inputs"]
+    assert source["facets"]["version"]["datasetVersion"] == str(read.snapshot_id)
+    assert source["name"] == told[0]["outputs"][0]["name"]
+    results = last["outputs"][0]["facets"]["dataQualityAssertions"]["assertions"]
+    assert {result["name"]: result["success"] for result in results}["between_v"] is False
+    begun = [event["run"]["runId"] for event in told if not _is_end(event)]
+    assert sorted(begun) == sorted(event["run"]["runId"] for event in told if _is_end(event))
+
+
+def _is_end(event: dict) -> bool:
+    return event["eventType"] != "START"

@@ -1,0 +1,94 @@
+"""What was told of writes, as a reader of the file of events finds it, and writes that die on
+the way; no JVM.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.write.append_without_spark import DIRECT_APPENDS, append_once
+from lakehouse.lineage.event_log import EventLog
+from lakehouse.lineage.open_lineage import OpenLineageEvents
+from lakehouse.lineage.open_runs import OpenRuns
+from lakehouse.runtime.deployment import open_engine
+from lakehouse.settings import Settings
+from lakehouse.tables.table import Append, Column, IcebergTable
+from lakehouse_tests.processes import engine_of_process, kill_this_process
+
+NUMBERS = IcebergTable(
+    "monitoring.numbers",
+    "What was counted.",
+    [
+        Column("name", "string", "What."),
+        Column("parts", "struct<whole:int,rest:array<double>>"),
+        Column("at", "timestamp"),
+        Column("run_id", "string"),
+    ],
+    write=Append(once_by=("run_id",)),
+    properties=DIRECT_APPENDS,
+    owner="data-platform",
+)
+AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def engine_at(settings: Settings) -> Engine:
+    """Return an engine that tells what is written, and has no Spark."""
+    return replace(open_engine(settings), session=_no_spark)
+
+
+def append(engine: Engine, run_id: str) -> int | None:
+    """Append one row of a run."""
+    row = {"name": "one", "at": AT, "run_id": run_id}
+    return append_once(engine, NUMBERS, [row], run_id, made_at="at")
+
+
+def events(file: Path) -> list[dict[str, Any]]:
+    """Return the events of a file."""
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
+
+
+def types_by_run(file: Path) -> dict[str, list[str]]:
+    """Return by run the types of its events, in their order."""
+    types: dict[str, list[str]] = {}
+    for event in events(file):
+        types.setdefault(event["run"]["runId"], []).append(event["eventType"])
+    return types
+
+
+def append_and_die(at: str) -> None:
+    """Append a row of the run `killed`, and die on the way."""
+    DEATHS[at]()
+    append(engine_of_process(), "killed")
+
+
+def _die_before(owner: type, name: str, is_it: Callable[..., bool] = lambda *_: True) -> None:
+    real = getattr(owner, name)
+
+    def dying(self: Any, *given: Any) -> Any:
+        if is_it(*given):
+            kill_this_process()
+        return real(self, *given)
+
+    setattr(owner, name, dying)
+
+
+def _is(kind: str) -> Callable[..., bool]:
+    return lambda event: event["eventType"] == kind
+
+
+DEATHS: dict[str, Callable[[], None]] = {
+    "before the start is told": lambda: _die_before(EventLog, "append", _is("START")),
+    "before the end is told": lambda: _die_before(OpenLineageEvents, "ended"),
+    "in the middle of telling the end": lambda: _die_before(
+        EventLog, "append", _is("COMPLETE")
+    ),
+    "after the end was told": lambda: _die_before(OpenRuns, "end"),
+}
+
+
+def _no_spark() -> None:
+    raise AssertionError("Spark was started")
