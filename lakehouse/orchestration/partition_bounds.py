@@ -5,6 +5,7 @@ partitioned by.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
+from itertools import chain
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
@@ -35,22 +36,42 @@ def range_of(tags: Mapping[str, str]) -> tuple[str, str] | None:
     return (first, last) if first and last else None
 
 
-def only_tags(keys: Sequence[str]) -> dict[str, str]:
-    """Return the tag of a run that computes some partitions of its range, and leaves those between
-    them as they are.
+def only_tags(stretches: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, str]:
+    """Return the tag of a run that leaves out partitions of its range.
 
-    Dagster knows a run by one range, and notes all of it as computed: what is left has to be up
-    to date.
+    :param stretches: by table, the first and the last key of each stretch that it computes.
     """
-    return {_ONLY: json.dumps(list(keys))}
+    return {_ONLY: json.dumps({table: list(found) for table, found in stretches.items()})}
 
 
-def computed_of(tags: Mapping[str, str], keys: Sequence[str]) -> Sequence[str]:
-    """Return those partitions of a run's range that it computes: all, unless a tag names some."""
-    if _ONLY not in tags:
+def computed_of(tags: Mapping[str, str], table: str, keys: Sequence[str]) -> Sequence[str]:
+    """Return those partitions of a run's range that it computes of a table: all, unless a tag
+    names some.
+
+    :param keys: those of the range, in order.
+    """
+    only = json.loads(tags[_ONLY]) if _ONLY in tags else None
+    if isinstance(only, list):
+        # A run of an earlier version, of one table.
+        return [key for key in keys if key in only]
+    if not only or table not in only:
         return keys
-    only = set(json.loads(tags[_ONLY]))
-    return [key for key in keys if key in only]
+    order = {key: position for position, key in enumerate(keys)}
+    computed: list[str] = []
+    for first, last in only[table]:
+        if first in order and last in order:
+            computed += keys[order[first] : order[last] + 1]
+    return computed
+
+
+def computed_bounds(tags: Mapping[str, str], table: str) -> tuple[str, ...]:
+    """Return the first and the last key of each stretch that a run computes of a table that has
+    partitions, by its tags; none where the run has none.
+    """
+    only = json.loads(tags[_ONLY]) if _ONLY in tags else None
+    if isinstance(only, dict) and table in only:
+        return tuple(chain.from_iterable(only[table]))
+    return range_of(tags) or ()
 
 
 def partitions_of(

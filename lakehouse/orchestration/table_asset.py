@@ -5,6 +5,7 @@ its checks alone.
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from types import MappingProxyType
 from typing import Any
 
@@ -28,9 +29,14 @@ from lakehouse.orchestration.asset_checks import (
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.asset_specs import table_spec
 from lakehouse.orchestration.blocked_tables import note_refused
+from lakehouse.orchestration.dagster_internals import (
+    note_computed,
+    note_planned,
+    notes_its_assets,
+)
 from lakehouse.orchestration.io_manager import IcebergIOManager, run_partitions
 from lakehouse.orchestration.metadata_keys import WriteMetadata
-from lakehouse.orchestration.partition_bounds import computed_of
+from lakehouse.orchestration.partition_bounds import computed_bounds, computed_of
 from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.orchestration.run_failures.withheld_values import values_withheld
 from lakehouse.orchestration.runs_for_stale_tables import (
@@ -94,7 +100,7 @@ def table_asset(
     def body(
         context: dg.AssetExecutionContext,
     ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[Any]]:
-        io, keys = context.resources.io_manager, _partitions(context, partitions_def)
+        io, keys = context.resources.io_manager, _partitions(context, partitions_def, table)
         run = _run(context, table, keys, partitions_def)
         if not context.selected_asset_keys:
             with values_withheld(table):
@@ -103,8 +109,14 @@ def table_asset(
                     results.extend(look(io, run))
             yield from _selected(context, table, results, evaluated, implied)
         else:
+            if notes_its_assets(context):
+                note_planned(context, spec.key, keys)
+            began_at = monotonic()
+            if keys:
+                context.log.info(_begun(table, keys))
             with values_withheld(table):
                 written = materialize(context, run)
+            context.log.info(_done(table, keys, written.outcome, monotonic() - began_at))
             yield from _events(context, io, table, written, keys, implied)
 
     with warnings.catch_warnings():
@@ -143,6 +155,21 @@ def _run(
     )
 
 
+def _begun(table: IcebergTable, keys: Sequence[str]) -> str:
+    return f"{table.name}: 0 of {len(keys):,} partitions, {keys[0]} to {keys[-1]}."
+
+
+def _done(table: IcebergTable, keys: Sequence[str], outcome: Outcome, seconds: float) -> str:
+    """Say how far a table is, once it was written or refused."""
+    done = f"{len(keys):,} of {len(keys):,} partitions, " if keys else ""
+    rows = "unchanged"
+    if isinstance(outcome, Published):
+        rows = f"{outcome.added_rows:,} rows written"
+    elif isinstance(outcome, Refused):
+        rows, done = "refused", ""
+    return f"{table.name}: {done}{rows}, in {seconds:.1f} s."
+
+
 def _events(
     context: dg.AssetExecutionContext,
     io: IcebergIOManager,
@@ -160,11 +187,12 @@ def _events(
     if outcome.quarantined and table.quarantine:
         context.log_event(_quarantine_event(io, table.quarantine, outcome.quarantined))
     if isinstance(outcome, Refused):
-        note_refused(context.instance, context.run.run_id, table, keys, written.read)
+        bounds = computed_bounds(context.run.tags, table.name) if keys else ()
+        note_refused(context.instance, context.run.run_id, table, bounds, written.read)
         yield from checks
         metadata = {**refused_rows(table, outcome).to_metadata(), **written.metadata}
         raise refusal(outcome, context.run.run_id, metadata, evaluated)
-    yield dg.MaterializeResult(
+    result = dg.MaterializeResult[Any](
         asset_key=asset_key(table.name),
         metadata={
             **written_metadata(io.engine.catalog, table, outcome),
@@ -175,6 +203,9 @@ def _events(
         check_results=checks,
         data_version=dg.DataVersion(str(outcome.snapshot_id)) if outcome.snapshot_id else None,
     )
+    if notes_its_assets(context):
+        note_computed(context, result, keys)
+    yield result
 
 
 def _sample(io: IcebergIOManager, table: IcebergTable, outcome: Outcome) -> dict[str, Any]:
@@ -215,13 +246,17 @@ def _selected(
 
 
 def _partitions(
-    context: dg.AssetExecutionContext, definition: dg.PartitionsDefinition | None
+    context: dg.AssetExecutionContext,
+    definition: dg.PartitionsDefinition | None,
+    table: IcebergTable,
 ) -> Sequence[str]:
-    """Return the keys of the run's partitions; none of an asset without.
+    """Return the keys of the partitions that the run computes; none of an asset without.
 
     The definition is given, since Dagster shows none on an asset of which only checks are run.
     """
     has_any = definition is not None and (
         context.has_partition_key or context.has_partition_key_range
     )
-    return computed_of(context.run.tags, context.partition_keys) if has_any else ()
+    if not has_any:
+        return ()
+    return computed_of(context.run.tags, table.name, context.partition_keys)

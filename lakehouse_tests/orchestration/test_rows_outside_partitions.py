@@ -13,8 +13,9 @@ import pytest
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.orchestration.pending_run import PendingRun
 from lakehouse.orchestration.run_result import RunResult
-from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream, PendingRun
+from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 
 DAILY = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-05")
@@ -71,12 +72,15 @@ class Pipeline:
     def stale(self, definition: dg.PartitionsDefinition) -> list[PendingRun]:
         graph = dg.Definitions(assets=self.assets(definition)).resolve_asset_graph()
         declared = {table.name: table for table in (self.raw, self.table)}
-        (stale,) = Downstream(graph, self.raw.name).stale_ranges(self.engine, declared)
+        (stale,) = Downstream(graph, self.raw.name).stale_partition_runs(self.engine, declared)
         return stale
 
     def do(self, definition: dg.PartitionsDefinition, stale: PendingRun) -> RunResult:
         return self.run(
-            definition, stale.selection, partition=stale.partitions, tags=INCREMENTAL
+            definition,
+            stale.selection,
+            partition=stale.partitions,
+            tags={**INCREMENTAL, **stale.tags},
         )
 
     def run(
@@ -177,10 +181,12 @@ def test_a_table_that_is_partitioned_by_months_is_computed_by_ranges_of_days(
     wednesday, friday = date(2024, 1, 3), date(2024, 1, 5)
     definition = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-06")
     pipeline = make("date", partitioning=["months(p)"])
-    first, *others = pipeline.deliver(definition, (MONDAY, 1), (wednesday, 2), (friday, 3))
+    (stale,) = pipeline.deliver(definition, (MONDAY, 1), (wednesday, 2), (friday, 3))
+    first, *others = stale.parts
     assert (first.partitions, len(others)) == (("2024-01-01",) * 2, 2)
     pipeline.do(definition, first)
-    assert pipeline.stale(definition) == others
+    (rest,) = pipeline.stale(definition)
+    assert list(rest.parts) == others
 
     embedded_engine.sql(
         f"DELETE FROM {embedded_engine.catalog.sql_name('bronze.raw')} WHERE p = DATE'{MONDAY}'"
