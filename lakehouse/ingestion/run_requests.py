@@ -211,7 +211,7 @@ class _BlockedTables:
             sources = self.downstream.sources(table)
             is_fed = table == self.feed.table or bool(set(sources) & set(kept))
             if not is_fed and (
-                set(sources) & left_out or self.refusing_run(table, stale.bounds_of(table))
+                set(sources) & left_out or self.refusing_run(table, stale.bounds)
             ):
                 left_out.add(table)
             else:

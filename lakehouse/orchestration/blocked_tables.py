@@ -121,12 +121,12 @@ def refused_tables(
     )
     refused: dict[str, str] = {}
     for run in (record.dagster_run for record in failed):
+        # A table without partitions may have been computed along with those of a range.
+        bounds: tuple[Sequence[str], ...] = ((), computed_bounds(run.tags))
         for name, states in read.items():
             digest = run.tags.get(blocked_tag(name))
             if digest is None or name in refused:
                 continue
-            # A table without partitions may have been computed along with those of a range.
-            bounds: tuple[Sequence[str], ...] = ((), computed_bounds(run.tags, name))
             if any(digest == digest_of(declared[name], keys, states) for keys in bounds):
                 refused[name] = run.run_id
     return refused

@@ -36,42 +36,42 @@ def range_of(tags: Mapping[str, str]) -> tuple[str, str] | None:
     return (first, last) if first and last else None
 
 
-def only_tags(stretches: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, str]:
+def only_tags(stretches: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Return the tag of a run that leaves out partitions of its range.
 
-    :param stretches: by table, the first and the last key of each stretch that it computes.
+    :param stretches: the first and the last key of each stretch that it computes.
     """
-    return {_ONLY: json.dumps({table: list(found) for table, found in stretches.items()})}
+    return {_ONLY: json.dumps(stretches)}
 
 
-def computed_of(tags: Mapping[str, str], table: str, keys: Sequence[str]) -> Sequence[str]:
-    """Return those partitions of a run's range that it computes of a table: all, unless a tag
-    names some.
+def computed_of(tags: Mapping[str, str], keys: Sequence[str]) -> Sequence[str]:
+    """Return those partitions of a run's range that it computes: all, unless a tag names some.
 
     :param keys: those of the range, in order.
     """
-    only = json.loads(tags[_ONLY]) if _ONLY in tags else None
-    if isinstance(only, list):
-        # A run of an earlier version, of one table.
-        return [key for key in keys if key in only]
-    if not only or table not in only:
+    if _ONLY not in tags:
         return keys
     order = {key: position for position, key in enumerate(keys)}
     computed: list[str] = []
-    for first, last in only[table]:
+    for first, last in _only(tags):
         if first in order and last in order:
             computed += keys[order[first] : order[last] + 1]
     return computed
 
 
-def computed_bounds(tags: Mapping[str, str], table: str) -> tuple[str, ...]:
-    """Return the first and the last key of each stretch that a run computes of a table that has
-    partitions, by its tags; none where the run has none.
+def computed_bounds(tags: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the first and the last key of each stretch of partitions that a run computes, by its
+    tags; none where it has none.
     """
-    only = json.loads(tags[_ONLY]) if _ONLY in tags else None
-    if isinstance(only, dict) and table in only:
-        return tuple(chain.from_iterable(only[table]))
-    return range_of(tags) or ()
+    return tuple(chain.from_iterable(_only(tags))) or range_of(tags) or ()
+
+
+def _only(tags: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the stretches that a run computes where it leaves some out; a run of an earlier
+    version names each partition.
+    """
+    named: list[Any] = json.loads(tags.get(_ONLY, "[]"))
+    return [(one, one) if isinstance(one, str) else (one[0], one[1]) for one in named]
 
 
 def partitions_of(

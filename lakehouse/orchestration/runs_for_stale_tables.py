@@ -155,15 +155,17 @@ class Downstream:
             key: frozenset(table for table in chosen if key in chosen[table])
             for key in set().union(*chosen.values())
         }
+        if not owing:
+            return []
         read = [(table, self._inputs(table.name)) for table in tables]
         rows = source_rows(engine, read, definition, keys)
         leaves_gaps = self._leave_gaps(set().union(*owing.values()))
         runs = []
         for group in grouped(owing, keys, rows, leaves_gaps=leaves_gaps):
-            of_group = {key: owing[key] for key in group}
-            stretches = list(grouped(of_group, keys, leaves_gaps=False))
-            parts = [self._run(part, of_group, keys) for part in stretches]
-            runs.append(self._run(group, of_group, keys, parts if len(parts) > 1 else ()))
+            tables_of_group = self.with_alike(owing[group[0]])
+            without_gaps = grouped(dict.fromkeys(group, ()), keys, leaves_gaps=False)
+            parts = [self._run(tables_of_group, part, keys) for part in without_gaps]
+            runs.append(self._run(tables_of_group, group, keys, parts))
         return runs
 
     def late_tables(self, engine: Engine) -> list[str]:
@@ -208,38 +210,19 @@ class Downstream:
 
     def _run(
         self,
-        group: Sequence[str],
-        owing: Mapping[str, Collection[str]],
+        tables: Sequence[str],
+        computed: Sequence[str],
         keys: Sequence[str],
         parts: Sequence[PendingRun] = (),
     ) -> PendingRun:
-        tables = self.with_alike(set().union(*(owing[key] for key in group)))
         return PendingRun.of_partitions(
-            tables, self._computed(tables, group, owing), keys, self._guards(tables), parts
+            tables,
+            computed,
+            keys,
+            partitioned=self._partitioned,
+            guards=self._guards(tables),
+            parts=parts if len(parts) > 1 else (),
         )
-
-    def _computed(
-        self, tables: Sequence[str], group: Sequence[str], owing: Mapping[str, Collection[str]]
-    ) -> dict[str, list[str]]:
-        """Return, by table of a run that has partitions, which of a group it computes: what it
-        owes, and what a table does that it is computed from.
-
-        After a table without partitions, it is all of them.
-        """
-        computed: dict[str, list[str]] = {}
-        for table in tables:
-            if table not in self._partitioned:
-                continue
-            before = [source for source in self.sources(table) if source in tables]
-            follows_whole = any(source not in self._partitioned for source in before)
-            computed[table] = [
-                key
-                for key in group
-                if follows_whole
-                or table in owing[key]
-                or any(key in computed[source] for source in before)
-            ]
-        return computed
 
     def _leave_gaps(self, tables: Collection[str]) -> bool:
         """Whether a run of some tables may leave out partitions between others: each asset has

@@ -100,7 +100,7 @@ def table_asset(
     def body(
         context: dg.AssetExecutionContext,
     ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[Any]]:
-        io, keys = context.resources.io_manager, _partitions(context, partitions_def, table)
+        io, keys = context.resources.io_manager, _partitions(context, partitions_def)
         run = _run(context, table, keys, partitions_def)
         if not context.selected_asset_keys:
             with values_withheld(table):
@@ -187,7 +187,7 @@ def _events(
     if outcome.quarantined and table.quarantine:
         context.log_event(_quarantine_event(io, table.quarantine, outcome.quarantined))
     if isinstance(outcome, Refused):
-        bounds = computed_bounds(context.run.tags, table.name) if keys else ()
+        bounds = computed_bounds(context.run.tags) if keys else ()
         note_refused(context.instance, context.run.run_id, table, bounds, written.read)
         yield from checks
         metadata = {**refused_rows(table, outcome).to_metadata(), **written.metadata}
@@ -246,9 +246,7 @@ def _selected(
 
 
 def _partitions(
-    context: dg.AssetExecutionContext,
-    definition: dg.PartitionsDefinition | None,
-    table: IcebergTable,
+    context: dg.AssetExecutionContext, definition: dg.PartitionsDefinition | None
 ) -> Sequence[str]:
     """Return the keys of the partitions that the run computes; none of an asset without.
 
@@ -257,6 +255,4 @@ def _partitions(
     has_any = definition is not None and (
         context.has_partition_key or context.has_partition_key_range
     )
-    if not has_any:
-        return ()
-    return computed_of(context.run.tags, table.name, context.partition_keys)
+    return computed_of(context.run.tags, context.partition_keys) if has_any else ()

@@ -125,7 +125,10 @@ class _Concerned:
         )
         owing = dict.fromkeys(touched, (name,))
         groups = grouped(owing, keys, rows, leaves_gaps=bool(inputs))
-        return [PendingRun.of_partitions((name,), {name: group}, keys) for group in groups]
+        return [
+            PendingRun.of_partitions((name,), group, keys, partitioned=(name,))
+            for group in groups
+        ]
 
     def _keys(
         self,

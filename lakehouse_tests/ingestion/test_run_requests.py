@@ -376,10 +376,10 @@ def test_after_a_refusal_each_stretch_of_days_is_tried_by_itself(settings, insta
 
     def refuse(pending: PendingRun) -> None:
         run = create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE, tags=FEED)
-        note_refused(instance, run.run_id, clean, pending.bounds_of(clean.name), read)
+        note_refused(instance, run.run_id, clean, pending.bounds, read)
 
     (with_a_gap,) = asked()
-    assert len(with_a_gap.bounds_of(clean.name)) == 4
+    assert len(with_a_gap.bounds) == 4
     refuse(with_a_gap)
     first, second = asked()
     assert [run.partitions for run in (first, second)] == [

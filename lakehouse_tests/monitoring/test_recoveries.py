@@ -158,7 +158,7 @@ def test_the_days_of_a_run_are_told_by_its_tags(context: MonitorContext) -> None
         (
             {
                 **range_tags(DAYS[0], DAYS[2]),
-                **only_tags({TABLE: [(DAYS[0], DAYS[0]), (DAYS[2], DAYS[2])]}),
+                **only_tags([(DAYS[0], DAYS[0]), (DAYS[2], DAYS[2])]),
             },
             {DAYS[0], DAYS[2]},
         ),

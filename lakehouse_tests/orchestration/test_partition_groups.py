@@ -23,9 +23,13 @@ def groups(owing: dict[str, frozenset[str]], **how: object) -> list[str]:
     return ["".join(group) for group in grouped(owing, KEYS, **how)]  # type: ignore[arg-type]
 
 
-def test_gaps_and_what_other_tables_owe_are_no_boundary() -> None:
-    assert groups({"h": BOTH, "b": GOLD, "a": BOTH}) == ["abh"]
+def test_gaps_are_no_boundary() -> None:
+    assert groups(dict.fromkeys("hba", BOTH)) == ["abh"]
     assert groups({}) == []
+
+
+def test_what_other_tables_owe_is_a_run_of_its_own() -> None:
+    assert groups({"a": BOTH, "b": GOLD, "c": BOTH, "h": GOLD}) == ["ac", "bh"]
 
 
 def test_without_gaps_neighbours_that_the_same_tables_owe_are_one_run() -> None:
@@ -65,14 +69,17 @@ def test_each_partition_is_in_one_run_in_order_within_the_bounds(
 
     found = list(grouped(owing, keys, rows, leaves_gaps=leaves_gaps))
 
-    assert [key for group in found for key in group] == sorted(owing)
+    assert sorted(key for group in found for key in group) == sorted(owing)
+    assert found == sorted(found)
     for group in found:
+        assert list(group) == sorted(group)
         assert len(group) <= partition_groups.MOST_PARTITIONS
         assert len(group) == 1 or sum(rows[key] for key in group) <= 100
-        assert leaves_gaps or len({owing[key] for key in group}) == 1
+        assert len({owing[key] for key in group}) == 1
         assert leaves_gaps or len(stretches(keys, group)) == 1
-    if leaves_gaps:
-        for before, after in pairwise(found):
+    for tables in (BOTH, GOLD) if leaves_gaps else ():
+        of_tables = [group for group in found if owing[group[0]] == tables]
+        for before, after in pairwise(of_tables):
             is_full = len(before) == partition_groups.MOST_PARTITIONS
             assert is_full or sum(rows[key] for key in (*before, after[0])) > 100
 

@@ -50,7 +50,7 @@ def told_of(*runs: PendingRun) -> list[TableProgress]:
 def test_each_table_is_told_when_it_is_begun_and_done() -> None:
     tables = ("silver.days", "gold.all")
     halves = [
-        PendingRun.of_partitions(tables, {"silver.days": part}, KEYS)
+        PendingRun.of_partitions(tables, part, KEYS, partitioned=["silver.days"])
         for part in (KEYS[:2], KEYS[2:])
     ]
     told = told_of(*halves)
@@ -69,7 +69,8 @@ def test_each_table_is_told_when_it_is_begun_and_done() -> None:
 
 
 def test_the_time_that_is_left_follows_the_pace_so_far() -> None:
-    run = PendingRun.of_partitions(("silver.days", "gold.all"), {"silver.days": KEYS}, KEYS)
+    tables = ("silver.days", "gold.all")
+    run = PendingRun.of_partitions(tables, KEYS, KEYS, partitioned=["silver.days"])
     _, done, *_ = told_of(run)
     # Four of five steps took as many seconds as the clock was looked at.
     assert done.seconds_left == pytest.approx(1 / 4)

@@ -162,7 +162,7 @@ class MonitorContext:
         if first not in keys or last not in keys:
             return frozenset({first, last})
         within = keys[keys.index(first) : keys.index(last) + 1]
-        return frozenset(computed_of(run.tags, table, within))
+        return frozenset(computed_of(run.tags, within))
 
 
 def describe_rows(
