@@ -196,8 +196,9 @@ class _BlockedTables:
         Where a run with gaps was refused, its stretches are tried each by itself, so that one day
         holds back its neighbours at most.
         """
+        before = dict(self.refused_by)
         run = self._without_blocked(stale)
-        if stale.parts and self.refused_by.keys() & {*stale.tables}:
+        if stale.parts and self.refused_by != before:
             return [part for part in map(self._without_blocked, stale.parts) if part]
         return [run] if run else []
 
