@@ -109,14 +109,7 @@ def table_asset(
                     results.extend(look(io, run))
             yield from _selected(context, table, results, evaluated, implied)
         else:
-            if notes_its_assets(context):
-                note_planned(context, spec.key, keys)
-            began_at = monotonic()
-            if keys:
-                context.log.info(_begun(table, keys))
-            with values_withheld(table):
-                written = materialize(context, run)
-            context.log.info(_done(table, keys, written.outcome, monotonic() - began_at))
+            written = _write(context, table, materialize, run, keys)
             yield from _events(context, io, table, written, keys, implied)
 
     with warnings.catch_warnings():
@@ -155,8 +148,25 @@ def _run(
     )
 
 
-def _begun(table: IcebergTable, keys: Sequence[str]) -> str:
-    return f"{table.name}: 0 of {len(keys):,} partitions, {keys[0]} to {keys[-1]}."
+def _write(
+    context: dg.AssetExecutionContext,
+    table: IcebergTable,
+    materialize: Materialize,
+    run: Run,
+    keys: Sequence[str],
+) -> Written:
+    """Write the table, and say in the run's log how far it is."""
+    if notes_its_assets(context):
+        note_planned(context, asset_key(table.name), keys)
+    if keys:
+        context.log.info(
+            f"{table.name}: 0 of {len(keys):,} partitions, {keys[0]} to {keys[-1]}."
+        )
+    began_at = monotonic()
+    with values_withheld(table):
+        written = materialize(context, run)
+    context.log.info(_done(table, keys, written.outcome, monotonic() - began_at))
+    return written
 
 
 def _done(table: IcebergTable, keys: Sequence[str], outcome: Outcome, seconds: float) -> str:
