@@ -116,18 +116,8 @@ class Settings:
             region=env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or None,
             endpoint_url=env.get("AWS_ENDPOINT_URL") or None,
             spark_remote=_spark_remote(env.get("SPARK_REMOTE")),
-            spark_master=_of_form(
-                "LAKEHOUSE_SPARK_MASTER",
-                env.get("LAKEHOUSE_SPARK_MASTER"),
-                _MASTER,
-                cls.spark_master,
-            ),
-            spark_memory=_of_form(
-                "LAKEHOUSE_SPARK_MEMORY",
-                env.get("LAKEHOUSE_SPARK_MEMORY"),
-                _MEMORY,
-                cls.spark_memory,
-            ),
+            spark_master=_of_form(env, "LAKEHOUSE_SPARK_MASTER", _MASTER, cls.spark_master),
+            spark_memory=_of_form(env, "LAKEHOUSE_SPARK_MEMORY", _MEMORY, cls.spark_memory),
             java_home=Path(java_home) if java_home else None,
             search_path=env.get("PATH", ""),
             cache_dir=_folder(
@@ -138,17 +128,13 @@ class Settings:
             masking_key=env.get("LAKEHOUSE_MASKING_KEY") or None,
             alert_urls=_alert_urls(env.get("LAKEHOUSE_ALERT_URLS")),
             alert_routes=_path(env.get("LAKEHOUSE_ALERT_ROUTES")),
-            heartbeat_url=_web_address(
-                "LAKEHOUSE_HEARTBEAT_URL", env.get("LAKEHOUSE_HEARTBEAT_URL")
-            ),
+            heartbeat_url=_web_address(env, "LAKEHOUSE_HEARTBEAT_URL"),
             openlineage_path=_path(env.get("LAKEHOUSE_OPENLINEAGE_FILE")),
-            openlineage_url=_web_address(
-                "LAKEHOUSE_OPENLINEAGE_URL", env.get("LAKEHOUSE_OPENLINEAGE_URL")
-            ),
+            openlineage_url=_web_address(env, "LAKEHOUSE_OPENLINEAGE_URL"),
             openlineage_key=env.get("LAKEHOUSE_OPENLINEAGE_KEY") or None,
             # One line, whatever a shell put there.
             name=" ".join((env.get("LAKEHOUSE_NAME") or "").split()),
-            ui_url=_web_address("LAKEHOUSE_UI_URL", env.get("LAKEHOUSE_UI_URL")),
+            ui_url=_web_address(env, "LAKEHOUSE_UI_URL"),
             docs=_site_place(env.get("LAKEHOUSE_DOCS")),
             definitions=_definitions(env.get("LAKEHOUSE_DEFINITIONS"), project),
             project_root=project.root if project else None,
@@ -205,8 +191,8 @@ class Settings:
         return self.home / "dagster"
 
 
-def _of_form(name: str, value: str | None, form: tuple[str, str], default: str) -> str:
-    pattern, expected = form
+def _of_form(env: Mapping[str, str], name: str, form: tuple[str, str], default: str) -> str:
+    value, (pattern, expected) = env.get(name), form
     if value and not re.fullmatch(pattern, value):
         raise SettingsError(
             f"{name} is {value!r}; expected {expected}.",
@@ -269,7 +255,8 @@ def _site_place(value: str | None) -> str | None:
     return value or None
 
 
-def _web_address(name: str, value: str | None) -> str | None:
+def _web_address(env: Mapping[str, str], name: str) -> str | None:
+    value = env.get(name)
     if value and not value.startswith(("http://", "https://")):
         # What was found may be a secret with a typing error.
         raise SettingsError(

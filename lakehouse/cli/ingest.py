@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.ingest_report import describe_failures, describe_rejected, summarize
+from lakehouse.cli.output.ingest_report import (
+    describe_failures,
+    describe_progress,
+    describe_rejected,
+    summarize,
+)
 from lakehouse.cli.output.printing import complain
 from lakehouse.cli.output.records import ingest_record, print_records, text_or_json
 from lakehouse.errors import UsageError
@@ -62,9 +67,14 @@ def ingest_one(state: State, name: str, path: str | None = None) -> "IngestResul
 
     feed, began_at = state.feeds[name], datetime.now(UTC)
     try:
-        with state.progress(f"Ingesting {name}"):
+        with state.progress(f"Ingesting {name}") as update:
             return ingest_feed(
-                state.project.definitions, state.declared, state.settings, feed, path=path
+                state.project.definitions,
+                state.declared,
+                state.settings,
+                feed,
+                path=path,
+                told=lambda progress: update(describe_progress(progress)),
             )
     except KeyboardInterrupt:
         # They are in the inbox no more: the next ingest would not name them.

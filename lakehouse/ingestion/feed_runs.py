@@ -25,9 +25,11 @@ from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.metadata_keys import RejectedReason
+from lakehouse.orchestration.pending_run import PendingRun
+from lakehouse.orchestration.run_progress import RunProgress, TableProgress, tables_of_steps
 from lakehouse.orchestration.run_result import AssetResult, RunResult
 from lakehouse.orchestration.runs import OnEvent, Project, materialize
-from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream, PendingRun
+from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.storage.rejected_files import rejected_since
@@ -40,8 +42,8 @@ from lakehouse.tables.table import IcebergTable
 class IngestResult:
     """What an ingest did; no `runs` where nothing was stale, and then no Spark was started.
 
-    The first run lands the files; tables that are computed by days follow in one for each range
-    of neighbouring days. `unsettled` are the files that are still being written; the next
+    The first run lands the files; tables that are computed by days follow in as few as the sizes
+    of these allow. `unsettled` are the files that are still being written; the next
     ingest collects them. `refused` are those rejected by a run that failed before it could say so.
     `passed_over` names what in the inbox is no file. `missing` is the
     inbox's folder where there is none.
@@ -113,6 +115,7 @@ def ingest(
     *,
     path: str | None = None,
     on_event: OnEvent | None = None,
+    told: Callable[[TableProgress], object] = lambda _: None,
 ) -> IngestResult:
     """Land what waits in a feed's inbox, and bring every table downstream of it up to date.
 
@@ -121,16 +124,17 @@ def ingest(
     :param declared: the declared tables by name.
     :param path: files to ingest instead of those in the inbox; they stay where they are (see
         `ad_hoc_files`).
+    :param told: how far each table is, when it is begun and when it is done.
     :raises UsageError: when nothing is at that path.
     """
     if path is not None:
         with copy_ad_hoc_files(settings, feed, path) as folder:
             tags = {AD_HOC_TAG: str(folder), PATH_TAG: path}
-            result = _ingest(project, declared, settings, feed, tags, on_event)
+            result = _ingest(project, declared, settings, feed, tags, on_event, told)
         return replace(
             result, passed_over=passed_over_lines(list_passed_over(feed, path), NAME_IT)
         )
-    return _ingest(project, declared, settings, feed, {}, on_event)
+    return _ingest(project, declared, settings, feed, {}, on_event, told)
 
 
 def _ingest(
@@ -140,16 +144,27 @@ def _ingest(
     feed: Feed,
     tags: Mapping[str, str],
     on_event: OnEvent | None,
+    told: Callable[[TableProgress], object],
 ) -> IngestResult:
     began_at = datetime.now(UTC)
     here, engine = project(lambda: settings), open_engine(settings)
+    graph = asset_graph(here)
+    progress = RunProgress(tables_of_steps(graph), told)
+
+    def watch(event: dg.DagsterEvent) -> None:
+        progress.on_event(event)
+        if on_event is not None:
+            on_event(event)
+
     with open_instance(settings) as instance:
         fail_dead_runs(instance)
         waiting = list_waiting(
             feed, select_store(open_store(settings), feed, tags.get(AD_HOC_TAG))
         )
-        downstream = Downstream(asset_graph(here), feed.table)
-        stages = downstream.stages(engine, declared, has_arrivals=bool(waiting.files))
+        downstream = Downstream(graph, feed.table)
+        stages = _watched(
+            progress, downstream.stages(engine, declared, has_arrivals=bool(waiting.files))
+        )
 
         def run(stale: PendingRun) -> RunResult:
             return materialize(
@@ -157,8 +172,8 @@ def _ingest(
                 instance,
                 stale.selection,
                 partition=stale.partitions,
-                tags={FEED_TAG: feed.name, **INCREMENTAL, **tags},
-                on_event=on_event,
+                tags={FEED_TAG: feed.name, **INCREMENTAL, **stale.tags, **tags},
+                on_event=watch,
             )
 
         runs = tuple(_run_stages(stages, run, lambda done: _has_more_files(done, feed)))
@@ -209,7 +224,11 @@ def retry(
 
         def run(stale: PendingRun) -> RunResult:
             return materialize(
-                here, instance, stale.selection, partition=stale.partitions, tags=INCREMENTAL
+                here,
+                instance,
+                stale.selection,
+                partition=stale.partitions,
+                tags={**INCREMENTAL, **stale.tags},
             )
 
         def run_stale() -> tuple[RunResult, ...]:
@@ -251,6 +270,14 @@ def _run_stages(
             yield done
         if not done.success:
             return
+
+
+def _watched(
+    progress: RunProgress, stages: Iterable[list[PendingRun]]
+) -> Iterator[list[PendingRun]]:
+    for stage in stages:
+        progress.begin_stage(stage)
+        yield stage
 
 
 def _has_more_files(run: RunResult, feed: Feed) -> bool:

@@ -25,8 +25,9 @@ from lakehouse.orchestration.blocked_tables import (
 )
 from lakehouse.orchestration.dagster_internals import selected_assets, selected_checks
 from lakehouse.orchestration.partition_bounds import range_tags
+from lakehouse.orchestration.pending_run import PendingRun
 from lakehouse.orchestration.runs import UNFINISHED
-from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream, PendingRun
+from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream
 from lakehouse.runtime.backoff import pause_seconds
 from lakehouse.runtime.run_tags import hidden_tags
 from lakehouse.tables.escaping import shown
@@ -91,8 +92,8 @@ class FeedRunRequests:
         day = now.astimezone(self.feed.zone).date()
         state = (arrivals, tuple(states.items()), _unchanged(engine, states), day)
         for stage in self._stages(downstream, engine, state, arrivals=arrivals):
-            runs = [blocked.without_blocked(stale) for stale in stage]
-            requests = tuple((run, blocked.digest(run)) for run in runs if run)
+            runs = [run for stale in stage for run in blocked.not_blocked(stale)]
+            requests = tuple((run, blocked.digest(run)) for run in runs)
             if requests:
                 return RunRequests(requests)
         return RunRequests(reason=_explain_no_runs(self.feed, waiting, blocked))
@@ -167,6 +168,7 @@ def make_request(
             FEED_TAG: feed.name,
             **hidden_tags({**INCREMENTAL, STALE: digest}),
             **(range_tags(*bounds) if bounds and is_range else {}),
+            **stale.tags,
         },
     )
 
@@ -188,7 +190,19 @@ class _BlockedTables:
     is tried twice.
     """
 
-    def without_blocked(self, stale: PendingRun) -> PendingRun | None:
+    def not_blocked(self, stale: PendingRun) -> list[PendingRun]:
+        """Return what may be run of what is stale.
+
+        Where a run with gaps was refused, its stretches are tried each by itself, so that one day
+        holds back its neighbours at most.
+        """
+        before = dict(self.refused_by)
+        run = self._without_blocked(stale)
+        if stale.parts and self.refused_by != before:
+            return [part for part in map(self._without_blocked, stale.parts) if part]
+        return [run] if run else []
+
+    def _without_blocked(self, stale: PendingRun) -> PendingRun | None:
         """Return a run without the tables that would be refused again, and those that follow
         from them alone.
         """
@@ -198,7 +212,7 @@ class _BlockedTables:
             sources = self.downstream.sources(table)
             is_fed = table == self.feed.table or bool(set(sources) & set(kept))
             if not is_fed and (
-                set(sources) & left_out or self.refusing_run(table, stale.partitions or ())
+                set(sources) & left_out or self.refusing_run(table, stale.bounds)
             ):
                 left_out.add(table)
             else:

@@ -150,6 +150,7 @@ class TableTrial:
                 given,
                 no_rows(self.of.engine.spark, table),
                 read_other=self._read_other,
+                leaves_out=True,
             )
         return self.trials[name]
 

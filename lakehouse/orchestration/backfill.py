@@ -4,6 +4,7 @@ that.
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.pending_run import PendingRun
 from lakehouse.orchestration.run_result import RunResult
 from lakehouse.orchestration.runs import Project, materialize
 from lakehouse.orchestration.runs_for_stale_tables import BACKFILL, Downstream
@@ -39,16 +41,25 @@ def backfill(
         or when it is computed from no other table.
     """
     here = project(lambda: settings)
-    partition = _checked_range(here, table, first, last)
+    bounds = _checked_range(here, table, first, last) or (None, None)
     tables = Downstream(asset_graph(here), table).with_alike([table])
-    selection = dg.AssetSelection.assets(*map(asset_key, tables))
+    return run_backfill(here, settings, table, PendingRun(tables, *bounds))
+
+
+def run_backfill(
+    definitions: dg.Definitions, settings: Settings, table: str, run: PendingRun
+) -> RunResult:
+    """Compute a table in full, or partitions of it, and what is computed from that alone.
+
+    :param run: what is to be computed of which table; what it reads is not checked first.
+    """
     with open_instance(settings) as instance:
         return materialize(
-            here,
+            definitions,
             instance,
-            selection,
-            partition=partition,
-            tags={BACKFILL: table},
+            replace(run, guards=()).selection,
+            partition=run.partitions,
+            tags={BACKFILL: table, **run.tags},
         )
 
 

@@ -14,7 +14,7 @@ import dagster as dg
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.orchestration.dagster_internals import add_run_tags
-from lakehouse.orchestration.partition_bounds import range_of
+from lakehouse.orchestration.partition_bounds import computed_bounds
 from lakehouse.runtime.run_tags import hidden_tags, readable_tags
 from lakehouse.tables.table import IcebergTable
 
@@ -51,14 +51,12 @@ def digest_of(
     """Return what a table is computed from as a short text: equal only for the same
     declaration, partitions and input.
 
-    :param partitions: the keys of the run's partitions; of a range the first and the last
-        count.
+    :param partitions: the first and the last key of each stretch of partitions that the run
+        computes of it.
     :param read: what is read, by name: the snapshots of tables, the versions of files.
     """
-    bounds = (partitions[0], partitions[-1]) if partitions else ()
-    return _digest(
-        repr((table, bounds, sorted((name, str(state)) for name, state in read.items())))
-    )
+    states = sorted((name, str(state)) for name, state in read.items())
+    return _digest(repr((table, tuple(partitions), states)))
 
 
 def digest_of_run(parts: Sequence[object]) -> str:
@@ -124,7 +122,7 @@ def refused_tables(
     refused: dict[str, str] = {}
     for run in (record.dagster_run for record in failed):
         # A table without partitions may have been computed along with those of a range.
-        bounds: tuple[Sequence[str], ...] = ((), range_of(run.tags) or ())
+        bounds: tuple[Sequence[str], ...] = ((), computed_bounds(run.tags))
         for name, states in read.items():
             digest = readable_tags(run.tags).get(blocked_tag(name))
             if digest is None or name in refused:

@@ -6,6 +6,7 @@ whether each of these is still there and does the same, or has become public, ru
 set the version.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,11 @@ NO_COMPUTE_LOGS = {
 }
 """Configuration of an instance that leaves the output of steps on the terminal; catching it for
 the UI would start two processes for each step.
+"""
+NOTES_ITS_ASSETS = {"dagster/defer_asset_events": "true"}
+"""Tag of a run whose assets note themselves what is computed, see `note_planned` and
+`note_computed`. Of a run of partitions from a first to a last, Dagster would note each between
+them too: as computed, or as failed until it is.
 """
 
 
@@ -253,3 +259,59 @@ def run_services(
             module_name=(module,), working_directory=working_directory
         ),
     )
+
+
+def notes_its_assets(context: dg.AssetExecutionContext) -> bool:
+    """Whether the assets of a run note themselves what is computed."""
+    return NOTES_ITS_ASSETS.items() <= context.run.tags.items()
+
+
+def note_planned(
+    context: dg.AssetExecutionContext, asset: dg.AssetKey, partitions: Sequence[str]
+) -> None:
+    """Note which partitions of an asset a run is about to compute, or that it computes all of an
+    asset without any: until they are noted as computed, the UI shows that, or that they failed.
+    """
+    from dagster._core.events import AssetMaterializationPlannedData
+
+    step = _step_of(context)
+    planned: Sequence[str | None] = partitions or [None]
+    for partition in planned:
+        event = dg.DagsterEvent.build_asset_materialization_planned_event(
+            context.job_name,
+            step.step.key,
+            AssetMaterializationPlannedData(asset, partition, partitions_subset=None),
+        )
+        context.instance.report_dagster_event(event, context.run.run_id, logging.DEBUG)
+
+
+def note_computed(
+    context: dg.AssetExecutionContext,
+    result: "dg.MaterializeResult[Any]",
+    partitions: Sequence[str],
+) -> None:
+    """Note that some partitions of an asset were computed, or all of an asset without any, as
+    Dagster would.
+    """
+    from dagster._core.definitions.assets.definition.asset_spec import AssetExecutionType
+    from dagster._core.execution.plan.execute_step import _get_output_asset_events
+
+    assert result.asset_key is not None
+    step = _step_of(context)
+    if result.data_version:
+        step.set_data_version(result.asset_key, result.data_version)
+    events = _get_output_asset_events(
+        result.asset_key,
+        partitions,
+        dg.Output(None, metadata=result.metadata, tags=result.tags),
+        step.op_def.output_defs[0],
+        {},
+        step,
+        AssetExecutionType.MATERIALIZATION,
+    )
+    for event in events:
+        context.log_event(event)
+
+
+def _step_of(context: dg.AssetExecutionContext) -> Any:
+    return context.op_execution_context.get_step_execution_context()

@@ -213,13 +213,17 @@ class WriteMetadata(MetadataRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class QuarantineMetadata(MetadataRecord):
-    """How many rows of a write were refused, of how many, and by which rules."""
+    """How many rows of a write were refused, of how many, and by which rules.
+
+    `outside_rows` of these belong to no partition of the table: each of its runs counts them.
+    """
 
     rows: int | None = _key("quarantined_rows", _count)
     new_rows: int | None = _key("newly_quarantined_rows", _count)
     table: str | None = _key("quarantine_table", _text)
     evaluated_rows: int | None = _key("judged_rows", _count)
     by_rule: Mapping[str, int] = _mapping_key("refused_by_rule")
+    outside_rows: int | None = _key("quarantined_rows_outside_partitions", _count)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ partitioned by.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
+from itertools import chain
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
@@ -35,22 +36,42 @@ def range_of(tags: Mapping[str, str]) -> tuple[str, str] | None:
     return (first, last) if first and last else None
 
 
-def only_tags(keys: Sequence[str]) -> dict[str, str]:
-    """Return the tag of a run that computes some partitions of its range, and leaves those between
-    them as they are.
+def only_tags(stretches: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return the tag of a run that leaves out partitions of its range.
 
-    Dagster knows a run by one range, and notes all of it as computed: what is left has to be up
-    to date.
+    :param stretches: the first and the last key of each stretch that it computes.
     """
-    return {_ONLY: json.dumps(list(keys))}
+    return {_ONLY: json.dumps(stretches)}
 
 
 def computed_of(tags: Mapping[str, str], keys: Sequence[str]) -> Sequence[str]:
-    """Return those partitions of a run's range that it computes: all, unless a tag names some."""
+    """Return those partitions of a run's range that it computes: all, unless a tag names some.
+
+    :param keys: those of the range, in order.
+    """
     if _ONLY not in tags:
         return keys
-    only = set(json.loads(tags[_ONLY]))
-    return [key for key in keys if key in only]
+    order = {key: position for position, key in enumerate(keys)}
+    computed: list[str] = []
+    for first, last in _only(tags):
+        if first in order and last in order:
+            computed += keys[order[first] : order[last] + 1]
+    return computed
+
+
+def computed_bounds(tags: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the first and the last key of each stretch of partitions that a run computes, by its
+    tags; none where it has none.
+    """
+    return tuple(chain.from_iterable(_only(tags))) or range_of(tags) or ()
+
+
+def _only(tags: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the stretches that a run computes where it leaves some out; a run of an earlier
+    version names each partition.
+    """
+    named: list[Any] = json.loads(tags.get(_ONLY, "[]"))
+    return [(one, one) if isinstance(one, str) else (one[0], one[1]) for one in named]
 
 
 def partitions_of(

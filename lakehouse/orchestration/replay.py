@@ -2,7 +2,6 @@
 others.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,19 +11,18 @@ from lakehouse.iceberg.read.refused_partitions import refused_values
 from lakehouse.iceberg.read.refused_rows import refused_keys
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.backfill import backfill
+from lakehouse.orchestration.backfill import run_backfill
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.partition_bounds import keys_holding
+from lakehouse.orchestration.pending_run import PendingRun
 from lakehouse.orchestration.run_result import RunResult
 from lakehouse.orchestration.runs import Project
-from lakehouse.orchestration.runs_for_stale_tables import neighbouring
+from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
     from lakehouse.orchestration.dagster_internals import AssetGraph
-
-Range = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -57,19 +55,19 @@ def replay(
     """
     before = refused_keys(engine, table)
     here = project(lambda: settings)
-    ranges = list(_ranges(engine, asset_graph(here), table)) if before else []
+    pending = _runs(engine, asset_graph(here), table) if before else []
     runs: list[RunResult] = []
-    for partitions in ranges:
-        runs.append(backfill(project, settings, table.name, *(partitions or ())))
+    for run in pending:
+        runs.append(run_backfill(here, settings, table.name, run))
         if not runs[-1].success:
             break
     after = refused_keys(engine, table)
     return Replayed(len(before), len(before - after), len(after - before), tuple(runs))
 
 
-def _ranges(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> Iterator[Range | None]:
-    """Yield the ranges of neighbouring partitions that refused rows lie in, oldest first; None
-    for all of a table without partitions.
+def _runs(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> list[PendingRun]:
+    """Return the runs that compute the partitions which refused rows lie in, oldest first; or all
+    of a table without partitions.
     """
     key = asset_key(table.name)
     node = graph.get(key) if graph.has(key) else None
@@ -82,15 +80,12 @@ def _ranges(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> Iterato
                 " inbox once more."
             ),
         )
+    downstream = Downstream(graph, table.name)
     definition = node.partitions_def if node else None
     if definition is None:
-        yield None
-        return
+        return [PendingRun(downstream.with_alike([table.name]))]
     assert table.overwritten_by is not None
     keys = definition.get_partition_keys()
     values = refused_values(engine, table, inputs)
     holding = keys_holding(definition, keys, values, table.column(table.overwritten_by).type)
-    order = {name: position for position, name in enumerate(keys)}
-    owing = frozenset((table.name,))
-    for names in neighbouring(dict.fromkeys(holding, owing), order):
-        yield names[0], names[-1]
+    return downstream.partition_runs(engine, [table], definition, {table.name: holding})

@@ -3,7 +3,6 @@ alone.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -11,12 +10,16 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.stale_tables import is_stale
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.orchestration.dagster_internals import selected_assets
 from lakehouse.orchestration.partition_bounds import all_partitions_of, keys_holding
+from lakehouse.orchestration.partition_groups import grouped
+from lakehouse.orchestration.partition_rows import source_rows
+from lakehouse.orchestration.pending_run import PendingRun
 from lakehouse.runtime.run_tags import readable_tags
 from lakehouse.tables.table import IcebergTable
 
@@ -42,32 +45,6 @@ def is_full_recompute(tags: Mapping[str, str]) -> bool:
     return not INCREMENTAL.items() <= readable_tags(tags).items()
 
 
-@dataclass(frozen=True)
-class PendingRun:
-    """What one run is to compute: tables in order, as a whole or in neighbouring partitions
-    from `first` to `last`.
-
-    `guards` are the blocking checks of what they read and nobody computes along with them.
-    Dagster lets a check hold back what comes after it within one run only.
-    """
-
-    tables: tuple[str, ...]
-    first: str | None = None
-    last: str | None = None
-    guards: tuple[dg.AssetCheckKey, ...] = ()
-
-    @property
-    def partitions(self) -> tuple[str, str] | None:
-        """The keys of the first and the last partition; None for whole tables."""
-        return (self.first, self.last) if self.first and self.last else None
-
-    @property
-    def selection(self) -> dg.AssetSelection:
-        """What Dagster is to run."""
-        tables = dg.AssetSelection.assets(*map(asset_key, self.tables))
-        return tables | dg.AssetSelection.checks(*self.guards) if self.guards else tables
-
-
 class Downstream:
     """A table and those that are computed from it, and which of them are owed."""
 
@@ -77,6 +54,7 @@ class Downstream:
         :param root: the table that all begins with.
         """
         self._graph = graph
+        self._known_after: dict[str, tuple[str, ...]] = {}
         self.root = root
 
     @cached_property
@@ -106,7 +84,7 @@ class Downstream:
         :param has_arrivals: whether something waits to be put into the root table itself.
         """
         yield self._whole(self.with_stale_partitions(engine, has_arrivals=has_arrivals))
-        yield from self.stale_ranges(engine, declared)
+        yield from self.stale_partition_runs(engine, declared)
         yield self._whole(self.late_tables(engine))
 
     def with_stale_partitions(self, engine: Engine, *, has_arrivals: bool) -> list[str]:
@@ -114,7 +92,7 @@ class Downstream:
         is computed is too.
 
         Those that are computed by partitions, and what follows from them, are left to
-        `stale_ranges`.
+        `stale_partition_runs`.
 
         :param has_arrivals: whether something waits to be put into the root table itself.
         """
@@ -123,10 +101,11 @@ class Downstream:
             engine, [table for table in self.tables if table not in self._following], first
         )
 
-    def stale_ranges(
+    def stale_partition_runs(
         self, engine: Engine, declared: Mapping[str, IcebergTable]
     ) -> Iterator[list[PendingRun]]:
-        """Yield the ranges of neighbouring partitions that are owed, oldest first.
+        """Yield the runs of the partitions that are owed, oldest first, in as few as their sizes
+        allow.
 
         Tables of different partitions have stages of their own: a key may stand for a day here,
         and for a month there.
@@ -140,35 +119,55 @@ class Downstream:
         ]
         for definition, tables in groupby(partitioned, self._partitions_def):
             assert definition is not None
-            yield self._ranges(engine, [declared[table] for table in tables], definition)
+            declared_alike = [declared[table] for table in tables]
+            yield self._stale_runs(engine, declared_alike, definition)
 
-    def _ranges(
+    def _stale_runs(
         self,
         engine: Engine,
         tables: Sequence[IcebergTable],
         definition: dg.PartitionsDefinition,
     ) -> list[PendingRun]:
         keys = definition.get_partition_keys()
-        order = {key: position for position, key in enumerate(keys)}
         stale: dict[str, set[str]] = {}
         for table in tables:
             every = all_partitions_of(table, definition)
-            inputs = inputs_of(self._graph.get(asset_key(table.name)).metadata)
-            values = stale_values(engine, table, inputs, every)
+            values = stale_values(engine, table, self._inputs(table.name), every)
             stale[table.name] = keys_holding(definition, keys, values, _type_of(table))
             for parent in self.sources(table.name):
                 stale[table.name] |= stale.get(parent, set())
+        return self.partition_runs(engine, tables, definition, stale)
+
+    def partition_runs(
+        self,
+        engine: Engine,
+        tables: Sequence[IcebergTable],
+        definition: dg.PartitionsDefinition,
+        chosen: Mapping[str, Collection[str]],
+    ) -> list[PendingRun]:
+        """Return the runs that compute chosen partitions of some tables and what follows from
+        these, in as few as their sizes allow.
+
+        :param tables: of these partitions, in the order of their computation.
+        :param chosen: by table, the keys that it is to compute.
+        """
+        keys = definition.get_partition_keys()
         owing = {
-            key: frozenset(table for table in stale if key in stale[table])
-            for key in set().union(*stale.values())
+            key: frozenset(table for table in chosen if key in chosen[table])
+            for key in set().union(*chosen.values())
         }
-        ranges = (
-            (keys, self.with_alike(owing[keys[0]])) for keys in neighbouring(owing, order)
-        )
-        return [
-            PendingRun(tables, keys[0], keys[-1], self._guards(tables))
-            for keys, tables in ranges
-        ]
+        if not owing:
+            return []
+        read = [(table, self._inputs(table.name)) for table in tables]
+        rows = source_rows(engine, read, definition, keys)
+        leaves_gaps = self._leave_gaps(set().union(*owing.values()))
+        runs = []
+        for group in grouped(owing, keys, rows, leaves_gaps=leaves_gaps):
+            tables_of_group = self.with_alike(owing[group[0]])
+            without_gaps = grouped(dict.fromkeys(group, ()), keys, leaves_gaps=False)
+            parts = [self._run(tables_of_group, part, keys) for part in without_gaps]
+            runs.append(self._run(tables_of_group, group, keys, parts))
+        return runs
 
     def late_tables(self, engine: Engine) -> list[str]:
         """Return the tables computed as a whole from partitioned ones, that lag behind them."""
@@ -205,10 +204,35 @@ class Downstream:
         """Return those of its sources whose current state a table is computed from, and not a
         past one.
         """
-        inputs = inputs_of(self._graph.get(asset_key(table)).metadata).values()
+        inputs = self._inputs(table).values()
         past = {declared.table for declared in inputs if declared.mode == "as_of"}
         now = {declared.table for declared in inputs if declared.mode != "as_of"}
         return [source for source in self.sources(table) if source in now or source not in past]
+
+    def _run(
+        self,
+        tables: Sequence[str],
+        computed: Sequence[str],
+        keys: Sequence[str],
+        parts: Sequence[PendingRun] = (),
+    ) -> PendingRun:
+        return PendingRun.of_partitions(
+            tables,
+            computed,
+            keys,
+            partitioned=self._partitioned,
+            guards=self._guards(tables),
+            parts=parts if len(parts) > 1 else (),
+        )
+
+    def _leave_gaps(self, tables: Collection[str]) -> bool:
+        """Whether a run of some tables may leave out partitions between others: each asset has
+        to know by its run's tags, as those of Dagster's own do not.
+        """
+        return all(self._inputs(table) for table in self.with_alike(tables))
+
+    def _inputs(self, table: str) -> dict[str, Input]:
+        return inputs_of(self._graph.get(asset_key(table)).metadata)
 
     def _whole(self, tables: Iterable[str]) -> list[PendingRun]:
         tables = tuple(tables)
@@ -244,6 +268,11 @@ class Downstream:
         return stale
 
     def _after(self, table: str) -> tuple[str, ...]:
+        if table not in self._known_after:
+            self._known_after[table] = self._look_after(table)
+        return self._known_after[table]
+
+    def _look_after(self, table: str) -> tuple[str, ...]:
         graph = self._graph
         after = dg.AssetSelection.assets(asset_key(table)).downstream()
         reached = selected_assets(after, graph)
@@ -269,22 +298,3 @@ class Downstream:
 
 def _type_of(table: IcebergTable) -> str:
     return table.column(table.overwritten_by).type if table.overwritten_by else "date"
-
-
-def neighbouring(
-    owing: Mapping[str, frozenset[str]], order: Mapping[str, int]
-) -> list[list[str]]:
-    """Split partition keys into runs of neighbours that the same tables owe.
-
-    :param owing: by key, the tables that owe it: one that a table does not owe is not computed
-        again with others.
-    :param order: the positions of the keys among all.
-    """
-    ranges: list[list[str]] = []
-    for key in sorted(owing, key=order.__getitem__):
-        last = ranges[-1][-1] if ranges else None
-        if last is not None and order[key] == order[last] + 1 and owing[key] == owing[last]:
-            ranges[-1].append(key)
-        else:
-            ranges.append([key])
-    return ranges

@@ -5,6 +5,7 @@ its checks alone.
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from types import MappingProxyType
 from typing import Any
 
@@ -31,9 +32,14 @@ from lakehouse.orchestration.asset_checks import (
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.asset_specs import table_spec
 from lakehouse.orchestration.blocked_tables import note_refused
+from lakehouse.orchestration.dagster_internals import (
+    note_computed,
+    note_planned,
+    notes_its_assets,
+)
 from lakehouse.orchestration.io_manager import IcebergIOManager, run_partitions
 from lakehouse.orchestration.metadata_keys import WriteMetadata
-from lakehouse.orchestration.partition_bounds import computed_of
+from lakehouse.orchestration.partition_bounds import computed_bounds, computed_of
 from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.orchestration.run_failures.withheld_values import values_withheld
 from lakehouse.orchestration.runs_for_stale_tables import (
@@ -109,8 +115,7 @@ def table_asset(
                     results.extend(look(io, run))
             yield from _selected(context, table, results, evaluated, implied)
         else:
-            with values_withheld(table):
-                written = materialize(context, run)
+            written = _write(context, table, materialize, run, keys)
             _count_partitions(context, io, table, written, run)
             yield from _events(context, io, table, written, run, keys, implied)
 
@@ -173,6 +178,38 @@ def _count_partitions(
         context.add_asset_metadata(counted, asset_key(table.name), key)
 
 
+def _write(
+    context: dg.AssetExecutionContext,
+    table: IcebergTable,
+    materialize: Materialize,
+    run: Run,
+    keys: Sequence[str],
+) -> Written:
+    """Write the table, and say in the run's log how far it is."""
+    if notes_its_assets(context):
+        note_planned(context, asset_key(table.name), keys)
+    if keys:
+        context.log.info(
+            f"{table.name}: 0 of {len(keys):,} partitions, {keys[0]} to {keys[-1]}."
+        )
+    began_at = monotonic()
+    with values_withheld(table):
+        written = materialize(context, run)
+    context.log.info(_done(table, keys, written.outcome, monotonic() - began_at))
+    return written
+
+
+def _done(table: IcebergTable, keys: Sequence[str], outcome: Outcome, seconds: float) -> str:
+    """Say how far a table is, once it was written or refused."""
+    done = f"{len(keys):,} of {len(keys):,} partitions, " if keys else ""
+    rows = "unchanged"
+    if isinstance(outcome, Published):
+        rows = f"{outcome.added_rows:,} rows written"
+    elif isinstance(outcome, Refused):
+        rows, done = "refused", ""
+    return f"{table.name}: {done}{rows}, in {seconds:.1f} s."
+
+
 def _events(
     context: dg.AssetExecutionContext,
     io: IcebergIOManager,
@@ -191,11 +228,12 @@ def _events(
     if outcome.quarantined and table.quarantine:
         context.log_event(_quarantine_event(io, table.quarantine, outcome.quarantined))
     if isinstance(outcome, Refused):
-        note_refused(context.instance, context.run.run_id, table, keys, written.read)
+        bounds = computed_bounds(context.run.tags) if keys else ()
+        note_refused(context.instance, context.run.run_id, table, bounds, written.read)
         yield from checks
         metadata = {**refused_rows(table, outcome).to_metadata(), **written.metadata}
         raise refusal(outcome, context.run.run_id, metadata, evaluated)
-    yield dg.MaterializeResult(
+    result = dg.MaterializeResult[Any](
         asset_key=asset_key(table.name),
         metadata={
             **written_metadata(io.engine.catalog, table, outcome),
@@ -207,6 +245,9 @@ def _events(
         tags=code_tags,
         data_version=dg.DataVersion(str(outcome.snapshot_id)) if outcome.snapshot_id else None,
     )
+    if notes_its_assets(context):
+        note_computed(context, result, keys)
+    yield result
 
 
 def _code_tags(io: IcebergIOManager, table: IcebergTable, run: Run) -> dict[str, str]:
@@ -265,7 +306,7 @@ def _selected(
 def _partitions(
     context: dg.AssetExecutionContext, definition: dg.PartitionsDefinition | None
 ) -> Sequence[str]:
-    """Return the keys of the run's partitions; none of an asset without.
+    """Return the keys of the partitions that the run computes; none of an asset without.
 
     The definition is given, since Dagster shows none on an asset of which only checks are run.
     """

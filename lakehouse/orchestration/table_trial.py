@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Partitions
-from lakehouse.iceberg.write.trial import ReadOther, Trial, compute_given, judge
+from lakehouse.iceberg.write.trial import (
+    LeftOut,
+    ReadOther,
+    Trial,
+    compute_given,
+    judge,
+    leave_out,
+)
 from lakehouse.iceberg.write.write_audit_publish import checked
 from lakehouse.orchestration.io_manager import run_partitions
+from lakehouse.orchestration.partition_bounds import all_partitions_of
 from lakehouse.orchestration.table_function import TableFunction
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import IcebergTable
@@ -27,6 +35,7 @@ def try_function(
     *,
     keys: Sequence[str] = (),
     read_other: ReadOther,
+    leaves_out: bool = False,
 ) -> Trial:
     """Compute a table from frames of its inputs, and judge the result by its rules.
 
@@ -36,16 +45,22 @@ def try_function(
     :param keys: the partitions of the run; without any, all rows are computed.
     :param read_other: gives the rows of another table that a rule refers to; None where there
         are none.
+    :param leaves_out: whether rows that belong to no partition are refused, as a run does, which
+        reads none of them; else they are computed with the others.
     :raises UsageError: when an input has no rows, or the table no such partitions.
     :raises FrameMismatch: when the function does not return the declared columns.
     """
     table, partitions = function.table, _partitions(function, keys)
     compute = checked(table, function.compute)
+    left_out: list[LeftOut] = []
+    if leaves_out and function.partitions_def is not None:
+        every = all_partitions_of(table, function.partitions_def)
+        given, left_out = leave_out(table, function.inputs, given, every)
     if function.feed:
         frame = compute(**given)
     else:
         frame = compute_given(table, compute, function.inputs, given, existing, partitions)
-    return judge(engine, table, frame, partitions, read_other=read_other)
+    return judge(engine, table, frame, partitions, read_other=read_other, left_out=left_out)
 
 
 def no_rows(spark: "SparkSession", table: IcebergTable) -> "DataFrame":

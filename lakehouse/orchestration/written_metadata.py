@@ -170,6 +170,7 @@ def refused_rows(table: "IcebergTable", outcome: Outcome) -> QuarantineMetadata:
         table=table.quarantine.name,
         evaluated_rows=evaluated_rows if by_rule else None,
         by_rule=by_rule,
+        outside_rows=(quarantined.outside_rows if quarantined else 0) or None,
     )
 
 

@@ -1,19 +1,18 @@
 """Tables that have erased people in their sums are computed anew: in order, and only the partitions
-that are concerned where that can be told; all of a table in one run, unless partitions between
-them have yet to be computed.
+that are concerned where that can be told; all of a table in as few runs as their sizes allow.
 
 A source that lost rows tells by its commits which partitions are concerned. One that was computed
 anew itself has news like any other, for who was computed from it before.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import DeclarationError, LakehouseError
 from lakehouse.iceberg.erasure.erasure_commits import touched_partitions
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.read.stale_partitions import stale_of, stale_values
+from lakehouse.iceberg.read.stale_partitions import stale_of
 from lakehouse.iceberg.read.stale_tables import is_stale
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.sums import Sums, SumsTable
@@ -24,9 +23,7 @@ if TYPE_CHECKING:
 
     from lakehouse.iceberg.read.inputs import Input
     from lakehouse.orchestration.dagster_internals import AssetGraph
-
-_MOST_BETWEEN = 1000
-"""How many partitions a run may leave between those that it computes: Dagster notes each."""
+    from lakehouse.orchestration.pending_run import PendingRun
 
 
 def compute_anew(
@@ -69,7 +66,7 @@ def _compute(
     definitions: "dg.Definitions",
     request_id: str,
     name: str,
-    run: "_Run",
+    run: "PendingRun",
 ) -> None:
     import dagster as dg
 
@@ -95,16 +92,6 @@ def _compute(
 
 
 @dataclass(frozen=True)
-class _Run:
-    """The first and the last partition that a run computes, and by its tags which of those
-    between them; none of a table without partitions.
-    """
-
-    partitions: tuple[str, str] | None = None
-    tags: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class _Concerned:
     """Tells what of a table is concerned, once its sources are as they shall be."""
 
@@ -113,51 +100,35 @@ class _Concerned:
     graph: "AssetGraph"
     lost: Mapping[str, int]
 
-    def runs(self, table: SumsTable) -> list[_Run]:
+    def runs(self, table: SumsTable) -> "list[PendingRun]":
         """Return the runs that compute what is concerned; none where nothing is."""
         from lakehouse.orchestration.asset_inputs import inputs_of
         from lakehouse.orchestration.asset_keys import asset_key
-        from lakehouse.orchestration.partition_bounds import only_tags
+        from lakehouse.orchestration.partition_groups import grouped
+        from lakehouse.orchestration.partition_rows import source_rows
+        from lakehouse.orchestration.pending_run import PendingRun
 
-        node = self.graph.get(asset_key(table.name))
+        name = table.name
+        node = self.graph.get(asset_key(name))
         inputs = inputs_of(node.metadata)
         reads = [*inputs.values()]
         if node.partitions_def is None:
             is_concerned = table.lost or any(
                 self._has_news(table, source, reads) for source in table.anew
             )
-            return [_Run()] if is_concerned else []
+            return [PendingRun((name,))] if is_concerned else []
         keys = node.partitions_def.get_partition_keys()
         touched = self._keys(table, node.partitions_def, keys, reads)
-        neighbours = [*grouped(keys, touched)]
-        if len(neighbours) < 2:
-            return [_Run((group[0], group[-1])) for group in neighbours]
-        settled = self._settled(table, node.partitions_def, keys, inputs)
-        groups = grouped(keys, touched, settled)
-        return [_Run((group[0], group[-1]), only_tags(group)) for group in groups]
-
-    def _settled(
-        self,
-        table: SumsTable,
-        definition: "dg.PartitionsDefinition",
-        keys: Sequence[str],
-        inputs: "Mapping[str, Input]",
-    ) -> Collection[str]:
-        """Return the partitions that are computed from what their sources have; none where that
-        cannot be told.
-        """
-        from lakehouse.orchestration.partition_bounds import all_partitions_of, keys_holding
-
-        declared = self.erasable.tables[table.name]
-        every = all_partitions_of(declared, definition)
-        try:
-            stale = stale_values(self.erasable.engine, declared, inputs, every)
-        except DeclarationError:
-            # A source has files of a partitioning that does not tell.
-            return ()
-        by = declared.overwritten_by
-        column_type = declared.column(by).type if by else "date"
-        return set(keys) - keys_holding(definition, keys, stale, column_type)
+        declared = self.erasable.tables[name]
+        rows = source_rows(
+            self.erasable.engine, [(declared, inputs)], node.partitions_def, keys
+        )
+        owing = dict.fromkeys(touched, (name,))
+        groups = grouped(owing, keys, rows, leaves_gaps=bool(inputs))
+        return [
+            PendingRun.of_partitions((name,), group, keys, partitioned=(name,))
+            for group in groups
+        ]
 
     def _keys(
         self,
@@ -237,26 +208,3 @@ class _Concerned:
         modes = {read.mode for read in reads if read.table == source}
         is_past = modes == {"as_of"}
         return not is_past and is_stale(self.erasable.engine, table.name, [source])
-
-
-def grouped(
-    keys: Sequence[str], wanted: Collection[str], between: Collection[str] = ()
-) -> Iterator[tuple[str, ...]]:
-    """Yield the wanted ones of all keys in groups, as few as there can be.
-
-    :param between: what may lie between the keys of a group, besides wanted ones.
-    """
-    group: list[str] = []
-    passed_over = 0
-    for key in keys:
-        if key in wanted:
-            group.append(key)
-            continue
-        passed_over += 1
-        if group and (key not in between or passed_over > _MOST_BETWEEN):
-            yield tuple(group)
-            group = []
-        if not group:
-            passed_over = 0
-    if group:
-        yield tuple(group)

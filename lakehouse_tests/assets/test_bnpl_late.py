@@ -3,12 +3,21 @@ anew.
 """
 
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import dagster as dg
 import pytest
 
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
+from lakehouse.cli.output.ingest_report import summarize
+from lakehouse.iceberg.metadata.write_result import Outcome
 from lakehouse.ingestion.feed_runs import IngestResult
+from lakehouse.orchestration import partition_groups
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.dagster_internals import events_of_run
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.io_manager import IcebergIOManager
+from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.assets.deliveries import (
     CLEAN,
     DAYS,
@@ -24,6 +33,8 @@ from lakehouse_tests.conftest import settings_at
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+PLANNED = dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED
 
 
 @pytest.fixture(scope="module")
@@ -111,18 +122,73 @@ def test_a_row_that_was_taken_by_hand_and_comes_again_counts_once(five_days: Pip
     ]
 
 
-def test_neighbouring_days_are_one_run_and_others_their_own(five_days: Pipeline) -> None:
-    lines = [line(100 + n, DAYS[n]) for n in (0, 1, 3)]
-    assert days_of(put(five_days, "late.csv", *lines, second=1), CLEAN) == [DAYS[:2], [DAYS[3]]]
-    assert len(clean(five_days)) == 13
+def noted_days(pipeline: Pipeline, run_id: str, table: str) -> dict[str, list[str]]:
+    """The days that Dagster knows a run was to compute of a table, and that it computed."""
+    kinds = dg.DagsterEventType.ASSET_MATERIALIZATION, PLANNED
+    with open_instance(pipeline.settings) as instance:
+        events = [
+            entry.get_dagster_event() for entry in events_of_run(instance, run_id, {*kinds})
+        ]
+    of_table = [event for event in events if event.asset_key == asset_key(table)]
+    return {
+        kind.name: [event.partition for event in of_table if event.event_type is kind]
+        for kind in kinds
+    }
+
+
+def test_days_with_a_gap_are_one_run_that_leaves_the_days_between_as_they_are(
+    five_days: Pipeline,
+) -> None:
+    late = [DAYS[0], DAYS[3]]
+    before = {table: files_by_day(five_days, table) for table in (CLEAN, SUMMARY)}
+    lines = [line(100 + n, day) for n, day in enumerate(late)]
+
+    result = put(five_days, "late.csv", *lines, second=1)
+
+    assert result.success
+    assert days_of(result, CLEAN) == days_of(result, SUMMARY) == [late]
+    for table, files in before.items():
+        after = files_by_day(five_days, table)
+        assert [day for day in DAYS if after[day] != files[day]] == late
+        noted = noted_days(five_days, result.runs[-1].run_id, table)
+        assert noted == {"ASSET_MATERIALIZATION": late, "ASSET_MATERIALIZATION_PLANNED": late}
+    assert noted_days(five_days, result.runs[-1].run_id, PROFILES) == {
+        "ASSET_MATERIALIZATION": [None],
+        "ASSET_MATERIALIZATION_PLANNED": [None],
+    }
+    assert len(clean(five_days)) == 12
+    assert five_days.ingest().runs == ()
+
+
+def test_what_a_stopped_run_did_is_not_done_again(
+    five_days: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where silver had both days when the run was stopped, gold alone is computed."""
+    late = [DAYS[0], DAYS[3]]
+    summary = IcebergIOManager.write
+
+    def write(io: IcebergIOManager, table: IcebergTable, *given: Any, **named: Any) -> Outcome:
+        if table.name == SUMMARY:
+            raise RuntimeError("stopped")
+        return summary(io, table, *given, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(IcebergIOManager, "write", write)
+        lines = [line(100 + n, day) for n, day in enumerate(late)]
+        assert not put(five_days, "late.csv", *lines, second=1).success
+    done = five_days.paths(CLEAN)
+
+    result = five_days.ingest()
+
+    assert result.success
+    assert (days_of(result, CLEAN), days_of(result, SUMMARY)) == ([], [late])
+    assert five_days.paths(CLEAN) == done
+    assert five_days.rows(f"SELECT sum(transactions) FROM {SUMMARY}") == [(12,)]
 
 
 def test_a_version_with_another_day_moves_the_row(five_days: Pipeline) -> None:
     moved = line(10, DAYS[4], customer=1, created=f"{DAYS[4]}T23:00:00+08:00")
-    assert days_of(put(five_days, "moved.csv", moved, second=1), CLEAN) == [
-        [DAYS[1]],
-        [DAYS[4]],
-    ]
+    assert days_of(put(five_days, "moved.csv", moved, second=1), CLEAN) == [[DAYS[1], DAYS[4]]]
     assert clean(five_days)[10] == (DAYS[4], "10.00")
     assert five_days.rows(
         f"SELECT CAST(last_transaction_date AS STRING) FROM {PROFILES} WHERE customer_id = 1"
@@ -194,7 +260,7 @@ def test_what_is_owed_is_told_by_the_tables(five_days: Pipeline) -> None:
     )
     assert five_days.materialize(RAW.name).success
     shutil.rmtree(five_days.settings.home / "dagster")
-    assert days_of(five_days.ingest(), CLEAN) == [[DAYS[2]], [DAYS[4]]]
+    assert days_of(five_days.ingest(), CLEAN) == [[DAYS[2], DAYS[4]]]
     assert {98, 99} <= clean(five_days).keys()
     assert five_days.ingest().runs == ()
 
@@ -239,3 +305,16 @@ def test_an_older_version_counts_again_once_the_newer_is_deleted(five_days: Pipe
     five_days.engine.sql(f"DELETE FROM {RAW.name} WHERE _source_file = 'moved.csv'")
     assert five_days.ingest().success
     assert clean(five_days)[10] == (DAYS[1], "10.00")
+
+
+def test_a_row_without_a_day_counts_once_over_all_runs(
+    five_days: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partition_groups, "MOST_PARTITIONS", 1)
+    undated = line(60, "soon", created=DAYS[0])
+    result = put(
+        five_days, "late.csv", line(100, DAYS[0]), line(101, DAYS[3]), undated, second=1
+    )
+    assert days_of(result, CLEAN) == [[DAYS[0]], [DAYS[3]]]
+    (said,) = [told for told in summarize(result) if "refused and quarantined" in told]
+    assert said.startswith(f"{CLEAN}: 1 of ")

@@ -27,11 +27,17 @@ from lakehouse.iceberg.read.inputs import latest
 from lakehouse.ingestion import feed_sensors
 from lakehouse.ingestion.collect import Waiting, list_waiting
 from lakehouse.ingestion.run_requests import FeedRunRequests
-from lakehouse.orchestration.blocked_tables import CHECK_FAILED, blocked_tag
+from lakehouse.orchestration.blocked_tables import (
+    CHECK_FAILED,
+    blocked_tag,
+    mains,
+    note_refused,
+)
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.incident_reports import read_reports
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.partition_bounds import range_of
+from lakehouse.orchestration.pending_run import PendingRun
 from lakehouse.project import Project
 from lakehouse.runtime.backoff import pause_seconds
 from lakehouse.runtime.deployment import open_engine
@@ -372,10 +378,7 @@ def test_tables_of_different_partitions_below_a_feed_are_asked_for_in_turn(
         "gold/bnpl_daily_summary",
         "gold/customer_profiles",
     }
-    assert asked() == [
-        (others, ("2026-02-01", "2026-02-01")),
-        (others, ("2026-03-02", "2026-03-03")),
-    ]
+    assert asked() == [(others, ("2026-02-01", "2026-03-03"))]
     by_schedule = scheduled("bnpl", with_other_days)
     with dg.build_schedule_context(instance, repository_def=by_schedule) as context:
         (batch,) = (
@@ -383,3 +386,31 @@ def test_tables_of_different_partitions_below_a_feed_are_asked_for_in_turn(
         )
     assert keys(batch) == ["silver/recent"]
     assert asked() == [({"silver/recent"}, ("2026-03-02", "2026-03-03"))]
+
+
+@pytest.mark.usefixtures("delivered")
+def test_after_a_refusal_each_stretch_of_days_is_tried_by_itself(settings, instance) -> None:
+    """So that a day which a rule refuses holds back its neighbours at most."""
+    graph, engine = definitions(lambda: settings).resolve_asset_graph(), open_engine(settings)
+    feed, clean = FEEDS["bnpl"], TABLES["silver.bnpl_transactions_clean"]
+    read = mains(engine, [feed.table])
+
+    def asked() -> list[PendingRun]:
+        requests = FeedRunRequests(feed, TABLES)
+        decided = requests.decide(instance, graph, engine, Waiting(()), datetime.now(UTC))
+        return [run for run, _ in decided.runs]
+
+    def refuse(pending: PendingRun) -> None:
+        run = create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE, tags=FEED)
+        note_refused(instance, run.run_id, clean, pending.bounds, read)
+
+    (with_a_gap,) = asked()
+    assert len(with_a_gap.bounds) == 4
+    refuse(with_a_gap)
+    first, second = asked()
+    assert [run.partitions for run in (first, second)] == [
+        ("2026-02-01", "2026-02-01"),
+        ("2026-03-02", "2026-03-03"),
+    ]
+    refuse(first)
+    assert asked() == [second]

@@ -19,6 +19,7 @@ from lakehouse.orchestration import dagster_internals
 from lakehouse.orchestration.dagster_internals import (
     LOOKED_AT,
     NO_COMPUTE_LOGS,
+    NOTES_ITS_ASSETS,
     add_run_tags,
     asset_graph,
     check_executions,
@@ -30,11 +31,15 @@ from lakehouse.orchestration.dagster_internals import (
     is_of_one_host,
     job_of_all_assets,
     latest_check_executions,
+    note_computed,
+    note_planned,
+    notes_its_assets,
     run_services,
     selected_assets,
     selected_checks,
     show_with_run,
 )
+from lakehouse.orchestration.partition_bounds import range_tags
 
 pytestmark = pytest.mark.unit
 
@@ -111,6 +116,42 @@ def test_a_run_is_selected_and_what_it_did_is_read(tmp_path: Path) -> None:
         show_with_run(instance, run, "It was looked at.")
         shown = events_of_run(instance, run_id, dg.DagsterEventType.ENGINE_EVENT)
         assert "It was looked at." in [entry.message for entry in shown]
+
+
+DAYS = dg.DailyPartitionsDefinition("2026-03-01", end_date="2026-03-05")
+FIRST, LAST = "2026-03-01", "2026-03-04"
+
+
+@dg.asset(partitions_def=DAYS)
+def harvest(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
+    result = dg.MaterializeResult(asset_key="harvest", data_version=dg.DataVersion("7"))
+    if notes_its_assets(context):
+        note_planned(context, context.asset_key, [FIRST, LAST])
+        note_computed(context, result, [FIRST, LAST])
+    return result
+
+
+def test_an_asset_notes_itself_which_partitions_of_a_range_it_computed(tmp_path: Path) -> None:
+    job = job_of_all_assets(dg.Definitions([harvest]))
+    tags = {**range_tags(FIRST, LAST), **NOTES_ITS_ASSETS}
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        ran = job.execute_in_process(instance=instance, tags=tags)
+        kinds = {
+            dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED,
+            dg.DagsterEventType.ASSET_MATERIALIZATION,
+        }
+        entries = events_of_run(instance, ran.run_id, kinds)
+        events = [entry.get_dagster_event() for entry in entries]
+        noted = [(event.event_type.name, event.partition) for event in events]
+        assert noted == [
+            ("ASSET_MATERIALIZATION_PLANNED", FIRST),
+            ("ASSET_MATERIALIZATION_PLANNED", LAST),
+            ("ASSET_MATERIALIZATION", FIRST),
+            ("ASSET_MATERIALIZATION", LAST),
+        ]
+        materializations = ran.asset_materializations_for_node("harvest")
+        versions = [done.tags["dagster/data_version"] for done in materializations]
+        assert versions == ["7", "7"]
 
 
 def test_a_run_is_reported_as_failed(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def test_the_partitions_are_computed_in_which_refused_rows_lie(shop: Shop) -> No
     assert content(shop.engine, ORDERS.name, "k", "amount") == [
         ("a", 1), ("b", 12), ("c", 12), ("e", 5), ("f", 12)
     ]  # fmt: skip
-    assert shop.computed_days(since) == [("2024-01-02", "2024-01-03"), ("2024-01-08",)]
+    assert shop.computed_days(since) == [("2024-01-02", "2024-01-03", "2024-01-08")]
     # What follows is computed along with it.
     assert content(shop.engine, TOTALS.name, "total") == [(42,)]
     again = shop.replay(ORDERS)

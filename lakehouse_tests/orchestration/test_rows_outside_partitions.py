@@ -13,8 +13,11 @@ import pytest
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.orchestration.pending_run import PendingRun
 from lakehouse.orchestration.run_result import RunResult
-from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream, PendingRun
+from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream
+from lakehouse.orchestration.table_function import TableFunction
+from lakehouse.orchestration.table_trial import no_rows, try_function
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 
 DAILY = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-05")
@@ -71,12 +74,15 @@ class Pipeline:
     def stale(self, definition: dg.PartitionsDefinition) -> list[PendingRun]:
         graph = dg.Definitions(assets=self.assets(definition)).resolve_asset_graph()
         declared = {table.name: table for table in (self.raw, self.table)}
-        (stale,) = Downstream(graph, self.raw.name).stale_ranges(self.engine, declared)
+        (stale,) = Downstream(graph, self.raw.name).stale_partition_runs(self.engine, declared)
         return stale
 
     def do(self, definition: dg.PartitionsDefinition, stale: PendingRun) -> RunResult:
         return self.run(
-            definition, stale.selection, partition=stale.partitions, tags=INCREMENTAL
+            definition,
+            stale.selection,
+            partition=stale.partitions,
+            tags={**INCREMENTAL, **stale.tags},
         )
 
     def run(
@@ -155,6 +161,31 @@ def test_without_a_quarantine_a_check_fails_until_such_rows_are_gone(make, embed
     assert found(pipeline.do(DAILY, stale)) == (True, "ERROR", 0)
 
 
+def test_what_is_tried_is_refused_for_the_reason_that_a_run_has(make, embedded_engine):
+    pipeline = make("date")
+    raw = embedded_engine.spark.createDataFrame(
+        [(MONDAY, 1), (MONDAY, 101), (None, 2)], "p date, v int"
+    )
+    function = TableFunction(
+        pipeline.table, lambda raw: raw, {"raw": latest(pipeline.raw.name, by="p")}, DAILY
+    )
+    trial = try_function(
+        embedded_engine,
+        function,
+        {"raw": raw},
+        no_rows(embedded_engine.spark, pipeline.table),
+        read_other=lambda _: None,
+        leaves_out=True,
+    )
+    assert [tuple(row) for row in trial.rows.select("p", "v").collect()] == [(MONDAY, 1)]
+    refused = trial.refused.select("_reasons", "v").collect()
+    assert [tuple(row) for row in refused] == [
+        (["between_v"], "101"),
+        (["has_partition"], "2"),
+    ]
+    assert (trial.computed_rows, trial.refused_rows) == (3, 2)
+
+
 def test_a_command_and_a_sensor_that_meet_compute_a_partition_once(make):
     pipeline = make("date")
     (stale,) = pipeline.deliver(DAILY, (MONDAY, 1), (None, 2))
@@ -177,10 +208,12 @@ def test_a_table_that_is_partitioned_by_months_is_computed_by_ranges_of_days(
     wednesday, friday = date(2024, 1, 3), date(2024, 1, 5)
     definition = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-06")
     pipeline = make("date", partitioning=["months(p)"])
-    first, *others = pipeline.deliver(definition, (MONDAY, 1), (wednesday, 2), (friday, 3))
+    (stale,) = pipeline.deliver(definition, (MONDAY, 1), (wednesday, 2), (friday, 3))
+    first, *others = stale.parts
     assert (first.partitions, len(others)) == (("2024-01-01",) * 2, 2)
     pipeline.do(definition, first)
-    assert pipeline.stale(definition) == others
+    (rest,) = pipeline.stale(definition)
+    assert list(rest.parts) == others
 
     embedded_engine.sql(
         f"DELETE FROM {embedded_engine.catalog.sql_name('bronze.raw')} WHERE p = DATE'{MONDAY}'"

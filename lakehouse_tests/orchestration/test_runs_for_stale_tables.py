@@ -1,7 +1,8 @@
 """How what is owed is split into runs."""
 
-from dataclasses import replace
+import random
 from datetime import date
+from itertools import chain
 
 import dagster as dg
 import pyarrow as pa
@@ -12,40 +13,19 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, NestedField
 
 from lakehouse.iceberg.read.inputs import latest
+from lakehouse.orchestration import partition_groups, partition_rows
 from lakehouse.orchestration.asset_inputs import reads_metadata
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.runs_for_stale_tables import Downstream, neighbouring
+from lakehouse.orchestration.pending_run import PendingRun
+from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions
 
 DAILY = dg.DailyPartitionsDefinition("2026-03-01", end_date="2026-03-07")
 LATER = dg.DailyPartitionsDefinition("2026-03-03", end_date="2026-03-07")
+BY_D = OverwritePartitions(by="d")
 MONTHLY = dg.MonthlyPartitionsDefinition("2026-01-01", end_date="2026-05-01")
-ORDER = {f"2026-03-0{day}": day for day in range(1, 7)}
-BOTH, GOLD = frozenset({"silver", "gold"}), frozenset({"gold"})
-
-
-@pytest.mark.unit
-def test_neighbours_are_one_run():
-    owing = dict.fromkeys(["2026-03-03", "2026-03-01", "2026-03-02", "2026-03-05"], BOTH)
-    assert neighbouring(owing, ORDER) == [
-        ["2026-03-01", "2026-03-02", "2026-03-03"],
-        ["2026-03-05"],
-    ]
-
-
-@pytest.mark.unit
-def test_a_day_that_only_gold_owes_is_not_computed_again_in_silver():
-    assert neighbouring({"2026-03-01": GOLD, "2026-03-02": BOTH}, ORDER) == [
-        ["2026-03-01"],
-        ["2026-03-02"],
-    ]
-
-
-@pytest.mark.unit
-def test_nothing_owed_is_no_run():
-    assert neighbouring({}, ORDER) == []
 
 
 def asset(
@@ -94,14 +74,11 @@ def test_tables_of_different_partitions_share_no_run(settings: Settings, raw: st
         asset("gold.of_both", "silver.days", "silver.later"),
     ]
     downstream = Downstream(dg.Definitions(assets=assets).resolve_asset_graph(), raw)
-    days = IcebergTable(
-        raw, "Days.", [Column("d", "date")], OverwritePartitions(by="d"), partitioning=["d"]
-    )
-    declared = {name: replace(days, name=name) for name in downstream.tables}
+    declared = {name: days_table(name) for name in downstream.tables}
 
     runs = [
         run
-        for stage in downstream.stale_ranges(open_engine(settings), declared)
+        for stage in downstream.stale_partition_runs(open_engine(settings), declared)
         for run in stage
     ]
     assert sorted((sorted(run.tables), run.partitions) for run in runs) == [
@@ -109,3 +86,105 @@ def test_tables_of_different_partitions_share_no_run(settings: Settings, raw: st
         (["silver.later"], ("2026-03-03", "2026-03-04")),
     ]
     assert downstream.with_alike(["gold.months"]) == ("gold.months", "gold.of_months")
+
+
+def days_table(name: str) -> IcebergTable:
+    """A table of days."""
+    columns = [Column("d", "date")]
+    return IcebergTable(name, "Days.", columns, BY_D, partitioning=["d"])
+
+
+NAMES = [f"silver.t{number}" for number in range(6)]
+EVERY = DAILY.get_partition_keys()
+
+
+def some_chain(chance: random.Random) -> tuple[Downstream, dict[str, list[str]]]:
+    """Tables of days that are computed from one another, with what each of them is computed
+    from.
+    """
+    reads: dict[str, list[str]] = {}
+    for position, name in enumerate(NAMES):
+        before = chance.sample(NAMES[:position], min(position, chance.randint(0, 2)))
+        reads[name] = before or ["bronze.raw"]
+    assets = [asset("bronze.raw")]
+    assets += [asset(name, *sources, by=DAILY) for name, sources in reads.items()]
+    graph = dg.Definitions(assets=assets).resolve_asset_graph()
+    return Downstream(graph, "bronze.raw"), reads
+
+
+def keys_computed(run: PendingRun) -> list[str]:
+    """The keys that a run computes."""
+    bounds = run.bounds
+    found: list[str] = []
+    for first, last in zip(bounds[::2], bounds[1::2], strict=True):
+        found += EVERY[EVERY.index(first) : EVERY.index(last) + 1]
+    return found
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("seed", range(30))
+def test_what_each_table_owes_is_computed_once_and_nothing_else(
+    settings: Settings, seed: int
+) -> None:
+    chance = random.Random(seed)
+    downstream, reads = some_chain(chance)
+    owed: dict[str, set[str]] = {}
+    for name in NAMES:
+        own = set(chance.sample(EVERY, chance.randint(0, 3)))
+        owed[name] = own.union(*(owed.get(source, set()) for source in reads[name]))
+    runs = downstream.partition_runs(
+        open_engine(settings), [*map(days_table, NAMES)], DAILY, owed
+    )
+
+    computed = {name: [] for name in NAMES}
+    for run in runs:
+        in_order = [table for table in downstream.tables if table in run.tables]
+        assert list(run.tables) == in_order
+        for table in run.tables:
+            computed[table] += keys_computed(run)
+    assert {name: sorted(keys) for name, keys in computed.items()} == {
+        name: sorted(keys) for name, keys in owed.items()
+    }
+    assert len({run.tables for run in runs}) == len(runs)
+    parts = [part for run in runs for part in run.parts or [run]]
+    for name in NAMES:
+        of_parts = [keys_computed(part) for part in parts if name in part.tables]
+        assert sorted(chain.from_iterable(of_parts)) == sorted(owed[name])
+    assert all(not part.tags for run in runs for part in run.parts)
+
+
+@pytest.mark.unit
+def test_an_asset_that_knows_only_ranges_is_computed_without_gaps(settings: Settings) -> None:
+    @dg.asset(
+        key=asset_key("gold.plain"), deps=[asset_key("silver.days")], partitions_def=DAILY
+    )
+    def plain() -> None: ...
+
+    assets = [asset("bronze.raw"), asset("silver.days", "bronze.raw", by=DAILY), plain]
+    graph = dg.Definitions(assets=assets).resolve_asset_graph()
+    table = days_table("silver.days")
+    owed = {table.name: {EVERY[0], EVERY[1], EVERY[4]}}
+
+    runs = Downstream(graph, "bronze.raw").partition_runs(
+        open_engine(settings), [table], DAILY, owed
+    )
+
+    assert [run.partitions for run in runs] == [(EVERY[0], EVERY[1]), (EVERY[4], EVERY[4])]
+    assert all(run.tables == ("silver.days", "gold.plain") and not run.tags for run in runs)
+
+
+@pytest.mark.unit
+def test_many_rows_of_the_source_divide_the_runs(
+    settings: Settings, raw: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (partition_groups, partition_rows):
+        monkeypatch.setattr(module, "MOST_ROWS", 2)
+    assets = [asset(raw), asset("silver.days", raw, by=DAILY)]
+    downstream = Downstream(dg.Definitions(assets=assets).resolve_asset_graph(), raw)
+    table = days_table("silver.days")
+
+    ((first, second),) = downstream.stale_partition_runs(
+        open_engine(settings), {table.name: table}
+    )
+
+    assert (first.partitions, second.partitions) == ((EVERY[0], EVERY[1]), (EVERY[2], EVERY[3]))

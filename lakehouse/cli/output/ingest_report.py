@@ -6,13 +6,19 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from lakehouse.cli.output.printing import count
+from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION
 from lakehouse.iceberg.write.refused_share_result import broken_rules
 from lakehouse.quality.metrics.metric import NO_ANOMALY
 from lakehouse.tables.escaping import shown
 
 if TYPE_CHECKING:
     from lakehouse.ingestion.feed_runs import IngestResult
-    from lakehouse.orchestration.metadata_keys import RejectedReason, WriteMetadata
+    from lakehouse.orchestration.metadata_keys import (
+        QuarantineMetadata,
+        RejectedReason,
+        WriteMetadata,
+    )
+    from lakehouse.orchestration.run_progress import TableProgress
     from lakehouse.orchestration.run_result import AssetResult
 
 _MANY = 6
@@ -34,6 +40,23 @@ def summarize(result: "IngestResult") -> list[str]:
         *describe_tables(result.assets),
         *_describe_anomalies(result),
     ]
+
+
+def describe_progress(progress: "TableProgress") -> str:
+    """Say how far a table is: partitions of partitions, rows, and the time that is left."""
+    parts = [progress.table]
+    if progress.partitions:
+        total = count(progress.partitions, "partition")
+        parts.append(f"{progress.done:,} of {total}")
+    if progress.rows:
+        parts.append(count(progress.rows, "row"))
+    if progress.seconds_left:
+        parts.append(f"about {_duration(progress.seconds_left)} left")
+    return ", ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 def describe_failures(result: "IngestResult") -> list[str]:
@@ -126,12 +149,12 @@ def _has_newly_refused(assets: "list[AssetResult]") -> bool:
 def _describe_refused(assets: "list[AssetResult]") -> str:
     """Say how many rows were refused, of what share, by which rules, and where they are."""
     refusals = [asset.quarantine for asset in assets]
-    refused = _sum(refusal.rows for refusal in refusals)
+    outside = [refusal.outside_rows or 0 for refusal in refusals]
+    # Each run counts the rows that belong to no partition.
+    refused = _sum(refusal.rows for refusal in refusals) - sum(outside) + max(outside)
     new = _sum(refusal.new_rows for refusal in refusals)
     evaluated = _sum(refusal.evaluated_rows for refusal in refusals)
-    by_rule: Counter[str] = Counter()
-    for refusal in refusals:
-        by_rule.update(refusal.by_rule)
+    by_rule = _refused_by_rule(refusals)
     verb = "was" if refused == 1 else "were"
     rows = f"{refused:,} of {count(evaluated, 'row')}" if evaluated else count(refused, "row")
     share = f" ({refused / evaluated * 100:.1f} %)" if evaluated else ""
@@ -142,6 +165,15 @@ def _describe_refused(assets: "list[AssetResult]") -> str:
         f"{table}: {rows} {verb} refused and quarantined{share}{first}{broken}; "
         f"look at them with: lakehouse quarantine {table}"
     )
+
+
+def _refused_by_rule(refusals: "Iterable[QuarantineMetadata]") -> Counter[str]:
+    by_rule: Counter[str] = Counter()
+    for refusal in refusals:
+        for rule, rows in refusal.by_rule.items():
+            is_of_each = rule == HAS_PARTITION
+            by_rule[rule] = max(by_rule[rule], rows) if is_of_each else by_rule[rule] + rows
+    return by_rule
 
 
 def _describe_anomalies(result: "IngestResult") -> Iterator[str]:

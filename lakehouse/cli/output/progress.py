@@ -3,12 +3,17 @@ where it is quick.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import Timer
+from time import monotonic
 from typing import TextIO
 
 QUICK_SECONDS = 2.0
+PAUSE_SECONDS = 10.0
+"""How long a log is told nothing more of what goes on."""
+Update = Callable[[str], None]
+"""Shows in how far what goes on is done."""
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -26,21 +31,32 @@ class Progress:
     def __init__(self) -> None:
         self._printed: set[str] = set()
 
-    def __call__(self, what: str) -> AbstractContextManager[object]:
-        """Show what goes on until the block ends."""
-        if not is_terminal(sys.stderr):
-            return self._line(what)
-        from rich.console import Console
-
-        return Console(stderr=True).status(what)
+    def __call__(self, what: str) -> AbstractContextManager[Update]:
+        """Show what goes on until the block ends; what the block is given shows how far it is."""
+        return self._spinner(what) if is_terminal(sys.stderr) else self._line(what)
 
     @contextmanager
-    def _line(self, what: str) -> Iterator[None]:
+    def _spinner(self, what: str) -> Iterator[Update]:
+        from rich.console import Console
+
+        with Console(stderr=True).status(what) as status:
+            yield lambda detail: status.update(f"{what}: {detail}")
+
+    @contextmanager
+    def _line(self, what: str) -> Iterator[Update]:
         later = Timer(QUICK_SECONDS, self._print, [what])
         later.daemon = True
         later.start()
+        quiet_until = monotonic() + PAUSE_SECONDS
+
+        def update(detail: str) -> None:
+            nonlocal quiet_until
+            if monotonic() >= quiet_until:
+                quiet_until = monotonic() + PAUSE_SECONDS
+                self._print(f"{what}: {detail}")
+
         try:
-            yield
+            yield update
         finally:
             later.cancel()
 

@@ -97,12 +97,15 @@ class Pin:
 class Quarantined:
     """Rows that were refused: how many, how many for the first time, and in which snapshot of
     the quarantine.
+
+    `outside_rows` of them belong to no partition: each run of a table looks at those.
     """
 
     table: str
     rows: int
     new_rows: int
     snapshot_id: int | None
+    outside_rows: int = 0
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from lakehouse.iceberg.metadata.frame_joins import with_keys, without_keys
 from lakehouse.iceberg.metadata.history import Snapshot
 from lakehouse.iceberg.metadata.write_result import Outcome, Quarantined, RuleResult
 from lakehouse.iceberg.read.pinned_frames import read_main
+from lakehouse.iceberg.read.row_version_inputs import has_no_partition
 from lakehouse.iceberg.rules.audit import Audited, audit, count
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, evaluable
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
@@ -165,7 +166,8 @@ def _overwrite(
     prepared = prepared.evaluated()
     kept = prepared.frame.localCheckpoint(eager=False)
     rules, spark = attempt.table.row_rules, attempt.engine.spark
-    split = split_rows(prepared, kept, count(kept, counted(prepared, rules)))
+    aggregates = counted(prepared, rules, _without_partition(attempt))
+    split = split_rows(prepared, kept, count(kept, aggregates))
     with (
         concurrently(spark, lambda: quarantine(attempt, prepared, write, split)) as quarantined,
         concurrently(
@@ -176,6 +178,14 @@ def _overwrite(
         audited = _audited(attempt, rules)
     results = [*split_results.result(), *evaluate_refusals(prepared, split, attempt.history)]
     return _with_split(audited, results), quarantined.result()
+
+
+def _without_partition(attempt: Attempt) -> str:
+    """Return the SQL predicate of the rows that any run of the table looks at; nothing of one
+    without partitions.
+    """
+    partitions, by = attempt.run.partitions, attempt.table.overwritten_by
+    return has_no_partition(partitions, by) if partitions and by else ""
 
 
 def _publish_or_refuse(

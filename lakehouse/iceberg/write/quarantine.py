@@ -83,7 +83,13 @@ def quarantine(
             ),
         )
     new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
-    return Quarantined(target.name, split.refused_count, new_rows or 0, outcome.snapshot_id)
+    return Quarantined(
+        target.name,
+        split.refused_count,
+        new_rows or 0,
+        outcome.snapshot_id,
+        split.outside_count,
+    )
 
 
 def _back(

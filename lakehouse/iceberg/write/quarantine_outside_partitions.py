@@ -22,7 +22,7 @@ from lakehouse.iceberg.write.prepared_frame import DELETED, ROW_KEY_OF_SOURCE, w
 from lakehouse.iceberg.write.quarantine import Write
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier, literal
-from lakehouse.tables.table import SOURCE_COLUMNS
+from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,12 +55,8 @@ def quarantine_left_out(
 
     outcome = write(attempt.engine, target, changes, run=Run(attempt.run.run_id))
     new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
-    return Quarantined(
-        target.name,
-        sum(outside.rows for outside in sources),
-        new_rows or 0,
-        outcome.snapshot_id,
-    )
+    rows = sum(outside.rows for outside in sources)
+    return Quarantined(target.name, rows, new_rows or 0, outcome.snapshot_id, rows)
 
 
 def evaluate_left_out(
@@ -107,7 +103,8 @@ def with_left_out(
     both = outcome.quarantined
     if refused and both:
         rows, new_rows = refused.rows + both.rows, refused.new_rows + both.new_rows
-        both = Quarantined(both.table, rows, new_rows, both.snapshot_id)
+        outside_rows = refused.outside_rows + both.outside_rows
+        both = Quarantined(both.table, rows, new_rows, both.snapshot_id, outside_rows)
     return replace(outcome, results=(*outcome.results, *evaluated), quarantined=both or refused)
 
 
@@ -124,14 +121,21 @@ def _rows(attempt: Attempt, outside: OutsidePartitions) -> "DataFrame":
 
 
 def _refused(attempt: Attempt, outside: OutsidePartitions) -> "DataFrame":
-    """Return the rows that are left out of a source as the quarantine has them: its columns, by
-    name, as text.
-    """
-    target, by = attempt.table.quarantine, attempt.table.overwritten_by
-    assert target is not None
+    """Return the rows that are left out of a source as the quarantine has them."""
     rows = read(attempt.engine, outside.source, outside.where)
+    return rows_without_partition(attempt.table, rows, outside.column)
+
+
+def rows_without_partition(table: IcebergTable, rows: "DataFrame", column: str) -> "DataFrame":
+    """Return rows of a source that belong to no partition of a table as its quarantine has them:
+    its columns, by name, as text.
+
+    :param column: the source's column that tells the partitions.
+    """
+    target, by = table.quarantine, table.overwritten_by
+    assert target is not None
     texts = {name: _text_sql(name, kind) for name, kind in rows.dtypes}
-    named = {by: texts[outside.column]} | texts
+    named = {by: texts[column]} | texts
     own = {
         "_row_key": _row_key_sql(rows.columns, texts),
         "_reasons": f"array({literal(HAS_PARTITION)})",

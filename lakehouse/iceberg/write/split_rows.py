@@ -19,14 +19,21 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 REFUSED = "__refused"
+OUTSIDE = "__outside"
 
 
-def counted(prepared: PreparedFrame, rules: Sequence[Rule]) -> dict[str, str]:
+def counted(
+    prepared: PreparedFrame, rules: Sequence[Rule], outside: str = ""
+) -> dict[str, str]:
     """Return the aggregates that count, by name, the refused rows and those that break each
     rule.
+
+    :param outside: the SQL predicate of the rows that belong to no partition of the table.
     """
+    refused = prepared.refused_predicate
     return {
-        REFUSED: counts(prepared.refused_predicate),
+        REFUSED: counts(refused),
+        **({OUTSIDE: counts(f"{refused} AND {outside}")} if outside else {}),
         **{rule.name: counts(_breaks(prepared, rule)) for rule in rules},
     }
 
@@ -53,6 +60,11 @@ class Split:
     def refused_count(self) -> int:
         """How many of them go to the quarantine."""
         return int(self.counted_values[REFUSED])
+
+    @property
+    def outside_count(self) -> int:
+        """How many of these belong to no partition of the table, where that was counted."""
+        return int(self.counted_values.get(OUTSIDE, 0))
 
 
 def split_rows(

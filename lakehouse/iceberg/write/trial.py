@@ -8,17 +8,22 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import UsageError
+from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.frame_joins import together
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import narrowed
 from lakehouse.iceberg.read.row_version_inputs import elsewhere, with_version_reads
+from lakehouse.iceberg.read.rows_outside_partitions import has_partition
+from lakehouse.iceberg.read.stale_partitions import partition_only_sources
 from lakehouse.iceberg.rules.audit import audit, count
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, evaluable
 from lakehouse.iceberg.write.append_or_overwrite import in_partitions
 from lakehouse.iceberg.write.merge_rows import merge_key_rule
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, prepare
+from lakehouse.iceberg.write.quarantine_outside_partitions import rows_without_partition
 from lakehouse.iceberg.write.refused_share_result import evaluate_refusals
 from lakehouse.iceberg.write.row_versions import select_versions
 from lakehouse.iceberg.write.split_rows import Split, counted, evaluated, split_rows
@@ -32,6 +37,21 @@ if TYPE_CHECKING:
 
 Compute = Callable[..., "DataFrame"]
 ReadOther = Callable[[str], "DataFrame | None"]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The rows of a source that no run of a table reads, by the source's column that tells its
+    partitions, and all of its rows.
+    """
+
+    rows: "DataFrame"
+    column: str
+    all_rows: "DataFrame"
+
+    def as_refused(self, table: IcebergTable) -> "DataFrame":
+        """Return the rows as the quarantine of a table would hold them."""
+        return rows_without_partition(table, self.rows, self.column)
 
 
 @dataclass(frozen=True)
@@ -57,6 +77,30 @@ class Trial:
     def failed(self) -> list[RuleResult]:
         """The results for which nothing would be published."""
         return [result for result in self.results if result.blocks]
+
+
+def leave_out(
+    table: IcebergTable,
+    inputs: Mapping[str, Input],
+    given: "Mapping[str, DataFrame]",
+    every: AllPartitions | None,
+) -> "tuple[dict[str, DataFrame], list[LeftOut]]":
+    """Return the rows that a run reads of those that are given, and those that none does, since
+    they belong to no partition.
+
+    :param every: all partitions that there are; None where they are not known.
+    """
+    read, left_out = dict(given), dict[str, LeftOut]()
+    if every is None:
+        return read, []
+    columns = partition_only_sources(table, inputs)
+    for name, frame in given.items():
+        source = inputs[name].table
+        if source in columns:
+            outside = every.outside(columns[source])
+            read[name] = frame.where(f"NOT {outside}")
+            left_out[source] = LeftOut(frame.where(outside), columns[source], frame)
+    return read, list(left_out.values())
 
 
 def compute_given(
@@ -147,6 +191,7 @@ def judge(
     partitions: Partitions | None = None,
     *,
     read_other: ReadOther,
+    left_out: Sequence[LeftOut] = (),
 ) -> Trial:
     """Evaluate a table's rules on computed rows, as a write does before it publishes them.
 
@@ -154,6 +199,7 @@ def judge(
 
     :param read_other: gives the rows of another table that a rule refers to; None where there
         are none to be had, so that the rule is not evaluated.
+    :param left_out: rows that are refused without being computed.
     :raises FrameMismatch: when the frame is not what the table declares.
     """
     prepared = prepare(table, frame).evaluated()
@@ -167,17 +213,29 @@ def judge(
     answered = [rule for rule in asked if _is_answered(rule, others)]
     if answered:
         results += audit(engine, table, rows, answered, None, others.__getitem__).results
+    refused, refused_count = _refused(prepared, split), split.refused_count
+    if left_out:
+        results.append(_evaluate_left_out(table, left_out))
+    if left_out and refused is not None:
+        refused = together([refused, *(part.as_refused(table) for part in left_out)])
+        refused_count += results[-1].failed_rows
     known = {result.rule.name for result in results}
     return Trial(
         table,
         rows,
         removed,
-        _refused(prepared, split),
-        split.count,
-        split.refused_count,
+        refused,
+        split.count + refused_count - split.refused_count,
+        refused_count,
         tuple(results),
         tuple(rule for rule in table.rules if rule.name not in known),
     )
+
+
+def _evaluate_left_out(table: IcebergTable, left_out: Sequence[LeftOut]) -> RuleResult:
+    failed_rows = sum(part.rows.count() for part in left_out)
+    total_rows = sum(part.all_rows.count() for part in left_out)
+    return RuleResult(has_partition(table), failed_rows, total_rows)
 
 
 def _accepted(

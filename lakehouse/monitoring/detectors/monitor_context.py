@@ -17,6 +17,7 @@ from lakehouse.orchestration.alert import Severity
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.orchestration.dagster_internals import selected_assets
 from lakehouse.orchestration.partition_bounds import computed_of, range_of
+from lakehouse.orchestration.run_progress import tables_of_steps
 from lakehouse.settings import Settings
 from lakehouse.tables.escaping import shell_word
 from lakehouse.tables.feed import Feed
@@ -48,8 +49,7 @@ class MonitorContext:
     @cached_property
     def tables_of_steps(self) -> Mapping[str, str]:
         """The assets' tables by the keys of the steps that compute them."""
-        keys = self.graph.executable_asset_keys
-        return {self.graph.get(key).assets_def.node_def.name: table_name(key) for key in keys}
+        return tables_of_steps(self.graph)
 
     @property
     def ui_url(self) -> str:

@@ -1,0 +1,23 @@
+"""How many rows a table has for each value of a partition column, told by its manifests."""
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.iceberg.metadata.changed_partitions import partition_fields
+from lakehouse.iceberg.metadata.manifests import read_files
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+
+def rows_by_value(table: "Table", snapshot_id: int, column: str) -> Counter[Any]:
+    """Return how many rows the data files of a snapshot hold for each value of a partition
+    column; those of files that do not tell their value are left out.
+    """
+    fields = partition_fields(table, column)
+    rows: Counter[Any] = Counter()
+    for file in read_files(table, snapshot_id):
+        field = fields.get(file.spec_id)
+        if field is not None and file.content == "data":
+            rows[file.partition[field.name]] += file.record_count
+    return rows

@@ -1,0 +1,56 @@
+"""What became of an ingest, and how far it is, in lines for people."""
+
+import pytest
+
+from lakehouse.cli.output.ingest_report import describe_progress, describe_tables
+from lakehouse.orchestration.metadata_keys import QuarantineMetadata
+from lakehouse.orchestration.run_progress import TableProgress
+from lakehouse.orchestration.run_result import AssetResult
+
+pytestmark = pytest.mark.unit
+
+
+def refusing(**counts: object) -> AssetResult:
+    """A run of one table that refused rows."""
+    metadata = QuarantineMetadata(**counts).to_metadata()  # type: ignore[arg-type]
+    return AssetResult("silver.sales", "published", metadata)
+
+
+def test_a_row_that_each_run_refuses_counts_once() -> None:
+    first = refusing(
+        rows=5,
+        new_rows=5,
+        outside_rows=2,
+        evaluated_rows=60,
+        by_rule={"has_partition": 2, "castable_n": 3},
+    )
+    second = refusing(
+        rows=3,
+        new_rows=1,
+        outside_rows=2,
+        evaluated_rows=40,
+        by_rule={"has_partition": 2, "castable_n": 1},
+    )
+    assert describe_tables([first, second])[-1].startswith(
+        "silver.sales: 6 of 100 rows were refused and quarantined (6.0 %): castable_n 4,"
+        " has_partition 2; "
+    )
+
+
+@pytest.mark.parametrize(
+    ("progress", "said"),
+    [
+        (TableProgress("gold.all"), "gold.all"),
+        (TableProgress("silver.a", 0, 295), "silver.a, 0 of 295 partitions"),
+        (
+            TableProgress("silver.a", 40, 295, 1234, 42.4),
+            "silver.a, 40 of 295 partitions, 1,234 rows, about 42 s left",
+        ),
+        (
+            TableProgress("silver.a", 1, 9, 1, 150),
+            "silver.a, 1 of 9 partitions, 1 row, about 2 min left",
+        ),
+    ],
+)
+def test_progress_is_said_in_one_line(progress: TableProgress, said: str) -> None:
+    assert describe_progress(progress) == said
