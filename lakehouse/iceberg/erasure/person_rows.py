@@ -3,6 +3,7 @@
 Only the columns that tell are read, of the files that may have such a row by their statistics.
 """
 
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -33,7 +34,11 @@ if TYPE_CHECKING:
     from pyiceberg.table import FileScanTask, Table
 
 _FIELD_ID = b"PARQUET:field_id"
-_THREADS = 8
+_LOCAL_THREADS = os.cpu_count() or 1
+_REMOTE_THREADS = 8
+"""Of a bucket files are waited for; of a disk, more threads than cores take turns, and a third
+longer.
+"""
 _TEXT_TYPES = ("string", "date", "boolean", *INTEGERS)
 """The types whose values are the same text to Arrow as to Spark; decimals are too."""
 
@@ -78,7 +83,8 @@ def find_rows(table: "Table", columns: PersonColumns, snapshot_id: int) -> list[
     _check_types(columns)
     tasks = planned_files(table, snapshot_id, _row_filter(columns))
     deletes = DeletedPositions(table)
-    with ThreadPoolExecutor(_THREADS) as pool:
+    threads = _LOCAL_THREADS if table.location().startswith("file:") else _REMOTE_THREADS
+    with ThreadPoolExecutor(threads) as pool:
         found = pool.map(partial(_rows_of_file, table, columns, deletes), tasks)
         return [file_rows for file_rows in found if file_rows.rows]
 
@@ -158,23 +164,30 @@ def _matches(stream: Any, columns: PersonColumns) -> Mask:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(stream) as file:
-        values = _read_columns(file, columns.all)
         rows = file.metadata.num_rows
-    theirs = [
-        _is_value(column, values.get(column.field_id), rows) for column in columns.subject
-    ]
-    by_value = [
-        _is_value(column, values.get(column.field_id), rows) for column in columns.personal
-    ]
-    if not by_value:
-        return any_of(theirs)
+        subject, theirs = _read_and_compare(file, columns.subject, rows)
+        if not columns.personal:
+            return any_of(theirs)
+        nobody = all_of([_is_blank(values, rows) for values in subject]) if subject else None
+        if nobody is not None and not pc.any(nobody).as_py():
+            # The other columns tell of rows that name no one.
+            return any_of(theirs)
+        _, by_value = _read_and_compare(file, columns.personal, rows)
     personal = any_of(by_value)
-    if not theirs:
-        return personal
-    if not pc.any(personal).as_py():
-        return any_of(theirs)
-    nobody = [_is_blank(values.get(column.field_id), rows) for column in columns.subject]
-    return pc.or_(any_of(theirs), pc.and_(all_of(nobody), personal))
+    return personal if nobody is None else pc.or_(any_of(theirs), pc.and_(nobody, personal))
+
+
+def _read_and_compare(
+    file: "pq.ParquetFile", columns: Sequence[PersonColumn], rows: int
+) -> tuple[list[Values | None], list[Mask]]:
+    """Return some columns of a file, None of one that it lacks; and of each row whether it is some
+    people's by that column.
+    """
+    read = _read_columns(file, columns)
+    values = [read.get(column.field_id) for column in columns]
+    return values, [
+        _is_value(column, found, rows) for column, found in zip(columns, values, strict=True)
+    ]
 
 
 def _read_columns(file: "pq.ParquetFile", columns: Sequence[PersonColumn]) -> dict[int, Values]:
