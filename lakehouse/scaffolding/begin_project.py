@@ -58,13 +58,21 @@ def begin_project(root: Path, package: str | None, version: str) -> BegunProject
 
 
 def _known_package(root: Path) -> str | None:
-    """Return the package of the project that a folder is; None where it is none."""
-    if not (root / FILE).is_file():
-        return None
+    """Return the package of the project that a folder is; None where it is none.
+
+    :raises UsageError: it lies in a project, as where the command is given there once more.
+    """
     project = find_project_file(root.resolve())
-    if project is None or project.root != root.resolve():
+    if project is None:
         return None
-    return project.assets.partition(".")[0]
+    name = project.assets.partition(".")[0]
+    if project.root != root.resolve():
+        raise UsageError(
+            f"{shown(str(root))} lies in the project {name} ({shown(str(project.root))}); expected"
+            " a folder outside of it.",
+            next_step=f"Work in {shown(str(project.root))}, or give another FOLDER.",
+        )
+    return name
 
 
 def _name_of(root: Path) -> str:

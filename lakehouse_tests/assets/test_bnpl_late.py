@@ -239,7 +239,7 @@ def test_rows_without_a_day_are_quarantined_and_touch_no_day(five_days: Pipeline
         second=1,
     ).success
     assert five_days.rows(f"SELECT transaction_id, _reasons FROM {QUARANTINE} ORDER BY 1") == [
-        ("60", ["castable_transaction_date", "not_null_transaction_date"]),
+        ("60", ["castable_transaction_date"]),
         ("61", ["date_in_range"]),
     ]
     assert five_days.paths(CLEAN) == before

@@ -167,7 +167,7 @@ def test_a_version_of_the_far_future_does_not_win(try_table: TryTable) -> None:
     reasons = {refused.row["transaction_id"]: refused.reasons for refused in tried.refused}
     assert reasons == {
         "10": ("not_after_created_at__ingested_at",),
-        "11": ("castable_amount", "not_null_amount"),
+        "11": ("castable_amount",),
     }
 
 

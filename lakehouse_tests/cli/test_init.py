@@ -208,6 +208,19 @@ def test_what_cannot_be_a_project_is_named(call, tmp_path, monkeypatch, argument
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+def test_a_folder_in_a_project_is_refused(call, project):
+    ran = call("init", "shop")
+
+    assert ran.code == 2
+    assert f"shop lies in the project shop ({project}); expected a folder" in ran.err[0]
+    assert not (project / "shop" / "pyproject.toml").exists()
+
+
+def test_the_package_has_the_name_of_the_folder_as_python_can_have_it(call, tmp_path):
+    assert call("init", str(tmp_path / "1. My-Shop")).code == 0
+    assert (tmp_path / "1. My-Shop" / "my_shop" / "definitions.py").is_file()
+
+
 def test_another_name_of_a_project_is_refused(call, project):
     ran = call("init", ".", "--name", "store")
 

@@ -53,8 +53,17 @@ def not_null(column: str, **options: Unpack[CountOptions]) -> Rule:
         (column,),
         f"{column} is not null",
         options,
-        violated_by=f"({identifier(column)} IS NULL)",
+        violated_by=_is_null(column),
     )
+
+
+def asks_for_value(rule: Rule, column: str) -> bool:
+    """Whether a rule says no more than that a column has a value."""
+    return isinstance(rule, RowRule) and rule.violated_by == _is_null(column)
+
+
+def _is_null(column: str) -> str:
+    return f"({identifier(column)} IS NULL)"
 
 
 def not_blank(column: str, **options: Unpack[CountOptions]) -> Rule:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FrameMismatch
+from lakehouse.iceberg.rules.rows import asks_for_value
 from lakehouse.tables import types
 from lakehouse.tables.masking import READABLE
 from lakehouse.tables.quoting import identifier, literal
@@ -61,6 +62,9 @@ class PreparedFrame:
         return f"(NOT {DELETED} AND {broken})" if self.deletes else broken
 
     def _broken_sql(self, rule: Rule) -> str:
+        if self._is_of_delivered(rule):
+            # What was delivered and cannot be read is there: `castable` refuses it already.
+            return f"({self.delivered_sql(rule.columns[0])} IS NULL)"
         column = rule.columns[0] if rule.cast else None
         if column is None or column not in self.delivered:
             return self.table.broken_by(rule)
@@ -70,6 +74,20 @@ class PreparedFrame:
                 f"({self.delivered_sql(column)} IS NOT NULL AND {identifier(column)} IS NULL)"
             )
         return rule.predicate(self.delivered_sql)
+
+    def _is_of_delivered(self, rule: Rule) -> bool:
+        """Whether a rule refuses rows without a value in a column of which another one refuses
+        what cannot be read.
+        """
+        if rule.on_failure != "quarantine" or len(rule.columns) != 1:
+            return False
+        (column,) = rule.columns
+        castable = (
+            other.columns == rule.columns
+            for other in self.table.quarantining_rules
+            if other.cast
+        )
+        return column in self.delivered and asks_for_value(rule, column) and any(castable)
 
     def evaluated(self) -> "PreparedFrame":
         """Return the candidate with a column that holds a bit for each row rule, set where the

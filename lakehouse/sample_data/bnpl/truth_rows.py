@@ -168,7 +168,7 @@ def _reasons(
     for name in TYPED:
         yield f"castable_{name}", pc.and_(texts[name].is_valid(), typed[name].is_null())
     for name in COLUMNS:
-        yield f"not_null_{name}", typed[name].is_null()
+        yield f"not_null_{name}", texts[name].is_null()
     for name, values in ACCEPTED.items():
         known = pc.is_in(typed[name], pa.array(values, typed[name].type))
         yield f"accepted_{name}", pc.and_(typed[name].is_valid(), pc.invert(known))

@@ -49,7 +49,7 @@ def read(text: str, reader: Callable[[str], Any]) -> Any:
 
 def reasons(raw: dict[str, Any], typed: dict[str, Any]) -> Iterator[str]:
     yield from (f"castable_{name}" for name in READERS if raw[name] and typed[name] is None)
-    yield from (f"not_null_{name}" for name in NEEDED if typed[name] in (None, ""))
+    yield from (f"not_null_{name}" for name in NEEDED if not raw[name])
     for name, known in (
         ("currency", CURRENCIES),
         ("status", STATUSES),
