@@ -10,10 +10,11 @@ import dagster as dg
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.code_versions import computed_parts
-from lakehouse.iceberg.metadata.computed_parts import ComputedPart
+from lakehouse.iceberg.metadata.computed_parts import parts_of
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.existing_partitions import existing_extents, overlaps
 from lakehouse.iceberg.metadata.history import history_of
+from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.backfill import backfill
@@ -143,35 +144,37 @@ def code_of(
     if history.main is None or history.main.is_empty:
         return TableCode()
     parts = computed_parts(history)
-    is_unknown = not parts or any(part.is_unknown for part in parts)
-    older = [part for part in parts if part.is_older_than(version)]
-    if definition is None or table.overwritten_by is None:
-        return TableCode(bool(older), is_unknown)
-    keys = frozenset(_keys_with_rows(table, loaded, definition, older) if older else ())
-    return TableCode(bool(keys), is_unknown, keys)
+    if not parts:
+        return TableCode(is_unknown=True)
+    is_older = any(part.is_older_than(version) for part in parts)
+    is_unknown = any(part.is_unknown for part in parts)
+    if definition is None or table.overwritten_by is None or not (is_older or is_unknown):
+        return TableCode(is_older, is_unknown)
+    older, is_unknown = set(), False
+    for key, partition in _partitions_with_rows(table, loaded, definition):
+        found = parts_of(parts, partition)
+        if any(part.is_older_than(version) for part in found):
+            older.add(key)
+        is_unknown |= any(part.is_unknown for part in found)
+    return TableCode(bool(older), is_unknown, frozenset(older))
 
 
-def _keys_with_rows(
-    table: IcebergTable,
-    loaded: "Table",
-    definition: dg.PartitionsDefinition,
-    parts: Sequence[ComputedPart],
-) -> Iterator[str]:
-    """Yield the keys of the partitions in some parts of a table that may hold rows."""
+def _partitions_with_rows(
+    table: IcebergTable, loaded: "Table", definition: dg.PartitionsDefinition
+) -> Iterator[tuple[str, Partitions]]:
+    """Yield the partitions of a table that may hold rows, by their keys."""
     by = table.overwritten_by or ""
     keys = definition.get_partition_keys()
     partitions = partitions_of(definition, keys, column=by, column_type=table.column(by).type)
     extents = existing_extents(loaded, by)
     if not partitions.ranges:
         for key in keys:
-            is_there = extents is None or (key, key) in extents
-            if is_there and any(part.touches(key) for part in parts):
-                yield key
+            if extents is None or (key, key) in extents:
+                yield key, Partitions((key,))
         return
     for key, span in zip(keys, partitions.ranges, strict=True):
-        is_in_parts = any(part.shares(span) for part in parts)
-        if is_in_parts and (extents is None or overlaps(span, extents)):
-            yield key
+        if extents is None or overlaps(span, extents):
+            yield key, Partitions((key,), (span,))
 
 
 def neighbours(keys: Sequence[str], chosen: Collection[str]) -> list[list[str]]:
