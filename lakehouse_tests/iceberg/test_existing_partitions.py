@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.existing_partitions import existing_extents, overlaps
+from lakehouse.iceberg.metadata.existing_partitions import ExistingSpans, existing_extents
 from lakehouse_tests.frames import frame_of
 
 
@@ -59,13 +59,15 @@ def _to_minutes(extents: Collection[tuple[datetime, datetime]] | None) -> object
 
 
 @pytest.mark.unit
-def test_a_span_has_the_rows_of_extents_that_it_has_values_in_common_with() -> None:
-    day = (date(2026, 1, 31), date(2026, 2, 1))
-    assert overlaps(day, [JANUARY])
-    assert not overlaps(day, [MARCH])
+def test_spans_are_asked_for_what_they_have_in_common_with_what_is_there() -> None:
+    days = ExistingSpans([JANUARY, (date(2026, 2, 1),) * 2, MARCH], date(2026, 1, 1))
+    assert days.share((date(2026, 1, 31), date(2026, 2, 1)))
+    assert days.share((date(2026, 2, 28), date(2026, 3, 2)))
+    assert not days.share((date(2026, 2, 2), date(2026, 3, 1)))
+    assert not days.share((date(2026, 4, 1), date(2026, 4, 2)))
     # A day is one of UTC, and a window of another zone has hours of two.
-    moments = (at(16, day=30), at(16))
-    assert overlaps(moments, [JANUARY])
-    assert overlaps(moments, [(date(2026, 1, 30),) * 2])
-    assert not overlaps(moments, [MARCH])
-    assert not overlaps((at(6), at(7)), [(at(5), at(5, minute=59))])
+    moments = ExistingSpans([(date(2026, 1, 30),) * 2, (at(5), at(5, minute=59))], at(0))
+    assert moments.share((at(16, day=30), at(16)))
+    assert moments.share((at(5), at(6)))
+    assert not moments.share((at(6), at(7)))
+    assert not ExistingSpans([], date(2026, 1, 1)).share(JANUARY)
