@@ -215,10 +215,8 @@ def with_code(
     """Return statuses that say which tables hold rows of older code."""
     from lakehouse.orchestration.older_code import code_of_tables
 
-    names = [status.table for status in statuses if status.history and not status.damage]
-    known = code_of_tables(
-        catalog, [declared[name] for name in names if name in declared], graph
-    )
+    histories = {status.table: status.history for status in statuses if status.history}
+    known = code_of_tables(catalog, histories, declared, graph)
     return [replace(status, code=known.get(status.table)) for status in statuses]
 
 

@@ -2,7 +2,7 @@
 compute just that.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,10 +10,11 @@ import dagster as dg
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.code_versions import computed_parts
-from lakehouse.iceberg.metadata.computed_parts import ComputedPart
+from lakehouse.iceberg.metadata.computed_parts import parts_of
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.existing_partitions import existing_extents, overlaps
-from lakehouse.iceberg.metadata.history import history_of
+from lakehouse.iceberg.metadata.existing_partitions import ExistingSpans, existing_extents
+from lakehouse.iceberg.metadata.history import History, read_history
+from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.backfill import backfill
@@ -25,8 +26,6 @@ from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, IcebergTable
 
 if TYPE_CHECKING:
-    from pyiceberg.table import Table
-
     from lakehouse.iceberg.metadata.catalog import Catalog
     from lakehouse.orchestration.dagster_internals import AssetGraph
 
@@ -83,11 +82,16 @@ def _older_ranges(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> l
             " in a file.",
             next_step=f"`lakehouse backfill {table.name}` computes it all the same.",
         )
+    if isinstance(node.partitions_def, dg.DynamicPartitionsDefinition):
+        raise UsageError(
+            f"{table.name} has partitions that only Dagster's instance knows; expected some that"
+            " its declaration says.",
+            next_step="Materialize them in Dagster's UI.",
+        )
     if not engine.catalog.has(table.name):
         return []
-    code = code_of(
-        table, engine.catalog.load(table.name), node.code_version, node.partitions_def
-    )
+    history = read_history(engine, table.name)
+    code = code_of(engine.catalog, table, history, node.code_version, node.partitions_def)
     if node.partitions_def is None:
         return [Range()] if code.is_older else []
     groups = neighbours(node.partitions_def.get_partition_keys(), code.older_partitions)
@@ -111,24 +115,29 @@ class TableCode:
 
 
 def code_of_tables(
-    catalog: "Catalog", tables: Sequence[IcebergTable], graph: "AssetGraph"
+    catalog: "Catalog",
+    histories: Mapping[str, History],
+    declared: Mapping[str, IcebergTable],
+    graph: "AssetGraph",
 ) -> dict[str, TableCode]:
     """Return by which code the rows of some existing tables were computed, by name; those that
     nothing would compute again are left out.
     """
     known = {}
-    for table in tables:
+    for name in histories.keys() & declared.keys():
+        table = declared[name]
         key = asset_key(table.name)
         node = graph.get(key) if graph.has(key) else None
         if node and node.code_version and inputs_of(node.metadata) and is_computed_again(table):
-            loaded = catalog.load(table.name)
-            known[table.name] = code_of(table, loaded, node.code_version, node.partitions_def)
+            version, definition = node.code_version, node.partitions_def
+            known[name] = code_of(catalog, table, histories[name], version, definition)
     return known
 
 
 def code_of(
+    catalog: "Catalog",
     table: IcebergTable,
-    loaded: "Table",
+    history: History,
     version: str,
     definition: dg.PartitionsDefinition | None,
 ) -> TableCode:
@@ -136,42 +145,47 @@ def code_of(
 
     Partitions without rows are none of older code, where the table's partitioning tells them.
 
-    :param loaded: the table as PyIceberg has it.
     :param version: of the code that computes the table now.
     """
-    history = history_of(table.name, loaded)
     if history.main is None or history.main.is_empty:
         return TableCode()
     parts = computed_parts(history)
-    is_unknown = not parts or any(part.is_unknown for part in parts)
-    older = [part for part in parts if part.is_older_than(version)]
-    if definition is None or table.overwritten_by is None:
-        return TableCode(bool(older), is_unknown)
-    keys = frozenset(_keys_with_rows(table, loaded, definition, older) if older else ())
-    return TableCode(bool(keys), is_unknown, keys)
+    if not parts:
+        return TableCode(is_unknown=True)
+    is_older = any(part.is_older_than(version) for part in parts)
+    is_unknown = any(part.is_unknown for part in parts)
+    if not (is_older or is_unknown) or table.overwritten_by is None:
+        return TableCode(is_older, is_unknown)
+    if definition is None or isinstance(definition, dg.DynamicPartitionsDefinition):
+        # Which there are, only an instance knows.
+        return TableCode(is_older, is_unknown)
+    older, is_unknown = set(), False
+    for key, partition in _partitions_with_rows(catalog, table, definition):
+        found = parts_of(parts, partition)
+        if any(part.is_older_than(version) for part in found):
+            older.add(key)
+        is_unknown |= any(part.is_unknown for part in found)
+    return TableCode(bool(older), is_unknown, frozenset(older))
 
 
-def _keys_with_rows(
-    table: IcebergTable,
-    loaded: "Table",
-    definition: dg.PartitionsDefinition,
-    parts: Sequence[ComputedPart],
-) -> Iterator[str]:
-    """Yield the keys of the partitions in some parts of a table that may hold rows."""
+def _partitions_with_rows(
+    catalog: "Catalog", table: IcebergTable, definition: dg.PartitionsDefinition
+) -> Iterator[tuple[str, Partitions]]:
+    """Yield the partitions of a table that may hold rows, by their keys."""
     by = table.overwritten_by or ""
     keys = definition.get_partition_keys()
     partitions = partitions_of(definition, keys, column=by, column_type=table.column(by).type)
-    extents = existing_extents(loaded, by)
+    extents = existing_extents(catalog.load(table.name), by)
     if not partitions.ranges:
         for key in keys:
-            is_there = extents is None or (key, key) in extents
-            if is_there and any(part.touches(key) for part in parts):
-                yield key
+            if extents is None or (key, key) in extents:
+                yield key, Partitions((key,))
         return
+    like = partitions.ranges[0][0]
+    there = None if extents is None else ExistingSpans(extents, like)
     for key, span in zip(keys, partitions.ranges, strict=True):
-        is_in_parts = any(part.shares(span) for part in parts)
-        if is_in_parts and (extents is None or overlaps(span, extents)):
-            yield key
+        if there is None or there.share(span):
+            yield key, Partitions((key,), (span,))
 
 
 def neighbours(keys: Sequence[str], chosen: Collection[str]) -> list[list[str]]:

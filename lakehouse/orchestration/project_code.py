@@ -2,6 +2,7 @@
 
 import ast
 import sys
+import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -72,7 +73,9 @@ class ProjectCode:
         file = _file_of(name) if self.owns(name) else None
         if file is None:
             return None
-        return _parse(name, file.name == "__init__.py", file.read_text(encoding="utf-8"))
+        # A module may say in which encoding it is.
+        with tokenize.open(file) as source:
+            return _parse(name, str(file), source.read())
 
     def find(
         self, module: Module, chain: Chain, local: Mapping[str, Imported]
@@ -201,8 +204,8 @@ def _file_of(module: str) -> Path | None:
 
 
 @lru_cache(maxsize=256)
-def _parse(name: str, is_package: bool, text: str) -> Module:
-    tree = ast.parse(text)
+def _parse(name: str, file: str, text: str) -> Module:
+    tree, is_package = ast.parse(text, file), Path(file).name == "__init__.py"
     module = Module(name, is_package, tree=tree)
     for statement in tree.body:
         for bound in _bound_by(statement):

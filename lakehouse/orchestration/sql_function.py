@@ -117,7 +117,7 @@ class SqlFunction:
         self._check_tables()
 
     def _check_tables(self) -> None:
-        named = named_tables(self.tokens)
+        named = named_tables(self.tokens, self._inputs)
         known = {name.lower() for name in self._inputs}
         for table in named:
             if table.name.lower() not in known:

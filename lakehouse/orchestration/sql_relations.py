@@ -4,7 +4,7 @@ So what a table is computed from is known before anything runs, and a query read
 inputs, which are pinned.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from lakehouse.tables.sql_tokens import Token
@@ -40,11 +40,15 @@ class NamedTable:
     start: int
 
 
-def named_tables(tokens: Sequence[Token]) -> list[NamedTable]:
+def named_tables(tokens: Sequence[Token], inputs: Collection[str] = ()) -> list[NamedTable]:
     """Return the tables that a query names, in order; its own, which WITH defines, are left
     out.
+
+    :param inputs: names that stay also where WITH defines them again, as in `WITH a AS (SELECT *
+        FROM a)`.
     """
     own = {name.lower() for name in _defined_by_with(tokens)}
+    own -= {name.lower() for name in inputs}
     return [table for table in _read(tokens) if table.name.lower() not in own]
 
 
@@ -59,6 +63,9 @@ def _read(tokens: Sequence[Token]) -> Iterator[NamedTable]:
             levels = levels[:-1] or [_Level()]
         elif token.is_mark(","):
             level.expects_name = level.is_in_from
+        elif token.is_mark("|"):
+            # `|>` begins another step, which may list columns.
+            level.is_in_from = level.expects_name = False
         elif level.expects_name and token.is_name and token.keyword not in _NO_NAMES:
             parts = _dotted(tokens, at)
             at += 2 * len(parts) - 2

@@ -12,7 +12,7 @@ from typing import Any
 import dagster as dg
 
 from lakehouse.iceberg.metadata.code_versions import computed_parts
-from lakehouse.iceberg.metadata.computed_parts import UNKNOWN_CODE
+from lakehouse.iceberg.metadata.computed_parts import UNKNOWN_CODE, parts_of
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import (
@@ -257,11 +257,8 @@ def _code_tags(io: IcebergIOManager, table: IcebergTable, run: Run) -> dict[str,
     if not run.code_version or not io.engine.catalog.has(table.name):
         return {}
     parts = computed_parts(read_history(io.engine, table.name))
-    older = [
-        part
-        for part in parts
-        if part.is_older_than(run.code_version) and part.has_any(run.partitions)
-    ]
+    left = parts_of(parts, run.partitions)
+    older = [part for part in left if part.is_older_than(run.code_version)]
     versions = sorted(set[str]().union(*(part.versions for part in older)) - {UNKNOWN_CODE})
     return {"dagster/code_version": "+".join(versions)} if versions else {}
 

@@ -3,15 +3,16 @@ gone.
 """
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 
 from lakehouse.iceberg.commit.kept_watermarks import missing_properties
 from lakehouse.iceberg.metadata.code_versions import computed_parts
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
-from lakehouse.iceberg.metadata.computed_parts import ComputedPart
+from lakehouse.iceberg.metadata.computed_parts import ComputedPart, parts_of
 from lakehouse.iceberg.metadata.history import History, Snapshot
+from lakehouse.iceberg.metadata.write_context import Partitions
 
 pytestmark = pytest.mark.unit
 
@@ -128,6 +129,31 @@ def test_writes_after_what_was_carried_on_count_for_more() -> None:
     }
 
 
+def test_the_rest_of_a_table_is_unknown_where_its_first_commits_are_gone() -> None:
+    rest = {"?": ["all"]}
+    left = history(days("a", "01", "03"), days("b", "02", "03"), first=9)
+    assert told(left) == {"a": ["01-02"], "b": ["02-03"], **rest}
+    carried = missing_properties(left)
+    assert carried is not None
+    assert told(history(carried, days("b", "05", "06"), first=11)) == {
+        "a": ["01-02"],
+        "b": ["02-03", "05-06"],
+        **rest,
+    }
+
+
+def test_a_partition_is_of_the_parts_that_name_it_or_of_the_rest() -> None:
+    def parts_at(day: int) -> list[frozenset[str]]:
+        span = (date(2026, 1, day), date(2026, 1, day + 1))
+        found = parts_of(computed_parts(left), Partitions(("some",), (span,)))
+        return [frozenset(part.versions) for part in found]
+
+    left = history(days("a", "01", "03"), days("b", "02", "03"), first=9)
+    assert parts_at(1) == [frozenset({"a"})]
+    assert parts_at(2) == [frozenset({"b"})]
+    assert parts_at(3) == [frozenset({""})]
+
+
 def test_where_nothing_is_known_nothing_is_carried_on() -> None:
     assert missing_properties(history(BEFORE, BEFORE)) is None
 
@@ -137,13 +163,3 @@ def test_other_code_is_older_and_unknown_code_is_not() -> None:
     assert ComputedPart(frozenset({"", "a", "b"})).is_older_than("b")
     assert not ComputedPart(frozenset({"", "b"})).is_older_than("b")
     assert ComputedPart(frozenset({"", "b"})).is_unknown
-
-
-def test_a_day_lies_in_spans_of_days_and_of_moments() -> None:
-    day = datetime(2026, 1, 4, tzinfo=UTC).date()
-    moments = (("2026-01-03T16:00:00+00:00", "2026-01-04T16:00:00+00:00"),)
-    assert ComputedPart(frozenset({"a"}), spans=(("2026-01-04", "2026-01-05"),)).touches(day)
-    assert ComputedPart(frozenset({"a"}), spans=moments).touches(day)
-    assert not ComputedPart(frozenset({"a"}), spans=(("2026-01-05", "2026-01-06"),)).touches(
-        day
-    )

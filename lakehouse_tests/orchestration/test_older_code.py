@@ -99,8 +99,9 @@ class Shop:
         graph = asset_graph(self.define(lambda: self.settings))
         node = graph.get(dg.AssetKey(table.name.split(".")))
         assert node.code_version
-        loaded = self.engine.catalog.load(table.name)
-        return code_of(table, loaded, node.code_version, node.partitions_def)
+        history = read_history(self.engine, table.name)
+        catalog = self.engine.catalog
+        return code_of(catalog, table, history, node.code_version, node.partitions_def)
 
     def backfill(self, table: IcebergTable) -> int:
         """How many runs there were."""

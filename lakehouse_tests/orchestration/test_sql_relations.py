@@ -30,8 +30,14 @@ pytestmark = pytest.mark.unit
         ("SELECT * FROM a, LATERAL (SELECT k FROM b)", ["a", "b"]),
         ("SELECT 'FROM x', `FROM y` -- FROM z\n FROM a /* FROM w */", ["a"]),
         ("SELECT sum(v) OVER w, k FROM a WINDOW w AS (PARTITION BY k, v)", ["a"]),
+        ("FROM a |> AGGREGATE sum(v), v GROUP BY k |> JOIN b USING (k)", ["a", "b"]),
         ("SELECT * FROM a PIVOT (sum(v) FOR k IN ('x', 'y'))", ["a"]),
     ],
 )  # fmt: skip
 def test_the_tables_after_from_and_join_are_named(query: str, names: list[str]) -> None:
     assert [table.name for table in named_tables(tokenize(query))] == names
+
+
+def test_an_input_stays_one_where_the_query_defines_its_name_again() -> None:
+    tokens = tokenize("WITH a AS (SELECT * FROM a), own AS (SELECT 1) SELECT * FROM a, own")
+    assert [table.name for table in named_tables(tokens, ["a"])] == ["a", "a"]

@@ -56,11 +56,13 @@ def _told_by(line: Sequence[Snapshot]) -> _Parts:
         if snapshot.is_write:
             by_others = CommitProperties("write", "", keeps_rows=True)
             writes.append(snapshot.commit or by_others)
+    rest = {version for part in carried if part.is_whole for version in part.versions}
+    if not carried and line and not line[-1].begins:
+        rest.add(UNKNOWN_CODE)
     if any(map(_has_partitions, writes)) or not all(part.is_whole for part in carried):
-        parts = _partition_parts(writes, carried)
+        parts = _partition_parts(writes, carried, rest)
     else:
-        begins = bool(line) and line[-1].begins
-        parts = (ComputedPart(_whole_versions(writes, carried, begins=begins)),)
+        parts = (ComputedPart(_whole_versions(writes, rest)),)
     is_known = any(part.versions - {UNKNOWN_CODE} for part in parts)
     return parts if is_known else ()
 
@@ -69,23 +71,22 @@ def _has_partitions(write: CommitProperties) -> bool:
     return bool(write.partitions or write.spans)
 
 
-def _whole_versions(
-    writes: Iterable[CommitProperties], carried: _Parts, *, begins: bool
-) -> frozenset[str]:
+def _whole_versions(writes: Iterable[CommitProperties], rest: set[str]) -> frozenset[str]:
     versions: set[str] = set()
     for write in writes:
         versions.add(write.code_version)
         if not write.keeps_rows and write.code_version:
             return frozenset(versions)
-    for part in carried:
-        versions |= part.versions
-    if not carried and not begins:
-        versions.add(UNKNOWN_CODE)
-    return frozenset(versions)
+    return frozenset(versions | rest)
 
 
-def _partition_parts(writes: Sequence[CommitProperties], carried: _Parts) -> _Parts:
-    """Return the partitions by the versions that they were computed by, each in one part."""
+def _partition_parts(
+    writes: Sequence[CommitProperties], carried: _Parts, rest: set[str]
+) -> _Parts:
+    """Return the partitions by the versions that they were computed by, each in one part.
+
+    :param rest: the versions of what no commit names.
+    """
     said = [*map(_part_of, writes)]
     spans = _elementary([*said, *carried])
     names: set[str] = set()
@@ -93,11 +94,11 @@ def _partition_parts(writes: Sequence[CommitProperties], carried: _Parts) -> _Pa
         names.update(() if part.spans else part.values)
     values_by_versions: dict[frozenset[str], list[str]] = {}
     for name in sorted(names):
-        versions = _versions_at(name, writes, said, carried)
+        versions = _versions_at(name, writes, said, carried, rest)
         values_by_versions.setdefault(versions, []).append(name)
     spans_by_versions: dict[frozenset[str], list[Span]] = {}
     for span in spans:
-        versions = _versions_at(span, writes, said, carried)
+        versions = _versions_at(span, writes, said, carried, rest)
         if versions:
             spans_by_versions.setdefault(versions, []).append(span)
     parts = []
@@ -110,6 +111,8 @@ def _partition_parts(writes: Sequence[CommitProperties], carried: _Parts) -> _Pa
                 tuple((text(low), text(high)) for low, high in bounds),
             )
         )
+    if rest:
+        parts.append(ComputedPart(frozenset(rest)))
     return tuple(parts)
 
 
@@ -136,6 +139,7 @@ def _versions_at(
     writes: Sequence[CommitProperties],
     said: Sequence[ComputedPart],
     carried: _Parts,
+    rest: set[str],
 ) -> frozenset[str]:
     """Return the versions that computed a partition since it was last computed anew; unknown
     alone where none is known, and nothing where no commit names it.
@@ -146,9 +150,11 @@ def _versions_at(
             versions.add(write.code_version)
             if not write.keeps_rows:
                 return _known(versions)
-    for part in carried:
-        if _has(part, place):
-            versions |= part.versions
+    named = [part for part in carried if _has(part, place)]
+    for part in named:
+        versions |= part.versions
+    if versions and not named:
+        versions |= rest
     return _known(versions)
 
 

@@ -1,10 +1,9 @@
 """Parts of a table, and the versions of the code that their rows were computed by."""
 
 import json
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from lakehouse.iceberg.metadata.value_ranges import Span, bound
 from lakehouse.iceberg.metadata.write_context import Partitions
@@ -15,8 +14,8 @@ UNKNOWN_CODE = ""
 
 @dataclass(frozen=True)
 class ComputedPart:
-    """Some partitions, or a whole table where it names none, and the versions of the code that
-    its rows were computed by: more than one where some were added by other code.
+    """Some partitions, or where it names none a whole table or the rest of one, and the versions
+    of the code that its rows were computed by: more than one where some were added by other code.
 
     Partitions are spans of a column, half-open and as text, or else values of it.
     """
@@ -27,7 +26,7 @@ class ComputedPart:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is the whole table."""
+        """Whether it is the whole table, or all of it that other parts do not name."""
         return not self.values and not self.spans
 
     @property
@@ -45,29 +44,28 @@ class ComputedPart:
         spans = tuple((bound(low), bound(high)) for low, high in self.spans)
         return Partitions(self.values, spans)
 
-    def touches(self, value: Any) -> bool:
-        """Whether rows of a value of the partition column may be in it."""
-        return self.is_whole or self.partitions.touches(value)
+    def names_any(self, partitions: Partitions) -> bool:
+        """Whether it names any of some partitions; not where the column had another type."""
+        if partitions.spans:
+            return any(map(self._shares, partitions.spans))
+        return not set(self.values).isdisjoint(partitions.values)
 
-    def shares(self, span: Span) -> bool:
-        """Whether a span of the partition column has values in common with it; not where the
-        column had another type.
-        """
+    def _shares(self, span: Span) -> bool:
         low, high = span
-        if self.is_whole:
-            return True
         return any(
             type(begin) is type(low) and begin < high and low < end  # type: ignore[operator]
             for begin, end in self.partitions.spans
         )
 
-    def has_any(self, partitions: Partitions | None) -> bool:
-        """Whether it has any of some partitions; of a run without partitions, all."""
-        if partitions is None or self.is_whole:
-            return True
-        if partitions.spans:
-            return any(map(self.shares, partitions.spans))
-        return not set(self.values).isdisjoint(partitions.values)
+
+def parts_of(
+    parts: Sequence[ComputedPart], partitions: Partitions | None
+) -> Sequence[ComputedPart]:
+    """Return the parts that some partitions are in, or all of a table without any."""
+    if partitions is None:
+        return parts
+    named = [part for part in parts if part.names_any(partitions)]
+    return named or [part for part in parts if part.is_whole]
 
 
 def parts_text(parts: Iterable[ComputedPart]) -> str:

@@ -2,13 +2,14 @@
 of data.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.all_partitions import span_of
 from lakehouse.iceberg.metadata.manifests import partition_values, read_manifests
-from lakehouse.iceberg.metadata.value_ranges import Span
+from lakehouse.iceberg.metadata.value_ranges import Bound, Span, joined
 
 if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionField
@@ -44,14 +45,25 @@ def existing_extents(table: "Table", column: str) -> set[Extent] | None:
     return extents
 
 
-def overlaps(span: Span, extents: Iterable[Extent]) -> bool:
-    """Whether rows of some extents may lie in a span of the column."""
-    low, high = span
-    for first, last in extents:
-        begin, end = span_of(first, low)[0], span_of(last, low)[1]
-        if begin < high and low < end:  # type: ignore[operator]
-            return True
-    return False
+class ExistingSpans:
+    """The spans of a column that rows of some extents may lie in."""
+
+    def __init__(self, extents: Iterable[Extent], like: Bound) -> None:
+        """Join what touches.
+
+        :param like: a bound of the type that is asked for: a day may stand for its moments.
+        """
+        spans = [(span_of(first, like)[0], span_of(last, like)[1]) for first, last in extents]
+        # The bounds of one column are all of one type.
+        merged: list[tuple[Any, Any]] = [*joined(spans)]
+        self._begins = [begin for begin, _ in merged]
+        self._ends = [end for _, end in merged]
+
+    def share(self, span: Span) -> bool:
+        """Whether they have values in common with a span."""
+        low, high = span
+        first = bisect_right(self._ends, low)
+        return first < len(self._begins) and bool(self._begins[first] < high)
 
 
 def _month(months: int) -> Extent:
