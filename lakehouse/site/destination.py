@@ -52,7 +52,7 @@ class SiteFolder:
         return _PRIVATE if self.is_private else _FOR_ALL
 
     def names(self) -> set[str]:
-        """Return the files below the folder.
+        """Return what is in the folder, and in the folders in it.
 
         :raises UsageError: when it is a file.
         """
@@ -62,12 +62,12 @@ class SiteFolder:
                 " can be made.",
                 next_step="Name another one.",
             )
-        paths = (path.relative_to(self.root) for path in self.root.rglob("*"))
+        # Two levels are all that a site has; another folder may be the whole disk.
+        paths = [*self.root.glob("*"), *self.root.glob("[!.]*/*")]
         return {
-            path.as_posix()
+            path.relative_to(self.root).as_posix()
             for path in paths
-            if not any(part.startswith(".") for part in path.parts)
-            and not (self.root / path).is_dir()
+            if not path.name.startswith(".") and (path.parent != self.root or path.is_file())
         }
 
     def read(self, name: str) -> str | None:

@@ -6,7 +6,7 @@ written as an escape; no page asks for anything of another host, and none runs a
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cache
@@ -249,10 +249,10 @@ def _thin(series: Series, most: int, *, is_kept: bool) -> Series:
 
 def _plot(series: Series, kind: str) -> LinePlot:
     is_kept = kind != "share"
-    texts = {"rows": short_number, "bytes": size_text, "share": share_text}
     step = 1024.0 if kind == "bytes" else 1000.0
+    text = short_number if kind == "rows" else _TEXTS[kind]
     thinned = _thin(series, _MOST_POINTS, is_kept=is_kept)
-    return line_plot(thinned, texts[kind], is_kept=is_kept, step=step)
+    return line_plot(thinned, text, is_kept=is_kept, step=step)
 
 
 def _spark(series: Series, kind: str) -> tuple[str, tuple[float, float] | None]:
@@ -263,9 +263,16 @@ def _spark(series: Series, kind: str) -> tuple[str, tuple[float, float] | None]:
 
 def _listed(series: Series, kind: str) -> list[tuple[str, str]]:
     """Return the newest points of a series as people read them, the newest first."""
-    texts = {"rows": number_text, "bytes": size_text, "share": share_text}
     points = _thin(series, _MOST_LISTED_POINTS, is_kept=kind != "share")
-    return [(moment_text(at), texts[kind](value)) for at, value in reversed(points)]
+    return [(moment_text(at), _TEXTS[kind](value)) for at, value in reversed(points)]
+
+
+def _ends(series: Series, kind: str) -> str:
+    """Say in words what a line shows, to who does not see it."""
+    text = _TEXTS[kind]
+    if kind == "share":
+        return f"{text(series[-1][1])} now, at most {text(greatest_of(series)[1])}"
+    return f"{text(series[0][1])} at first, {text(series[-1][1])} now"
 
 
 def _breaks(name: str) -> "Markup":
@@ -284,7 +291,14 @@ def _finalize(value: Any) -> Any:
     return value
 
 
+_TEXTS: Mapping[str, Callable[[float], str]] = {
+    "rows": number_text,
+    "bytes": size_text,
+    "share": share_text,
+}
+"""How the values of each kind of series are written."""
 _FILTERS: Mapping[str, Any] = {
+    "ends": _ends,
     "breaks": _breaks,
     "bytes": size_text,
     "listed": _listed,

@@ -4,6 +4,7 @@ any moment: also after a kill, which the next run goes on from.
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from lakehouse.site.pages import INDEX
 LISTING = "site-files.json"
 """The list of what the site has: what is in it may be replaced, and removed; nothing else."""
 _UNFINISHED = ""
+_PAGE = re.compile(r"(tables/)?[a-z0-9_-][a-z0-9_.-]*\.html")
 
 
 @dataclass(frozen=True)
@@ -83,13 +85,21 @@ def _listed(destination: Destination) -> dict[str, str] | None:
         return None
     try:
         files = json.loads(text)["files"]
-        return {str(name): str(digest) for name, digest in files.items()}
+        known = {str(name): str(digest) for name, digest in files.items()}
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise UsageError(
-            f"{destination.place(LISTING)} is not what `lakehouse docs` wrote there; expected"
-            " its list of the site's files.",
-            next_step="Name another place by --out, or remove the site.",
-        ) from error
+        raise _not_ours(destination) from error
+    # What is listed is removed once no table has it: nothing outside of the site may be.
+    if not all(_PAGE.fullmatch(name) for name in known):
+        raise _not_ours(destination)
+    return known
+
+
+def _not_ours(destination: Destination) -> UsageError:
+    return UsageError(
+        f"{destination.place(LISTING)} is not what `lakehouse docs` wrote there; expected its"
+        " list of the site's files.",
+        next_step="Name another place by --out, or remove the site.",
+    )
 
 
 def _list(destination: Destination, digests: Mapping[str, str]) -> None:

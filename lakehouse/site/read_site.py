@@ -30,7 +30,12 @@ from lakehouse.site.facts import (
 from lakehouse.site.read_checks import read_checks, with_shares
 from lakehouse.site.read_incidents import read_incidents
 from lakehouse.site.read_table import ReadTable, read_quarantine, read_table
-from lakehouse.site.table_trends import Monitoring, TableTrend, read_trends
+from lakehouse.site.table_trends import (
+    Monitoring,
+    TableTrend,
+    read_trends,
+    where_readable,
+)
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
 
@@ -108,7 +113,9 @@ class _About:
         monitoring = self.source.monitoring
         checks = read_checks(self.graph, self.instance, self.source.declared)
         trends = read_trends(self.catalog, self.histories.values(), monitoring, self.now)
-        upkeep = past_upkeep(self.catalog, monitoring.upkeep, self.now)
+        upkeep = where_readable(
+            lambda: past_upkeep(self.catalog, monitoring.upkeep, self.now), PastUpkeep()
+        )
         materialized = self._materialized()
         stale = self._stale()
         blocked = self._blocked(stale)

@@ -17,6 +17,8 @@ SENSOR = "docs_after_runs"
 _SECONDS = 60
 _ANEW_AFTER = timedelta(hours=1)
 """How old the site may be without a run: what is late is so by time alone."""
+_SETTLES = timedelta(seconds=20)
+"""How long after its end a run is waited with, until what it measured is recorded too."""
 _STATUS = dg.DagsterRunStatus
 _ENDED = [_STATUS.SUCCESS, _STATUS.FAILURE, _STATUS.CANCELED]
 _WORKING = [_STATUS.QUEUED, _STATUS.STARTING, _STATUS.STARTED, _STATUS.CANCELING]
@@ -77,24 +79,28 @@ class SiteMaker:
             working = dg.RunsFilter(job_name=JOB, statuses=_WORKING)
             if context.instance.get_run_records(working, limit=1):
                 return dg.SkipReason("The site is being made.")
-            now = datetime.now(UTC)
-            if not _is_due(context.instance, context.cursor, now):
+            until = datetime.now(UTC) - _SETTLES
+            if not _is_due(context.instance, context.cursor, until):
                 return dg.SkipReason("No run has ended since the site was asked for.")
-            context.update_cursor(now.isoformat())
+            context.update_cursor(until.isoformat())
             return dg.RunRequest()
 
         return docs_after_runs
 
 
-def _is_due(instance: dg.DagsterInstance, cursor: str | None, now: datetime) -> bool:
+def _is_due(instance: dg.DagsterInstance, cursor: str | None, until: datetime) -> bool:
+    """Whether a run ended up to a moment, since the one that the site was last asked for as
+    of, or that is too long ago.
+    """
     if not cursor:
         return True
-    asked_at = datetime.fromisoformat(cursor)
-    if now - asked_at >= _ANEW_AFTER:
+    since = datetime.fromisoformat(cursor)
+    if until - since >= _ANEW_AFTER:
         return True
-    ended = dg.RunsFilter(statuses=_ENDED, updated_after=asked_at)
+    changed = dg.RunsFilter(statuses=_ENDED, updated_after=since)
     # A tag that is added to a run changes it, and ends it no second time.
     return any(
-        record.dagster_run.job_name != JOB and (record.end_time or 0) > asked_at.timestamp()
-        for record in instance.get_run_records(ended)
+        record.dagster_run.job_name != JOB
+        and since.timestamp() < (record.end_time or 0) <= until.timestamp()
+        for record in instance.get_run_records(changed)
     )

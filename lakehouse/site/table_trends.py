@@ -2,10 +2,12 @@
 from what runs and upkeep measured.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TypeVar
 
+from lakehouse.errors import TableDamaged
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.history import History
 from lakehouse.iceberg.metadata.time_series import (
@@ -17,6 +19,7 @@ from lakehouse.iceberg.metadata.time_series import (
 from lakehouse.maintenance.size_history import size_history
 from lakehouse.quality.metrics.metric_history import MetricHistory, metric_history
 
+T = TypeVar("T")
 WINDOW = timedelta(days=90)
 """How far back is looked."""
 
@@ -50,8 +53,10 @@ def read_trends(
     :param histories: of the tables that are there.
     """
     since = now - WINDOW
-    measured = metric_history(catalog, monitoring.metrics, since, now)
-    sizes = size_history(catalog, monitoring.health, since)
+    measured = where_readable(
+        lambda: metric_history(catalog, monitoring.metrics, since, now), {}
+    )
+    sizes = where_readable(lambda: size_history(catalog, monitoring.health, since), {})
     trends = {}
     for history in histories:
         known = measured.get(history.table, MetricHistory())
@@ -63,6 +68,16 @@ def read_trends(
             known.failed_shares,
         )
     return trends
+
+
+def where_readable(read: Callable[[], T], otherwise: T) -> T:
+    """Return what a table of `monitoring` tells, and something else where it is damaged, which
+    its own page and `lakehouse status` say: the other tables are wanted all the same.
+    """
+    try:
+        return read()
+    except (TableDamaged, OSError):
+        return otherwise
 
 
 def _since(begin: datetime, series: Series) -> Series:

@@ -1,6 +1,7 @@
 """The pages say what the facts say, escape what others wrote, and lead somewhere."""
 
 import posixpath
+import re
 import tomllib
 from dataclasses import replace
 from fnmatch import fnmatch
@@ -118,6 +119,7 @@ def test_a_page_says_what_is_known_of_a_table(facts):
         "accepted_state",
         "2 of 8",
         "Late after",
+        "Share of rows that failed over time: 0 % now, at most 25 %",
         "a check failed",
         "silver.orders_quarantine",
         "scan_iceberg",
@@ -134,11 +136,21 @@ def test_a_picture_leads_from_the_feed_to_the_quarantine(facts):
 
 @pytest.mark.parametrize(
     "name",
-    ["Silver.Orders", "silver.a/../b", "silver.é", f"silver.{'x' * 200}", "silver.a b", "con"],
+    [
+        "Silver.Orders",
+        "silver.a/../b",
+        "silver.é",
+        f"silver.{'x' * 200}",
+        "silver.a b",
+        "con",
+        ".",
+        "é",
+    ],
 )
 def test_any_name_has_a_file_of_its_own(name):
     page = page_of(name)
 
+    assert re.fullmatch(r"tables/[a-z0-9_-][a-z0-9_.-]*\.html", page)
     assert page.isascii()
     assert page == page.lower()
     assert page.count("/") == 1

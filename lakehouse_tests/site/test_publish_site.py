@@ -132,8 +132,19 @@ def test_a_file_in_the_place_of_the_folder_is_named(tmp_path):
         publish_site(FIRST, SiteFolder(tmp_path / "file"))
 
 
-def test_a_listing_that_is_none_is_named(tmp_path):
-    (tmp_path / LISTING).write_text("[]")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "no JSON",
+        '{"files": {"../mine.html": ""}}',
+        '{"files": {"/etc/mine.html": ""}}',
+        '{"files": {"tables/../../mine.html": ""}}',
+        '{"files": {"mine.txt": ""}}',
+    ],
+)
+def test_a_listing_that_is_none_is_named_and_nothing_is_removed(tmp_path, text):
+    (tmp_path / LISTING).write_text(text)
     with pytest.raises(UsageError, match="is not what `lakehouse docs` wrote there"):
         publish_site(FIRST, SiteFolder(tmp_path))
 

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.site.read_site import read_site
 from lakehouse_tests.site.conftest import ORDERS, RAW, read, table_of
@@ -91,6 +93,16 @@ def test_a_damaged_table_does_not_hide_the_others(lake, source, now):
 
     assert table_of(facts, RAW.name).state == "damaged"
     assert table_of(facts, ORDERS.name).rows == 2
+
+
+@pytest.mark.parametrize("kind", ["*.metadata.json", "*.avro", "*.parquet"])
+def test_damaged_metrics_hide_no_table(lake, source, now, kind):
+    for file in (lake.home / "warehouse" / "monitoring").rglob(kind):
+        file.unlink()
+    orders = table_of(read(lake, source, now), ORDERS.name)
+
+    assert orders.rows == 2
+    assert orders.trend.failed_share == ()
 
 
 def test_a_table_that_nobody_declared_is_told_of(lake, source, now):

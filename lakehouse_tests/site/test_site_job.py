@@ -7,6 +7,7 @@ import dagster as dg
 import pytest
 from dagster._core.test_utils import create_run_for_test
 
+from lakehouse.site import site_job
 from lakehouse.site.site_job import JOB, SENSOR, SiteMaker
 
 
@@ -46,13 +47,21 @@ def test_at_first_it_asks_once(ask):
     assert not ask(asked.cursor).run_requests
 
 
-def test_it_asks_after_a_run_and_not_after_its_own(ask, instance):
+def test_it_asks_after_a_run_and_not_after_its_own(ask, instance, monkeypatch):
+    monkeypatch.setattr(site_job, "_SETTLES", timedelta(0))
     cursor = (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
     ended(instance, JOB)
     assert not ask(cursor).run_requests
 
     ended(instance)
     assert len(ask(cursor).run_requests) == 1
+
+
+def test_a_run_is_waited_with_until_its_metrics_are_recorded(ask, instance):
+    cursor = (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
+    ended(instance)
+
+    assert not ask(cursor).run_requests
 
 
 def test_it_asks_once_an_hour_since_tables_get_late_by_themselves(ask):

@@ -1,9 +1,9 @@
 """What runs measured of all tables over time, in few numbers, as plots need them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.time_series import Point, Series
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _PREFIX = f"{FAILED_FRACTION}."
 _EACH_MINUTE_FOR = timedelta(days=2)
 """What is older counts by day: tens of thousands of runs are no more to be told apart."""
+_KEYS = ["table_name", "metric", "span"]
+_COLUMNS = [*_KEYS, "measured_at", "last", "greatest"]
 _READ = ("table_name", "metric", "value", "measured_at")
 
 
@@ -53,34 +55,65 @@ def metric_history(
         return {}
     points: dict[str, dict[str, list[Point]]] = {}
     measured = _measured(catalog, metrics_table, since)
-    for row in _by_span(measured, now - _EACH_MINUTE_FOR).to_pylist():
+    for row in _by_span(measured, now - _EACH_MINUTE_FOR):
         is_count = row["metric"] == RECORD_COUNT
-        point = (row["span"], row["value_last"] if is_count else row["value_max"])
+        point = (row["span"], row["last"] if is_count else row["greatest"])
         points.setdefault(row["table_name"], {}).setdefault(row["metric"], []).append(point)
     return {table: _history(metrics) for table, metrics in points.items()}
 
 
-def _measured(catalog: Catalog, metrics_table: str, since: datetime) -> "pa.Table":
+def _measured(
+    catalog: Catalog, metrics_table: str, since: datetime
+) -> "Iterator[pa.RecordBatch]":
     where = (
         f"measured_at >= '{since.isoformat()}'"
         f" AND (metric = '{RECORD_COUNT}' OR metric LIKE '{_PREFIX}%')"
     )
-    return catalog.load(metrics_table).scan(where, selected_fields=_READ).to_arrow()
+    scan = catalog.load(metrics_table).scan(where, selected_fields=_READ)
+    yield from scan.to_arrow_batch_reader()
 
 
-def _by_span(measured: "pa.Table", by_day_until: datetime) -> "pa.Table":
+def _by_span(
+    batches: "Iterable[pa.RecordBatch]", by_day_until: datetime
+) -> "list[dict[str, Any]]":
+    """Return the last and the greatest value of each metric of a table in each span of time; a
+    batch at a time, since all that was measured may not fit into memory.
+    """
+    import pyarrow as pa
+
+    parts = [_reduced(_with_span(batch, by_day_until)) for batch in batches]
+    if not parts:
+        return []
+    reduced = _reduced(pa.concat_tables(parts))
+    rows: list[dict[str, Any]] = reduced.sort_by(
+        [(key, "ascending") for key in _KEYS]
+    ).to_pylist()
+    return rows
+
+
+def _with_span(batch: "pa.RecordBatch", by_day_until: datetime) -> "pa.Table":
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    ordered = measured.sort_by("measured_at")
-    moments = ordered["measured_at"]
+    moments, values = batch.column("measured_at"), batch.column("value")
     is_old = pc.less(moments, pa.scalar(by_day_until, moments.type))
     days, minutes = (pc.floor_temporal(moments, unit=unit) for unit in ("day", "minute"))
-    keys = ["table_name", "metric", "span"]
-    spans = ordered.append_column("span", pc.if_else(is_old, days, minutes))
-    grouped = spans.group_by(keys, use_threads=False)
-    values = grouped.aggregate([("value", "last"), ("value", "max")])
-    return values.sort_by([(key, "ascending") for key in keys])
+    columns = [
+        batch.column("table_name"),
+        batch.column("metric"),
+        pc.if_else(is_old, days, minutes),
+        moments,
+        values,
+        values,
+    ]
+    return pa.table(columns, names=_COLUMNS)
+
+
+def _reduced(measured: "pa.Table") -> "pa.Table":
+    ordered = measured.sort_by("measured_at")
+    grouped = ordered.group_by(_KEYS, use_threads=False)
+    values = grouped.aggregate([("measured_at", "max"), ("last", "last"), ("greatest", "max")])
+    return values.rename_columns(_COLUMNS)
 
 
 def _history(metrics: Mapping[str, list[Point]]) -> MetricHistory:

@@ -1,0 +1,77 @@
+"""What was measured over weeks is read in few numbers, without a wrong one; no JVM."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lakehouse.definitions import TABLES
+from lakehouse.iceberg.write.append_without_spark import append_once
+from lakehouse.quality.metrics.metric import Metric
+from lakehouse.quality.metrics.metric_history import metric_history
+from lakehouse.runtime.deployment import open_engine
+
+METRICS = TABLES["monitoring.data_quality_metrics"]
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+FAILED = "failed_fraction.not_null_id"
+
+
+@pytest.fixture
+def engine(settings):
+    return open_engine(settings)
+
+
+def measure(engine, name: str, value: float, at: datetime, table: str = "t.a") -> None:
+    row = Metric(table, name, value, at).row(f"{name} {value} {at}")
+    append_once(engine, METRICS, [row], row["run_id"], made_at="measured_at")
+
+
+def history(engine, table: str = "t.a"):
+    since = NOW - timedelta(days=90)
+    return metric_history(engine.catalog, METRICS.name, since, NOW)[table]
+
+
+def test_of_an_old_day_the_last_count_and_the_greatest_share_stay(engine):
+    day = NOW - timedelta(days=10)
+    for hour, (rows, share) in enumerate([(5, 0.5), (9, 0.0), (7, 0.25)]):
+        measure(engine, "record_count", rows, day + timedelta(hours=hour))
+        measure(engine, FAILED, share, day + timedelta(hours=hour))
+    known = history(engine)
+
+    midnight = day.replace(hour=0)
+    assert known.rows == ((midnight, 7.0),)
+    assert known.failed_shares == {"not_null_id": ((midnight, 0.5),)}
+
+
+def test_of_the_last_days_each_minute_stays(engine):
+    for minute in (2, 1):
+        measure(engine, "record_count", minute, NOW - timedelta(minutes=minute))
+
+    assert [rows for _, rows in history(engine).rows] == [2.0, 1.0]
+
+
+def test_the_greatest_of_all_checks_counts_but_no_anomaly(engine):
+    at = NOW - timedelta(minutes=1)
+    measure(engine, FAILED, 0.1, at)
+    measure(engine, "failed_fraction.unique_id", 0.3, at)
+    measure(engine, "failed_fraction.no_anomaly", 1.0, at)
+
+    assert history(engine).greatest_failed_shares == ((at, 0.3),)
+
+
+def test_what_is_older_than_the_window_or_of_another_kind_is_left_out(engine):
+    measure(engine, "record_count", 1, NOW - timedelta(days=100))
+    measure(engine, "null_fraction.id", 0.5, NOW)
+    measure(engine, "record_count", 2, NOW)
+
+    assert history(engine).rows == ((NOW, 2.0),)
+
+
+def test_tables_are_told_apart(engine):
+    measure(engine, "record_count", 1, NOW)
+    measure(engine, "record_count", 2, NOW, "t.b")
+
+    assert history(engine, "t.b").rows == ((NOW, 2.0),)
+
+
+def test_without_the_table_there_is_no_history(engine):
+    assert metric_history(engine.catalog, METRICS.name, NOW, NOW) == {}
