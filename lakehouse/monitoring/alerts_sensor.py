@@ -22,6 +22,7 @@ from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
 from lakehouse.monitoring.heartbeat import Heartbeat, beat
 from lakehouse.monitoring.monitor import Detector, run_detectors
+from lakehouse.monitoring.open_alerts import show_open_alerts
 from lakehouse.monitoring.silences import silence_texts
 from lakehouse.monitoring.sinks import open_sinks
 from lakehouse.orchestration.dagster_internals import graph_of_repository
@@ -116,6 +117,21 @@ def _round(
         state, observed, monitor_context.now, routes, silence_texts(settings)
     )
     write_state(settings, state)
-    return Dispatcher(state, lambda now: write_state(settings, now), logger).run(
-        open_sinks(settings, routes.urls, logger)
+    dispatcher = Dispatcher(state, lambda now: write_state(settings, now), logger)
+    return _shown(
+        monitor_context, dispatcher.run(open_sinks(settings, routes.urls, logger)), logger
     )
+
+
+def _shown(context: MonitorContext, state: AlertState, logger: logging.Logger) -> AlertState:
+    """Show with each table what is open of it; that it cannot be shown stops no alert, and is
+    tried again in the next round.
+    """
+    try:
+        shown = show_open_alerts(context.instance, context.declared, state)
+    except Exception as error:
+        logger.warning(f"What is open is not shown with the tables: {error}")
+        return state
+    if shown is not state:
+        write_state(context.settings, shown)
+    return shown

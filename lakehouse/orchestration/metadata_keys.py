@@ -227,6 +227,14 @@ class QuarantineMetadata(MetadataRecord):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OpenAlertsMetadata(MetadataRecord):
+    """How many incidents are open of a table, and what each says; `lakehouse alerts` has more."""
+
+    count: int | None = _key("open_alerts", _count)
+    titles: tuple[str, ...] = _texts_key("open_alert_titles")
+
+
+@dataclass(frozen=True, kw_only=True)
 class RefusalMetadata(MetadataRecord):
     """A write that blocking rules refused: what readers go on to see, and where the refused
     rows are.

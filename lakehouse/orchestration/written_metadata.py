@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from lakehouse.iceberg.metadata.history import history_of
-from lakehouse.iceberg.metadata.partition_rows import added_rows
-from lakehouse.iceberg.metadata.write_result import Outcome, Pin, Published, Quarantined
+from lakehouse.iceberg.metadata.partition_rows import added_rows, present_rows
+from lakehouse.iceberg.metadata.write_result import (
+    Outcome,
+    Pin,
+    Published,
+    Quarantined,
+    Refused,
+)
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.metadata_keys import (
     UNCHANGED,
@@ -72,16 +78,20 @@ def written_metadata(
 def partition_metadata(
     catalog: "Catalog", table: "IcebergTable", outcome: Outcome, partitions: "Partitions | None"
 ) -> dict[str, dict[str, Any]]:
-    """Return the rows of each partition of a run of several, by its key, as metadata; none where
-    the files that were written do not tell all of them.
+    """Return the rows of each partition of a run, by its key, as metadata; none where the files
+    do not tell all of them.
     """
-    by = table.overwritten_by
-    if not isinstance(outcome, Published) or not partitions or not by:
+    by, snapshot_id = table.overwritten_by, outcome.snapshot_id
+    if not partitions or not by or snapshot_id is None or isinstance(outcome, Refused):
         return {}
-    if len(partitions.values) < 2 or outcome.snapshot_id is None:
-        return {}
-    rows = added_rows(catalog.load(table.name), outcome.snapshot_id, by, partitions)
-    if rows is None or sum(rows.values()) != outcome.partition_row_count:
+    loaded = catalog.load(table.name)
+    if isinstance(outcome, Published):
+        rows = added_rows(loaded, snapshot_id, by, partitions)
+        is_whole = rows and sum(rows.values()) == outcome.partition_row_count
+    else:
+        rows = present_rows(loaded, snapshot_id, by, partitions)
+        is_whole = rows is not None
+    if not rows or not is_whole:
         return {}
     return {
         key: WriteMetadata(partition_row_count=count).to_metadata()

@@ -13,9 +13,10 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, NestedField, StringType, TimestamptzType
 
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.partition_rows import added_rows
+from lakehouse.iceberg.metadata.partition_rows import added_rows, present_rows
 from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.settings import Settings
+from lakehouse_tests.iceberg.position_deletes import delete_first_rows
 
 pytestmark = pytest.mark.unit
 
@@ -73,11 +74,34 @@ def test_values_are_partitions_too(settings: Settings) -> None:
     [
         (WHOLE, [FIRST, SECOND]),
         (WHOLE, [FIRST, None]),
-        (BY_VALUE, [THIRD]),
-        (BY_VALUE, [date(2023, 12, 31)]),
+        (WHOLE, [date(2023, 12, 31), FIRST]),
+        (WHOLE, [SECOND, THIRD]),
     ],
 )
 def test_a_file_that_is_not_of_one_partition_tells_nothing(
     settings: Settings, spec: PartitionSpec, values: list[date | None]
 ) -> None:
     assert rows_of(table_of(settings, DateType(), spec, values), TWO_DAYS) is None
+
+
+def test_rows_of_other_days_count_for_none(settings: Settings) -> None:
+    days = [date(2023, 12, 31), FIRST, THIRD, None]
+    table = table_of(settings, DateType(), BY_VALUE, days)
+    assert rows_of(table, TWO_DAYS) == {"2024-01-01": 1, "2024-01-02": 0}
+
+
+def test_a_snapshot_has_the_rows_of_all_commits(settings: Settings) -> None:
+    table = table_of(settings, DateType(), BY_VALUE, [FIRST] * 7, [FIRST, SECOND, THIRD])
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    rows = present_rows(table, snapshot.snapshot_id, "at", TWO_DAYS)
+    assert rows == {"2024-01-01": 8, "2024-01-02": 1}
+
+
+def test_what_delete_files_take_off_is_not_told(settings: Settings) -> None:
+    table = table_of(settings, DateType(), BY_VALUE, [FIRST, FIRST])
+    (task,) = table.scan().plan_files()
+    delete_first_rows(table, task.file.file_path)
+    snapshot = table.refresh().current_snapshot()
+    assert snapshot is not None
+    assert present_rows(table, snapshot.snapshot_id, "at", TWO_DAYS) is None

@@ -1,15 +1,15 @@
-"""How many rows each partition of a run got by its commit, told by the files that it added."""
+"""How many rows partitions have, or got by a commit, told by the files of the table."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.iceberg.metadata.manifests import own_manifests, partition_values, readable
+from lakehouse.iceberg.metadata.manifests import own_manifests, read_manifests, readable
 from lakehouse.iceberg.metadata.write_context import Partitions
 
 if TYPE_CHECKING:
-    from pyiceberg.manifest import DataFile, ManifestEntry
+    from pyiceberg.manifest import DataFile, ManifestFile
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.table import Table
     from pyiceberg.types import NestedField
@@ -24,15 +24,42 @@ def added_rows(
     A file tells by the value of its partition, or by the least and the greatest value of the
     column in it, where both lie in one partition. No row is read.
     """
+    own = own_manifests(table, snapshot_id)
+    return _rows(table, _added_files(table, own), column, partitions)
+
+
+def present_rows(
+    table: "Table", snapshot_id: int, column: str, partitions: Partitions
+) -> dict[str, int] | None:
+    """Return the rows that a snapshot has in each of some partitions, by their names; None where
+    its files do not tell, or delete files take rows off them.
+    """
+    from pyiceberg.manifest import ManifestContent
+
+    manifests = read_manifests(table, snapshot_id)
+    if any(manifest.content == ManifestContent.DELETES for manifest in manifests):
+        return None
+    return _rows(table, _live_files(table, manifests), column, partitions)
+
+
+def _rows(
+    table: "Table",
+    files: "Iterable[tuple[DataFile, PartitionSpec]]",
+    column: str,
+    partitions: Partitions,
+) -> dict[str, int] | None:
     source = table.schema().find_field(column)
     ranges = _in_order(partitions)
     rows = dict.fromkeys(partitions.values, 0)
-    for entry, spec in _added_files(table, snapshot_id):
-        values = _values_in(table, spec, entry, source)
-        name = _name_of(values, ranges) if ranges and values else _text(values)
-        if name not in rows:
+    for file, spec in files:
+        values = _values_in(spec, file, source)
+        if values is None:
             return None
-        rows[name] += entry.data_file.record_count
+        name = _name_of(values, ranges) if ranges else _text(values)
+        if name is None:
+            return None
+        if name in rows:
+            rows[name] += file.record_count
     return rows
 
 
@@ -43,46 +70,61 @@ def _in_order(partitions: Partitions) -> list[tuple[Any, Any, str]]:
     return sorted((low, high, name) for (low, high), name in named)
 
 
-def _name_of(values: tuple[Any, Any], ranges: list[tuple[Any, Any, str]]) -> str:
-    """Return the name of the partition that two values lie in; nothing where there is none."""
+def _name_of(values: tuple[Any, Any], ranges: list[tuple[Any, Any, str]]) -> str | None:
+    """Return the name of the partition that all from one value to another lie in, nothing where
+    none of them lies in any; None where some do.
+    """
     least, greatest = values
-    at = bisect_right(ranges, least, key=lambda span: span[0]) - 1
-    _, high, name = ranges[at]
-    return name if at >= 0 and greatest < high else ""
+    if least is None:
+        return ""
+    at = bisect_right(ranges, greatest, key=lambda span: span[0]) - 1
+    if at < 0 or ranges[at][1] <= least:
+        return ""
+    low, high, name = ranges[at]
+    return name if low <= least and greatest < high else None
 
 
-def _text(values: tuple[Any, Any] | None) -> str:
-    """Return the one value of a file as text; nothing where it has several."""
-    return str(values[0]) if values and values[0] == values[1] else ""
+def _text(values: tuple[Any, Any]) -> str | None:
+    """Return the one value of a file as text, nothing for NULL; None where it has several."""
+    if values[0] != values[1]:
+        return None
+    return "" if values[0] is None else str(values[0])
 
 
 def _added_files(
-    table: "Table", snapshot_id: int
-) -> "Iterator[tuple[ManifestEntry, PartitionSpec]]":
+    table: "Table", manifests: "Iterable[ManifestFile]"
+) -> "Iterator[tuple[DataFile, PartitionSpec]]":
     from pyiceberg.manifest import DataFileContent, ManifestEntryStatus
 
-    for manifest in own_manifests(table, snapshot_id):
-        spec = table.specs()[manifest.partition_spec_id]
+    for manifest in manifests:
         for entry in manifest.fetch_manifest_entry(table.io):
             is_data = entry.data_file.content == DataFileContent.DATA
             if entry.status == ManifestEntryStatus.ADDED and is_data:
-                yield entry, spec
+                yield entry.data_file, table.specs()[manifest.partition_spec_id]
+
+
+def _live_files(
+    table: "Table", manifests: "Iterable[ManifestFile]"
+) -> "Iterator[tuple[DataFile, PartitionSpec]]":
+    for manifest in manifests:
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
+            yield entry.data_file, table.specs()[manifest.partition_spec_id]
 
 
 def _values_in(
-    table: "Table", spec: "PartitionSpec", entry: "ManifestEntry", source: "NestedField"
+    spec: "PartitionSpec", file: "DataFile", source: "NestedField"
 ) -> tuple[Any, Any] | None:
     """Return the least and the greatest value of a column in a file; None where they are not
     known.
     """
-    for field in spec.fields:
+    for position, field in enumerate(spec.fields):
         if field.source_id == source.field_id and str(field.transform) == "identity":
-            value = _aware(partition_values(table, spec, entry)[field.field_id])
-            return None if value is None else (value, value)
+            value = _aware(readable(file.partition[position], str(source.field_type)))
+            return value, value
     if str(source.field_type) == "string":
         # Its bounds may be cut short.
         return None
-    return _bounds(entry.data_file, source)
+    return _bounds(file, source)
 
 
 def _bounds(file: "DataFile", source: "NestedField") -> tuple[Any, Any] | None:
