@@ -53,10 +53,12 @@ def read_trends(
     :param histories: of the tables that are there.
     """
     since = now - WINDOW
+    nothing: dict[str, MetricHistory] = {}
     measured = where_readable(
-        lambda: metric_history(catalog, monitoring.metrics, since, now), {}
+        lambda: metric_history(catalog, monitoring.metrics, since, now), nothing
     )
-    sizes = where_readable(lambda: size_history(catalog, monitoring.health, since), {})
+    unknown: dict[str, Series] = {}
+    sizes = where_readable(lambda: size_history(catalog, monitoring.health, since), unknown)
     trends = {}
     for history in histories:
         known = measured.get(history.table, MetricHistory())

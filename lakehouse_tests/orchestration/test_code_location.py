@@ -152,11 +152,11 @@ def test_a_failed_one_is_not_tried_again_by_the_daemon(settings: Settings) -> No
         assert list(filter_runs_to_should_retry([run], instance)) == []
 
 
-def test_its_name_is_the_same_wherever_dagster_loads_it() -> None:
+def test_its_name_is_the_same_wherever_dagster_loads_it(settings: Settings) -> None:
     workspace = yaml.safe_load((ROOT / "workspace.yaml").read_text(encoding="utf-8"))
     tool = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
     (load,) = workspace["load_from"]
-    dev = _dagster("127.0.0.1", 3000, tells_all=False)
+    dev = _dagster(settings, "127.0.0.1", 3000, tells_all=False)
     assert {
         load["python_module"]["location_name"],
         tool["dagster"]["code_location_name"],
