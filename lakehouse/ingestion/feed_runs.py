@@ -28,7 +28,7 @@ from lakehouse.orchestration.metadata_keys import RejectedReason
 from lakehouse.orchestration.pending_run import PendingRun
 from lakehouse.orchestration.run_progress import RunProgress, TableProgress, tables_of_steps
 from lakehouse.orchestration.run_result import AssetResult, RunResult
-from lakehouse.orchestration.runs import OnEvent, Project, materialize
+from lakehouse.orchestration.runs import MakeDefinitions, OnEvent, materialize
 from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
@@ -108,7 +108,7 @@ class IngestResult:
 
 
 def ingest(
-    project: Project,
+    project: MakeDefinitions,
     declared: Mapping[str, IcebergTable],
     settings: Settings,
     feed: Feed,
@@ -138,7 +138,7 @@ def ingest(
 
 
 def _ingest(
-    project: Project,
+    project: MakeDefinitions,
     declared: Mapping[str, IcebergTable],
     settings: Settings,
     feed: Feed,
@@ -205,7 +205,7 @@ def list_rejected_since(
 
 
 def retry(
-    project: Project,
+    project: MakeDefinitions,
     declared: Mapping[str, IcebergTable],
     settings: Settings,
     table: str,

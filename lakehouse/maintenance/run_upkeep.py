@@ -11,7 +11,7 @@ from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.dagster_internals import observation_in
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.metadata_keys import plain_values
-from lakehouse.orchestration.runs import Project, run_job
+from lakehouse.orchestration.runs import MakeDefinitions, run_job
 from lakehouse.orchestration.upkeep_results import JOB, step_result_of
 from lakehouse.settings import Settings
 
@@ -26,7 +26,7 @@ class MaintainResult:
 
 
 def maintain(
-    project: Project,
+    project: MakeDefinitions,
     settings: Settings,
     tables: Sequence[str],
     *,

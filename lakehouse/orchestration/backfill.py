@@ -17,7 +17,7 @@ from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.pending_run import PendingRun
 from lakehouse.orchestration.run_result import RunResult
-from lakehouse.orchestration.runs import Project, materialize
+from lakehouse.orchestration.runs import MakeDefinitions, materialize
 from lakehouse.orchestration.runs_for_stale_tables import BACKFILL, Downstream
 from lakehouse.settings import Settings
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def backfill(
-    project: Project,
+    project: MakeDefinitions,
     settings: Settings,
     table: str,
     first: str | None = None,

@@ -21,7 +21,7 @@ from lakehouse.orchestration.backfill import backfill
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.partition_bounds import partitions_of
 from lakehouse.orchestration.run_result import RunResult
-from lakehouse.orchestration.runs import Project
+from lakehouse.orchestration.runs import MakeDefinitions
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, IcebergTable
 
@@ -39,7 +39,7 @@ class Range:
 
 
 def backfill_older(
-    project: Project, settings: Settings, engine: Engine, table: IcebergTable
+    project: MakeDefinitions, settings: Settings, engine: Engine, table: IcebergTable
 ) -> list[RunResult]:
     """Compute what of a table was computed by older code, and what follows from it; of a table
     that is overwritten by partitions those that hold rows.

@@ -16,7 +16,7 @@ from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.partition_bounds import keys_holding
 from lakehouse.orchestration.pending_run import PendingRun
 from lakehouse.orchestration.run_result import RunResult
-from lakehouse.orchestration.runs import Project
+from lakehouse.orchestration.runs import MakeDefinitions
 from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable
@@ -43,7 +43,7 @@ class Replayed:
 
 
 def replay(
-    project: Project, settings: Settings, engine: Engine, table: IcebergTable
+    project: MakeDefinitions, settings: Settings, engine: Engine, table: IcebergTable
 ) -> Replayed:
     """Judge the refused rows of a table again, by its function and its rules as they are now.
 

@@ -35,8 +35,8 @@ them: it is so between its making and its queueing, and for ever where the daemo
 
 OnEvent = Callable[[dg.DagsterEvent], None]
 AfterRun = Callable[[dg.DagsterInstance, str], object]
-Project = Callable[[Callable[[], Settings]], dg.Definitions]
-"""Makes a project's definitions, given what reads the settings."""
+MakeDefinitions = Callable[[Callable[[], Settings]], dg.Definitions]
+"""Makes the definitions of a project, given what reads the settings."""
 
 
 def materialize(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.orchestration.runs import Project
+from lakehouse.orchestration.runs import MakeDefinitions
 from lakehouse.privacy.holders import Holder, Subject
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import ObjectStore
@@ -30,7 +30,7 @@ class Erasable:
     readers: Mapping[str, Collection[str]]
     """By table, those that read on in it from where they were."""
     audit: IcebergTable
-    project: Project
+    project: MakeDefinitions
     """Makes the definitions by which tables are computed anew."""
 
     @property

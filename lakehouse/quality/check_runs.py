@@ -7,12 +7,12 @@ import dagster as dg
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.run_result import RunResult
-from lakehouse.orchestration.runs import Project, materialize
+from lakehouse.orchestration.runs import MakeDefinitions, materialize
 from lakehouse.settings import Settings
 
 
 def check(
-    project: Project,
+    project: MakeDefinitions,
     settings: Settings,
     tables: Iterable[str],
 ) -> RunResult:
