@@ -192,7 +192,7 @@ def note_computed(
     events = _get_output_asset_events(
         result.asset_key,
         partitions,
-        dg.Output(None, metadata=result.metadata),
+        dg.Output(None, metadata=result.metadata, tags=result.tags),
         step.op_def.output_defs[0],
         {},
         step,
