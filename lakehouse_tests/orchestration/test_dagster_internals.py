@@ -124,7 +124,9 @@ FIRST, LAST = "2026-03-01", "2026-03-04"
 
 @dg.asset(partitions_def=DAYS)
 def harvest(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
-    result = dg.MaterializeResult(asset_key="harvest", data_version=dg.DataVersion("7"))
+    result = dg.MaterializeResult(
+        asset_key="harvest", data_version=dg.DataVersion("7"), tags={"picked": "by_hand"}
+    )
     if notes_its_assets(context):
         note_planned(context, context.asset_key, [FIRST, LAST])
         note_computed(context, result, [FIRST, LAST])
@@ -150,8 +152,9 @@ def test_an_asset_notes_itself_which_partitions_of_a_range_it_computed(tmp_path:
             ("ASSET_MATERIALIZATION", LAST),
         ]
         materializations = ran.asset_materializations_for_node("harvest")
-        versions = [done.tags["dagster/data_version"] for done in materializations]
-        assert versions == ["7", "7"]
+        tags = [done.tags for done in materializations]
+        assert [found["dagster/data_version"] for found in tags] == ["7", "7"]
+        assert [found["picked"] for found in tags] == ["by_hand"] * 2
 
 
 def test_a_run_is_reported_as_failed(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ partitions, and what the whole table has been computed from since.
 
 from collections.abc import Iterator, Mapping, Set
 from datetime import date, datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
@@ -324,11 +324,21 @@ def _read_for(
 def _covers(commit: CommitProperties, value: Any, every: AllPartitions | None) -> bool:
     if value is None or not commit.spans:
         return str(value) in commit.partitions
-    spans = tuple((_bound(value, low), _bound(value, high)) for low, high in commit.spans)
-    return Partitions((), spans, every).has(value)
+    # mypy takes a class for something that has no hash.
+    kind: Any = type(value)
+    return _partitions_within(commit.spans, kind, every).has(value)
 
 
-def _bound(value: Any, text: str) -> Any:
-    if isinstance(value, (datetime, date)):
+@lru_cache(maxsize=_REMEMBERED)
+def _partitions_within(
+    spans: tuple[tuple[str, str], ...], kind: type[object], every: AllPartitions | None
+) -> Partitions:
+    """Return the partitions that a commit says, once for all values that are asked for."""
+    bounds = tuple((_bound(kind, low), _bound(kind, high)) for low, high in spans)
+    return Partitions((), bounds, every)
+
+
+def _bound(kind: type[object], text: str) -> Any:
+    if issubclass(kind, date):
         return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)
-    return type(value)(text)
+    return kind(text)  # type: ignore[call-arg]
