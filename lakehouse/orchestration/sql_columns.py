@@ -33,14 +33,15 @@ def passed_on(tokens: Sequence[Token], columns: Columns) -> list[PassedOn]:
     """
     top = _outermost(tokens)
     words = [token.keyword for token in top]
-    if not words or words[0] != "SELECT" or "FROM" not in words or _UNCLEAR & set(words):
+    if words[:1] != ["SELECT"] or "FROM" not in words:
         return []
-    begin, end = 1, words.index("FROM")
-    if words[1] in ("DISTINCT", "ALL"):
-        begin = 2
+    if not _UNCLEAR.isdisjoint(words):
+        return []
+    end = words.index("FROM")
     relations = _relations(top[end + 1 :], columns)
     if relations is None:
         return []
+    begin = 2 if words[1] in ("DISTINCT", "ALL") else 1
     found: list[PassedOn] = []
     for item in _split(top[begin:end]):
         found += _of_item(item, relations, columns)
@@ -52,11 +53,13 @@ def _outermost(tokens: Sequence[Token]) -> list[Token]:
     outermost: list[Token] = []
     depth = 0
     for token in tokens:
-        if token.is_mark("(") and depth == 0:
+        if token.is_mark(")"):
+            depth -= 1
+            continue
+        if depth == 0:
             outermost.append(token)
-        depth += token.is_mark("(") - token.is_mark(")")
-        if depth == 0 and not token.is_mark(")"):
-            outermost.append(token)
+        if token.is_mark("("):
+            depth += 1
     return outermost
 
 
@@ -109,17 +112,27 @@ def _of_item(
     if not item or (qualifier and qualifier not in relations):
         return []
     read = [relations[qualifier]] if qualifier else list(relations.values())
-    if item[0].is_mark("*") and len(item) == 1:
-        return [PassedOn(name, one, name) for one in read for name in columns[one]]
+    if len(item) == 1 and item[0].is_mark("*"):
+        return _all_of(read, columns)
     source, named = item[0], item[1:]
     if named and named[0].keyword == "AS":
         named = named[1:]
-    is_plain = source.is_name and len(named) < 2 and all(token.is_name for token in named)
-    having = [one for one in read if _find(source.text, columns[one])]
-    if not is_plain or len(having) != 1:
+    words = [source, *named]
+    if len(words) > 2 or not all(word.is_name for word in words):
         return []
-    name = named[0].text if named else source.text
-    return [PassedOn(name, having[0], _find(source.text, columns[having[0]]))]
+    having = [one for one in read if _find(source.text, columns[one])]
+    if len(having) != 1:
+        # Of none of the inputs, or it is not said of which.
+        return []
+    column = _find(source.text, columns[having[0]])
+    return [PassedOn(words[-1].text, having[0], column)]
+
+
+def _all_of(inputs: Sequence[str], columns: Columns) -> list[PassedOn]:
+    passed = []
+    for name in inputs:
+        passed += [PassedOn(column, name, column) for column in columns[name]]
+    return passed
 
 
 def _find(name: str, names: Collection[str]) -> str:

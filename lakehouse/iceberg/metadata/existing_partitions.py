@@ -25,13 +25,7 @@ def existing_extents(table: "Table", column: str) -> set[Extent] | None:
 
     Rows without a value are left out.
     """
-    source_id = table.schema().find_field(column).field_id
-    specs = table.specs()
-    fields: dict[int, PartitionField] = {}
-    for spec_id, spec in specs.items():
-        for field in spec.fields:
-            if field.source_id == source_id and str(field.transform) in _TELLING:
-                fields[spec_id] = field
+    specs, fields = table.specs(), _telling_fields(table, column)
     extents: set[Extent] = set()
     for manifest in read_manifests(table):
         field_of_spec = fields.get(manifest.partition_spec_id)
@@ -43,6 +37,17 @@ def existing_extents(table: "Table", column: str) -> set[Extent] | None:
             if value is not None:
                 extents.add(_TELLING[str(field_of_spec.transform)](value))
     return extents
+
+
+def _telling_fields(table: "Table", column: str) -> "dict[int, PartitionField]":
+    """Return, by spec id, the partition field that tells which values of a column a file has."""
+    source_id = table.schema().find_field(column).field_id
+    fields = {}
+    for spec_id, spec in table.specs().items():
+        for field in spec.fields:
+            if field.source_id == source_id and str(field.transform) in _TELLING:
+                fields[spec_id] = field
+    return fields
 
 
 class ExistingSpans:
