@@ -113,9 +113,7 @@ class _About:
         monitoring = self.source.monitoring
         checks = read_checks(self.graph, self.instance, self.source.declared)
         trends = read_trends(self.catalog, self.histories.values(), monitoring, self.now)
-        upkeep = where_readable(
-            lambda: past_upkeep(self.catalog, monitoring.upkeep, self.now), PastUpkeep()
-        )
+        upkeep = where_readable(lambda: past_upkeep(self.catalog, monitoring.upkeep, self.now))
         materialized = self._materialized()
         stale = self._stale()
         blocked = self._blocked(stale)
@@ -131,7 +129,7 @@ class _About:
                 freshness=tuple(self._freshness(one.facts, materialized.get(name))),
                 checks=with_shares(checks.get(name, ()), trend.failed_by_check),
                 incidents=tuple(found for found in incidents if found.table == name),
-                upkeep=_upkeep(upkeep, name),
+                upkeep=_upkeep(upkeep or PastUpkeep(), name),
                 trend=trend,
             )
             tables.append(self._with_quarantine(facts))

@@ -53,16 +53,12 @@ def read_trends(
     :param histories: of the tables that are there.
     """
     since = now - WINDOW
-    nothing: dict[str, MetricHistory] = {}
-    measured = where_readable(
-        lambda: metric_history(catalog, monitoring.metrics, since, now), nothing
-    )
-    unknown: dict[str, Series] = {}
-    sizes = where_readable(lambda: size_history(catalog, monitoring.health, since), unknown)
+    measured = where_readable(lambda: metric_history(catalog, monitoring.metrics, since, now))
+    sizes = where_readable(lambda: size_history(catalog, monitoring.health, since))
     trends = {}
     for history in histories:
-        known = measured.get(history.table, MetricHistory())
-        before = sizes.get(history.table, ())
+        known = (measured or {}).get(history.table, MetricHistory())
+        before = (sizes or {}).get(history.table, ())
         trends[history.table] = TableTrend(
             _since(since, continued_by(known.rows, rows_over_time(history))),
             _since(since, continued_by(before, bytes_over_time(history))),
@@ -72,14 +68,14 @@ def read_trends(
     return trends
 
 
-def where_readable(read: Callable[[], T], otherwise: T) -> T:
-    """Return what a table of `monitoring` tells, and something else where it is damaged, which
-    its own page and `lakehouse status` say: the other tables are wanted all the same.
+def where_readable(read: Callable[[], T]) -> T | None:
+    """Return what a table of `monitoring` tells; None where it is damaged, which its own page and
+    `lakehouse status` say: the other tables are wanted all the same.
     """
     try:
         return read()
     except (TableDamaged, OSError):
-        return otherwise
+        return None
 
 
 def _since(begin: datetime, series: Series) -> Series:
