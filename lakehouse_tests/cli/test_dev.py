@@ -178,6 +178,15 @@ def titles(live: Live) -> list[str]:
     return [alert.title for alert in read_alerts(live.settings) if "Spark" in alert.title]
 
 
+def test_the_landing_page_shows_what_a_command_ran(live: Live, page: "Page") -> None:
+    live.drop("landed.csv", "1,Medlar,false")
+    live.wait_for_fruits("Medlar")
+    assert live.command("check", "silver.fruits").status(SECONDS) == 0
+    page.set_default_timeout(SECONDS * 1000)
+    page.goto(f"http://127.0.0.1:{live.port}/overview/activity/timeline")
+    page.get_by_text("Jobless asset materializations").first.wait_for()
+
+
 def test_people_see_lineage_materializations_and_checks(live: Live, page: "Page") -> None:
     live.drop("seen-1.csv", "1,Quince,false")
     live.wait_for_fruits("Quince")
@@ -215,15 +224,6 @@ def test_people_see_lineage_materializations_and_checks(live: Live, page: "Page"
     page.get_by_text("failed_rows").first.wait_for()
     assert page.get_by_text("banana").count()
     assert page.get_by_text("refused_").count()
-
-
-def test_the_landing_page_shows_what_a_command_ran(live: Live, page: "Page") -> None:
-    live.drop("landed.csv", "1,Medlar,false")
-    live.wait_for_fruits("Medlar")
-    assert live.command("check", "silver.fruits").status(SECONDS) == 0
-    page.set_default_timeout(SECONDS * 1000)
-    page.goto(f"http://127.0.0.1:{live.port}/overview/activity/timeline")
-    page.get_by_text("Jobless asset materializations").first.wait_for()
 
 
 def test_ctrl_c_ends_it_and_all_that_it_started(live: Live) -> None:
