@@ -2,7 +2,7 @@
 compute just that.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,25 +17,19 @@ from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.backfill import backfill
+from lakehouse.orchestration.backfill import run_backfill
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.partition_bounds import partitions_of
+from lakehouse.orchestration.pending_run import PendingRun
 from lakehouse.orchestration.run_result import RunResult
 from lakehouse.orchestration.runs import MakeDefinitions
+from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, IcebergTable
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.metadata.catalog import Catalog
     from lakehouse.orchestration.dagster_internals import AssetGraph
-
-
-@dataclass(frozen=True)
-class Range:
-    """The first and the last of some neighbouring partitions; neither of a whole table."""
-
-    first: str | None = None
-    last: str | None = None
 
 
 def backfill_older(
@@ -53,15 +47,15 @@ def backfill_older(
     """
     here = project(lambda: settings)
     runs: list[RunResult] = []
-    for span in _older_ranges(engine, asset_graph(here), table):
-        runs.append(backfill(project, settings, table.name, span.first, span.last))
+    for run in _runs(engine, asset_graph(here), table):
+        runs.append(run_backfill(here, settings, table.name, run))
         if not runs[-1].success:
             break
     return runs
 
 
-def _older_ranges(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> list[Range]:
-    """Return the neighbouring partitions that were computed by older code, oldest first; or the
+def _runs(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> list[PendingRun]:
+    """Return the runs that compute the partitions which older code computed, oldest first; or the
     whole table.
     """
     key = asset_key(table.name)
@@ -92,10 +86,11 @@ def _older_ranges(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> l
         return []
     history = read_history(engine, table.name)
     code = code_of(engine.catalog, table, history, node.code_version, node.partitions_def)
+    downstream = Downstream(graph, table.name)
     if node.partitions_def is None:
-        return [Range()] if code.is_older else []
-    groups = neighbours(node.partitions_def.get_partition_keys(), code.older_partitions)
-    return [Range(group[0], group[-1]) for group in groups]
+        return [PendingRun(downstream.with_alike([table.name]))] if code.is_older else []
+    older = {table.name: code.older_partitions}
+    return downstream.partition_runs(engine, [table], node.partitions_def, older)
 
 
 def is_computed_again(table: IcebergTable) -> bool:
@@ -186,16 +181,3 @@ def _partitions_with_rows(
     for key, span in zip(keys, partitions.ranges, strict=True):
         if there is None or there.share(span):
             yield key, Partitions((key,), (span,))
-
-
-def neighbours(keys: Sequence[str], chosen: Collection[str]) -> list[list[str]]:
-    """Return the chosen ones of some keys, those together that come one after the other."""
-    groups: list[list[str]] = []
-    was_chosen = False
-    for key in keys:
-        if key in chosen and was_chosen:
-            groups[-1].append(key)
-        elif key in chosen:
-            groups.append([key])
-        was_chosen = key in chosen
-    return groups
