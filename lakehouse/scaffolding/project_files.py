@@ -29,6 +29,9 @@ dev = ["pytest", "ruff"]
 [tool.setuptools.packages.find]
 include = ["{package}", "{package}.*"]
 
+[tool.setuptools.package-data]
+"*" = ["*.sql"]
+
 # By this the commands of lakehouse find the project, in this folder and below it.
 [tool.lakehouse]
 definitions = "{package}.definitions"
