@@ -18,7 +18,7 @@ from lakehouse_tests.privacy.verifier.someone import EMAIL, PERSON, searched, wr
 pytestmark = pytest.mark.unit
 
 SCHEMA = pa.schema([("client", pa.int64()), ("mail", pa.string())])
-SMALL = Person("customer_id", frozenset({"4711"}), {})
+SMALL = Person("customer_id", frozenset({"47110815"}), {})
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_a_row_is_found_in_data_and_in_what_manifests_keep_of_it(tmp_path, catal
 
 
 def test_a_small_integer_is_found_in_the_bounds_of_a_manifest(tmp_path, catalog):
-    new_table(catalog, tmp_path).append(rows(4711, 9000))
+    new_table(catalog, tmp_path).append(rows(47110815, 9000))
 
     report = searched(tmp_path, person=SMALL)
 
@@ -72,8 +72,8 @@ def test_a_small_integer_is_found_in_the_bounds_of_a_manifest(tmp_path, catalog)
 
 def test_what_was_deleted_is_found_in_what_no_snapshot_names(tmp_path, catalog):
     table = new_table(catalog, tmp_path)
-    table.append(rows(4711, 1))
-    table.delete("client = 4711")
+    table.append(rows(47110815, 1))
+    table.delete("client = 47110815")
     table.maintenance.expire_snapshots().by_id(table.metadata.snapshots[0].snapshot_id).commit()
 
     report = searched(tmp_path, person=SMALL)
@@ -102,20 +102,20 @@ def test_a_partition_is_found_in_names_manifests_and_their_lists(tmp_path, catal
     table = new_table(catalog, tmp_path)
     with table.update_spec() as update:
         update.add_field("client", IdentityTransform(), "client")
-    table.append(rows(4711, 1))
+    table.append(rows(47110815, 1))
 
     report = searched(tmp_path, person=SMALL)
 
     assert ("id", "client", "name of a folder") in in_place(report, "data file")
     assert ("id", "client", "column") in in_place(report, "manifest")
     assert ("id", "client", "column") in in_place(report, "manifest list")
-    assert "4711" not in report.as_text()
+    assert "47110815" not in report.as_text()
 
 
 def test_a_row_that_is_deleted_by_position_is_found(tmp_path, catalog):
     new_table(catalog, tmp_path)
     file = written(tmp_path, "warehouse/bronze/raw/data/0-deletes.parquet")
-    row = pa.array([{"client": 4711}])
+    row = pa.array([{"client": 47110815}])
     pq.write_table(pa.table({"file_path": ["x"], "pos": [0], "row": row}), file)
 
     assert in_place(searched(tmp_path, person=SMALL), "data file") >= {
@@ -125,10 +125,10 @@ def test_a_row_that_is_deleted_by_position_is_found(tmp_path, catalog):
 
 def test_a_name_that_a_column_had_counts(tmp_path, catalog):
     table = new_table(catalog, tmp_path)
-    table.append(rows(4711))
+    table.append(rows(47110815))
     with table.update_schema() as update:
         update.rename_column("client", "customer_id")
-    table.append(pa.table({"customer_id": [4711], "mail": [""]}))
+    table.append(pa.table({"customer_id": [47110815], "mail": [""]}))
 
     report = searched(tmp_path, person=SMALL)
 
@@ -142,14 +142,14 @@ def test_fields_of_icebergs_own_are_nobodys(tmp_path, catalog, name):
     table = catalog.create_table(
         "bronze.raw", pa.schema([(name, pa.int64())]), f"file://{tmp_path}/warehouse/bronze/raw"
     )
-    table.append(pa.table({name: [4711]}))
+    table.append(pa.table({name: [47110815]}))
 
     def places_of(number):
         person = Person("customer_id", frozenset({number}))
         return places(search([FolderRoot(tmp_path)], [person], [columns]))
 
     assert places_of("1") == set()
-    assert places_of("4711") == {"data file", "manifest"}
+    assert places_of("47110815") == {"data file", "manifest"}
 
 
 @pytest.mark.parametrize("codec", ["zstd", "lz4", None])
