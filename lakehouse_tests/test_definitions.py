@@ -95,9 +95,9 @@ def test_the_page_of_an_asset_leads_to_its_function_and_its_tables():
     assert Path(code.file_path).parts[-3:] == ("assets", "silver", "fruits.py")
     line = Path(code.file_path).read_text(encoding="utf-8").splitlines()[code.line_number - 1]
     assert line.startswith("@iceberg_asset(")
-    assert metadata["quarantine"] == dg.AssetKey(["silver", "fruits_quarantine"])
-    assert metadata["table_health"] == dg.AssetKey(["monitoring", "table_health"])
-    assert metadata["upkeep_runs"] == dg.AssetKey(["monitoring", "upkeep_runs"])
+    assert metadata["lakehouse/quarantine"] == dg.AssetKey(["silver", "fruits_quarantine"])
+    assert metadata["lakehouse/table_health"] == dg.AssetKey(["monitoring", "table_health"])
+    assert metadata["lakehouse/upkeep_runs"] == dg.AssetKey(["monitoring", "upkeep_runs"])
 
 
 def test_what_follows_from_a_feed_is_as_fresh_as_it_delivers():

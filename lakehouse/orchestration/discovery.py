@@ -274,7 +274,8 @@ def _check_queries_are_read(
         if function and isinstance(function.compute, SqlFunction)
     }
     for module in modules:
-        query = Path(module.__file__).with_suffix(".sql") if module.__file__ else None
+        file = getattr(module, "__file__", None)
+        query = Path(file).with_suffix(".sql") if file else None
         if query and query.is_file() and query not in read:
             place = file_place(str(query), module.__name__, 1)
             raise DeclarationError(

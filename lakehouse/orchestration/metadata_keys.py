@@ -164,13 +164,15 @@ class DeclaredMetadata(MetadataRecord):
     storage_kind: str | None = _key("dagster/storage_kind", _text)
     write_mode: str | None = _key("iceberg/write_mode", _text)
     partitioning: str | None = _key("iceberg/partitioning", _text)
-    quarantine: dg.AssetKey | None = field(default=None, metadata=_stored("quarantine", _asset))
+    quarantine: dg.AssetKey | None = field(
+        default=None, metadata=_stored("lakehouse/quarantine", _asset)
+    )
     """The table of the rows that are refused."""
     table_health: dg.AssetKey | None = field(
-        default=None, metadata=_stored("table_health", _asset)
+        default=None, metadata=_stored("lakehouse/table_health", _asset)
     )
     upkeep_runs: dg.AssetKey | None = field(
-        default=None, metadata=_stored("upkeep_runs", _asset)
+        default=None, metadata=_stored("lakehouse/upkeep_runs", _asset)
     )
 
 

@@ -225,7 +225,7 @@ def test_the_readme_lists_every_command():
 @pytest.mark.unit
 def test_the_readme_lists_every_setting():
     source = (ROOT / "lakehouse" / "settings.py").read_text(encoding="utf-8")
-    read = set(re.findall(r'env\.get\("([A-Z_]+)"', source)) - {"PATH"}
+    read = set(re.findall(r'env(?:\.get\(|, )"([A-Z_]+)"', source)) - {"PATH"}
     told = set(re.findall(r"`([A-Z][A-Z_]+)`", README.split("## Settings")[1].split("## ")[0]))
     assert read <= told
     assert {name for name in told if name.startswith("LAKEHOUSE_")} <= read

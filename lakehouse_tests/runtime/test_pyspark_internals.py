@@ -88,4 +88,8 @@ def test_no_other_module_uses_it_nor_what_is_private_to_another_library() -> Non
         for file in _HOME.rglob("*.py")
         if private_uses(ast.parse(file.read_text(encoding="utf-8")))
     }
-    assert using == {"iceberg/metadata/pyiceberg_internals.py", "runtime/pyspark_internals.py"}
+    assert using == {
+        "iceberg/metadata/pyiceberg_internals.py",
+        "orchestration/dagster_internals.py",
+        "runtime/pyspark_internals.py",
+    }

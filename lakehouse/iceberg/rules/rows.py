@@ -41,6 +41,11 @@ class RowRule(EvaluableRule):
         """Return the predicate of the rows that break it."""
         return self.violated_by
 
+    @property
+    def asks_for_value(self) -> bool:
+        """Whether it says no more than that a column has a value."""
+        return any(self.violated_by == _is_null(column) for column in self.columns)
+
     def aggregates(self, table: IcebergTable, where: str = "") -> Mapping[str, str]:
         """Count the rows that break it."""
         return broken_rows(self, table, where)
@@ -55,11 +60,6 @@ def not_null(column: str, **options: Unpack[CountOptions]) -> Rule:
         options,
         violated_by=_is_null(column),
     )
-
-
-def asks_for_value(rule: Rule, column: str) -> bool:
-    """Whether a rule says no more than that a column has a value."""
-    return isinstance(rule, RowRule) and rule.violated_by == _is_null(column)
 
 
 def _is_null(column: str) -> str:

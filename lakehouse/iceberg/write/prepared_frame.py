@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FrameMismatch
-from lakehouse.iceberg.rules.rows import asks_for_value
+from lakehouse.iceberg.rules.rows import RowRule
 from lakehouse.tables import types
 from lakehouse.tables.masking import READABLE
 from lakehouse.tables.quoting import identifier, literal
@@ -79,15 +79,15 @@ class PreparedFrame:
         """Whether a rule refuses rows without a value in a column of which another one refuses
         what cannot be read.
         """
-        if rule.on_failure != "quarantine" or len(rule.columns) != 1:
+        if not isinstance(rule, RowRule) or rule.on_failure != "quarantine":
             return False
-        (column,) = rule.columns
         castable = (
             other.columns == rule.columns
             for other in self.table.quarantining_rules
             if other.cast
         )
-        return column in self.delivered and asks_for_value(rule, column) and any(castable)
+        is_delivered = all(column in self.delivered for column in rule.columns)
+        return rule.asks_for_value and is_delivered and any(castable)
 
     def evaluated(self) -> "PreparedFrame":
         """Return the candidate with a column that holds a bit for each row rule, set where the

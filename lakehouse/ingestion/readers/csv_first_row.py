@@ -103,12 +103,13 @@ def _parsed(row: str, delimiter: str) -> tuple[str, ...]:
     # Arrow passes over the one at the beginning; a second one is part of a name.
     block = BOM + f"{row}\n".encode()
     try:
-        reader = csv.open_csv(
+        # Closed, so that no thread of Arrow's reads ahead while this process ends.
+        with csv.open_csv(
             # The stubs do not know that pyarrow reads its own files too.
             pa.BufferReader(block),  # type: ignore[arg-type]
             read_options=csv.ReadOptions(block_size=len(block), use_threads=False),
             parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        )
+        ) as reader:
+            return tuple(reader.schema.names)
     except pa.ArrowInvalid:
         return ()
-    return tuple(reader.schema.names)
