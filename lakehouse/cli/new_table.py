@@ -43,4 +43,5 @@ def table(state: State, name: str, source: str, into: Path | None) -> None:
     say_written(texts, write_files(texts))
     click.echo("Next:")
     click.echo(f"  lakehouse plan {name}")
-    click.echo(f"  lakehouse backfill {name}")
+    # Of a table by days `backfill` has to be told which; an ingest computes all that it lacks.
+    click.echo("  lakehouse ingest" if read.day else f"  lakehouse backfill {name}")

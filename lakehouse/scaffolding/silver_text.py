@@ -118,14 +118,24 @@ def _table(plan: FeedPlan) -> Call:
 def _columns(plan: FeedPlan) -> list[Code]:
     columns: list[Code] = []
     for column in plan.columns:
-        is_new = column.is_renamed and bool(column.why_personal)
-        personal = [Argument("personal", "True")] if is_new else []
+        known: list[Argument] = []
+        if column.is_renamed and column.why_personal:
+            known.append(Argument("personal", "True"))
+        if _is_of_person(plan, column):
+            known.append(Argument("renamed_from", _texts([column.delivered])))
         columns.append(
-            Call("Column", [quoted_text(column.name), quoted_text(column.type), *personal])
+            Call("Column", [quoted_text(column.name), quoted_text(column.type), *known])
         )
         if plan.days is not None and column is plan.days.column and column.type != "date":
             columns.append(Call("Column", [quoted_text(plan.days.name), '"date"']))
     return columns
+
+
+def _is_of_person(plan: FeedPlan, column: PlannedColumn) -> bool:
+    """Whether a column that the files name otherwise tells who a row is of: by its former name it
+    is known to be the same, so that an erasure finds the person in both tables.
+    """
+    return column.is_renamed and (bool(column.why_personal) or column is plan.subject)
 
 
 def _write(plan: FeedPlan) -> list[Argument]:
@@ -175,7 +185,11 @@ def _is_number(column: PlannedColumn) -> bool:
 
 
 def _rules(plan: FeedPlan) -> list[Call]:
-    renamed = (column for column in plan.columns if column.is_renamed)
+    renamed = (
+        column
+        for column in plan.columns
+        if column.is_renamed and not _is_of_person(plan, column)
+    )
     rules = [_castable(column) for column in renamed if column.type != "string"]
     if plan.key:
         rules.append(Call("unique", [quoted_text(name) for name in plan.key]))

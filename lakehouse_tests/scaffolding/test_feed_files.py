@@ -68,6 +68,9 @@ def test_a_key_without_days_is_merged_and_keeps_people_apart(begun):
     assert silver.TABLE.write == Merge(on=["customer_no"])
     assert silver.TABLE.personal_columns == {"first_name", "e_mail", "Phone"}
     assert (bronze.TABLE.subject, silver.TABLE.subject) == ("Customer No", "customer_no")
+    # By that name a person is found, and erased, in both.
+    assert silver.TABLE.column("customer_no").renamed_from == ("Customer No",)
+    assert silver.TABLE.column("e_mail").renamed_from == ("e-mail",)
 
 
 def test_days_part_bronze_and_silver(begun):
