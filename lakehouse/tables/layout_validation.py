@@ -54,6 +54,13 @@ def check_layout(table: TableDeclaration) -> None:
     _check_sorted_by(table)
 
 
+def can_be_read(name: str) -> bool:
+    """Whether a name is read as that of one column: a dot stands between a column and a field
+    inside it, and Spark replaces what begins with `${`.
+    """
+    return bool(name.strip()) and "." not in name and "${" not in name
+
+
 def _check_names(table: TableDeclaration) -> None:
     for name in table.column_names:
         if name.lower() in _RESERVED_COLUMNS:
@@ -62,7 +69,7 @@ def _check_names(table: TableDeclaration) -> None:
                 " metadata columns.",
                 next_step="Give the column another name.",
             )
-        if not name.strip() or "." in name or "${" in name:
+        if not can_be_read(name):
             raise DeclarationError(
                 f"{table.name} declares the column {name!r}; expected a name without dots,"
                 " which stand between a column and a field inside it, and without ${, which"

@@ -81,6 +81,7 @@ REFUSED: Mapping[str, tuple[bytes, str]] = {
     "ragged": (b"id,secret\n1,hunter2,x\n", "a ragged row"),
     "open_quote": (b'id,secret\n1,"hunter2\n', "a quote that is never closed"),
     "unnamed": (b"id,,x\n1,2,3\n", "names no column 2 of 3"),
+    "dots": (b"id,Pos.\n1,2\n", "expected names without dots"),
     "header_only": (b"id,amount,day\n", "there is no row"),
     "twice": (b"id,ID\n1,2\n", "more than once"),
 }
