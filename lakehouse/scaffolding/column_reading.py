@@ -39,7 +39,21 @@ def reading_of(profile: ColumnProfile) -> Reading:
         return _dates(profile)
     if profile.forms["date"] + profile.forms["unread_date"] == profile.filled_rows:
         return Reading(unclear="dates with names of months, short years, or AM and PM")
-    return Reading("boolean") if profile.only({"boolean"}) else Reading()
+    if not profile.only({"boolean"}):
+        return Reading(unclear=_mixed(profile))
+    if profile.filled_rows in profile.looks.values():
+        return Reading(unclear="one letter in all rows, a code or a boolean")
+    return Reading("boolean")
+
+
+def _mixed(profile: ColumnProfile) -> str:
+    """Say that a few values keep a column from being read; nothing where most are text."""
+    texts, rows = profile.forms["text"], profile.filled_rows
+    if 2 * (texts + profile.forms["code"]) >= rows:
+        return ""
+    if not texts:
+        return "values of several kinds"
+    return f"text in {texts:,} of {rows:,} rows, and numbers or dates in the others"
 
 
 def _dates(profile: ColumnProfile) -> Reading:

@@ -100,7 +100,8 @@ class Value:
     whole_digits: int = 0
     scale: int = 0
     date: DateParts | None = None
-    looks_like: Literal["email", "phone", "full_name", ""] = ""
+    looks_like: str = ""
+    """`email`, `phone` or `full_name`; of a boolean that is one letter, the letter."""
 
 
 def day_of(year: int, month: int, day: int) -> date | None:
@@ -123,7 +124,7 @@ def _value_of(text: str) -> Value:
         if pattern.fullmatch(text):
             return _number(form, text)
     if text.lower() in _BOOLEANS:
-        return Value("boolean")
+        return Value("boolean", looks_like=text.lower() if len(text) == 1 else "")
     parts = _date_parts(text)
     if parts is not None and parts.can_be_one:
         return Value("date", date=parts)

@@ -5,6 +5,7 @@ from datetime import date
 import pytest
 
 from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.scaffolding.column_reading import reading_of
 from lakehouse.scaffolding.feed_plan import FeedPlan, plan_feed
 from lakehouse.scaffolding.inspect_files import inspect_files
 from lakehouse_tests.scaffolding import kinds
@@ -222,3 +223,24 @@ def test_files_with_different_delimiters_are_named(tmp_path):
         LakehouseError, match=r"file_1.csv is separated by tabs, and file_0.csv by"
     ):
         planned(tmp_path, kinds.ORDERS, kinds.TABS)
+
+
+def test_one_letter_in_all_rows_may_be_a_code(tmp_path):
+    path = put(tmp_path, "a.csv", b"id,sex,paid\n1,f,t\n2,f,f\n3,F,t\n")
+    found = inspect_files([path])
+
+    sex, paid = (reading_of(found.columns[name]) for name in ("sex", "paid"))
+    assert (sex.type, paid.type) == ("string", "boolean")
+    assert "a code or a boolean" in sex.unclear
+
+
+def test_a_few_values_that_keep_a_column_from_being_a_number_are_said(tmp_path):
+    path = put(
+        tmp_path, "a.csv", b"id,amount,place\n1,2.50,Ely\n2,k.A.,3\n3,4.00,Bath\n4,1.00,Rye\n"
+    )
+    found = inspect_files([path])
+
+    amount, place = (reading_of(found.columns[name]) for name in ("amount", "place"))
+    assert (amount.type, place.type) == ("string", "string")
+    assert "text in 1 of 4 rows" in amount.unclear
+    assert place.unclear == ""
