@@ -16,6 +16,9 @@ from lakehouse.cli.quarantine_clear import clear
 from lakehouse.cli.quarantine_replay import replay
 from lakehouse.cli.quarantined_tables import all_with_quarantine, table_with_quarantine
 from lakehouse.cli.show_group import ShowGroup
+from lakehouse.errors import UsageError
+from lakehouse.tables.escaping import shown
+from lakehouse.tables.suggestions import meant_name
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.read.cleared_rows import Clearing
@@ -80,6 +83,9 @@ def show(
     if not state.engine.catalog.has(owner.quarantine.name):
         raise not_created_yet(owner.quarantine.name)
     counted = count_refused(state.engine, owner)
+    declared = [one.name for one in owner.quarantining_rules]
+    _check_named("--rule", rule, [*declared, *(one.name for one in counted.by_rule)])
+    _check_named("--file", file, [one.name for one in counted.by_file])
     if form == "csv":
         click.echo(_flat([counted]))
         return
@@ -92,6 +98,14 @@ def show(
         return
     for text in (*_shown(counted, rows), *map(_clearing_line, cleared)):
         click.echo(text)
+
+
+def _check_named(option: str, name: str | None, known: Iterable[str | None]) -> None:
+    names = {one for one in known if one is not None}
+    if name is not None and name not in names:
+        raise UsageError(
+            f"{option} is {shown(name)}, of which no row is refused; {meant_name(name, names)}"
+        )
 
 
 for _command in (show, replay, clear):

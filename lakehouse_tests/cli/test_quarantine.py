@@ -94,7 +94,10 @@ def test_rows_are_shown_of_one_rule_and_of_one_file(lakehouse) -> None:
     assert shown("--rule", "not_null_fruit") == {"y"}
     assert shown("--file", "b.csv") == {"z"}
     assert len(shown("--limit", "1")) == 1
-    assert shown("--rule", "no_rule") == set()
+    for option, unknown in (("--rule", "no_rule"), ("--file", "c.csv")):
+        ran = lakehouse("quarantine", FRUITS, option, unknown)
+        assert ran.code == 2
+        assert f"{option} is {unknown}" in ran.err[0]
 
 
 @pytest.mark.usefixtures("refused_fruits")
