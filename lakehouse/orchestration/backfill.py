@@ -3,7 +3,7 @@ that.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
@@ -61,6 +61,18 @@ def run_backfill(
             partition=run.partitions,
             tags={BACKFILL: table, **run.tags},
         )
+
+
+def run_backfills(
+    definitions: dg.Definitions, settings: Settings, table: str, runs: Iterable[PendingRun]
+) -> list[RunResult]:
+    """Carry out runs of `run_backfill` in order; one that fails is the last."""
+    results: list[RunResult] = []
+    for run in runs:
+        results.append(run_backfill(definitions, settings, table, run))
+        if not results[-1].success:
+            break
+    return results
 
 
 def _checked_range(

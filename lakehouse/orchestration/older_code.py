@@ -17,7 +17,7 @@ from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.backfill import run_backfill
+from lakehouse.orchestration.backfill import run_backfills
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.partition_bounds import partitions_of
 from lakehouse.orchestration.pending_run import PendingRun
@@ -46,12 +46,7 @@ def backfill_older(
         computed, when it is computed from no other, or its code cannot be told.
     """
     here = project(lambda: settings)
-    runs: list[RunResult] = []
-    for run in _runs(engine, asset_graph(here), table):
-        runs.append(run_backfill(here, settings, table.name, run))
-        if not runs[-1].success:
-            break
-    return runs
+    return run_backfills(here, settings, table.name, _runs(engine, asset_graph(here), table))
 
 
 def _runs(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> list[PendingRun]:

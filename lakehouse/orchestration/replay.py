@@ -11,7 +11,7 @@ from lakehouse.iceberg.read.refused_partitions import refused_values
 from lakehouse.iceberg.read.refused_rows import refused_keys
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.backfill import run_backfill
+from lakehouse.orchestration.backfill import run_backfills
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.partition_bounds import keys_holding
 from lakehouse.orchestration.pending_run import PendingRun
@@ -56,11 +56,7 @@ def replay(
     before = refused_keys(engine, table)
     here = project(lambda: settings)
     pending = _runs(engine, asset_graph(here), table) if before else []
-    runs: list[RunResult] = []
-    for run in pending:
-        runs.append(run_backfill(here, settings, table.name, run))
-        if not runs[-1].success:
-            break
+    runs = run_backfills(here, settings, table.name, pending)
     after = refused_keys(engine, table)
     return Replayed(len(before), len(before - after), len(after - before), tuple(runs))
 

@@ -2,7 +2,7 @@
 scan of data.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import DeclarationError
@@ -84,14 +84,18 @@ def telling_field(table: "Table", spec: "PartitionSpec", column: str) -> "Partit
     return field
 
 
-def partition_fields(table: "Table", column: str) -> "dict[int, PartitionField]":
+def partition_fields(
+    table: "Table", column: str, telling: Collection[str] = _TELLING
+) -> "dict[int, PartitionField]":
     """Return, by spec id, the partition field that tells a column's value; specs without one
     are left out.
+
+    :param telling: the transforms that tell enough.
     """
     source_id = table.schema().find_field(column).field_id
     fields = {}
     for spec_id, spec in table.specs().items():
         for field in spec.fields:
-            if field.source_id == source_id and str(field.transform) in _TELLING:
+            if field.source_id == source_id and str(field.transform) in telling:
                 fields[spec_id] = field
     return fields

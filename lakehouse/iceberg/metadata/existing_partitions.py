@@ -8,11 +8,11 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.all_partitions import span_of
+from lakehouse.iceberg.metadata.changed_partitions import partition_fields
 from lakehouse.iceberg.metadata.manifests import partition_values, read_manifests
 from lakehouse.iceberg.metadata.value_ranges import Bound, Span, joined
 
 if TYPE_CHECKING:
-    from pyiceberg.partitioning import PartitionField
     from pyiceberg.table import Table
 
 Extent = tuple[Any, Any]
@@ -25,7 +25,7 @@ def existing_extents(table: "Table", column: str) -> set[Extent] | None:
 
     Rows without a value are left out.
     """
-    specs, fields = table.specs(), _telling_fields(table, column)
+    specs, fields = table.specs(), partition_fields(table, column, _TELLING)
     extents: set[Extent] = set()
     for manifest in read_manifests(table):
         field_of_spec = fields.get(manifest.partition_spec_id)
@@ -37,17 +37,6 @@ def existing_extents(table: "Table", column: str) -> set[Extent] | None:
             if value is not None:
                 extents.add(_TELLING[str(field_of_spec.transform)](value))
     return extents
-
-
-def _telling_fields(table: "Table", column: str) -> "dict[int, PartitionField]":
-    """Return, by spec id, the partition field that tells which values of a column a file has."""
-    source_id = table.schema().find_field(column).field_id
-    fields = {}
-    for spec_id, spec in table.specs().items():
-        for field in spec.fields:
-            if field.source_id == source_id and str(field.transform) in _TELLING:
-                fields[spec_id] = field
-    return fields
 
 
 class ExistingSpans:
