@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
+from lakehouse.orchestration.runs import UNFINISHED
 from lakehouse.settings import Settings
 from lakehouse.site.make_site import make_site
 from lakehouse.site.read_site import SiteSource
@@ -21,7 +22,6 @@ _SETTLES = timedelta(seconds=20)
 """How long after its end a run is waited with, until what it measured is recorded too."""
 _STATUS = dg.DagsterRunStatus
 _ENDED = [_STATUS.SUCCESS, _STATUS.FAILURE, _STATUS.CANCELED]
-_WORKING = [_STATUS.QUEUED, _STATUS.STARTING, _STATUS.STARTED, _STATUS.CANCELING]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class SiteMaker:
         ) -> dg.RunRequest | dg.SkipReason:
             if not self.read_settings().docs:
                 return dg.SkipReason("LAKEHOUSE_DOCS is not set.")
-            working = dg.RunsFilter(job_name=JOB, statuses=_WORKING)
+            working = dg.RunsFilter(job_name=JOB, statuses=UNFINISHED)
             if context.instance.get_run_records(working, limit=1):
                 return dg.SkipReason("The site is being made.")
             until = datetime.now(UTC) - _SETTLES
