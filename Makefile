@@ -57,6 +57,12 @@ test-spark: setup ## Run the tests on one Spark session for each worker: minutes
 test-e2e: setup ## Run the tests of whole commands and processes, each with a JVM of its own
 	@$(PYTEST) -m "e2e and not soak" $(SIDE_BY_SIDE) $(ARGS)
 
+# On Glue alone where Iceberg is 1.7.1; what needs the processes of the samples' own versions stays out.
+.PHONY: test-glue
+test-glue: setup ## Run the engine, the pipelines and upkeep on the Spark of AWS Glue 5.0, and on the newest Spark 3.5
+	@.ci/spark_line glue-5-0 1.7.1 -m spark lakehouse_tests/iceberg lakehouse_tests/assets $(ARGS)
+	@.ci/spark_line spark-3-5 1.12.0 -m spark lakehouse_tests/iceberg lakehouse_tests/assets $(ARGS)
+
 # Of a part of the tests the page would tell a part, so that ARGS leave it as it is.
 .PHONY: costs
 costs: setup ## Run all tests, and write to docs/testing.md the slowest by the processor's time, and those that start a JVM

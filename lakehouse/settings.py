@@ -13,6 +13,7 @@ from lakehouse.project_file import ProjectFile, find_project_file, is_module_nam
 
 Deployment = Literal["local", "aws"]
 _MEMORY = (r"[1-9]\d*[kmgtKMGT]", "a number and its unit, such as 512m or 4g")
+_VERSION = (r"\d+\.\d+\.\d+", "a version, such as 1.12.0")
 _MASTER = (
     r"local(\[(\*|[1-9]\d*)(, *[1-9]\d*)?\])?|local-cluster\[ *\d+ *, *\d+ *, *\d+ *\]"
     r"|spark://[^,/:]+:\d+(,[^,/:]+:\d+)*|k8s://.+|yarn",
@@ -53,6 +54,8 @@ class Settings:
     """A Spark Connect address (`sc://host:port`)."""
     spark_master: str = "local[*]"
     spark_memory: str = "2g"
+    iceberg: str = "1.12.0"
+    """The version of Iceberg whose jars Spark is given."""
     java_home: Path | None = None
     search_path: str = ""
     """The `PATH` that a `java` is looked for on."""
@@ -118,6 +121,7 @@ class Settings:
             spark_remote=_spark_remote(env.get("SPARK_REMOTE")),
             spark_master=_of_form(env, "LAKEHOUSE_SPARK_MASTER", _MASTER, cls.spark_master),
             spark_memory=_of_form(env, "LAKEHOUSE_SPARK_MEMORY", _MEMORY, cls.spark_memory),
+            iceberg=_of_form(env, "LAKEHOUSE_ICEBERG", _VERSION, cls.iceberg),
             java_home=Path(java_home) if java_home else None,
             search_path=env.get("PATH", ""),
             cache_dir=_folder(

@@ -7,6 +7,8 @@ Arrow table they are the JVM's at once.
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.runtime.pandas_to_spark import arrow_to_spark
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -28,4 +30,4 @@ def frame_of(spark: "SparkSession", schema: str, rows: Iterable[Sequence[Any]]) 
         pa.array(values, column.type)
         for values, column in zip(columns, arrow_schema, strict=True)
     ]
-    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=arrow_schema), declared)
+    return arrow_to_spark(spark, pa.Table.from_arrays(arrays, schema=arrow_schema), declared)

@@ -132,11 +132,13 @@ def _jars(settings: Settings) -> str:
     if settings.spark_remote:
         return _ELSEWHERE
     problems = [
-        problem for jar in jars.JARS if (problem := jars.problem(jar, jars.path(settings, jar)))
+        problem
+        for jar in jars.pinned(settings)
+        if (problem := jars.problem(jar, jars.path(settings, jar)))
     ]
     if problems:
         raise LakehouseError(" ".join(problems), next_step=jars.NEXT_STEP)
-    return f"{len(jars.JARS)}, as pinned ({jars.jar_dir(settings)})"
+    return f"{len(jars.pinned(settings))}, as pinned ({jars.jar_dir(settings)})"
 
 
 def _classes(settings: Settings) -> str:

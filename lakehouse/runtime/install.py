@@ -20,9 +20,9 @@ def set_up(settings: Settings, console: Console) -> None:
     :raises SetupError: when there is no JVM, or when a jar could not be fetched.
     """
     chosen = jvm.find(settings)
-    total_bytes = sum(jar.size_bytes for jar in jars.JARS)
+    total_bytes = sum(jar.size_bytes for jar in jars.pinned(settings))
     if not console.is_terminal and any(
-        jars.size_problem(jar, jars.path(settings, jar)) for jar in jars.JARS
+        jars.size_problem(jar, jars.path(settings, jar)) for jar in jars.pinned(settings)
     ):
         console.print(f"Fetching Spark's jars, {total_bytes / 1e6:.0f} MB …", highlight=False)
     columns = (TextColumn("Spark's jars"), BarColumn(), DownloadColumn(), TimeRemainingColumn())

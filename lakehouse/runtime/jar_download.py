@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from lakehouse.errors import SetupError
 from lakehouse.runtime import jars, jvm
-from lakehouse.runtime.jars import JARS, Jar
+from lakehouse.runtime.jars import Jar
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
 
@@ -24,14 +24,16 @@ _LOCK_SECONDS = 3600.0
 
 
 def fetch(
-    settings: Settings, progress: Callable[[int], None], wanted: tuple[Jar, ...] = JARS
+    settings: Settings, progress: Callable[[int], None], wanted: tuple[Jar, ...] | None = None
 ) -> list[Path]:
     """Fetch the jars that are missing or damaged, telling `progress` how many bytes of all jars
     are there.
 
+    :param wanted: all that are pinned unless others are given.
     :raises SetupError: when the resolver could not fetch one, with what it said, or when one is
         not what is pinned.
     """
+    wanted = jars.pinned(settings) if wanted is None else wanted
     busy = SetupError(
         f"Jars are being fetched to {settings.cache_dir} by another process, which did not end"
         f" within {_LOCK_SECONDS:.0f} s.",

@@ -10,6 +10,7 @@ from hashlib import file_digest
 from pathlib import Path
 
 from lakehouse.errors import SetupError
+from lakehouse.iceberg.metadata.spark_line import spark_line
 from lakehouse.settings import Settings
 
 NEXT_STEP = "Run `lakehouse setup`, which fetches it."
@@ -31,23 +32,66 @@ class Jar:
         return f"{group}_{artifact}-{version}.jar"
 
 
-JARS = (
-    Jar(
-        "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
-        sha256="3123c3798af642dd537230923548e013ef41cc28b6626e5225808cf5670a0f82",
-        size_bytes=48_309_426,
-    ),
-    Jar(
+_SQLITE = Jar(
+    "org.xerial:sqlite-jdbc:3.54.1.0",
+    sha256="f8dce420a6016278497f4f0560f65602b9db858de141b541cf91a4644ebe4639",
+    size_bytes=12_132_578,
+)
+_AWS = {
+    "1.12.0": Jar(
         "org.apache.iceberg:iceberg-aws-bundle:1.12.0",
         sha256="dd7e49ffa4ac9b215bed846581991259e3aec9bb2fa08d6cec029c46cd66d957",
         size_bytes=69_034_612,
     ),
-    Jar(
-        "org.xerial:sqlite-jdbc:3.54.1.0",
-        sha256="f8dce420a6016278497f4f0560f65602b9db858de141b541cf91a4644ebe4639",
-        size_bytes=12_132_578,
+    "1.7.1": Jar(
+        "org.apache.iceberg:iceberg-aws-bundle:1.7.1",
+        sha256="5d7c0baf877ee4296c4f98425165484404af4227fb487f1847a3cb1a577dfc3b",
+        size_bytes=49_573_793,
     ),
-)
+}
+_RUNTIMES = {
+    ("4.1", "1.12.0"): Jar(
+        "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+        sha256="3123c3798af642dd537230923548e013ef41cc28b6626e5225808cf5670a0f82",
+        size_bytes=48_309_426,
+    ),
+    ("3.5", "1.12.0"): Jar(
+        "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",
+        sha256="8dd8c90e54ed1a20f2461309d047a255ee56382eb7c0a46162b27a4936fd86dc",
+        size_bytes=48_252_525,
+    ),
+    ("3.5", "1.7.1"): Jar(
+        "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.7.1",
+        sha256="cdf7357865d8d91764e0f147a2d76bc3e1e2b8792ddc0d3be329b3d34aaf218c",
+        size_bytes=42_797_968,
+    ),
+}
+"""By the line of Spark and the version of Iceberg: 3.5 with 1.7.1 is what AWS Glue 5.0 runs."""
+_BLIND_TO_THE_CATALOG_FILE = ("1.7.1",)
+
+
+def pinned(settings: Settings) -> tuple[Jar, ...]:
+    """Return the jars for the Spark that is installed and the Iceberg of the settings.
+
+    :raises SetupError: when they do not go together.
+    """
+    line, iceberg = spark_line(), settings.iceberg
+    runtime = _RUNTIMES.get((line, iceberg))
+    if runtime is None:
+        pairs = ", ".join(f"{known} with {release}" for known, release in _RUNTIMES)
+        raise SetupError(
+            f"PySpark {line or '(none)'} is installed, and LAKEHOUSE_ICEBERG is {iceberg};"
+            f" expected one of {pairs}.",
+            next_step="Correct LAKEHOUSE_ICEBERG, or install another PySpark.",
+        )
+    if iceberg in _BLIND_TO_THE_CATALOG_FILE and settings.deployment == "local":
+        raise SetupError(
+            f"LAKEHOUSE_ICEBERG is {iceberg}, and the catalog is the embedded one, of which that"
+            " version finds no table that was created after Spark first read it; expected 1.12.0"
+            " there.",
+            next_step="Unset LAKEHOUSE_ICEBERG, or set LAKEHOUSE_DEPLOYMENT to aws.",
+        )
+    return runtime, _AWS[iceberg], _SQLITE
 
 
 def jar_dir(settings: Settings) -> Path:
@@ -60,12 +104,13 @@ def path(settings: Settings, jar: Jar) -> Path:
     return jar_dir(settings) / jar.file_name
 
 
-def require(settings: Settings, jars: tuple[Jar, ...] = JARS) -> None:
+def require(settings: Settings, jars: tuple[Jar, ...] | None = None) -> None:
     """Compare the jars' sizes, as far as a session's start can afford to look.
 
+    :param jars: all that are pinned unless others are given.
     :raises SetupError: when one is missing or damaged.
     """
-    for jar in jars:
+    for jar in pinned(settings) if jars is None else jars:
         if damage := size_problem(jar, path(settings, jar)):
             raise SetupError(damage, next_step=NEXT_STEP)
 

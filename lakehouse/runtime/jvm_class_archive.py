@@ -40,7 +40,7 @@ def archive_path(settings: Settings, chosen: Jvm) -> Path:
     """Return where the archive for a JVM and these jars is; it need not be there."""
     release = chosen.home / "release"
     build = release.read_text(encoding="utf-8", errors="replace") if release.is_file() else ""
-    jar_files = [str(jars.path(settings, jar)) for jar in jars.JARS]
+    jar_files = [str(jars.path(settings, jar)) for jar in jars.pinned(settings)]
     parts = [str(chosen.home), build, str(_spark_home()), *jar_files, *FIRST_COMPILER, *_DUMP]
     key = sha256("\n".join(parts).encode()).hexdigest()[:16]
     return settings.cache_dir / "classes" / f"{key}.jsa"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.pyspark_internals import java_property
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.runtime.pyspark_internals import java_property
 from lakehouse.runtime.spark import close_jvm, open_session
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge

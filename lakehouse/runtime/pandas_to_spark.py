@@ -2,10 +2,13 @@
 
 from typing import TYPE_CHECKING
 
+from lakehouse.iceberg.metadata.spark_line import is_spark_3
+
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 
 def to_spark(spark: "SparkSession", frame: "pd.DataFrame") -> "DataFrame":
@@ -13,29 +16,36 @@ def to_spark(spark: "SparkSession", frame: "pd.DataFrame") -> "DataFrame":
 
     Arrow knows the types of empty columns and of NULLs, which Spark would guess from the rows.
     """
-    if not _takes_arrow():
-        return spark.createDataFrame(frame)
     import pyarrow as pa
 
-    return spark.createDataFrame(pa.Table.from_pandas(frame, preserve_index=False))
+    return arrow_to_spark(spark, pa.Table.from_pandas(frame, preserve_index=False))
 
 
-def arrow_to_spark(spark: "SparkSession", rows: "pa.Table") -> "DataFrame":
-    """Return rows of Arrow as a frame of Spark; no file is written for it."""
-    return spark.createDataFrame(rows if _takes_arrow() else rows.to_pandas())
+def arrow_to_spark(
+    spark: "SparkSession", rows: "pa.Table", schema: "StructType | None" = None
+) -> "DataFrame":
+    """Return rows of Arrow as a frame of Spark; no file is written for it.
+
+    :param schema: of the frame; that of the rows where it is not given.
+    """
+    if not is_spark_3():
+        # PySpark's stubs know no Arrow with a schema.
+        return spark.createDataFrame(rows, schema)
+    import pandas as pd
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    declared = schema or from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
+    if any(map(pa.types.is_nested, rows.schema.types)):
+        columns = [column.to_pylist() for column in rows.columns]
+        return spark.createDataFrame(list(zip(*columns, strict=True)), declared)
+    # In pandas' own types, whole numbers beside NULL would be fractions.
+    return spark.createDataFrame(rows.to_pandas(types_mapper=pd.ArrowDtype), declared)
 
 
 def to_pandas(frame: "DataFrame") -> "pd.DataFrame":
     """Collect a Spark frame into pandas; moments are in UTC."""
+    if is_spark_3():
+        return frame.toPandas()
     # Spark 4.1 calls pandas 3 in ways that it warns of; Arrow does not.
-    return (
-        frame.toArrow().to_pandas(maps_as_pydicts="strict")
-        if _takes_arrow()
-        else frame.toPandas()
-    )
-
-
-def _takes_arrow() -> bool:
-    import pyspark
-
-    return int(pyspark.__version__.split(".")[0]) >= 4
+    return frame.toArrow().to_pandas(maps_as_pydicts="strict")

@@ -17,17 +17,18 @@ from typing import TYPE_CHECKING, BinaryIO
 from lakehouse.errors import SetupError
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.error_explanations import known_error
-from lakehouse.iceberg.metadata.spark_errors import one_line
-from lakehouse.runtime import jars, jvm
-from lakehouse.runtime.jvm_class_archive import archive_options
-from lakehouse.runtime.jvm_compilers import compiler_options
-from lakehouse.runtime.pyspark_internals import (
+from lakehouse.iceberg.metadata.pyspark_internals import (
     LOGS_WITH_VALUES,
     end_jvm,
     has_context,
     launch_jvm,
     set_connect_retries,
 )
+from lakehouse.iceberg.metadata.spark_errors import one_line
+from lakehouse.iceberg.metadata.spark_line import is_spark_3
+from lakehouse.runtime import jars, jvm
+from lakehouse.runtime.jvm_class_archive import archive_options
+from lakehouse.runtime.jvm_compilers import compiler_options
 from lakehouse.runtime.spark_address import require_connect, require_master
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings
@@ -66,6 +67,9 @@ def session_configuration(settings: Settings, *, is_server: bool = False) -> dic
         # time, where it matters.
         "spark.sql.constraintPropagation.enabled": "false",
     }
+    if is_spark_3():
+        # Otherwise rows that Python gives go through it again at each read.
+        shared["spark.sql.execution.arrow.pyspark.enabled"] = "true"
     if settings.spark_remote:
         return {"spark.remote": settings.spark_remote, **shared}
     master = settings.spark_master
@@ -206,7 +210,7 @@ def _in_this_process(settings: Settings, temporary: Path) -> dict[str, str]:
         # Read where they are; `spark.jars` would copy 130 MB at each start, and take 1.5 s
         # longer.
         "spark.driver.extraClassPath": ":".join(
-            str(jars.path(settings, jar)) for jar in jars.JARS
+            str(jars.path(settings, jar)) for jar in jars.pinned(settings)
         ),
         # An upper bound: adaptive execution joins small ones, of less than a megabyte. By
         # itself it joins others too, until one is left for each core or a few more: of three on
@@ -217,7 +221,8 @@ def _in_this_process(settings: Settings, temporary: Path) -> dict[str, str]:
 
 
 def _on_a_cluster(settings: Settings) -> dict[str, str]:
-    return {"spark.jars": ",".join(jars.path(settings, jar).as_uri() for jar in jars.JARS)}
+    sent = (jars.path(settings, jar).as_uri() for jar in jars.pinned(settings))
+    return {"spark.jars": ",".join(sent)}
 
 
 def _first(settings: Settings, java_options: Sequence[str] | None) -> "SparkSession":

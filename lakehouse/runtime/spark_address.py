@@ -7,7 +7,7 @@ import socket
 from urllib.parse import urlsplit
 
 from lakehouse.errors import SetupError
-from lakehouse.runtime.pyspark_internals import connect_channel
+from lakehouse.iceberg.metadata.pyspark_internals import connect_channel
 
 CONNECT_PORT = 15002
 _SECONDS = 3.0

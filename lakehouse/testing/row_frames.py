@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
 from lakehouse.errors import UsageError
+from lakehouse.runtime.pandas_to_spark import arrow_to_spark
 from lakehouse.tables import types
 from lakehouse.tables.casts import moment_of
 from lakehouse.tables.feed import INGEST_COLUMNS
@@ -54,7 +55,7 @@ def frame_of(
     if len(arrays) < len(columns):
         return spark.createDataFrame([*zip(*values, strict=True)], schema)
     # A list would go through a process of Python each time that the frame is read.
-    return spark.createDataFrame(pa.Table.from_arrays(arrays, names=known), schema)
+    return arrow_to_spark(spark, pa.Table.from_arrays(arrays, names=known), schema)
 
 
 def with_delivery(table: IcebergTable, rows: Sequence[Row]) -> list[Row]:

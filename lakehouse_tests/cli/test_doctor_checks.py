@@ -44,7 +44,7 @@ def test_a_java_that_was_passed_over_is_named(settings, tmp_path):
 def test_a_damaged_jar_is_found_by_its_content(settings, tmp_path):
     damaged = replace(settings, cache_dir=tmp_path / "cache")
     shutil.copytree(jars.jar_dir(settings), jars.jar_dir(damaged))
-    file = jars.path(damaged, jars.JARS[2])
+    file = jars.path(damaged, jars.pinned(settings)[2])
     content = bytearray(file.read_bytes())
     content[1000] ^= 1
     file.write_bytes(content)

@@ -16,6 +16,7 @@ from lakehouse.iceberg.evolve.planning import Plan, apply, ensure, plan_now
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, read_history
 from lakehouse.iceberg.metadata.manifests import files
+from lakehouse.iceberg.read.snapshot_rows import rows_at
 from lakehouse.tables.quoting import literal
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
@@ -203,10 +204,7 @@ def test_an_evolution_killed_before_its_commit_is_committed_by_the_next_write(
     ensure(engine, after)
     main = read_history(engine, NAME).main
     assert main.parent_id == before
-    frame = engine.spark.read.option("versionAsOf", str(main.snapshot_id)).table(
-        engine.catalog.sql_name(NAME)
-    )
-    assert frame.columns == ["id", "note", "a"]
+    assert rows_at(engine, NAME, main.snapshot_id).columns == ["id", "note", "a"]
 
 
 def test_a_creation_killed_before_its_sort_order_is_finished(engine: Engine) -> None:

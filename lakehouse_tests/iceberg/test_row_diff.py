@@ -17,6 +17,7 @@ from lakehouse.iceberg.diff.row_diff import (
 )
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.read.snapshot_rows import rows_at
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable, Merge
 from lakehouse_tests.iceberg.declarations import (
@@ -329,10 +330,7 @@ def test_it_is_what_a_comparison_of_all_rows_finds(embedded_engine, spec, row_le
         "UPDATE SOLD SET v = 1, at = at + INTERVAL 40 DAYS WHERE id % 20 = 7",
         "INSERT INTO SOLD VALUES (200, NULL, NULL, 'y', 1), (200, NULL, NULL, 'y', 1)",
     )
-    then, now = (
-        engine.spark.read.option("versionAsOf", str(at)).table(engine.catalog.sql_name(T))
-        for at in (before, snapshot_id(engine, T))
-    )
+    then, now = (rows_at(engine, T, at) for at in (before, snapshot_id(engine, T)))
     found = changes(engine, before, key=())
     assert sorted(map(repr, found)) == sorted(
         repr((what, *row))

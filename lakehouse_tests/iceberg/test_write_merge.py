@@ -13,6 +13,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Published, Refused, Unchanged
 from lakehouse.iceberg.read.inputs import incremental
+from lakehouse.iceberg.read.snapshot_rows import rows_at
 from lakehouse.iceberg.rules.rows import castable
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write import merge_rows, stage
@@ -392,8 +393,7 @@ def test_refuses_what_a_blocking_rule_forbids(engine: Engine) -> None:
     )
     assert snapshot_id(engine, PEOPLE.name) == before == done.snapshot_id
     assert refs(engine, PEOPLE.name) == {"main", done.branch}
-    kept = engine.spark.read.option("versionAsOf", str(done.candidate_snapshot_id))
-    assert kept.table(engine.catalog.sql_name(PEOPLE.name)).count() == 3
+    assert rows_at(engine, PEOPLE.name, done.candidate_snapshot_id).count() == 3
 
 
 def test_takes_few_jobs(embedded_engine: Engine, count_jobs) -> None:

@@ -63,8 +63,34 @@ def test_where_all_jars_are_there_nothing_is_fetched(cached, monkeypatch):
     assert told == [JAR.size_bytes]
 
 
-def test_each_jar_is_pinned_to_one_version_and_content():
-    for jar in jars.JARS:
+@pytest.mark.parametrize(
+    ("line", "iceberg"), [("4.1", "1.12.0"), ("3.5", "1.12.0"), ("3.5", "1.7.1")]
+)
+def test_each_jar_is_pinned_to_one_version_and_content(cached, line, iceberg, monkeypatch):
+    monkeypatch.setattr(jars, "spark_line", lambda: line)
+    runtime, *others = jars.pinned(replace(cached, deployment="aws", iceberg=iceberg))
+    assert f"runtime-{line}_" in runtime.coordinate
+    assert runtime.coordinate.endswith(f":{iceberg}")
+    for jar in (runtime, *others):
         assert jar.coordinate.count(":") == 2
         assert len(jar.sha256) == 64
         assert jar.size_bytes > 1_000_000
+
+
+def test_an_iceberg_that_the_spark_does_not_have_is_named(cached, monkeypatch):
+    monkeypatch.setattr(jars, "spark_line", lambda: "4.1")
+    with pytest.raises(SetupError) as error:
+        jars.pinned(replace(cached, iceberg="1.7.1"))
+    assert str(error.value) == (
+        "PySpark 4.1 is installed, and LAKEHOUSE_ICEBERG is 1.7.1; expected one of 4.1 with"
+        " 1.12.0, 3.5 with 1.12.0, 3.5 with 1.7.1. Correct LAKEHOUSE_ICEBERG, or install another"
+        " PySpark."
+    )
+
+
+def test_an_iceberg_that_cannot_read_the_catalog_file_is_refused_there(cached, monkeypatch):
+    monkeypatch.setattr(jars, "spark_line", lambda: "3.5")
+    glue_5 = replace(cached, iceberg="1.7.1")
+    with pytest.raises(SetupError, match=r"expected 1\.12\.0 there\. Unset LAKEHOUSE_ICEBERG"):
+        jars.pinned(glue_5)
+    assert len(jars.pinned(replace(glue_5, deployment="aws"))) == 3

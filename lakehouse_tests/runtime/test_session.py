@@ -11,7 +11,7 @@ import pytest
 from lakehouse.cli.doctor_checks import findings
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.runtime.jars import JARS
+from lakehouse.runtime import jars
 from lakehouse.runtime.spark import let_go, open_session, session_configuration
 from lakehouse.settings import Settings
 
@@ -124,7 +124,7 @@ def test_a_client_of_a_spark_server_sets_nothing_that_only_a_server_can(settings
 def test_a_cluster_is_sent_the_jars_and_can_reach_the_driver(settings):
     cluster = session_configuration(replace(settings, spark_master="spark://10.0.0.1:7077"))
 
-    assert cluster["spark.jars"].count("file:///") == len(JARS)
+    assert cluster["spark.jars"].count("file:///") == len(jars.pinned(settings))
     assert "spark.driver.bindAddress" not in cluster
 
 

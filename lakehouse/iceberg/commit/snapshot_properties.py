@@ -10,7 +10,10 @@ from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.pyspark_internals import commit_properties_of_thread
+from lakehouse.iceberg.metadata.spark_line import is_spark_3
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameWriterV2, SparkSession
@@ -43,9 +46,8 @@ def session_with(
 
     :param settings: of Spark, by their whole names, that the statements are planned with.
     """
-    options = {f"{_SESSION_OPTION}{key}": value for key, value in properties.items()}
-    options |= settings
-    with _session:
+    with _properties_of(spark, properties) as options, _session:
+        options |= settings
         before = {key: spark.conf.get(key, None) for key in settings}
         try:
             for key, value in options.items():
@@ -57,6 +59,29 @@ def session_with(
             for key, had in before.items():
                 if had is not None:
                     spark.conf.set(key, had)
+
+
+@contextmanager
+def _properties_of(
+    spark: "SparkSession", properties: Mapping[str, str]
+) -> Iterator[dict[str, str]]:
+    """Let this thread's statements have properties, and return what of these the session needs
+    to be told.
+    """
+    if not is_spark_3():
+        yield {f"{_SESSION_OPTION}{key}": value for key, value in properties.items()}
+        return
+    from pyspark.sql.utils import is_remote
+
+    if is_remote():
+        raise UsageError(
+            "A client of Spark 3.5 cannot say whose a commit of SQL is, by which writes are told"
+            " from one another; expected Spark 4 behind SPARK_REMOTE, or a Spark of this process.",
+            next_step="Unset SPARK_REMOTE, or use a client and a server of Spark 4.",
+        )
+    # Its Iceberg reads none from the session.
+    with commit_properties_of_thread(spark, properties):
+        yield {}
 
 
 def commit_without_rows(

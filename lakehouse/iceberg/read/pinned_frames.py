@@ -12,6 +12,7 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.changed_rows import keys_of_changed_rows
 from lakehouse.iceberg.read.inputs import Input
+from lakehouse.iceberg.read.snapshot_rows import rows_at
 from lakehouse.tables.quoting import among, identifier
 
 if TYPE_CHECKING:
@@ -29,13 +30,9 @@ def read(engine: Engine, pinned: Pin, where: str | None = None) -> "DataFrame":
         frame = engine.spark.table(name).where("false")
     elif pinned.is_empty or pinned.rows == 0:
         # Known before it is read, so that Spark leaves out whatever it would be joined with.
-        frame = (
-            engine.spark.read.option("versionAsOf", str(pinned.snapshot_id))
-            .table(name)
-            .where("false")
-        )
+        frame = rows_at(engine, pinned.table, pinned.snapshot_id).where("false")
     elif pinned.since_snapshot_id is None:
-        frame = engine.spark.read.option("versionAsOf", str(pinned.snapshot_id)).table(name)
+        frame = rows_at(engine, pinned.table, pinned.snapshot_id)
     else:
         bounds = {
             "start-snapshot-id": str(pinned.since_snapshot_id),

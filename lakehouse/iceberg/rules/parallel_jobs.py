@@ -7,6 +7,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from lakehouse.iceberg.metadata.spark_line import is_spark_3
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -22,10 +24,8 @@ def concurrently(spark: "SparkSession", function: Callable[[], T]) -> Iterator["
     An error of the function is raised at the end, unless the block raises one. Where the block
     is interrupted, as by Ctrl-C, so is all that the session does.
     """
-    from pyspark import inheritable_thread_target
-
     with ThreadPoolExecutor(1, thread_name_prefix="concurrently") as pool:
-        future = pool.submit(inheritable_thread_target(spark)(function))
+        future = pool.submit(_inheriting(spark, function))
         try:
             yield future
         except Exception:
@@ -33,6 +33,24 @@ def concurrently(spark: "SparkSession", function: Callable[[], T]) -> Iterator["
         except BaseException:
             # Between two jobs there is nothing to interrupt.
             while wait([future], _INTERRUPTED_AGAIN_SECONDS).not_done:
-                spark.interruptAll()
+                _interrupt(spark)
             raise
         future.result()
+
+
+def _inheriting(spark: "SparkSession", function: Callable[[], T]) -> Callable[[], T]:
+    """Let a function in another thread have what Spark keeps for this one."""
+    from pyspark import inheritable_thread_target
+
+    decorate = inheritable_thread_target if is_spark_3() else inheritable_thread_target(spark)
+    inheriting: Callable[[], T] = decorate(function)
+    return inheriting
+
+
+def _interrupt(spark: "SparkSession") -> None:
+    from pyspark.sql.utils import is_remote
+
+    if is_spark_3() and not is_remote():
+        spark.sparkContext.cancelAllJobs()
+    else:
+        spark.interruptAll()

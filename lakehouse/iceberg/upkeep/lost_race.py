@@ -12,6 +12,7 @@ from lakehouse.iceberg.commit.lock import WriteLog, table_lock
 from lakehouse.iceberg.commit.retry import Failure, classify
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.spark_errors import one_line
+from lakehouse.iceberg.upkeep.newer_procedures import ProcedureMissing
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 
 _LOST = (Failure.CONFLICT, Failure.MOVED)
@@ -45,12 +46,16 @@ def free_lock(engine: Engine, table: str) -> Iterator[WriteLog]:
 
 
 def run_step(table: str, step: StepName, work: Callable[[], StepResult]) -> StepResult:
-    """Run a step, and say how many seconds it took; one that lost its race is skipped."""
+    """Run a step, and say how many seconds it took; one that lost its race is skipped, and so is
+    one that the Iceberg here is too old for.
+    """
     begun = monotonic()
     try:
         result = work()
     except RaceLost as lost:
         return replace(skipped(table, step, str(lost)), lost_race=True)
+    except ProcedureMissing as missing:
+        return skipped(table, step, str(missing))
     return replace(result, figures={**result.figures, "seconds": monotonic() - begun})
 
 

@@ -18,6 +18,7 @@ from lakehouse.iceberg.metadata.location_files import (
     path_key,
 )
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
+from lakehouse.iceberg.upkeep.newer_procedures import call_newer
 from lakehouse.iceberg.upkeep.readers_view import ReadersView
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.iceberg.upkeep.stored_files import (
@@ -27,7 +28,7 @@ from lakehouse.iceberg.upkeep.stored_files import (
     keeps_all_files,
     missing,
 )
-from lakehouse.tables.quoting import identifier, literal
+from lakehouse.tables.quoting import literal
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -95,14 +96,14 @@ def _folder(location: str) -> str:
 def _call_procedure(
     engine: Engine, table: str, older_than: datetime, *, dry_run: bool
 ) -> list[str]:
-    catalog = engine.catalog.name
+    name = literal(f"{engine.catalog.name}.{table}")
     # Listed through the table's own FileIO; Hadoop knows no file system for `s3`.
-    rows = engine.sql(
-        f"CALL {identifier(catalog)}.system.remove_orphan_files(table =>"
-        f" {literal(f'{catalog}.{table}')}, older_than => {literal(older_than)}, dry_run =>"
-        f" {literal(dry_run)}, prefix_listing => true)"
+    rows = call_newer(
+        engine,
+        f"remove_orphan_files(table => {name}, older_than => {literal(older_than)}, dry_run =>"
+        f" {literal(dry_run)}, prefix_listing => true)",
     )
-    return [row["orphan_file_location"] for row in rows.collect()]
+    return [row["orphan_file_location"] for row in rows]
 
 
 def _too_many(table: "Table", orphans: list[str], files: int) -> str:

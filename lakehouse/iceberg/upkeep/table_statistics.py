@@ -8,9 +8,10 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, history_of
 from lakehouse.iceberg.metadata.pyiceberg_internals import WRITABLE_FORMATS
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
+from lakehouse.iceberg.upkeep.newer_procedures import call_newer
 from lakehouse.iceberg.upkeep.readers_view import ReadersView
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
-from lakehouse.tables.quoting import identifier, literal
+from lakehouse.tables.quoting import literal
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -31,10 +32,8 @@ def _compute(engine: Engine, table: str) -> StepResult:
         history = history_of(table, loaded)
         if history.main is None or _is_up_to_date(loaded, history):
             return skipped(table, _STEP, "no row changed since they were computed")
-        catalog = engine.catalog.name
-        name = literal(f"{catalog}.{table}")
-        statement = f"CALL {identifier(catalog)}.system.compute_table_stats(table => {name})"
-        engine.sql(statement).collect()
+        name = literal(f"{engine.catalog.name}.{table}")
+        call_newer(engine, f"compute_table_stats(table => {name})")
         now = engine.catalog.load(table)
         old = _remove_older(now, history.main.snapshot_id)
         changes = ReadersView.of(loaded).changes(ReadersView.of(engine.catalog.load(table)))

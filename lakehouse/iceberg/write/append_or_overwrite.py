@@ -10,6 +10,7 @@ from lakehouse.iceberg.metadata.history import Snapshot
 from lakehouse.iceberg.metadata.write_result import Outcome, Quarantined, RuleResult
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.read.row_version_inputs import has_no_partition
+from lakehouse.iceberg.read.snapshot_rows import rows_at
 from lakehouse.iceberg.rules.audit import Audited, audit, count
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, evaluable
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
@@ -249,14 +250,14 @@ def _overwritten(attempt: Attempt) -> str:
 
 def _changed_rows(attempt: Attempt, head: Snapshot) -> "DataFrame":
     """Return the rows that the branch changed, and no more."""
-    name = attempt.engine.catalog.sql_name(attempt.table.name)
     if isinstance(attempt.table.write, Append) and not attempt.base.is_empty:
+        name = attempt.engine.catalog.sql_name(attempt.table.name)
         bounds = {
             "start-snapshot-id": str(attempt.base.snapshot_id),
             "end-snapshot-id": str(head.snapshot_id),
         }
         return attempt.engine.spark.read.format("iceberg").options(**bounds).load(name)
-    rows = attempt.engine.spark.read.option("versionAsOf", str(head.snapshot_id)).table(name)
+    rows = rows_at(attempt.engine, attempt.table.name, head.snapshot_id)
     return rows.where(_overwritten(attempt)) if attempt.table.overwritten_by else rows
 
 
@@ -283,8 +284,7 @@ def _outside(attempt: Attempt, head: Snapshot, rows_within: int) -> list[RuleRes
     outside = written - rows_within
     if not outside:
         return [RuleResult(rule, 0, written)]
-    name = attempt.engine.catalog.sql_name(attempt.table.name)
-    staged = attempt.engine.spark.read.option("versionAsOf", str(head.snapshot_id)).table(name)
+    staged = rows_at(attempt.engine, attempt.table.name, head.snapshot_id)
     added = staged.where(rule.predicate()).exceptAll(attempt.existing().where(rule.predicate()))
     return [RuleResult(rule, outside, written, sample_of(attempt.engine, attempt.table, added))]
 

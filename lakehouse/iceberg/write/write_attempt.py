@@ -13,6 +13,7 @@ from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 from lakehouse.iceberg.metadata.value_ranges import text
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.read.snapshot_rows import rows_at
 from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn
 from lakehouse.tables.table import Append, IcebergTable
 
@@ -143,7 +144,4 @@ class Attempt:
 
     def existing(self) -> "DataFrame":
         """Return the rows that the branch started with."""
-        name = self.engine.catalog.sql_name(self.table.name)
-        return self.engine.spark.read.option("versionAsOf", str(self.base.snapshot_id)).table(
-            name
-        )
+        return rows_at(self.engine, self.table.name, self.base.snapshot_id)

@@ -6,6 +6,8 @@ whether each of these is still there and does the same, or has become public, ru
 those of the session, and set the version.
 """
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from subprocess import STDOUT
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -60,6 +62,32 @@ def java_property(session: "SparkSession", name: str) -> str:
     assert session._jvm is not None
     value: str = session._jvm.java.lang.System.getProperty(name)
     return value
+
+
+@contextmanager
+def commit_properties_of_thread(
+    session: "SparkSession", properties: Mapping[str, str]
+) -> Iterator[None]:
+    """Let what this thread commits have snapshot properties: Iceberg's `CommitMetadata`, which
+    is what there is on Spark 3.5.
+
+    Its public method takes a function of Java, so that what it sets is set here.
+    """
+    jvm = session._jvm
+    assert jvm is not None
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    metadata = loader.loadClass("org.apache.iceberg.spark.CommitMetadata")
+    field = metadata.getDeclaredField("COMMIT_PROPERTIES")
+    field.setAccessible(True)
+    of_thread = field.get(None)
+    given = jvm.java.util.HashMap()
+    for key, value in properties.items():
+        given.put(key, value)
+    of_thread.set(given)
+    try:
+        yield
+    finally:
+        of_thread.remove()
 
 
 def set_connect_retries(session: "SparkSession", max_retries: int) -> None:

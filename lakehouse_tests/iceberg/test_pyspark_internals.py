@@ -12,8 +12,8 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 import lakehouse
-from lakehouse.runtime import pyspark_internals
-from lakehouse.runtime.pyspark_internals import (
+from lakehouse.iceberg.metadata import pyspark_internals
+from lakehouse.iceberg.metadata.pyspark_internals import (
     LOGS_WITH_VALUES,
     LOOKED_AT,
     connect_channel,
@@ -90,6 +90,6 @@ def test_no_other_module_uses_it_nor_what_is_private_to_another_library() -> Non
     }
     assert using == {
         "iceberg/metadata/pyiceberg_internals.py",
+        "iceberg/metadata/pyspark_internals.py",
         "orchestration/dagster_internals.py",
-        "runtime/pyspark_internals.py",
     }

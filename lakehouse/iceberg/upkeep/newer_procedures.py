@@ -1,0 +1,38 @@
+"""Procedures that not every Iceberg has: that of AWS Glue 5.0 is 1.7.1."""
+
+import re
+from typing import TYPE_CHECKING
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.tables.quoting import identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row
+
+# As Spark 3.5 says it; whoever has Spark 4 has an Iceberg that is new enough.
+_MISSING = re.compile(r"Procedure system\.(\w+) not found|Unknown argument: (\w+)")
+
+
+class ProcedureMissing(Exception):
+    """The Iceberg that Spark has lacks what a step needs, and nothing was done; the text names
+    both, for people.
+    """
+
+
+def call_newer(engine: Engine, call: str) -> "list[Row]":
+    """Call a procedure of the catalog, and return its rows.
+
+    :param call: such as `expire_snapshots(table => 'lakehouse.silver.fruits')`.
+    :raises ProcedureMissing: when Iceberg is older than the procedure, or than an argument.
+    """
+    system = f"{identifier(engine.catalog.name)}.system"
+    try:
+        return engine.sql(f"CALL {system}.{call}").collect()
+    except Exception as error:
+        missing = _MISSING.search(str(error))
+        if missing is None:
+            raise
+        (version,) = engine.sql(f"SELECT {system}.iceberg_version()").head() or ("(unknown)",)
+        raise ProcedureMissing(
+            f"the Iceberg that Spark has here, {version}, has no {missing[1] or missing[2]}"
+        ) from error
