@@ -34,7 +34,8 @@ def set_up(settings: Settings, console: Console) -> None:
             settings,
             lambda done_bytes: bar.update(task, completed=min(done_bytes, total_bytes)),
         )
-    if not settings.spark_remote and archive_problem(settings, chosen):
+    with_archive = not settings.spark_remote and jars.reads_catalog_file(settings.iceberg)
+    if with_archive and archive_problem(settings, chosen):
         _archive_classes(settings, chosen, console)
     console.print(
         f"Java {chosen.version} (from {chosen.source}) and Spark's jars are there.",

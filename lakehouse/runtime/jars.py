@@ -84,7 +84,7 @@ def pinned(settings: Settings) -> tuple[Jar, ...]:
             f" expected one of {pairs}.",
             next_step="Correct LAKEHOUSE_ICEBERG, or install another PySpark.",
         )
-    if iceberg in _BLIND_TO_THE_CATALOG_FILE and settings.deployment == "local":
+    if settings.deployment == "local" and not reads_catalog_file(iceberg):
         raise SetupError(
             f"LAKEHOUSE_ICEBERG is {iceberg}, and the catalog is the embedded one, of which that"
             " version finds no table that was created after Spark first read it; expected 1.12.0"
@@ -92,6 +92,11 @@ def pinned(settings: Settings) -> tuple[Jar, ...]:
             next_step="Unset LAKEHOUSE_ICEBERG, or set LAKEHOUSE_DEPLOYMENT to aws.",
         )
     return runtime, _AWS[iceberg], _SQLITE
+
+
+def reads_catalog_file(iceberg: str) -> bool:
+    """Whether a version of Iceberg goes with the embedded catalog."""
+    return iceberg not in _BLIND_TO_THE_CATALOG_FILE
 
 
 def jar_dir(settings: Settings) -> Path:

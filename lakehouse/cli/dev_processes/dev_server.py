@@ -17,6 +17,7 @@ from lakehouse.cli.dev_processes.dev_ui import NAME, Address, ended, free_port, 
 from lakehouse.cli.dev_processes.warm_spark import WarmSpark
 from lakehouse.cli.output.progress import Progress
 from lakehouse.errors import UsageError
+from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.runtime.dev_address_file import remove_note
@@ -54,7 +55,8 @@ def serve(
         os.environ["LAKEHOUSE_DEFINITIONS"] = settings.definitions
         spark = WarmSpark(settings, children, _say)
         try:
-            if not settings.spark_remote:
+            # PySpark 3.5 brings no server: there each run starts a Spark of its own.
+            if not settings.spark_remote and not is_spark_3():
                 spark.start(progress)
             url = open_ui(
                 settings,
