@@ -1,0 +1,101 @@
+"""What is done here of Dagster's that Dagster does not call public: runs that are asked for,
+carried out and reported as its own code server does; see `dagster_internals`.
+"""
+
+import multiprocessing
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import dagster as dg
+from dagster._core.code_pointer import CodePointer, ModuleCodePointer
+from dagster._core.definitions.reconstruct import ReconstructableRepository
+from dagster._core.launcher import CheckRunHealthResult as CheckRunHealthResult
+from dagster._core.launcher import LaunchRunContext as LaunchRunContext
+from dagster._core.launcher import WorkerStatus
+from dagster._core.origin import JobPythonOrigin
+from dagster._core.workspace.autodiscovery import loadable_targets_from_python_module
+from dagster._grpc.impl import StartRunInSubprocessSuccessful, start_run_in_subprocess
+from dagster._grpc.types import ExecuteExternalJobArgs
+from dagster._serdes import ConfigurableClassData as ConfigurableClassData
+from dagster._serdes import deserialize_value, serialize_value
+from dagster._utils import get_run_crash_explanation
+from dagster._utils.hosted_user_process import recon_job_from_origin
+
+
+def is_of_module(run: dg.DagsterRun, module: str) -> bool:
+    """Whether the code of a run is a module, by its name."""
+    origin = run.job_code_origin
+    pointer = origin.repository_origin.code_pointer if origin else None
+    return isinstance(pointer, ModuleCodePointer) and pointer.module == module
+
+
+def request_of_run(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dict[str, Any]:
+    """Return what a process has to know to carry out a run: its id, and texts."""
+    arguments = ExecuteExternalJobArgs(
+        job_origin=run.remote_job_origin,  # type: ignore[arg-type]
+        run_id=run.run_id,
+        instance_ref=instance.get_ref(),
+    )
+    return {
+        "run_id": run.run_id,
+        "arguments": serialize_value(arguments),
+        "code": serialize_value(run.job_code_origin),
+    }
+
+
+def load_definitions(module: str, folder: str | None) -> None:
+    """Load the definitions of a module, so that a run finds them loaded.
+
+    :param folder: where modules are looked for first.
+    """
+    for target in loadable_targets_from_python_module(module, folder):
+        pointer = CodePointer.from_module(module, target.attribute, folder)
+        ReconstructableRepository(pointer).get_definition().load_all_definitions()
+
+
+def carry_out(request: Mapping[str, Any], is_to_begin: Callable[[], bool]) -> None:
+    """Carry out a run in this process, as the code server's would.
+
+    :param is_to_begin: asked once the run is known.
+    :raises SystemExit: when it is not to begin.
+    """
+
+    class Progress:
+        def put(self, event: object) -> None:
+            if isinstance(event, StartRunInSubprocessSuccessful) and not is_to_begin():
+                raise SystemExit(0)
+
+    start_run_in_subprocess(  # type: ignore[no-untyped-call]
+        request["arguments"],
+        recon_job_from_origin(deserialize_value(request["code"], JobPythonOrigin)),
+        Progress(),
+        multiprocessing.get_context("fork").Event(),
+    )
+
+
+def report_crash(request: Mapping[str, Any], exit_code: int) -> None:
+    """Report a run as failed whose process ended in the middle of it."""
+    reference = deserialize_value(request["arguments"], ExecuteExternalJobArgs).instance_ref
+    assert reference is not None
+    with dg.DagsterInstance.from_ref(reference) as instance:
+        run = instance.get_run_by_id(request["run_id"])
+        if run is None or run.is_finished:
+            return
+        process = f"Run execution process for {run.run_id}"
+        instance.report_engine_event(get_run_crash_explanation(process, exit_code), run)
+        instance.report_run_failed(run)
+
+
+def note_cancelling(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
+    """Note that a run was asked to end."""
+    instance.report_run_canceling(run)
+
+
+def worker_is_there() -> CheckRunHealthResult:
+    """Return what a launcher says of a run whose process works."""
+    return CheckRunHealthResult(WorkerStatus.RUNNING)
+
+
+def worker_is_gone(message: str) -> CheckRunHealthResult:
+    """Return what a launcher says of a run whose process is gone: it is reported as failed."""
+    return CheckRunHealthResult(WorkerStatus.FAILED, message)
