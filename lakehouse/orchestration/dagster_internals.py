@@ -235,40 +235,6 @@ def set_data_version(context: dg.OutputContext, version: str) -> None:
     context.step_context.set_data_version(context.asset_key, dg.DataVersion(version))
 
 
-@contextmanager
-def services_launch_runs_by(launcher: Mapping[str, Any]) -> Iterator[None]:
-    """Let the services that are run next launch runs in another way than by Dagster's own
-    launcher; one that `dagster.yaml` names is kept.
-
-    :param launcher: what stands for it in a `dagster.yaml`: module, class and config.
-    """
-    import yaml
-    from dagster._cli import dev
-    from dagster._serdes import ConfigurableClassData
-
-    name = "get_possibly_temporary_instance_for_cli"
-    opened = getattr(dev, name)
-    by = ConfigurableClassData(
-        launcher["module"], launcher["class"], yaml.safe_dump(launcher["config"])
-    )
-
-    @contextmanager
-    def open_instance(*arguments: Any, **options: Any) -> Iterator[dg.DagsterInstance]:
-        with opened(*arguments, **options) as instance:
-            reference = instance.get_ref()
-            named = reference.run_launcher_data
-            if named is None or named.class_name == dg.DefaultRunLauncher.__name__:
-                reference = reference._replace(run_launcher_data=by)
-            with dg.DagsterInstance.from_ref(reference) as launching:
-                yield launching
-
-    setattr(dev, name, open_instance)
-    try:
-        yield
-    finally:
-        setattr(dev, name, opened)
-
-
 def run_services(
     module: str, working_directory: str | None, host: str | None, port: str | None
 ) -> None:

@@ -62,11 +62,16 @@ class Process:
         return hidden_tags({PROCESS_TAG: self.text})
 
     @property
+    def is_of_this_host(self) -> bool:
+        """Whether it is, or was, a process of the machine that this one is of."""
+        return self.host == socket.gethostname()
+
+    @property
     def is_alive(self) -> bool:
         """Whether it still runs, as far as this host can tell: those of others are taken to be
         alive.
         """
-        if self.host != socket.gethostname():
+        if not self.is_of_this_host:
             return True
         actual = started_at(self.pid)
         return actual is not None and abs(actual - self.started_at) <= _SAME_START_SECONDS

@@ -15,12 +15,14 @@ from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._core.errors import DagsterInvariantViolationError
 from dagster._core.launcher import LaunchRunContext, WorkerStatus
 
-from lakehouse.orchestration.dagster_internals import _job_origin, services_launch_runs_by
-from lakehouse.orchestration.warm_runs.connection import connect, receive, send
+from lakehouse.orchestration.dagster_internals import _job_origin
+from lakehouse.orchestration.instance import dagster_home, name_run_launcher
+from lakehouse.orchestration.warm_runs.connection import address_of, connect, receive, send
 from lakehouse.orchestration.warm_runs.dagster_runs import request_of_run
 from lakehouse.orchestration.warm_runs.loaded_code import LoadedCode
 from lakehouse.orchestration.warm_runs.run_launcher import WarmRunLauncher, worker_of
 from lakehouse.orchestration.warm_runs.server_process import run_server
+from lakehouse.settings import Settings
 from lakehouse_tests.processes import wait_for
 
 pytestmark = [pytest.mark.unit, pytest.mark.timeout(120)]
@@ -59,10 +61,7 @@ class Shop:
 
     def __init__(self, folder: Path, instance: dg.DagsterInstance) -> None:
         self.folder, self.instance = folder, instance
-
-    def use(self, address: str) -> None:
-        self.address = address
-        self.launcher = WarmRunLauncher(address, MODULE)
+        self.launcher = WarmRunLauncher()
         self.launcher.register_instance(self.instance)
 
     def write(self, packed: str) -> None:
@@ -111,7 +110,7 @@ class Shop:
         (found,) = (
             process
             for process in psutil.Process().children()
-            if self.address in process.cmdline()
+            if "lakehouse.orchestration.warm_runs.run_server" in process.cmdline()
         )
         return found
 
@@ -127,11 +126,11 @@ def attempt(function: Callable[[], str]) -> str | None:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     folder = tmp_path_factory.mktemp("shop")
-    with dg.DagsterInstance.local_temp(str(tmp_path_factory.mktemp("home"))) as instance:
+    home = tmp_path_factory.mktemp("home")
+    with dg.DagsterInstance.local_temp(str(home)) as instance:
         shop = Shop(folder, instance)
         shop.write("peas")
-        with run_server(MODULE, str(folder)) as address:
-            shop.use(address)
+        with run_server(home, MODULE, str(folder)):
             yield shop
     sys.modules.pop(MODULE, None)
 
@@ -176,7 +175,9 @@ def test_a_run_that_is_killed_has_failed_at_once(shop: Shop) -> None:
 def test_a_run_does_not_begin_where_its_launcher_gave_up(shop: Shop) -> None:
     shop.wait_for(shop.launch_once_warm(), "SUCCESS")
     run = shop.asked_for()
-    with connect(shop.address, SECONDS) as connection:
+    connection = connect(address_of(Path(shop.instance.root_directory)), SECONDS)
+    assert connection is not None
+    with connection:
         assert send(connection, request_of_run(shop.instance, run))
         assert receive(connection)
     wait_for(lambda: not shop.server().children(), "the end of the copy", SECONDS)
@@ -213,48 +214,47 @@ def test_a_run_is_never_of_code_that_is_not_in_the_files_any_more(shop: Shop) ->
 
 def test_a_run_of_other_code_is_launched_as_dagster_does(shop: Shop) -> None:
     shop.launch_once_warm()
-    other = WarmRunLauncher(shop.address, "another")
-    other.register_instance(shop.instance)
+    run = shop.asked_for()
+    assert run.job_code_origin is not None
+    origin = run.job_code_origin
+    elsewhere = origin.repository_origin._replace(executable_path="/another/python")
+    other = run._replace(job_code_origin=origin._replace(repository_origin=elsewhere))
     with pytest.raises(DagsterInvariantViolationError, match="requires a workspace"):
-        other.launch_run(LaunchRunContext(shop.asked_for(), workspace=None))
+        shop.launcher.launch_run(LaunchRunContext(other, workspace=None))
 
 
 def test_a_run_that_repeats_another_has_no_worker_by_its_tags(shop: Shop) -> None:
     run_id = shop.launch_once_warm()
     shop.wait_for(run_id, "SUCCESS")
-    repeated = shop.run(run_id)._replace(run_id="0" * 8)
+    repeated = shop.run(run_id)._replace(run_id="another")
     assert worker_of(repeated) is None
 
 
-@pytest.mark.parametrize(
-    ("configured", "launcher"),
-    [
-        ("", "WarmRunLauncher"),
-        ("run_launcher: {module: dagster, class: DefaultRunLauncher}\n", "WarmRunLauncher"),
-        (
-            "run_launcher:\n  module: dagster._core.launcher.sync_in_memory_run_launcher\n"
-            "  class: SyncInMemoryRunLauncher\n",
-            "SyncInMemoryRunLauncher",
-        ),
-    ],
-)
-def test_services_launch_by_it_unless_another_is_configured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, configured: str, launcher: str
-) -> None:
-    from dagster._cli import dev
+def test_a_home_of_an_earlier_version_gets_the_launcher(settings: Settings) -> None:
+    file = settings.dagster_home / "dagster.yaml"
+    settings.dagster_home.mkdir(parents=True)
+    file.write_text("# mine\ntelemetry:\n  enabled: false\n", encoding="utf-8")
+    name_run_launcher(settings)
+    with dg.DagsterInstance.from_config(str(settings.dagster_home)) as instance:
+        assert isinstance(instance.run_launcher, WarmRunLauncher)
+    assert file.read_text().startswith("# mine\ntelemetry:\n  enabled: false\n")
+    once = file.read_text()
+    name_run_launcher(settings)
+    assert file.read_text() == once
 
-    (tmp_path / "dagster.yaml").write_text(configured, encoding="utf-8")
-    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
-    ours = {
-        "module": WarmRunLauncher.__module__,
-        "class": WarmRunLauncher.__name__,
-        "config": {"address": "/nowhere", "module": MODULE},
-    }
-    with (
-        services_launch_runs_by(ours),
-        dev.get_possibly_temporary_instance_for_cli("dev") as instance,
-    ):
-        assert type(instance.run_launcher).__name__ == launcher
+
+def test_a_launcher_that_somebody_chose_is_left(settings: Settings) -> None:
+    file = settings.dagster_home / "dagster.yaml"
+    settings.dagster_home.mkdir(parents=True)
+    chosen = "run_launcher: {module: dagster, class: DefaultRunLauncher}\n"
+    file.write_text(chosen, encoding="utf-8")
+    name_run_launcher(settings)
+    assert file.read_text() == chosen
+
+
+def test_a_new_home_has_the_launcher(settings: Settings) -> None:
+    with dg.DagsterInstance.from_config(str(dagster_home(settings))) as instance:
+        assert isinstance(instance.run_launcher, WarmRunLauncher)
 
 
 def test_a_query_beside_the_code_is_code(tmp_path: Path, monkeypatch) -> None:

@@ -3,7 +3,9 @@ carried out and reported as its own code server does; see `dagster_internals`.
 """
 
 import multiprocessing
+import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -16,23 +18,32 @@ from dagster._core.origin import JobPythonOrigin
 from dagster._core.workspace.autodiscovery import loadable_targets_from_python_module
 from dagster._grpc.impl import StartRunInSubprocessSuccessful, start_run_in_subprocess
 from dagster._grpc.types import ExecuteExternalJobArgs
-from dagster._serdes import ConfigurableClassData as ConfigurableClassData
 from dagster._serdes import deserialize_value, serialize_value
 from dagster._utils import get_run_crash_explanation
 from dagster._utils.hosted_user_process import recon_job_from_origin
 
 
-def is_of_module(run: dg.DagsterRun, module: str) -> bool:
-    """Whether the code of a run is a module, by its name."""
-    origin = run.job_code_origin
-    pointer = origin.repository_origin.code_pointer if origin else None
-    return isinstance(pointer, ModuleCodePointer) and pointer.module == module
+def home_of(instance: dg.DagsterInstance) -> Path:
+    """Return the folder of an instance, which services are given as `DAGSTER_HOME`."""
+    return Path(instance.root_directory)
 
 
-def request_of_run(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dict[str, Any]:
-    """Return what a process has to know to carry out a run: its id, and texts."""
+def is_of_module(request: Mapping[str, Any], module: str) -> bool:
+    """Whether the code of a run is a module, by its name, that this Python is to load."""
+    origin = deserialize_value(request["code"], JobPythonOrigin).repository_origin
+    pointer = origin.code_pointer
+    is_module = isinstance(pointer, ModuleCodePointer) and pointer.module == module
+    return is_module and origin.executable_path == sys.executable
+
+
+def request_of_run(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dict[str, Any] | None:
+    """Return what a process has to know to carry out a run: its id, and texts; None of a run
+    that does not say where its code is.
+    """
+    if run.job_code_origin is None or run.remote_job_origin is None:
+        return None
     arguments = ExecuteExternalJobArgs(
-        job_origin=run.remote_job_origin,  # type: ignore[arg-type]
+        job_origin=run.remote_job_origin,
         run_id=run.run_id,
         instance_ref=instance.get_ref(),
     )

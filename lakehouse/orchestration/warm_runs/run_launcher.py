@@ -1,19 +1,22 @@
-"""The launcher of runs that `lakehouse dev` gives to Dagster."""
+"""The launcher of runs that `dagster.yaml` names."""
 
 import os
 import signal
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 import dagster as dg
 
 from lakehouse.orchestration.dagster_internals import add_run_tags
 from lakehouse.orchestration.warm_runs import dagster_runs
-from lakehouse.orchestration.warm_runs.connection import GO, connect, receive, send
+from lakehouse.orchestration.warm_runs.connection import (
+    GO,
+    address_of,
+    connect,
+    receive,
+    send,
+)
 from lakehouse.orchestration.warm_runs.dagster_runs import (
     CheckRunHealthResult,
-    ConfigurableClassData,
     LaunchRunContext,
 )
 from lakehouse.runtime.processes import Process
@@ -28,28 +31,7 @@ _ANSWERS_SECONDS = 20.0
 class WarmRunLauncher(dg.DefaultRunLauncher):
     """Lets a run begin in a copy of a process that has loaded the code, see `run_server`; where
     none can be had, as Dagster's own launcher does.
-
-    :param address: the path of the server's socket.
-    :param module: the module of the definitions that the server has loaded.
     """
-
-    def __init__(
-        self, address: str, module: str, inst_data: ConfigurableClassData | None = None
-    ) -> None:
-        super().__init__(inst_data)
-        self._address, self._module = address, module
-
-    @classmethod
-    def config_type(cls) -> Any:
-        """Return what is configured."""
-        return {"address": str, "module": str}
-
-    @classmethod
-    def from_config_value(
-        cls, inst_data: ConfigurableClassData, config_value: Mapping[str, Any]
-    ) -> "WarmRunLauncher":
-        """Make one as it is configured."""
-        return cls(config_value["address"], config_value["module"], inst_data)
 
     def launch_run(self, context: LaunchRunContext) -> None:
         """Let a run begin.
@@ -63,7 +45,8 @@ class WarmRunLauncher(dg.DefaultRunLauncher):
         """Interrupt a run; whether something of it was there to be interrupted."""
         run = self._instance.get_run_by_id(run_id) if self.has_instance else None
         worker = worker_of(run) if run and not run.is_finished else None
-        if run is None or worker is None or not worker.is_alive:
+        is_here = worker is not None and worker.is_of_this_host and worker.is_alive
+        if run is None or worker is None or not is_here:
             return bool(super().terminate(run_id))  # type: ignore[no-untyped-call]
         dagster_runs.note_cancelling(self._instance, run)
         with suppress(ProcessLookupError):
@@ -86,14 +69,12 @@ class WarmRunLauncher(dg.DefaultRunLauncher):
 
     def _launch_warm(self, run: dg.DagsterRun) -> bool:
         """Ask the server for a copy of it that carries the run out; whether it does."""
-        if not dagster_runs.is_of_module(run, self._module):
-            return False
-        try:
-            connection = connect(self._address, _ANSWERS_SECONDS)
-        except OSError:
+        request = dagster_runs.request_of_run(self._instance, run)
+        connection = connect(address_of(dagster_runs.home_of(self._instance)), _ANSWERS_SECONDS)
+        if request is None or connection is None:
             return False
         with connection:
-            send(connection, dagster_runs.request_of_run(self._instance, run))
+            send(connection, request)
             answer = receive(connection)
             if answer is None:
                 return False

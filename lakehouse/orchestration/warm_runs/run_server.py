@@ -1,6 +1,6 @@
 """A process that has loaded what runs need, and makes a copy of itself for each.
 
-Run as `python -m lakehouse.orchestration.warm_runs.run_server ADDRESS MODULE [FOLDER]` with a
+Run as `python -m lakehouse.orchestration.warm_runs.run_server DAGSTER_HOME MODULE [FOLDER]` with a
 pipe as its input: at its end it lets its runs end, and ends. It ends as soon as another code
 stands in the files, too; whoever started it starts the next one. It has one thread: a copy has
 no other, and what another held in the middle of something is held in the copy for ever.
@@ -21,9 +21,16 @@ from typing import Any
 
 import psutil
 
-from lakehouse.orchestration.warm_runs.connection import receive, send
+from lakehouse.orchestration.warm_runs.connection import (
+    address_of,
+    is_of_this_user,
+    listen,
+    receive,
+    send,
+)
 from lakehouse.orchestration.warm_runs.dagster_runs import (
     carry_out,
+    is_of_module,
     load_definitions,
     report_crash,
 )
@@ -37,6 +44,8 @@ HAS_THREADS = 5
 Task = Callable[[], None]
 _LOOK_SECONDS = 0.2
 _ASKS_SECONDS = 5.0
+_TELLS_SECONDS = 60.0
+"""The launcher notes the process of a run in between, for which it may have to wait."""
 _NO_THREADS = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 """What libraries read as they are loaded, and start threads of their own by."""
 _NEEDED = (
@@ -55,12 +64,8 @@ _NEEDED = (
 class RunServer:
     """Waits for launchers that ask for a run, and for the ends of runs."""
 
-    def __init__(self, address: str, code: LoadedCode) -> None:
-        self._code = code
-        Path(address).unlink(missing_ok=True)
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(address)
-        self._listener.listen()
+    def __init__(self, listener: socket.socket, module: str, code: LoadedCode) -> None:
+        self._listener, self._module, self._code = listener, module, code
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._selector.register(sys.stdin, selectors.EVENT_READ)
@@ -91,8 +96,8 @@ class RunServer:
         connection, _ = self._listener.accept()
         with connection:
             connection.settimeout(_ASKS_SECONDS)
-            request = receive(connection)
-            if request is None:
+            request = receive(connection) if is_of_this_user(connection) else None
+            if request is None or not is_of_module(request, self._module):
                 return None
             if not self._code.is_current:
                 return partial(sys.exit, OUTDATED)
@@ -143,6 +148,7 @@ def _begin(connection: socket.socket, request: Mapping[str, Any]) -> None:
 
     def is_to_begin() -> bool:
         with connection:
+            connection.settimeout(_TELLS_SECONDS)
             is_heard = send(connection, {"process": Process.current().text})
             return is_heard and receive(connection) is not None
 
@@ -171,11 +177,12 @@ def load(module: str, folder: str | None) -> LoadedCode:
     return code
 
 
-def main(address: str, module: str, folder: str | None = None) -> None:
+def main(dagster_home: str, module: str, folder: str | None = None) -> None:
     """Load the code, and serve; in a copy, carry out a run."""
     # A Ctrl-C is for whoever started this to answer.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    task = RunServer(address, load(module, folder)).serve()
+    code = load(module, folder)
+    task = RunServer(listen(address_of(Path(dagster_home))), module, code).serve()
     task()
 
 

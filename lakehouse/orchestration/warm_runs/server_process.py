@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,28 +15,32 @@ _SERVER = "lakehouse.orchestration.warm_runs.run_server"
 
 
 @contextmanager
-def run_server(module: str, working_directory: str | None) -> Iterator[str]:
-    """Keep a server of runs going, and yield the path of its socket; at the end, wait for the
-    runs that it began.
+def run_server(
+    dagster_home: Path, module: str, working_directory: str | None
+) -> Iterator[None]:
+    """Keep a server of runs going for an instance of Dagster; at the end, wait for the runs that
+    it began. There is none on systems other than Linux, where a process cannot be copied without
+    danger.
 
     :param module: the module of the definitions.
     """
+    if sys.platform != "linux":
+        yield
+        return
     is_to_end = Event()
     # Whoever reads it ends with this process, however that ends.
     read, write = os.pipe()
-    with tempfile.TemporaryDirectory(prefix="lakehouse-") as folder:
-        address = str(Path(folder) / "runs")
-        where = [working_directory] if working_directory else []
-        command = [sys.executable, "-m", _SERVER, address, module, *where]
-        keeper = Thread(target=_keep, args=[command, read, is_to_end], daemon=True)
-        keeper.start()
-        try:
-            yield address
-        finally:
-            is_to_end.set()
-            os.close(write)
-            keeper.join()
-            os.close(read)
+    where = [working_directory] if working_directory else []
+    command = [sys.executable, "-m", _SERVER, str(dagster_home), module, *where]
+    keeper = Thread(target=_keep, args=[command, read, is_to_end], daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        is_to_end.set()
+        os.close(write)
+        keeper.join()
+        os.close(read)
 
 
 def _keep(command: Sequence[str], read: int, is_to_end: Event) -> None:
