@@ -10,7 +10,6 @@ the first one as soon as `dev` says that it is open.
 import os
 import random
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -103,7 +102,7 @@ class Tree:
             wait(lambda: "is open at" in (home / "dev.log").read_text(), "dev to open")
             yield
         finally:
-            process.send_signal(signal.SIGINT)
+            process.terminate()
             process.wait()
 
     def seconds(self, kind: Kind) -> dict[str, float]:

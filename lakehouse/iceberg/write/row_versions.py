@@ -180,7 +180,7 @@ def newest_accepted(
         )
         seen += [relevant.selectExpr(*order, f"false AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")]
     return _newest(versions, together(seen, allow_missing=True)).selectExpr(
-        *map(identifier, mine.frame.columns)
+        *map(identifier, mine.names)
     )
 
 

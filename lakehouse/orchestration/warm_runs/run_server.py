@@ -14,6 +14,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -29,6 +30,7 @@ from lakehouse.orchestration.warm_runs.connection import (
     send,
 )
 from lakehouse.orchestration.warm_runs.dagster_runs import (
+    MODULES_OF_RUNS,
     carry_out,
     is_of_module,
     load_definitions,
@@ -49,14 +51,22 @@ _TELLS_SECONDS = 60.0
 _NO_THREADS = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 """What libraries read as they are loaded, and start threads of their own by."""
 _NEEDED = (
+    "fsspec.implementations.local",
+    "grpc._channel",
     "pandas",
+    "pyarrow.acero",
+    "pyarrow.csv",
     "pyarrow.parquet",
+    "pyiceberg.avro.decoder_fast",
     "pyiceberg.catalog.sql",
     "pyiceberg.io.pyarrow",
     "pyspark.sql.connect.functions",
     "pyspark.sql.connect.session",
+    "upath.implementations.local",
     "dagster_pyspark",
+    *MODULES_OF_RUNS,
     "lakehouse.iceberg.write.write_audit_publish",
+    "lakehouse.runtime.spark",
 )
 """What nearly each run imports as soon as it is used."""
 
@@ -164,7 +174,9 @@ def load(module: str, folder: str | None) -> LoadedCode:
     for name, value in _NO_THREADS.items():
         os.environ[name] = value
     for needed in _NEEDED:
-        import_module(needed)
+        # What is not installed is used by no run.
+        with suppress(ImportError):
+            import_module(needed)
     load_definitions(module, folder)
     for name in _NO_THREADS:
         del os.environ[name]
