@@ -12,7 +12,7 @@ import signal
 import sys
 from dataclasses import replace
 
-from lakehouse.runtime.jvm_class_training import write_small_tables
+from lakehouse.runtime.jvm_warm_up import write_warm_up_tables
 from lakehouse.runtime.spark_server import find
 from lakehouse.runtime.temporary_folders import temporary_folder
 from lakehouse.settings import Settings
@@ -34,7 +34,7 @@ def main() -> None:
     # Named as that of a Spark of this process: the next start of one removes what a kill left.
     scratch = temporary_folder(settings)
     try:
-        write_small_tables(
+        write_warm_up_tables(
             replace(settings, home=scratch, deployment="local", spark_remote=server.remote)
         )
     finally:

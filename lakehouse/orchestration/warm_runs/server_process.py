@@ -51,5 +51,5 @@ def _keep(command: Sequence[str], read: int, is_to_end: Event) -> None:
         if status == HAS_THREADS:
             return
         failures = 0 if status == OUTDATED else failures + 1
-        if failures:
-            is_to_end.wait(pause_seconds(failures))
+        if failures > 1:
+            is_to_end.wait(pause_seconds(failures - 1))
