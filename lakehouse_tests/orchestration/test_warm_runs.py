@@ -273,3 +273,16 @@ def test_a_query_beside_the_code_is_code(tmp_path: Path, monkeypatch) -> None:
     (package / "beds.sql").write_text("SELECT 2")
     assert not code.is_current
     del sys.modules["warm_garden"]
+
+
+def test_code_that_starts_threads_is_not_copied(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "warm_threads.py").write_text(
+        "import threading, time\nimport dagster as dg\n"
+        "threading.Thread(target=time.sleep, args=[60], daemon=True).start()\n"
+        "defs = dg.Definitions()\n"
+    )
+    with run_server(tmp_path, "warm_threads", str(tmp_path)):
+        said = wait_for(lambda: capfd.readouterr().err, "what it says", SECONDS)
+    assert "Importing warm_threads started 1 threads" in said

@@ -180,7 +180,12 @@ def load(module: str, folder: str | None) -> LoadedCode:
     load_definitions(module, folder)
     for name in _NO_THREADS:
         del os.environ[name]
-    if psutil.Process().num_threads() > 1:
+    threads = psutil.Process().num_threads()
+    if threads > 1:
+        sys.stderr.write(
+            f"Importing {module} started {threads - 1} threads; its runs begin in a Python of"
+            " their own each, some seconds later.\n"
+        )
         sys.exit(HAS_THREADS)
     code = LoadedCode.since(began_at)
     # What is there now is not looked at again, so that copies share its memory.
