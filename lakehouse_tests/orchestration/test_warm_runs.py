@@ -1,5 +1,6 @@
 """Runs that begin as copies of a server, on a project of one job, without Spark."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -42,7 +43,8 @@ FOLDER = Path(__file__).parent
 
 @dg.op
 def pack(context):
-    (FOLDER / context.run_id).write_text(PACKED + os.environ.get("OPENBLAS_NUM_THREADS", ""))
+    threads = os.environ.get("OPENBLAS_NUM_THREADS", "")
+    (FOLDER / context.run_id).write_text(PACKED + os.environ["WARM_SHOP"] + threads)
     while (FOLDER / "closed").exists():
         time.sleep(0.05)
 
@@ -130,7 +132,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     with dg.DagsterInstance.local_temp(str(home)) as instance:
         shop = Shop(folder, instance)
         shop.write("peas")
-        with run_server(home, MODULE, str(folder)):
+        (folder / ".env").write_text("WARM_SHOP=!")
+        with contextlib.chdir(folder), run_server(home, MODULE, str(folder)):
             yield shop
     sys.modules.pop(MODULE, None)
 
@@ -146,7 +149,7 @@ def test_a_run_is_carried_out_by_a_copy_of_the_server(shop: Shop) -> None:
     shop.wait_for(run_id, "SUCCESS")
     worker = worker_of(shop.run(run_id))
     assert worker is not None
-    assert shop.packed(run_id) == "peas"
+    assert shop.packed(run_id) == "peas!"
     assert f"Started process for run (pid: {worker.pid})." in shop.messages(run_id)
     assert f"Process for run exited (pid: {worker.pid})." in shop.messages(run_id)
     assert worker.pid != shop.server().pid
@@ -209,7 +212,7 @@ def test_a_run_is_never_of_code_that_is_not_in_the_files_any_more(shop: Shop) ->
     assert attempt(shop.launch) is None
     run_id = shop.launch_once_warm()
     shop.wait_for(run_id, "SUCCESS")
-    assert shop.packed(run_id) == "beans"
+    assert shop.packed(run_id) == "beans!"
 
 
 def test_a_run_of_other_code_is_launched_as_dagster_does(shop: Shop) -> None:

@@ -3,6 +3,7 @@ carried out and reported as its own code server does; see `dagster_internals`.
 """
 
 import multiprocessing
+import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ from dagster._core.launcher import CheckRunHealthResult as CheckRunHealthResult
 from dagster._core.launcher import LaunchRunContext as LaunchRunContext
 from dagster._core.launcher import WorkerStatus
 from dagster._core.origin import JobPythonOrigin
+from dagster._core.secrets.env_file import get_env_var_dict
 from dagster._core.workspace.autodiscovery import loadable_targets_from_python_module
 from dagster._grpc.impl import StartRunInSubprocessSuccessful, start_run_in_subprocess
 from dagster._grpc.types import ExecuteExternalJobArgs
@@ -88,10 +90,12 @@ def _with_own_event_log(instance: dg.DagsterInstance) -> InstanceRef:
 
 
 def load_definitions(module: str, folder: str | None) -> None:
-    """Load the definitions of a module, so that a run finds them loaded.
+    """Load the definitions of a module, so that a run finds them loaded, with what a file `.env`
+    of the working directory says.
 
     :param folder: where modules are looked for first.
     """
+    _set_environment(get_env_var_dict(str(Path.cwd())))
     for target in loadable_targets_from_python_module(module, folder):
         pointer = CodePointer.from_module(module, target.attribute, folder)
         ReconstructableRepository(pointer).get_definition().load_all_definitions()
@@ -109,12 +113,22 @@ def carry_out(request: Mapping[str, Any], is_to_begin: Callable[[], bool]) -> No
             if isinstance(event, StartRunInSubprocessSuccessful) and not is_to_begin():
                 raise SystemExit(0)
 
+    arguments = deserialize_value(request["arguments"], ExecuteExternalJobArgs)
+    secrets = arguments.instance_ref.secrets_loader if arguments.instance_ref else None
+    if secrets is not None:
+        location = arguments.job_origin.location_name
+        _set_environment(secrets.get_secrets_for_environment(location))
     job = recon_job_from_origin(deserialize_value(request["code"], JobPythonOrigin))
     asked_to_end = multiprocessing.get_context("fork").Event()
     with kept_open(Path(request["home"])):
         start_run_in_subprocess(  # type: ignore[no-untyped-call]
             request["arguments"], job, Progress(), asked_to_end
         )
+
+
+def _set_environment(values: Mapping[str, str]) -> None:
+    for name, value in values.items():
+        os.environ[name] = value
 
 
 def report_crash(request: Mapping[str, Any], exit_code: int) -> None:
