@@ -79,7 +79,7 @@ class RunServer:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._selector.register(sys.stdin, selectors.EVENT_READ)
-        self._runs: dict[int, Mapping[str, Any]] = {}
+        self._copies: dict[int, Mapping[str, Any] | None] = {}
 
     def serve(self) -> Task:
         """Make copies of this process until it is to end.
@@ -96,7 +96,7 @@ class RunServer:
                 return task
 
     def _wait(self) -> list[object]:
-        ready = self._selector.select(_LOOK_SECONDS if self._runs else None)
+        ready = self._selector.select(_LOOK_SECONDS if self._copies else None)
         return [key.fileobj for key, _ in ready]
 
     def _answer(self) -> Task | None:
@@ -113,7 +113,7 @@ class RunServer:
                 return partial(sys.exit, OUTDATED)
             pid = os.fork()
             if pid:
-                self._runs[pid] = request
+                self._copies[pid] = request
                 return None
             return self._copied(partial(_begin, connection.dup(), request))
 
@@ -121,13 +121,17 @@ class RunServer:
         """Forget runs that ended; one whose process crashed is reported as failed, by another
         copy, since this process keeps nothing open.
         """
-        while self._runs:
+        while self._copies:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
                 return None
-            request, code = self._runs.pop(pid, None), os.waitstatus_to_exitcode(status)
-            if request is not None and code != 0 and os.fork() == 0:
+            request, code = self._copies.pop(pid, None), os.waitstatus_to_exitcode(status)
+            if request is None or code == 0:
+                continue
+            reporting = os.fork()
+            if not reporting:
                 return self._copied(partial(report_crash, request, code))
+            self._copies[reporting] = None
         return None
 
     def _copied(self, task: Task) -> Task:
@@ -145,7 +149,7 @@ class RunServer:
     def _end(self) -> Task:
         self._selector.close()
         self._listener.close()
-        while self._runs:
+        while self._copies:
             task = self._look_after_runs()
             if task is not None:
                 return task
