@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import dagster as dg
 
 _TEMPLATE = Path(__file__).with_name("dagster.yaml")
+_LAUNCHER = "run_launcher"
 _STORAGES = {"storage", "event_log_storage"}
 
 
@@ -30,6 +31,19 @@ def dagster_home(settings: Settings) -> Path:
     if not (home / "dagster.yaml").exists():
         replace_text(home / "dagster.yaml", _TEMPLATE.read_text(encoding="utf-8"))
     return home
+
+
+def name_run_launcher(settings: Settings) -> None:
+    """Add the launcher of runs to a `dagster.yaml` of an earlier version, as those of today have
+    it; one that names any is left as it is.
+    """
+    import yaml
+
+    file = dagster_home(settings) / "dagster.yaml"
+    text = file.read_text(encoding="utf-8")
+    if _LAUNCHER not in (yaml.safe_load(text) or {}):
+        launcher = {_LAUNCHER: yaml.safe_load(_TEMPLATE.read_text(encoding="utf-8"))[_LAUNCHER]}
+        replace_text(file, f"{text.rstrip()}\n\n{yaml.safe_dump(launcher)}")
 
 
 @contextmanager
@@ -58,17 +72,24 @@ def _overrides(folder: Path) -> dict[str, Any]:
     """Return what differs in commands from what the folder's `dagster.yaml` says; a storage
     that it names is kept.
     """
-    import yaml
-
     from lakehouse.orchestration.dagster_internals import NO_COMPUTE_LOGS
 
-    overrides: dict[str, Any] = {"compute_logs": NO_COMPUTE_LOGS}
-    configured = yaml.safe_load((folder / "dagster.yaml").read_text(encoding="utf-8")) or {}
-    if _STORAGES & set(configured):
-        return overrides
+    return {"compute_logs": NO_COMPUTE_LOGS, **own_event_log(folder)}
+
+
+def own_event_log(folder: Path) -> dict[str, Any]:
+    """Return the configuration of the event log that takes less time than Dagster's own; nothing
+    where the folder's `dagster.yaml` names a storage.
+    """
+    import yaml
+
+    file = folder / "dagster.yaml"
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    if _STORAGES & set(yaml.safe_load(text) or {}):
+        return {}
     events = {
         "module": "lakehouse.orchestration.event_log",
         "class": "EventLog",
         "config": {"base_dir": str(folder / "history" / "runs")},
     }
-    return {**overrides, "event_log_storage": events}
+    return {"event_log_storage": events}

@@ -43,22 +43,35 @@ class Process:
     def from_tags(cls, tags: Mapping[str, str]) -> "Process | None":
         """Return the process that a run was tagged with."""
         noted = readable_tags(tags).get(PROCESS_TAG)
-        if noted is None:
-            return None
-        host, pid, started = noted.rsplit(" ", 2)
+        return None if noted is None else cls.from_text(noted)
+
+    @classmethod
+    def from_text(cls, text: str) -> "Process":
+        """Return the process that a text names, see `text`."""
+        host, pid, started = text.rsplit(" ", 2)
         return cls(host, int(pid), float(started))
+
+    @property
+    def text(self) -> str:
+        """Its host, its number and its start, as one text."""
+        return f"{self.host} {self.pid} {self.started_at:.2f}"
 
     @property
     def tags(self) -> dict[str, str]:
         """What a run of this process is tagged with."""
-        return hidden_tags({PROCESS_TAG: f"{self.host} {self.pid} {self.started_at:.2f}"})
+        return hidden_tags({PROCESS_TAG: self.text})
+
+    @property
+    def is_of_this_host(self) -> bool:
+        """Whether it is, or was, a process of the machine that this one is of."""
+        return self.host == socket.gethostname()
 
     @property
     def is_alive(self) -> bool:
         """Whether it still runs, as far as this host can tell: those of others are taken to be
         alive.
         """
-        if self.host != socket.gethostname():
+        if not self.is_of_this_host:
             return True
         actual = started_at(self.pid)
         return actual is not None and abs(actual - self.started_at) <= _SAME_START_SECONDS
@@ -76,9 +89,11 @@ def user_name() -> str | None:
 
 def started_at(pid: int) -> float | None:
     """Return when a process of this host started, in seconds since 1970; None where there is no
-    such process.
+    such process, or it has ended and nobody has asked how.
     """
     try:
-        return psutil.Process(pid).create_time()
+        process = psutil.Process(pid)
+        ended = process.status() == psutil.STATUS_ZOMBIE
+        return None if ended else process.create_time()
     except psutil.NoSuchProcess:
         return None

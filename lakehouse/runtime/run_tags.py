@@ -15,6 +15,7 @@ _HIDDEN = (
     "lakehouse/metrics",
     "lakehouse/owed",
     "lakehouse/process",
+    "lakehouse/worker",
 )
 """How the keys begin that only we read."""
 

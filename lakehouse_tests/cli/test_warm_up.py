@@ -17,14 +17,14 @@ def written(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[lis
     """Where the tables of a warm-up were written, on a home whose server answers."""
     homes: list[Settings] = []
 
-    def write_small_tables(scratch: Settings) -> None:
+    def write_warm_up_tables(scratch: Settings) -> None:
         scratch.make_home()
         (scratch.home / "catalog.db").touch()
         homes.append(scratch)
 
     monkeypatch.setenv("LAKEHOUSE_HOME", str(settings.home))
     monkeypatch.setattr(warm_up, "find", lambda _: SERVER)
-    monkeypatch.setattr(warm_up, "write_small_tables", write_small_tables)
+    monkeypatch.setattr(warm_up, "write_warm_up_tables", write_warm_up_tables)
     monkeypatch.setattr(warm_up.os, "nice", lambda _: 0)
     monkeypatch.setattr(warm_up.signal, "signal", lambda *_: None)
     settings.make_home()
@@ -45,13 +45,13 @@ def test_it_writes_to_a_catalog_that_nobody_sees_and_that_is_gone_afterwards(
 def test_one_that_is_stopped_in_the_middle_leaves_nothing_too(
     settings: Settings, written: list[Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = warm_up.write_small_tables
+    write = warm_up.write_warm_up_tables
 
     def stopped(scratch: Settings) -> None:
         write(scratch)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(warm_up, "write_small_tables", stopped)
+    monkeypatch.setattr(warm_up, "write_warm_up_tables", stopped)
     with pytest.raises(KeyboardInterrupt):
         warm_up.main()
     assert not written[0].home.exists()
@@ -61,5 +61,15 @@ def test_without_a_server_nothing_is_done(
     written: list[Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(warm_up, "find", lambda _: None)
+    monkeypatch.setattr(warm_up, "START_SECONDS", 0.5)
     warm_up.main()
     assert not written
+
+
+def test_it_waits_for_a_server_that_starts(
+    written: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([None, None, SERVER])
+    monkeypatch.setattr(warm_up, "find", lambda _: next(answers))
+    warm_up.main()
+    assert written

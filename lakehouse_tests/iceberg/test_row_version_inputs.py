@@ -15,6 +15,7 @@ from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Unchanged
+from lakehouse.iceberg.read import version_keys
 from lakehouse.iceberg.read.inputs import versions_of
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.rules.rows import castable, not_null
@@ -118,9 +119,14 @@ def visits(engine: Engine) -> list[tuple[Any, ...]]:
     return content(engine, VISITS.name, "visit", "pages", "day")
 
 
+in_any_way = pytest.mark.parametrize("few", [2_000, 0], ids=["by values", "by a join"])
+
+
+@in_any_way
 def test_a_version_that_comes_late_or_moves_is_found_wherever_the_others_are(
-    embedded_engine: Engine,
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
+    monkeypatch.setattr(version_keys, "_FEW_KEYS", few)
     deliver(embedded_engine, "1", ("a", "1", 1, MONDAY), ("b", "1", 5, MONDAY))
     compute(embedded_engine, MONDAY)
     deliver(embedded_engine, "2", ("a", "2", 2, WEDNESDAY), ("b", "2", 4, TUESDAY))
@@ -132,9 +138,11 @@ def test_a_version_that_comes_late_or_moves_is_found_wherever_the_others_are(
     assert stale_values(embedded_engine, VISITS, BY_DAY, EVERY) == set()
 
 
+@in_any_way
 def test_a_day_that_is_computed_by_itself_knows_the_versions_of_other_days(
-    embedded_engine: Engine,
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
+    monkeypatch.setattr(version_keys, "_FEW_KEYS", few)
     deliver(embedded_engine, "1", ("a", "1", 1, MONDAY), ("b", "1", 5, MONDAY))
     compute(embedded_engine, MONDAY)
     deliver(embedded_engine, "2", ("a", "2", 2, WEDNESDAY), ("b", "2", 4, TUESDAY))

@@ -52,6 +52,15 @@ def test_a_later_process_of_the_same_number_is_another():
     assert not replace(Process.current(), started_at=1.0).is_alive
 
 
+def test_a_process_that_ended_and_that_nobody_asked_how_is_gone():
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        process = Process(Process.current().host, child.pid, started_at(child.pid))
+        child.stdin.close()
+        # Leaves it as it is, so that its number is not free yet.
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert not process.is_alive
+
+
 def test_a_run_whose_process_is_gone_fails_and_says_why(instance, dead):
     run = started(instance, dead.tags)
 

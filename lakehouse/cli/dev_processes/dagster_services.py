@@ -1,8 +1,12 @@
-"""Dagster's webserver, daemon and server of code, started together by a process of their own."""
+"""Dagster's webserver, daemon and server of code, and a server of runs, started together by a
+process of their own.
+"""
 
 import argparse
 
 from lakehouse.orchestration.dagster_internals import run_services
+from lakehouse.orchestration.warm_runs.server_process import run_server
+from lakehouse.settings import Settings
 
 
 def main() -> None:
@@ -13,7 +17,9 @@ def main() -> None:
     parser.add_argument("--host")
     parser.add_argument("--port")
     given = parser.parse_args()
-    run_services(given.module_name, given.working_directory, given.host, given.port)
+    module, folder = given.module_name, given.working_directory
+    with run_server(Settings.from_env().dagster_home, module, folder):
+        run_services(module, folder, given.host, given.port)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ class WarmSpark:
         with progress("Starting a Spark server"):
             child, self._server = spark_server.start(self.settings)
             self.children.add(_NAME, child, _GRACE_SECONDS)
+            self._warm_up()
             spark_server.wait_for(self.settings, child, self._server)
         self._is_back("Spark was started.")
 
@@ -94,10 +95,9 @@ class WarmSpark:
     def _is_back(self, how: str) -> None:
         self._answers_since = time.monotonic()
         report_resolved(self.settings, KEY, how)
-        self._warm_up()
 
     def _warm_up(self) -> None:
-        """Have it do beside all else what the first run will ask of it."""
+        """Have it do, once it answers and beside all else, what the first run will ask of it."""
         self.children.end(_WARM_UP)
         with open_log(self.settings) as output:
             child = subprocess.Popen(
@@ -117,6 +117,7 @@ class WarmSpark:
             self._pause(f"could not be started: {error}")
             return
         self.children.add(_NAME, child, _GRACE_SECONDS)
+        self._warm_up()
 
     def _died(self, code: int) -> None:
         self.children.end(_NAME)

@@ -10,10 +10,12 @@ import os
 import shutil
 import signal
 import sys
+import time
 from dataclasses import replace
+from importlib import import_module
 
-from lakehouse.runtime.jvm_class_training import write_small_tables
-from lakehouse.runtime.spark_server import find
+from lakehouse.runtime.jvm_warm_up import write_warm_up_tables
+from lakehouse.runtime.spark_server import START_SECONDS, SparkServer, find
 from lakehouse.runtime.temporary_folders import temporary_folder
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import keep_private
@@ -21,24 +23,37 @@ from lakehouse.storage.atomic_files import keep_private
 _NICE = 10
 """Others go first."""
 
+_NEEDED = ("pandas", "pyspark.sql.connect.session", "pyiceberg.catalog.sql")
+"""What takes seconds to import, in which the server starts."""
+_PAUSE_SECONDS = 0.2
+
 
 def main() -> None:
-    """Write the tables, unless the server is gone."""
+    """Write the tables once the server answers, unless it never does."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     os.nice(_NICE)
     keep_private()
     settings = Settings.from_env()
-    server = find(settings)
+    for needed in _NEEDED:
+        import_module(needed)
+    server = _server(settings)
     if server is None:
         return
     # Named as that of a Spark of this process: the next start of one removes what a kill left.
     scratch = temporary_folder(settings)
     try:
-        write_small_tables(
+        write_warm_up_tables(
             replace(settings, home=scratch, deployment="local", spark_remote=server.remote)
         )
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _server(settings: Settings) -> SparkServer | None:
+    until = time.monotonic() + START_SECONDS
+    while (server := find(settings)) is None and time.monotonic() < until:
+        time.sleep(_PAUSE_SECONDS)
+    return server
 
 
 if __name__ == "__main__":

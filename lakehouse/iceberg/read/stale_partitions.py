@@ -21,7 +21,12 @@ from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.iceberg.read.pinned_inputs import pin_since, read_since
-from lakehouse.iceberg.read.version_keys import key_locations, key_terms
+from lakehouse.iceberg.read.version_keys import (
+    among_keys,
+    few_keys,
+    key_locations,
+    key_terms,
+)
 from lakehouse.tables.quoting import between, identifier, with_zone
 from lakehouse.tables.table import IcebergTable
 
@@ -286,6 +291,10 @@ def _look_up_affected(
     arrived, first = read(engine, arrived_at), table.versions.of[0]
     by = identifier(table.write.by)  # type: ignore[union-attr]
     keys = arrived.selectExpr(*key_terms(table, arrived)).distinct()
+    few = few_keys(table, keys)
+    if few is not None:
+        rows = read(engine, existing_at, among_keys(table, few)).select(by).distinct()
+        return frozenset(with_zone(row[0]) for row in rows.collect())
     # Keys that grow with time lie close together; then few files can have any of them.
     bounds = keys.selectExpr(f"min({identifier(first)})", f"max({identifier(first)})").first()
     assert bounds is not None

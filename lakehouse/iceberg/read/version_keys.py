@@ -2,14 +2,17 @@
 hold them.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.frame_joins import with_keys
-from lakehouse.tables.quoting import identifier
+from lakehouse.tables.quoting import among, between, identifier
 from lakehouse.tables.table import IcebergTable, Versions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+_FEW_KEYS = 2_000
+"""Values that a statement names with ease."""
 
 
 def key_locations(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "DataFrame":
@@ -20,6 +23,33 @@ def key_locations(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> 
     of = declared_versions(table).of
     columns = dict.fromkeys((*of, table.overwritten_by))
     return with_keys(rows.selectExpr(*map(identifier, columns)), keys, of)
+
+
+def few_keys(table: IcebergTable, keys: "DataFrame") -> set[Any] | None:
+    """Return the keys themselves where they are few, of one column, whole numbers or texts, and
+    stand for nobody, since statements are shown: by their values rows are found without a join.
+    None where they are not.
+
+    :param keys: each once.
+    """
+    first, *others = declared_versions(table).of
+    if others or first in table.masked_columns:
+        return None
+    rows = keys.limit(_FEW_KEYS + 1).collect()
+    values = {row[0] for row in rows}
+    is_plain = all(isinstance(value, int | str | None) for value in values)
+    return values if len(rows) <= _FEW_KEYS and is_plain else None
+
+
+def among_keys(table: IcebergTable, keys: set[Any]) -> str:
+    """Return the SQL predicate of the rows that have any of a few keys; Iceberg leaves files out
+    by the least and the greatest, and of many values by no others.
+    """
+    (column,) = declared_versions(table).of
+    known = [key for key in keys if key is not None]
+    if None in keys or not known:
+        return among(column, keys)
+    return f"{between(column, min(known), max(known))} AND {among(column, keys)}"
 
 
 def key_terms(table: IcebergTable, frame: "DataFrame") -> list[str]:

@@ -47,6 +47,8 @@ class PreparedFrame:
     table: IcebergTable
     frame: "DataFrame"
     delivered: Mapping[str, str]
+    names: Sequence[str]
+    """The columns of `frame`, for which Spark would have to analyze it."""
     bits: Mapping[str, int] = field(default_factory=dict)
     """By rule, its bit in the column of what each row breaks, where the rules were evaluated
     already.
@@ -105,15 +107,16 @@ class PreparedFrame:
             for rule in self._rules_with(bits)
         ]
         frame = self.frame.selectExpr("*", f"{' + '.join(breaks) or '0L'} AS {BROKEN}")
+        names = (*self.names, BROKEN)
         if len(bits) == len(self.table.row_rules):
             raw = {
                 identifier(name): f"if({BROKEN} <> 0, {identifier(name)}, NULL)"
                 for name in self.delivered.values()
             }
             frame = frame.selectExpr(
-                *(f"{raw.get(name, name)} AS {name}" for name in map(identifier, frame.columns))
+                *(f"{raw.get(name, name)} AS {name}" for name in map(identifier, names))
             )
-        return replace(self, frame=frame, bits=bits)
+        return replace(self, frame=frame, names=names, bits=bits)
 
     def known(self, rows: "DataFrame") -> "DataFrame":
         """Return rows of the table as those of an evaluated frame; rules that quarantine are known
@@ -128,7 +131,7 @@ class PreparedFrame:
             for rule in rules
             if not rule.cast
         ]
-        names = (name for name in rows.columns if name in self.frame.columns)
+        names = (name for name in rows.columns if name in self.names)
         return rows.selectExpr(
             *map(identifier, names), f"{' + '.join(breaks) or '0L'} AS {BROKEN}"
         )
@@ -139,7 +142,7 @@ class PreparedFrame:
     @property
     def deletes(self) -> bool:
         """Whether the frame says of each row if it shall go."""
-        return DELETED in self.frame.columns
+        return DELETED in self.names
 
     def delivered_sql(self, column: str) -> str:
         """Return the SQL of a column as it was delivered."""
@@ -165,14 +168,13 @@ class PreparedFrame:
         columns = [*written_columns(self.table), *([DELETED] if self.deletes else [])]
         return rows.selectExpr(*map(identifier, columns))
 
-    def shown_terms(self, frame: "DataFrame") -> list[str]:
-        """Return what to select of rows that break a rule, for people: what was delivered in
-        place of the cast.
+    @property
+    def shown_terms(self) -> list[str]:
+        """What to select of rows that break a rule, for people: what was delivered in place of
+        the cast.
         """
         present = [
-            name
-            for name in frame.columns
-            if name in {*self.table.column_names, *SOURCE_COLUMNS}
+            name for name in self.names if name in {*self.table.column_names, *SOURCE_COLUMNS}
         ]
         shown = [f"{self.delivered_sql(name)} AS {identifier(name)}" for name in present]
         return (
@@ -262,7 +264,7 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
     if BROKEN in frame.columns:
         hidden = {name: f"{_DELIVERED}{name}" for name in table.column_names}
         delivered = {name: kept for name, kept in hidden.items() if kept in frame.columns}
-        return PreparedFrame(table, frame, delivered, _bits(table))
+        return PreparedFrame(table, frame, delivered, frame.columns, _bits(table))
     frame_types = {
         field.name: types.parse(field.dataType.simpleString())
         for field in _known_fields(table, frame)
@@ -294,12 +296,12 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
             )
     extra_names = (*SOURCE_COLUMNS, DELETED)
     extra = [
-        identifier(name)
-        for name in extra_names
-        if name in frame.columns and name not in table.column_names
+        name for name in extra_names if name in frame.columns and name not in table.column_names
     ]
     raw = [f"{identifier(name)} AS {identifier(hidden)}" for name, hidden in delivered.items()]
-    return PreparedFrame(table, frame.selectExpr(*selected, *extra, *raw), delivered)
+    names = (*written_columns(table), *extra, *delivered.values())
+    rows = frame.selectExpr(*selected, *map(identifier, extra), *raw)
+    return PreparedFrame(table, rows, delivered, names)
 
 
 def _whole_alone(cast: str, raw: str, have: types.ColumnType, wanted: types.ColumnType) -> str:

@@ -17,8 +17,10 @@ from lakehouse.iceberg.read.row_version_inputs import (
     versioned_inputs,
 )
 from lakehouse.iceberg.read.version_keys import (
+    among_keys,
     declared_versions,
     delivered_casts,
+    few_keys,
     key_locations,
 )
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, prepare
@@ -180,7 +182,7 @@ def newest_accepted(
         )
         seen += [relevant.selectExpr(*order, f"false AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")]
     return _newest(versions, together(seen, allow_missing=True)).selectExpr(
-        *map(identifier, mine.frame.columns)
+        *map(identifier, mine.names)
     )
 
 
@@ -194,6 +196,11 @@ def _versions_of(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "
     by = table.overwritten_by
     if by is None:
         return with_keys(rows, keys, of)
+    few = few_keys(table, keys)
+    if few is not None:
+        found = rows.where(among_keys(table, few))
+        partitions = found.select(identifier(by)).distinct().collect()
+        return found.where(among(by, {with_zone(row[0]) for row in partitions}))
     met = key_locations(table, rows, keys).localCheckpoint()
     rows_by_partition = {
         with_zone(row[0]): row[1] for row in met.groupBy(identifier(by)).count().collect()

@@ -94,11 +94,12 @@ def evaluated(
         for rule in rules
     ]
     shown = [result.rule for result in results if result.failed_rows and _is_shown(result)]
-    terms = prepared.shown_terms(split.rows)
     samples: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for rows, looked_for in _looks(split, shown):
         broken = {rule.name: _breaks(prepared, rule) for rule in looked_for}
-        samples |= samples_of(engine, prepared.table, rows, broken, split.counted_values, terms)
+        samples |= samples_of(
+            engine, prepared.table, rows, broken, split.counted_values, prepared.shown_terms
+        )
     return [replace(result, sample=samples.get(result.rule.name, ())) for result in results]
 
 

@@ -144,7 +144,9 @@ def _with_deleted(
         else prepared.frame.selectExpr("*", f"false AS {DELETED}")
     )
     removed = going.selectExpr(*names, f"true AS {DELETED}", f"0L AS {BROKEN}")
-    return replace(prepared, frame=frame.unionByName(removed, allowMissingColumns=True))
+    rows = frame.unionByName(removed, allowMissingColumns=True)
+    known = prepared.names if prepared.deletes else (*prepared.names, DELETED)
+    return replace(prepared, frame=rows, names=known)
 
 
 def _evaluated(attempt: Attempt, following: Following) -> tuple[PreparedFrame, PreparedFrame]:
