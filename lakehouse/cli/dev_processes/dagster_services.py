@@ -1,6 +1,8 @@
 """Dagster's webserver, daemon and server of code, started together by a process of their own."""
 
 import argparse
+import sys
+from contextlib import suppress
 
 from lakehouse.orchestration.dagster_internals import run_services
 
@@ -13,7 +15,9 @@ def main() -> None:
     parser.add_argument("--host")
     parser.add_argument("--port")
     given = parser.parse_args()
-    run_services(given.module_name, given.working_directory, given.host, given.port)
+    with suppress(KeyboardInterrupt):
+        run_services(given.module_name, given.working_directory, given.host, given.port)
+        sys.exit("Dagster's webserver ended by itself; its last words are above.")
 
 
 if __name__ == "__main__":
