@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.ingestion.collect import Waiting, list_waiting
 from lakehouse.ingestion.inbox_polling import poll_inbox, wait_until
 from lakehouse.ingestion.run_requests import (
@@ -37,7 +38,7 @@ WATCH_SECONDS = 4.5
 """How long a tick polls: Dagster's daemon begins its rounds no closer than five seconds to each
 other.
 """
-_LOOK_SECONDS = 5.0
+_LOOK_SECONDS = 10.0
 """How long a look polls in a tick that goes on for longer; with each, all is decided anew."""
 _RUN_POLL_SECONDS = 0.5
 ALL_ASSETS = "__ASSET_JOB"
@@ -112,7 +113,8 @@ class FeedAutomation:
             description=f"Ingests what waits in {self.feed.inbox}, and computes what is stale.",
         )
         def batch(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
-            return self._look_of(context, requests, self.read_settings())(0)
+            settings = self.read_settings()
+            return self._look_of(context, requests, settings, open_engine(settings))(0)
 
         return batch
 
@@ -121,8 +123,11 @@ class FeedAutomation:
     ) -> list[dg.RunRequest] | dg.SkipReason:
         """Look until there is something to run, as long as the tick may go on."""
         settings = self.read_settings()
-        look = self._look_of(context, requests, settings)
         with long_tick(context, settings) as tick:
+            engine = open_engine(settings)
+            if tick.may_go_on:
+                engine.catalog.kept()
+            look = self._look_of(context, requests, settings, engine)
             asked = look(WATCH_SECONDS)
             while isinstance(asked, dg.SkipReason) and (seconds := tick.seconds_left):
                 asked = look(min(seconds, _LOOK_SECONDS))
@@ -135,6 +140,7 @@ class FeedAutomation:
         context: dg.SensorEvaluationContext | dg.ScheduleEvaluationContext,
         requests: FeedRunRequests,
         settings: Settings,
+        engine: Engine,
     ) -> Callable[[float], list[dg.RunRequest] | dg.SkipReason]:
         """Return what asks for runs; where nothing is to be done yet, it waits some seconds for
         a run to end or a file to land.
@@ -142,8 +148,7 @@ class FeedAutomation:
         instance = context.instance
         assert context.repository_def is not None
         graph = graph_of_repository(context.repository_def)
-        # What the engine read of a table is read once for all looks.
-        engine, store = open_engine(settings), open_store(settings)
+        store = open_store(settings)
 
         def decide(waiting: Waiting) -> RunRequests:
             return requests.decide(instance, graph, engine, waiting, datetime.now(UTC))

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache
 from types import MappingProxyType
 
 import dagster as dg
@@ -62,8 +62,12 @@ def alerts_definitions(
     )
     def alerts(context: dg.SensorEvaluationContext) -> dg.SkipReason:
         settings = read_settings()
-        # What is read of a table is read once for all looks.
-        open_catalog = cache(partial(Catalog.of, settings))
+
+        @cache
+        def open_catalog() -> Catalog:
+            catalog = Catalog.of(settings)
+            return catalog.kept() if tick.may_go_on else catalog
+
         with long_tick(context, settings) as tick:
             looked = look(context, settings, open_catalog)
             while tick.waits(_PAUSE_SECONDS):

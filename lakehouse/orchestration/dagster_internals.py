@@ -319,8 +319,8 @@ def _code_server(
     # A sensor that watches occupies a thread here, and one of the process that has the code.
     os.environ["DAGSTER_GRPC_MAX_WORKERS"] = str(_CODE_THREADS)
     loaded = LoadableTargetOrigin(module_name=module, working_directory=working_directory)
-    is_over, logger = Event(), logging.getLogger("dagster.code_server")
-    logger.setLevel(_OF_CODE_SERVER.upper())
+    # Outside of Dagster's own, whose levels the daemon sets: of this one, warnings are shown.
+    is_over, logger = Event(), logging.getLogger(__name__)
     servicer = DagsterProxyApiServicer(
         loadable_target_origin=loaded,
         fixed_server_id=None,

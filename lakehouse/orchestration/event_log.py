@@ -174,13 +174,20 @@ class EventLog(SqliteEventLogStorage):
 
 def keep_engines() -> None:
     """Let Dagster's storages of runs and schedules use one engine of a file as long as this
-    process runs, where they would make one for each statement; and read Alembic's scripts once,
-    not each time an instance is opened, such as for a tick of a sensor.
+    process runs, where they would make one for each statement.
 
-    It is for processes that have one home: an instance takes 6 ms of the processor then, not 29.
+    It is for processes that have one home. With `keep_scripts`, an instance that is opened for a
+    tick of a sensor takes 2 ms of the processor, not 29.
     """
+    keep_scripts()
     for module in (sqlite_run_storage, sqlite_schedule_storage):
         module.create_engine = _kept_engine  # type: ignore[attr-defined]
+
+
+def keep_scripts() -> None:
+    """Let this process read Alembic's scripts once, which Dagster does for each database of an
+    instance that is opened: they take 20 ms of the processor.
+    """
     sql.ScriptDirectory = _KeptScripts  # type: ignore[attr-defined]
 
 

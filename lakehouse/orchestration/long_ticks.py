@@ -36,6 +36,11 @@ class LongTick:
     until: float
 
     @property
+    def may_go_on(self) -> bool:
+        """Whether it is a long one."""
+        return bool(self.until)
+
+    @property
     def seconds_left(self) -> float:
         """How long it may go on; 0 once `lakehouse dev` is asked to end, which waits for its
         ticks.
