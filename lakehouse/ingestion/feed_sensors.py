@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.ingestion.collect import Waiting, list_waiting
 from lakehouse.ingestion.inbox_polling import poll_inbox, wait_until
 from lakehouse.ingestion.run_requests import (
@@ -20,8 +21,9 @@ from lakehouse.ingestion.run_requests import (
 )
 from lakehouse.ingestion.skipped_entries import report_passed_over
 from lakehouse.orchestration.asset_keys import FEED_TAG
-from lakehouse.orchestration.dagster_internals import graph_of_repository
+from lakehouse.orchestration.dagster_internals import graph_of_repository, is_stopped
 from lakehouse.orchestration.dead_runs import fail_dead_runs
+from lakehouse.orchestration.long_ticks import long_tick
 from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
@@ -36,6 +38,8 @@ WATCH_SECONDS = 4.5
 """How long a tick polls: Dagster's daemon begins its rounds no closer than five seconds to each
 other.
 """
+_LOOK_SECONDS = 10.0
+"""How long a look polls in a tick that goes on for longer; with each, all is decided anew."""
 _RUN_POLL_SECONDS = 0.5
 ALL_ASSETS = "__ASSET_JOB"
 """Dagster's own job, which commands run too; one that is made of a selection takes one
@@ -93,7 +97,7 @@ class FeedAutomation:
             ),
         )
         def files(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
-            return self._tick(context, requests, WATCH_SECONDS)
+            return self._watch(context, requests)
 
         return files
 
@@ -109,39 +113,63 @@ class FeedAutomation:
             description=f"Ingests what waits in {self.feed.inbox}, and computes what is stale.",
         )
         def batch(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
-            return self._tick(context, requests, 0)
+            settings = self.read_settings()
+            return self._look_of(context, requests, settings, open_engine(settings))(0)
 
         return batch
 
-    def _tick(
+    def _watch(
+        self, context: dg.SensorEvaluationContext, requests: FeedRunRequests
+    ) -> list[dg.RunRequest] | dg.SkipReason:
+        """Look until there is something to run, as long as the tick may go on."""
+        settings = self.read_settings()
+        with long_tick(context, settings) as tick:
+            engine = open_engine(settings)
+            if tick.may_go_on:
+                engine.catalog.kept()
+            look = self._look_of(context, requests, settings, engine)
+            asked = look(WATCH_SECONDS)
+            while isinstance(asked, dg.SkipReason) and (seconds := tick.seconds_left):
+                asked = look(min(seconds, _LOOK_SECONDS))
+                if not isinstance(asked, dg.SkipReason) and is_stopped(context):
+                    return dg.SkipReason("The sensor was stopped.")
+        return asked
+
+    def _look_of(
         self,
         context: dg.SensorEvaluationContext | dg.ScheduleEvaluationContext,
         requests: FeedRunRequests,
-        seconds: float,
-    ) -> list[dg.RunRequest] | dg.SkipReason:
-        """Ask for runs; where nothing is to be done yet, wait some seconds for a run to end or
-        a file to land.
+        settings: Settings,
+        engine: Engine,
+    ) -> Callable[[float], list[dg.RunRequest] | dg.SkipReason]:
+        """Return what asks for runs; where nothing is to be done yet, it waits some seconds for
+        a run to end or a file to land.
         """
-        until = time.monotonic() + seconds
-        settings, instance = self.read_settings(), context.instance
+        instance = context.instance
         assert context.repository_def is not None
         graph = graph_of_repository(context.repository_def)
-        engine, store = open_engine(settings), open_store(settings)
+        store = open_store(settings)
 
         def decide(waiting: Waiting) -> RunRequests:
             return requests.decide(instance, graph, engine, waiting, datetime.now(UTC))
 
-        fail_dead_runs(instance)
-        wait_until(
-            lambda: not describe_unfinished(instance, self.feed), seconds, _RUN_POLL_SECONDS
-        )
-        waiting = list_waiting(self.feed, store)
-        for warning in report_passed_over(settings, self.feed, waiting.passed_over):
-            context.log.warning(warning)
-        decided = decide(waiting)
-        if not decided.runs:
-            later = poll_inbox(self.feed, store, until - time.monotonic(), waiting)
-            decided = decide(later) if later != waiting else decided
-        if not decided.runs:
-            return dg.SkipReason(decided.reason)
-        return [make_request(graph, self.feed, stale, digest) for stale, digest in decided.runs]
+        def look(seconds: float) -> list[dg.RunRequest] | dg.SkipReason:
+            until = time.monotonic() + seconds
+            fail_dead_runs(instance)
+            wait_until(
+                lambda: not describe_unfinished(instance, self.feed), seconds, _RUN_POLL_SECONDS
+            )
+            waiting = list_waiting(self.feed, store)
+            for warning in report_passed_over(settings, self.feed, waiting.passed_over):
+                context.log.warning(warning)
+            decided = decide(waiting)
+            if not decided.runs:
+                later = poll_inbox(self.feed, store, until - time.monotonic(), waiting)
+                decided = decide(later) if later != waiting else decided
+            if not decided.runs:
+                return dg.SkipReason(decided.reason)
+            return [
+                make_request(graph, self.feed, stale, digest) for stale, digest in decided.runs
+            ]
+
+        return look

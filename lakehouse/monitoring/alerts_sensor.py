@@ -4,10 +4,12 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from types import MappingProxyType
 
 import dagster as dg
 
+from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.lineage.open_lineage import send_waiting
 from lakehouse.monitoring.alert_settings import read_routes
 from lakehouse.monitoring.alert_state import (
@@ -26,6 +28,7 @@ from lakehouse.monitoring.open_alerts import show_open_alerts
 from lakehouse.monitoring.silences import silence_texts
 from lakehouse.monitoring.sinks import open_sinks
 from lakehouse.orchestration.dagster_internals import graph_of_repository
+from lakehouse.orchestration.long_ticks import long_tick
 from lakehouse.settings import Settings
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
@@ -58,7 +61,25 @@ def alerts_definitions(
         ),
     )
     def alerts(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-        repository, settings = context.repository_def, read_settings()
+        settings = read_settings()
+
+        @cache
+        def open_catalog() -> Catalog:
+            catalog = Catalog.of(settings)
+            return catalog.kept() if tick.may_go_on else catalog
+
+        with long_tick(context, settings) as tick:
+            looked = look(context, settings, open_catalog)
+            while tick.waits(_PAUSE_SECONDS):
+                looked = look(context, settings, open_catalog)
+        return looked
+
+    def look(
+        context: dg.SensorEvaluationContext,
+        settings: Settings,
+        open_catalog: Callable[[], Catalog],
+    ) -> dg.SkipReason:
+        repository = context.repository_def
         assert repository is not None
         monitor_context = MonitorContext(
             context.instance,
@@ -68,6 +89,7 @@ def alerts_definitions(
             settings,
             datetime.now(UTC),
             names_of(repository) - {NAME},
+            open_catalog=open_catalog,
         )
         state = detect_and_dispatch(monitor_context, context.log, further)
         send_waiting(settings)

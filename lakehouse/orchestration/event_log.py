@@ -25,10 +25,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
+from functools import cache
 from pathlib import Path
 from threading import Lock, RLock
 from typing import Any
 
+from alembic.script import ScriptDirectory
 from dagster import (
     AssetKey,
     AssetRecordsFilter,
@@ -36,10 +38,13 @@ from dagster import (
     EventLogEntry,
     EventRecordsResult,
 )
+from dagster._core.storage import sql
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import (
     INDEX_SHARD_NAME,
     SqliteEventLogStorage,
 )
+from dagster._core.storage.runs.sqlite import sqlite_run_storage
+from dagster._core.storage.schedules.sqlite import sqlite_schedule_storage
 from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS
 from sqlalchemy import Connection, Engine, create_engine, event
 
@@ -165,6 +170,35 @@ class EventLog(SqliteEventLogStorage):
         with self._using:
             for file in files:
                 self._engines.pop(file).dispose()
+
+
+def keep_engines() -> None:
+    """Let Dagster's storages of runs and schedules use one engine of a file as long as this
+    process runs, where they would make one for each statement.
+
+    It is for processes that have one home. With `keep_scripts`, an instance that is opened for a
+    tick of a sensor takes 2 ms of the processor, not 29.
+    """
+    keep_scripts()
+    for module in (sqlite_run_storage, sqlite_schedule_storage):
+        module.create_engine = _kept_engine  # type: ignore[attr-defined]
+
+
+def keep_scripts() -> None:
+    """Let this process read Alembic's scripts once, which Dagster does for each database of an
+    instance that is opened: they take 20 ms of the processor.
+    """
+    sql.ScriptDirectory = _KeptScripts  # type: ignore[attr-defined]
+
+
+@cache
+def _kept_engine(url: str, **_: object) -> Engine:
+    # Dagster asks for a pool that keeps no connection.
+    return create_engine(url, max_overflow=-1)
+
+
+class _KeptScripts(ScriptDirectory):
+    from_config = cache(ScriptDirectory.from_config)
 
 
 @contextmanager

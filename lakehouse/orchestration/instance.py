@@ -56,9 +56,10 @@ def open_instance(settings: Settings) -> "Iterator[dg.DagsterInstance]":
     from dagster import DagsterInstance
 
     from lakehouse.orchestration.dagster_internals import runs_of_code_location
-    from lakehouse.orchestration.event_log import kept_open
+    from lakehouse.orchestration.event_log import keep_scripts, kept_open
 
     folder = dagster_home(settings)
+    keep_scripts()
     # `local_temp` is the public way to a persistent instance in a given folder.
     with (
         kept_open(folder),

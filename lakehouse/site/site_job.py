@@ -18,7 +18,7 @@ SENSOR = "docs_after_runs"
 _SECONDS = 60
 _ANEW_AFTER = timedelta(hours=1)
 """How old the site may be without a run: what is late is so by time alone."""
-_SETTLES = timedelta(seconds=20)
+_SETTLES = timedelta(seconds=45)
 """How long after its end a run is waited with, until what it measured is recorded too."""
 _STATUS = dg.DagsterRunStatus
 _ENDED = [_STATUS.SUCCESS, _STATUS.FAILURE, _STATUS.CANCELED]

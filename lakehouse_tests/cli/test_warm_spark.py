@@ -52,6 +52,17 @@ def warm(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[WarmSp
 said: list[str] = []
 
 
+def test_a_spark_elsewhere_is_not_started_here(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warm_spark.time, "monotonic", lambda: 1_000_000.0)
+    remote = replace(settings, spark_remote="sc://spark:15002")
+    with Children() as children:
+        WarmSpark(remote, children, said.append).look()
+    assert not said
+    assert not list(read_reports(settings))
+
+
 def test_a_spark_that_dies_is_started_again_after_pauses_that_grow(
     warm: WarmSpark, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,9 +10,10 @@ from unittest.mock import create_autospec
 
 import dagster as dg
 import pytest
-from dagster._cli import dev
 from dagster._cli.workspace.cli_target import workspace_opts_to_load_target
 from dagster._core.test_utils import create_run_for_test
+from dagster._grpc import client, proxy_server, server, server_watcher
+from dagster_shared.cli import WorkspaceOpts
 
 import lakehouse
 from lakehouse.orchestration import dagster_internals
@@ -20,7 +21,9 @@ from lakehouse.orchestration.dagster_internals import (
     LOOKED_AT,
     NO_COMPUTE_LOGS,
     NOTES_ITS_ASSETS,
+    _code_server,
     add_run_tags,
+    ask_less_often,
     asset_graph,
     check_executions,
     check_summaries,
@@ -34,7 +37,6 @@ from lakehouse.orchestration.dagster_internals import (
     note_computed,
     note_planned,
     notes_its_assets,
-    run_services,
     selected_assets,
     selected_checks,
     show_with_run,
@@ -168,15 +170,35 @@ def test_a_run_is_reported_as_failed(tmp_path: Path) -> None:
         assert entry.get_dagster_event().message == "Its process is gone."
 
 
-def test_services_are_run_on_a_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = create_autospec(dev.dev_command_impl)
-    monkeypatch.setattr(dev, "dev_command_impl", run)
-    run_services("shop.definitions", "/shop", "127.0.0.1", "3000")
-    (origin,) = workspace_opts_to_load_target(
-        run.call_args.kwargs["workspace_opts"]
-    ).create_origins()
+def test_the_code_is_served_under_the_name_of_its_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_GRPC_MAX_WORKERS", "2")
+    for module, name in (
+        (proxy_server, "DagsterProxyApiServicer"),
+        (server, "DagsterGrpcServer"),
+    ):
+        monkeypatch.setattr(module, name, create_autospec(getattr(module, name)))
+    with (
+        dg.DagsterInstance.local_temp(str(tmp_path)) as instance,
+        _code_server(instance, "shop.definitions", "/shop") as workspace,
+    ):
+        options = WorkspaceOpts(workspace=(str(workspace),))
+        (origin,) = workspace_opts_to_load_target(options).create_origins()
     assert origin.location_name == "shop.definitions"
-    assert origin.loadable_target_origin.working_directory == "/shop"
+    assert origin.get_display_metadata()["working_directory"] == "/shop"
+    loaded = proxy_server.DagsterProxyApiServicer.call_args.kwargs["loadable_target_origin"]
+    assert (loaded.module_name, loaded.working_directory) == ("shop.definitions", "/shop")
+    assert server.DagsterGrpcServer.return_value.serve.called
+
+
+def test_what_says_how_often_a_server_is_asked_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client, "CLIENT_HEARTBEAT_INTERVAL", 1)
+    monkeypatch.setattr(server_watcher, "WATCH_INTERVAL", 1)
+    ask_less_often()
+    assert client.CLIENT_HEARTBEAT_INTERVAL == server_watcher.WATCH_INTERVAL == 5
 
 
 def test_the_manager_that_keeps_no_logs_is_there() -> None:

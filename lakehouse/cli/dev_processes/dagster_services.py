@@ -3,6 +3,8 @@ process of their own.
 """
 
 import argparse
+import sys
+from contextlib import suppress
 
 from lakehouse.orchestration.dagster_internals import run_services
 from lakehouse.orchestration.warm_runs.server_process import run_server
@@ -18,8 +20,12 @@ def main() -> None:
     parser.add_argument("--port")
     given = parser.parse_args()
     module, folder = given.module_name, given.working_directory
-    with run_server(Settings.from_env().dagster_home, module, folder):
+    with (
+        suppress(KeyboardInterrupt),
+        run_server(Settings.from_env().dagster_home, module, folder),
+    ):
         run_services(module, folder, given.host, given.port)
+        sys.exit("Dagster's webserver ended by itself; its last words are above.")
 
 
 if __name__ == "__main__":

@@ -66,8 +66,10 @@ class WarmSpark:
 
     def look(self) -> None:
         """Take one step: notice that it died, start it again when the pause is over, or that it
-        is back.
+        is back. One elsewhere, which SPARK_REMOTE names, is not looked after.
         """
+        if self.settings.spark_remote:
+            return
         if self.children.ended(_WARM_UP) is not None:
             self.children.end(_WARM_UP)
         if self._retry_at is not None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 CATALOG_NAME = "lakehouse"
+_read_by_this_process: "dict[str, dict[str, Table]]" = {}
+"""What kept catalogs have read, by what they are."""
 _SQLITE_OPTIONS = "journal_mode=WAL&busy_timeout=30000"
 
 
@@ -47,6 +49,15 @@ class Catalog:
         return (
             _glue(settings, name) if settings.deployment == "aws" else _embedded(settings, name)
         )
+
+    def kept(self) -> "Catalog":
+        """Use what others of the same description that are kept have read in this process, which
+        looks at tables again and again: of each table, as long as its metadata file is the one
+        that is current.
+        """
+        read = _read_by_this_process.setdefault(repr((self.name, self.pyiceberg)), {})
+        object.__setattr__(self, "_read", read)
+        return self
 
     @property
     def spark_configuration(self) -> dict[str, str]:

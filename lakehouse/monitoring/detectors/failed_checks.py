@@ -4,7 +4,7 @@ The results of rules that refused a table are left out: that it is blocked is an
 its own, see `failed_runs`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from shlex import quote
 from typing import Any, TypeGuard
@@ -21,12 +21,16 @@ from lakehouse.orchestration.dagster_internals import (
     latest_check_executions,
 )
 from lakehouse.orchestration.metadata_keys import CheckMetadata
+from lakehouse.orchestration.runs import UNFINISHED
 
 CURSOR = "checks"
 _BEGIN = ""
 """Instead of a check, when was first monitored: since then counts all that a check found."""
 _LOOKED_BACK = 50
 _EVALUATED = ("SUCCEEDED", "FAILED")
+_PLANNED = "PLANNED"
+_GIVEN_UP = "given up"
+"""Before a check: the execution that was planned last of it, and never was."""
 
 
 def detect_failed_checks(context: MonitorContext) -> Observed:
@@ -35,12 +39,18 @@ def detect_failed_checks(context: MonitorContext) -> Observed:
     is_first = cursor is None
     seen: dict[str, float] = dict(cursor or {_BEGIN: context.now.timestamp()})
     facts: list[Firing | Resolved] = []
-    for key, last in _latest(context).items():
+    latest = _latest(context)
+    given_up = _given_up(context, latest)
+    for key, last in latest.items():
         name = key_of(key)
         since = 0.0 if is_first else seen.get(name, seen[_BEGIN])
         # One that is only planned may stand before an evaluation that nobody saw yet.
         if last.status.value in _EVALUATED and last.event and last.event.timestamp <= since:
             continue
+        if key in given_up:
+            if seen.get(f"{_GIVEN_UP} {name}") == last.id:
+                continue
+            seen[f"{_GIVEN_UP} {name}"] = last.id
         events = _events(context, key)
         news = [event for event in events if event.timestamp > since]
         for event in events[:1] if is_first else news:
@@ -88,6 +98,22 @@ def _latest(context: MonitorContext) -> Mapping[AssetCheckKey, Any]:
     keys = context.graph.asset_check_keys
     latest = latest_check_executions(context.instance, list(keys))
     return {key: record for key, record in latest.items() if key in keys}
+
+
+def _given_up(
+    context: MonitorContext, latest: Mapping[AssetCheckKey, Any]
+) -> Set[AssetCheckKey]:
+    """Return the checks that were planned last by a run that is over, such as one of figures
+    without a past: what was evaluated before is seen once.
+    """
+    planned = {
+        key: last.run_id for key, last in latest.items() if last.status.value == _PLANNED
+    }
+    if not planned:
+        return set()
+    asked = dg.RunsFilter(run_ids=sorted(set(planned.values())), statuses=UNFINISHED)
+    going_on = {record.dagster_run.run_id for record in context.instance.get_run_records(asked)}
+    return {key for key, run_id in planned.items() if run_id not in going_on}
 
 
 def _events(context: MonitorContext, key: AssetCheckKey) -> list[Any]:

@@ -2,7 +2,7 @@
 settings.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import dagster as dg
 
+from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.monitoring.alert_state import AlertState
 from lakehouse.monitoring.incidents import Firing, Kind
 from lakehouse.orchestration.alert import Severity
@@ -45,11 +46,21 @@ class MonitorContext:
     """Names of the sensors and schedules that there are; Dagster remembers also what is gone."""
     state: AlertState = field(default_factory=AlertState)
     """What is known from the round before."""
+    open_catalog: Callable[[], Catalog] | None = None
+    """What opens the catalog, where several rounds share one."""
 
     @cached_property
     def tables_of_steps(self) -> Mapping[str, str]:
         """The assets' tables by the keys of the steps that compute them."""
         return tables_of_steps(self.graph)
+
+    @property
+    def catalog(self) -> Catalog:
+        """Where the tables are.
+
+        :raises CatalogDamaged: when it cannot be opened.
+        """
+        return self.open_catalog() if self.open_catalog else Catalog.of(self.settings)
 
     @property
     def ui_url(self) -> str:

@@ -14,7 +14,7 @@ from lakehouse.orchestration.asset_keys import asset_key
 
 def detect_overdue(context: MonitorContext) -> Observed:
     """Return what is overdue now; what was never written is not."""
-    catalog = Catalog.of(context.settings)
+    catalog = context.catalog
     facts: list[Firing] = []
     for feed in context.feeds:
         if feed.expected_within:

@@ -49,7 +49,7 @@ class _QuarantineState:
 
 def detect_quarantined_rows(context: MonitorContext) -> Observed:
     """Return which tables have rows in quarantine now."""
-    catalog = Catalog.of(context.settings)
+    catalog = context.catalog
     open_now = context.state.open
     cursor: Mapping[str, Any] = context.state.cursors.get(CURSOR, {})
     known = {name: _from_json(state) for name, state in cursor.items()}

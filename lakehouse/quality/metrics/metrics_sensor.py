@@ -22,7 +22,7 @@ _MOST_OTHER_RUNS = 3
 are few.
 """
 _PER_TICK = 50
-_SECONDS = 10
+_SECONDS = 30
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,135 @@
+"""What gaps between the days of one delivery cost: 295 days in 425, against the same rows in 295
+days in a row.
+
+Run as `python -m benchmarks.bench_gaps [--rounds N] [--days N] [--rows N]`: one file each time,
+with as many rows for each day as `--rows` says, from the inbox to tables by day of bronze, silver
+and gold, onto an empty home and, again, onto one that has those days already. On one JVM.
+"""
+
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date, timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import Measured, Way, compare, conditions, options, report
+from benchmarks.shop.invoice_lines import DAILY, FEED, LINES, SINCE
+from lakehouse.ingestion.feed_runs import ingest
+from lakehouse.project import Project
+from lakehouse.runtime.deployment import open_engine
+from lakehouse.settings import Settings
+
+DAYS = 295
+SPAN_DAYS = 425
+ROWS_A_DAY = 200
+AT_MOST = 1.3
+PROJECT = Project("benchmarks.shop")
+_FIRST = date.fromisoformat(SINCE)
+_RUNS_AT_MOST = 3
+
+
+class Homes:
+    """Homes on one JVM, and deliveries none of which has a line of another."""
+
+    def __init__(self, folder: Path, rows_a_day: int) -> None:
+        self.folder, self.rows_a_day = folder, rows_a_day
+        self.settings = replace(Settings.from_env(), home=folder / "none")
+        self._numbers, self._lines = count(), count()
+
+    def fresh(self) -> Settings:
+        """Return a home with nothing in it."""
+        return replace(self.settings, home=self.folder / f"home{next(self._numbers)}")
+
+    def deliver(self, settings: Settings, days: Sequence[date]) -> Any:
+        """Ingest a file with rows of all those days, and return how many rows each table has of
+        how many days.
+        """
+        inbox = settings.home / FEED.inbox
+        inbox.mkdir(parents=True, exist_ok=True)
+        lines = ["line_id,invoice_no,sold_on,quantity,price"]
+        for day in days:
+            for number in range(self.rows_a_day):
+                line = f"{next(self._lines)},{number // 5},{day},{number % 9 + 1},{number}.50"
+                lines.append(line)
+        (inbox / f"{next(self._numbers)}.csv").write_text("\n".join([*lines, ""]))
+        done = ingest(PROJECT.definitions, PROJECT.tables, settings, FEED)
+        assert done.success, done.messages
+        assert len(done.runs) <= _RUNS_AT_MOST, f"{len(done.runs)} runs"
+        return _contents(settings)
+
+
+def _contents(settings: Settings) -> Any:
+    engine = open_engine(settings)
+    lines, daily = (engine.catalog.sql_name(table.name) for table in (LINES, DAILY))
+    row = engine.spark.sql(
+        f"SELECT count(1), count(DISTINCT sold_on), (SELECT sum(invoice_lines) FROM {daily})"
+        f" FROM {lines}"
+    ).first()
+    assert row is not None
+    return tuple(row)
+
+
+def days_in_a_row(days: int) -> list[date]:
+    """Return that many days, one after the other."""
+    return [_FIRST + timedelta(days=number) for number in range(days)]
+
+
+def days_with_gaps(days: int) -> list[date]:
+    """Return as many days of a span that is longer, its first and its last among them."""
+    span = days_in_a_row(round(days * SPAN_DAYS / DAYS))
+    between = random.Random(1).sample(span[1:-1], days - 2)
+    return sorted([span[0], *between, span[-1]])
+
+
+def measure(homes: Homes, days: int, rounds: int) -> dict[str, list[Measured]]:
+    """Compare both, onto nothing and onto the same days."""
+    parts: dict[str, list[Measured]] = {}
+    kinds = {"in a row": days_in_a_row(days), "with gaps": days_with_gaps(days)}
+    empty = [
+        Way(name, _onto_nothing(homes, of_kind), AT_MOST if name == "with gaps" else None)
+        for name, of_kind in kinds.items()
+    ]
+    parts[f"{days} days onto nothing"] = compare(empty, rounds=rounds, warm_ups=1)
+    filled = {name: homes.fresh() for name in kinds}
+    for name, settings in filled.items():
+        homes.deliver(settings, kinds[name])
+    again = [
+        Way(
+            name,
+            _onto(homes, filled[name], of_kind),
+            AT_MOST if name == "with gaps" else None,
+        )
+        for name, of_kind in kinds.items()
+    ]
+    parts[f"{days} days onto the same days"] = compare(again, rounds=rounds, warm_ups=1)
+    return parts
+
+
+def _onto_nothing(homes: Homes, days: Sequence[date]) -> Callable[[], Any]:
+    return lambda: homes.deliver(homes.fresh(), days)
+
+
+def _onto(homes: Homes, settings: Settings, days: Sequence[date]) -> Callable[[], Any]:
+    return lambda: homes.deliver(settings, days)
+
+
+def main(rounds: int, days: int, rows: int) -> None:
+    """Measure all, and fail where a promise is broken."""
+    began = conditions()
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        parts = measure(Homes(Path(name), rows), days, rounds)
+    sys.exit(0 if report("gaps", began, parts) else 1)
+
+
+if __name__ == "__main__":
+    parser = options(__doc__, rounds=5)
+    parser.add_argument("--days", type=int, default=DAYS)
+    parser.add_argument("--rows", type=int, default=ROWS_A_DAY, help="of each day")
+    arguments = parser.parse_args()
+    with suppress(KeyboardInterrupt):
+        main(arguments.rounds, arguments.days, arguments.rows)

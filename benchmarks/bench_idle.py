@@ -1,0 +1,185 @@
+"""What `lakehouse dev` takes while nothing happens: of the processor and of memory, this tree
+against one of before.
+
+Run as `python -m benchmarks.bench_idle [--minutes N] [--settles N] [--before FOLDER]`, where
+FOLDER is a clone at `BEFORE_COMMIT`; without one, it is made in the cache. Both run in the
+environment of this tree, one after the other, on homes with the demo's tables: first as many
+minutes as `--settles` says, of which nothing counts, then those that are measured.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from benchmarks.harness import Figure, conditions, plain_table, report, show
+from lakehouse.settings import Settings
+
+BEFORE_COMMIT = "c034ce7"
+AFTER = Path(__file__).parent.parent
+SHARE_AT_MOST = 0.03
+MINUTES = 5.0
+SETTLES_MINUTES = 3.0
+_PORT = 3179
+_OPENS_SECONDS = 300.0
+_COMMAND = [
+    sys.executable,
+    "-c",
+    "import sys; from lakehouse.cli import main; sys.exit(main())",
+]
+_OF_CHILDREN = 4
+"""psutil's times of a process begin with user, system and the same two of ended children."""
+_NAMES = {
+    "java": "Spark",
+    "dev_processes.watchdog": "watchdog",
+    "dev_processes.dagster_dev": "filter of the log",
+    "dev_processes.dagster_services": "services",
+    "dagster_webserver": "webserver",
+    "dagster._daemon": "daemon",
+    "code-server": "in front of the code",
+    "grpc": "code",
+    "dev": "`lakehouse dev`",
+}
+"""What a process is called, by the first of these that is in its command."""
+
+
+@dataclass(frozen=True)
+class Used:
+    """What a process took so far of the processor, in seconds, and has of memory, in MB: its
+    proportional share of what it has in common with others.
+    """
+
+    cpu: float
+    memory: float
+
+
+def main(minutes: float, settles: float, before: Path | None) -> None:
+    """Measure both, and fail where a promise is broken."""
+    began = conditions()
+    trees = {f"before ({BEFORE_COMMIT})": before or before_tree(), "now": AFTER}
+    idle = {name: measure(name, tree, minutes, settles) for name, tree in trees.items()}
+    earlier, now = idle.values()
+    figures = [
+        Figure("share of a core", _cpu(now), SHARE_AT_MOST),
+        Figure("share of a core before", _cpu(earlier)),
+        Figure("memory, of that before", _memory(now) / _memory(earlier), 1.0),
+    ]
+    title = f"`lakehouse dev`, {minutes:g} idle minutes after {settles:g}"
+    done = report("idle", began, {}, {title: figures}, [_table(idle)])
+    sys.exit(0 if done else 1)
+
+
+def measure(name: str, tree: Path, minutes: float, settles: float) -> Mapping[str, Used]:
+    """Return what each process took of a core, as a fraction, and had of memory at the end."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        env = os.environ | {
+            "LAKEHOUSE_HOME": str(Path(folder, "home")),
+            "PYTHONPATH": str(tree),
+        }
+        subprocess.run([*_COMMAND, "demo"], env=env, cwd=folder, check=True, stdout=sys.stderr)
+        with _open_dev(env, Path(folder)) as dev:
+            show(f"{name}: is open")
+            time.sleep(settles * 60)
+            first, began = _used(dev), time.monotonic()
+            time.sleep(minutes * 60)
+            last, seconds = _used(dev), time.monotonic() - began
+    idle = {}
+    for process, used in last.items():
+        taken = used.cpu - first.get(process, Used(0, 0)).cpu
+        idle[process] = Used(taken / seconds, used.memory)
+    show(f"{name}: {_cpu(idle):.2%} of a core, {_memory(idle):.0f} MB in {len(idle)} processes")
+    return idle
+
+
+@contextmanager
+def _open_dev(env: Mapping[str, str], folder: Path) -> Iterator[psutil.Process]:
+    log_file = folder / "dev.log"
+    with log_file.open("wb") as log:
+        dev = subprocess.Popen(
+            [*_COMMAND, "dev", "--port", str(_PORT)],
+            env=env,
+            cwd=folder,
+            stderr=log,
+            stdout=log,
+        )
+    try:
+        until = time.monotonic() + _OPENS_SECONDS
+        while "is open at" not in (said := log_file.read_text()):
+            assert dev.poll() is None and time.monotonic() < until, f"dev did not open: {said}"
+            time.sleep(1)
+        yield psutil.Process(dev.pid)
+    finally:
+        dev.terminate()
+        dev.wait()
+
+
+def _used(dev: psutil.Process) -> dict[str, Used]:
+    used: dict[str, Used] = {}
+    for process in [dev, *dev.children(recursive=True)]:
+        # One that ended meanwhile counts with its parent.
+        with suppress(psutil.NoSuchProcess):
+            cpu = sum(process.cpu_times()[:_OF_CHILDREN])
+            memory = process.memory_full_info().pss / 1e6
+            used[_name(process)] = Used(cpu, memory)
+    return used
+
+
+def _name(process: psutil.Process) -> str:
+    command = " ".join(process.cmdline())
+    return next(name for part, name in _NAMES.items() if part in command)
+
+
+def _cpu(idle: Mapping[str, Used]) -> float:
+    return sum(used.cpu for used in idle.values())
+
+
+def _memory(idle: Mapping[str, Used]) -> float:
+    return sum(used.memory for used in idle.values())
+
+
+def _table(idle: Mapping[str, Mapping[str, Used]]) -> str:
+    heads = ["process"]
+    for name in idle:
+        heads += [f"% of a core {name}", f"MB {name}"]
+    processes = dict.fromkeys(process for of_tree in idle.values() for process in of_tree)
+    rows = []
+    for process in processes:
+        rows.append([process, *_cells([of_tree.get(process) for of_tree in idle.values()])])
+    sums = [Used(_cpu(of_tree), _memory(of_tree)) for of_tree in idle.values()]
+    rows.append(["all", *_cells(sums)])
+    return plain_table("By process", heads, rows)
+
+
+def _cells(of_trees: list[Used | None]) -> Iterator[str]:
+    for used in of_trees:
+        yield f"{used.cpu * 100:.2f}" if used else ""
+        yield f"{used.memory:.0f}" if used else ""
+
+
+def before_tree() -> Path:
+    """Return a clone of before, made where there is none."""
+    folder = Settings.from_env().cache_dir / "bench" / "idle-before"
+    if not folder.exists():
+        subprocess.run(["git", "clone", "--quiet", str(AFTER), str(folder)], check=True)
+    subprocess.run(["git", "checkout", "--quiet", BEFORE_COMMIT], cwd=folder, check=True)
+    return folder
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--minutes", type=float, default=MINUTES)
+    parser.add_argument("--settles", type=float, default=SETTLES_MINUTES)
+    parser.add_argument("--before", type=Path, metavar="FOLDER")
+    arguments = parser.parse_args()
+    with suppress(KeyboardInterrupt):
+        main(arguments.minutes, arguments.settles, arguments.before)
