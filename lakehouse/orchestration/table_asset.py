@@ -11,6 +11,7 @@ from typing import Any
 
 import dagster as dg
 
+from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.code_versions import computed_parts
 from lakehouse.iceberg.metadata.computed_parts import UNKNOWN_CODE, parts_of
 from lakehouse.iceberg.metadata.history import read_history
@@ -47,13 +48,15 @@ from lakehouse.orchestration.runs_for_stale_tables import (
     COMPUTED_ANEW,
     is_full_recompute,
 )
+from lakehouse.orchestration.shown_partitions import show_partitions, shown_of
 from lakehouse.orchestration.unmasked_rows_command import table_of_rows
 from lakehouse.orchestration.written_metadata import (
-    partition_metadata,
     quarantined_metadata,
     refused_rows,
+    rows_by_partition,
     written_metadata,
 )
+from lakehouse.tables.escaping import quoted
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable
 
@@ -106,7 +109,7 @@ def table_asset(
     def body(
         context: dg.AssetExecutionContext,
     ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[Any]]:
-        io, keys = context.resources.io_manager, _partitions(context, partitions_def)
+        io, keys = context.resources.io_manager, _partitions(context, table, partitions_def)
         run = _run(context, table, keys, partitions_def, code_version)
         if not context.selected_asset_keys:
             with values_withheld(table):
@@ -115,8 +118,11 @@ def table_asset(
                     results.extend(look(io, run))
             yield from _selected(context, table, results, evaluated, implied)
         else:
+            if not run.full_recompute:
+                # What is computed because rows came to it; a person may ask for what has none.
+                show_partitions(context.instance, partitions_def, keys)
             written = _write(context, table, materialize, run, keys)
-            _count_partitions(context, io, table, written, run)
+            _count_partitions(context, io, table, written, run, keys)
             yield from _events(context, io, table, written, run, keys, implied)
 
     with warnings.catch_warnings():
@@ -171,10 +177,17 @@ def _count_partitions(
     table: IcebergTable,
     written: Written,
     run: Run,
+    keys: Sequence[str],
 ) -> None:
-    """Show with each partition of the run how many rows it has."""
-    by_partition = partition_metadata(io.engine.catalog, table, written.outcome, run.partitions)
-    for key, counted in by_partition.items():
+    """Show those partitions of the run that hold rows, and with each how many."""
+    definition, outcome = context.assets_def.partitions_def, written.outcome
+    rows = rows_by_partition(io.engine.catalog, table, outcome, run.partitions)
+    if rows:
+        show_partitions(context.instance, definition, [key for key in rows if rows[key]])
+    elif isinstance(outcome, Published):
+        show_partitions(context.instance, definition, keys)
+    for key in shown_of(context.instance, definition, [*rows]):
+        counted = WriteMetadata(partition_row_count=rows[key]).to_metadata()
         context.add_asset_metadata(counted, asset_key(table.name), key)
 
 
@@ -187,7 +200,7 @@ def _write(
 ) -> Written:
     """Write the table, and say in the run's log how far it is."""
     if notes_its_assets(context):
-        note_planned(context, asset_key(table.name), keys)
+        _note_planned(context, table, keys)
     if keys:
         context.log.info(
             f"{table.name}: 0 of {len(keys):,} partitions, {keys[0]} to {keys[-1]}."
@@ -197,6 +210,14 @@ def _write(
         written = materialize(context, run)
     context.log.info(_done(table, keys, written.outcome, monotonic() - began_at))
     return written
+
+
+def _note_planned(
+    context: dg.AssetExecutionContext, table: IcebergTable, keys: Sequence[str]
+) -> None:
+    planned = shown_of(context.instance, context.assets_def.partitions_def, keys)
+    if planned or not keys:
+        note_planned(context, asset_key(table.name), planned)
 
 
 def _done(table: IcebergTable, keys: Sequence[str], outcome: Outcome, seconds: float) -> str:
@@ -301,13 +322,34 @@ def _selected(
 
 
 def _partitions(
-    context: dg.AssetExecutionContext, definition: dg.PartitionsDefinition | None
+    context: dg.AssetExecutionContext,
+    table: IcebergTable,
+    definition: dg.PartitionsDefinition | None,
 ) -> Sequence[str]:
     """Return the keys of the partitions that the run computes; none of an asset without.
 
     The definition is given, since Dagster shows none on an asset of which only checks are run.
+
+    :raises UsageError: when somebody added a partition to Dagster that the table has not.
     """
-    has_any = definition is not None and (
-        context.has_partition_key or context.has_partition_key_range
+    if definition is None or not (context.has_partition_key or context.has_partition_key_range):
+        return ()
+    if notes_its_assets(context):
+        return computed_of(context.run.tags, definition.get_partition_keys())
+    keys: Sequence[str] = context.partition_keys
+    for key in keys:
+        if not definition.has_partition_key(key):
+            raise _no_partition(table, definition, key)
+    return keys
+
+
+def _no_partition(
+    table: IcebergTable, definition: dg.PartitionsDefinition, key: str
+) -> UsageError:
+    every = definition.get_partition_keys()
+    return UsageError(
+        f"{table.name} has no partition {quoted(key)}; it has {every[0]} to {every[-1]}.",
+        next_step=(
+            "Delete it on the table's page; a partition that gets rows is there by itself."
+        ),
     )
-    return computed_of(context.run.tags, context.partition_keys) if has_any else ()

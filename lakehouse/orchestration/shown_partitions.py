@@ -1,0 +1,189 @@
+"""Which windows of time the UI shows as the partitions of a table: those that rows came to, and
+none that never held any.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from time import monotonic
+from typing import TYPE_CHECKING, Any, cast
+from weakref import ReferenceType, ref
+
+import dagster as dg
+
+from lakehouse.iceberg.metadata.existing_partitions import existing_extents
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.dagster_internals import (
+    NOTES_ITS_ASSETS,
+    add_partitions,
+    show_as_dynamic,
+)
+from lakehouse.orchestration.partitions_within import partitions_within
+from lakehouse.tables.table import IcebergTable
+
+if TYPE_CHECKING:
+    from lakehouse.iceberg.metadata.catalog import Catalog
+    from lakehouse.orchestration.dagster_internals import AssetGraph
+
+_MOST_AT_ONCE = 1_000
+"""Partitions of one statement; SQLite takes 32,766 parameters."""
+_TRIES = 5
+_REMEMBERED_SECONDS = 1.0
+
+
+class WindowsWithRows(dg.TimeWindowPartitionsDefinition):
+    """Windows of time of which the UI shows those that rows came to.
+
+    Runs know all of them: a row of any day is computed without its day being added first.
+    """
+
+    @property
+    def name(self) -> str:
+        """What Dagster keeps the shown ones by; windows that are equal have one name."""
+        schedule = self.schedule_type
+        each = schedule.value.lower() if schedule else self.cron_schedule
+        return f"{each} since {self.start.strftime(self.fmt)}, {self.timezone}"
+
+    def get_partition_keys_in_range(
+        self, partition_key_range: dg.PartitionKeyRange
+    ) -> Sequence[str]:
+        """Return the partitions from one to another, both included: where the UI shows both of
+        them, those that it shows between, since it asks for no others.
+        """
+        first, last = partition_key_range
+        with dg.partition_loading_context() as loading:
+            store = loading.dynamic_partitions_store
+        if store is None or first == last:
+            return super().get_partition_keys_in_range(partition_key_range)
+        shown = _read_shown(store, self.name)
+        if first not in shown or last not in shown:
+            return super().get_partition_keys_in_range(partition_key_range)
+        between = shown[shown.index(first) : shown.index(last) + 1]
+        return between or super().get_partition_keys_in_range(partition_key_range)
+
+
+show_as_dynamic(WindowsWithRows)
+
+
+@dataclass
+class _Remembered:
+    """What an instance was last asked for: Dagster asks for each partition of a run whether it is
+    one of its range.
+    """
+
+    store: ReferenceType[Any]
+    name: str
+    keys: list[str]
+    read_at: float
+
+
+_remembered: list[_Remembered] = []
+
+
+def _read_shown(store: Any, name: str) -> list[str]:
+    now = monotonic()
+    for last in _remembered:
+        is_recent = now - last.read_at < _REMEMBERED_SECONDS
+        if is_recent and last.name == name and last.store() is store:
+            return last.keys
+    keys = [*store.get_dynamic_partitions(name)]
+    _remembered[:] = [_Remembered(ref(store), name, keys, now)]
+    return keys
+
+
+def shown_of(
+    instance: dg.DagsterInstance,
+    definition: dg.PartitionsDefinition | None,
+    keys: Sequence[str],
+) -> Sequence[str]:
+    """Return those of some partitions that the UI shows."""
+    if not isinstance(definition, WindowsWithRows):
+        return keys
+    shown = {*instance.get_dynamic_partitions(definition.name)}
+    return [key for key in keys if key in shown]
+
+
+def show_partitions(
+    instance: dg.DagsterInstance,
+    definition: dg.PartitionsDefinition | None,
+    keys: Iterable[str],
+) -> None:
+    """Let the UI show some partitions too, all in the order of time; of other definitions than
+    windows with rows, it shows each already.
+
+    Dagster keeps the order in which partitions are added, and takes what lies between two of
+    them for a range: what comes after a new one is added anew. Where a process is killed in
+    between, `show_existing` makes up for it.
+    """
+    new = {*keys}
+    if not new or not isinstance(definition, WindowsWithRows):
+        return
+    _remembered.clear()
+    for _ in range(_TRIES):
+        shown = [*instance.get_dynamic_partitions(definition.name)]
+        ordered = sorted({*shown, *new})
+        if ordered == shown or _replace_shown(instance, definition.name, shown, ordered):
+            return
+
+
+def _replace_shown(
+    instance: dg.DagsterInstance, name: str, shown: Sequence[str], ordered: Sequence[str]
+) -> bool:
+    """Show partitions in order; return whether no other process did at the same moment."""
+    alike = zip(shown, ordered, strict=False)
+    kept = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], alike))
+    for key in shown[kept:]:
+        instance.delete_dynamic_partition(name, key)
+    for at in range(kept, len(ordered), _MOST_AT_ONCE):
+        if not add_partitions(instance, name, ordered[at : at + _MOST_AT_ONCE]):
+            return False
+    return True
+
+
+def show_range(
+    instance: dg.DagsterInstance,
+    graph: "AssetGraph",
+    assets: Iterable[dg.AssetKey],
+    bounds: tuple[str, str],
+    tags: Mapping[str, str],
+) -> None:
+    """Let the UI show all partitions of the range of a run, unless its assets note themselves
+    which they compute: else Dagster looks that up, and finds those that are shown.
+
+    :param tags: of the run.
+    """
+    if NOTES_ITS_ASSETS.items() <= tags.items():
+        return
+    for definition in {graph.get(asset).partitions_def for asset in assets}:
+        if isinstance(definition, WindowsWithRows):
+            keys = definition.get_partition_keys_in_range(dg.PartitionKeyRange(*bounds))
+            show_partitions(instance, definition, keys)
+
+
+def show_existing(
+    instance: dg.DagsterInstance,
+    graph: "AssetGraph",
+    catalog: "Catalog",
+    tables: Iterable[IcebergTable],
+) -> None:
+    """Let the UI show the partitions in which some tables hold rows: of a home that is older than
+    this, or whose Dagster has forgotten them. Those of files whose partition is not told by the
+    metadata stay as they are.
+    """
+    by_definition: dict[dg.PartitionsDefinition, set[str]] = {}
+    for table in tables:
+        definition = graph.get(asset_key(table)).partitions_def
+        if isinstance(definition, WindowsWithRows) and catalog.has(table.name):
+            keys = _keys_with_rows(catalog, table, definition)
+            by_definition.setdefault(definition, set()).update(keys)
+    for definition, keys in by_definition.items():
+        show_partitions(instance, definition, keys)
+
+
+def _keys_with_rows(
+    catalog: "Catalog", table: IcebergTable, definition: WindowsWithRows
+) -> set[str]:
+    extents = existing_extents(catalog.load(table.name), cast(str, table.overwritten_by))
+    if extents is None:
+        return set()
+    return {key for key, _ in partitions_within(table, definition, extents)}
