@@ -47,7 +47,7 @@ def backfill(
     if bounds:
         run = replace(run, first=bounds[0], last=bounds[1])
         if bounds[0] != bounds[1] and downstream.leaves_gaps([table]):
-            # All are computed, and those without rows are not shown by that.
+            # All of them; Dagster itself would look for those that the UI shows.
             run = replace(run, only=(bounds,))
     return run_backfill(here, settings, table, run)
 

@@ -165,8 +165,11 @@ class Downstream:
         for group in grouped(owing, keys, rows, leaves_gaps=leaves_gaps):
             tables_of_group = self.with_alike(owing[group[0]])
             without_gaps = grouped(dict.fromkeys(group, ()), keys, leaves_gaps=False)
-            parts = [self._run(tables_of_group, part, keys) for part in without_gaps]
-            runs.append(self._run(tables_of_group, group, keys, parts))
+            parts = [
+                self._run(tables_of_group, part, keys, leaves_gaps=leaves_gaps)
+                for part in without_gaps
+            ]
+            runs.append(self._run(tables_of_group, group, keys, parts, leaves_gaps=leaves_gaps))
         return runs
 
     def late_tables(self, engine: Engine) -> list[str]:
@@ -221,12 +224,15 @@ class Downstream:
         computed: Sequence[str],
         keys: Sequence[str],
         parts: Sequence[PendingRun] = (),
+        *,
+        leaves_gaps: bool,
     ) -> PendingRun:
         return PendingRun.of_partitions(
             tables,
             computed,
             keys,
             partitioned=self._partitioned,
+            leaves_gaps=leaves_gaps,
             guards=self._guards(tables),
             parts=parts if len(parts) > 1 else (),
         )

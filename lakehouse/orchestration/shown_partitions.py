@@ -107,23 +107,41 @@ def show_partitions(
     instance: dg.DagsterInstance,
     definition: dg.PartitionsDefinition | None,
     keys: Iterable[str],
-) -> None:
-    """Let the UI show some partitions too, all in the order of time; of other definitions than
-    windows with rows, it shows each already.
+) -> set[str]:
+    """Let the UI show some partitions too, all in the order of time, and return those that it did
+    not show before; of other definitions than windows with rows, it shows each already.
 
     Dagster keeps the order in which partitions are added, and takes what lies between two of
     them for a range: what comes after a new one is added anew. Where a process is killed in
     between, `show_existing` makes up for it.
     """
-    new = {*keys}
-    if not new or not isinstance(definition, WindowsWithRows):
-        return
+    if not isinstance(definition, WindowsWithRows):
+        return set()
+    new = {*keys} - {*instance.get_dynamic_partitions(definition.name)}
+    if not new:
+        return new
     _remembered.clear()
+    wanted = {*new}
     for _ in range(_TRIES):
         shown = [*instance.get_dynamic_partitions(definition.name)]
-        ordered = sorted({*shown, *new})
-        if ordered == shown or _replace_shown(instance, definition.name, shown, ordered):
-            return
+        if wanted <= {*shown}:
+            break
+        wanted |= {*shown}
+        if _replace_shown(instance, definition.name, shown, sorted(wanted)):
+            break
+    return new
+
+
+def hide_partitions(
+    instance: dg.DagsterInstance,
+    definition: dg.PartitionsDefinition | None,
+    keys: Iterable[str],
+) -> None:
+    """Let the UI no more show some partitions."""
+    if isinstance(definition, WindowsWithRows):
+        _remembered.clear()
+        for key in keys:
+            instance.delete_dynamic_partition(definition.name, key)
 
 
 def _replace_shown(

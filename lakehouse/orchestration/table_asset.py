@@ -48,7 +48,11 @@ from lakehouse.orchestration.runs_for_stale_tables import (
     COMPUTED_ANEW,
     is_full_recompute,
 )
-from lakehouse.orchestration.shown_partitions import show_partitions, shown_of
+from lakehouse.orchestration.shown_partitions import (
+    hide_partitions,
+    show_partitions,
+    shown_of,
+)
 from lakehouse.orchestration.unmasked_rows_command import table_of_rows
 from lakehouse.orchestration.written_metadata import (
     quarantined_metadata,
@@ -118,11 +122,11 @@ def table_asset(
                     results.extend(look(io, run))
             yield from _selected(context, table, results, evaluated, implied)
         else:
-            if not run.full_recompute:
-                # What is computed because rows came to it; a person may ask for what has none.
-                show_partitions(context.instance, partitions_def, keys)
+            # What a person asks for may be a day that never gets a row.
+            expected = () if run.full_recompute else keys
+            new = show_partitions(context.instance, partitions_def, expected)
             written = _write(context, table, materialize, run, keys)
-            _count_partitions(context, io, table, written, run, keys)
+            _count_partitions(context, io, table, written, run, new)
             yield from _events(context, io, table, written, run, keys, implied)
 
     with warnings.catch_warnings():
@@ -177,15 +181,20 @@ def _count_partitions(
     table: IcebergTable,
     written: Written,
     run: Run,
-    keys: Sequence[str],
+    new: Collection[str],
 ) -> None:
-    """Show those partitions of the run that hold rows, and with each how many."""
+    """Show those partitions of the run that hold rows, and with each how many.
+
+    :param new: those that are shown since the run expects rows in them.
+    """
     definition, outcome = context.assets_def.partitions_def, written.outcome
     rows = rows_by_partition(io.engine.catalog, table, outcome, run.partitions)
-    if rows:
-        show_partitions(context.instance, definition, [key for key in rows if rows[key]])
-    elif isinstance(outcome, Published):
-        show_partitions(context.instance, definition, keys)
+    hide_partitions(context.instance, definition, [key for key in new if rows.get(key) == 0])
+    holding = [key for key in rows if rows[key]]
+    if not rows and run.partitions and isinstance(outcome, Published):
+        # Its files do not tell.
+        holding = [*run.partitions.values]
+    show_partitions(context.instance, definition, holding)
     for key in shown_of(context.instance, definition, [*rows]):
         counted = WriteMetadata(partition_row_count=rows[key]).to_metadata()
         context.add_asset_metadata(counted, asset_key(table.name), key)

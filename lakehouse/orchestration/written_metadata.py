@@ -82,8 +82,10 @@ def rows_by_partition(
     all of them.
     """
     by, snapshot_id = table.overwritten_by, outcome.snapshot_id
-    if not partitions or not by or snapshot_id is None or isinstance(outcome, Refused):
+    if not partitions or not by or isinstance(outcome, Refused):
         return {}
+    if snapshot_id is None:
+        return dict.fromkeys(partitions.values, 0)
     loaded = catalog.load(table.name)
     if isinstance(outcome, Published):
         rows = added_rows(loaded, snapshot_id, by, partitions)

@@ -14,8 +14,9 @@ from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
 from dagster_graphql.test.utils import execute_dagster_graphql
 from sqlalchemy.exc import IntegrityError
 
-from lakehouse.orchestration.dagster_internals import asset_graph
+from lakehouse.orchestration.dagster_internals import asset_graph, job_of_all_assets
 from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.partition_bounds import range_tags
 from lakehouse.orchestration.runs import materialize
 from lakehouse.orchestration.shown_partitions import (
     WindowsWithRows,
@@ -112,6 +113,12 @@ def run(instance: dg.DagsterInstance, *partition: str) -> None:
     assert materialize(defs, instance, dg.AssetSelection.all(), partition=bounds).success
 
 
+def of_ui(instance: dg.DagsterInstance, first: str, last: str) -> None:
+    """Run a range as the UI's backfill does."""
+    job = job_of_all_assets(defs)
+    assert job.execute_in_process(instance=instance, tags=range_tags(first, last)).success
+
+
 def test_no_partition_is_missing_where_none_ever_held_a_row(ui: Any) -> None:
     assert seen(ui)["partitionKeys"] == []
     assert seen(ui)["partitionStats"]["numPartitions"] == 0
@@ -147,11 +154,21 @@ def test_what_somebody_added_out_of_order_is_put_in_order(instance, ui: Any) -> 
     asked = {"key": "2023-01-01", "name": DAYS.name}
     said = execute_dagster_graphql(ui, ADD, asked).data["addDynamicPartition"]
     assert said["__typename"] == "AddDynamicPartitionSuccess"
-    show_partitions(instance, DAYS, ["2024-03-05"])
-    assert shown(instance) == ["2023-01-01", "2024-03-05", "2024-03-07"]
+    show_partitions(instance, DAYS, ["2024-03-06"])
+    assert shown(instance) == ["2023-01-01", "2024-03-05", "2024-03-06", "2024-03-07"]
+
+
+def test_a_range_of_what_somebody_added_out_of_order_is_what_the_ui_means_by_it(
+    instance,
+) -> None:
+    show_partitions(instance, DAYS, ["2024-03-05", "2024-03-07"])
+    instance.add_dynamic_partitions(DAYS.name, ["2023-01-01"])
+    of_ui(instance, "2024-03-07", "2023-01-01")
+    assert instance.get_materialized_partitions(KEY) == {"2024-03-07", "2023-01-01"}
 
 
 def test_another_process_that_shows_the_same_at_once_is_no_error(instance, monkeypatch) -> None:
+    show_partitions(instance, DAYS, ["2024-03-06"])
     add = instance.add_dynamic_partitions
 
     def too_late(name: str, keys: Sequence[str]) -> None:
@@ -161,15 +178,12 @@ def test_another_process_that_shows_the_same_at_once_is_no_error(instance, monke
 
     monkeypatch.setattr(instance, "add_dynamic_partitions", too_late)
     show_partitions(instance, DAYS, ["2024-03-05", "2024-03-04"])
-    assert shown(instance) == ["2024-03-04", "2024-03-05"]
+    assert shown(instance) == ["2024-03-04", "2024-03-05", "2024-03-06"]
 
 
 def test_of_a_range_that_the_ui_asks_for_what_it_shows_is_computed(instance) -> None:
     show_partitions(instance, DAYS, ["2024-03-05", "2024-03-07", "2024-03-12"])
-    job = defs.resolve_implicit_global_asset_job_def()
-    first, last = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
-    tags = {first: "2024-03-05", last: "2024-03-12"}
-    assert job.execute_in_process(instance=instance, tags=tags).success
+    of_ui(instance, "2024-03-05", "2024-03-12")
     days = {"2024-03-05", "2024-03-07", "2024-03-12"}
     assert instance.get_materialized_partitions(KEY) == days
 
