@@ -11,6 +11,7 @@ from weakref import ReferenceType, ref
 
 import dagster as dg
 
+from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.existing_partitions import existing_extents
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.dagster_internals import (
@@ -19,6 +20,7 @@ from lakehouse.orchestration.dagster_internals import (
     show_as_dynamic,
 )
 from lakehouse.orchestration.partitions_within import partitions_within
+from lakehouse.tables.escaping import quoted
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
@@ -49,8 +51,12 @@ class WindowsWithRows(dg.TimeWindowPartitionsDefinition):
     ) -> Sequence[str]:
         """Return the partitions from one to another, both included: where the UI shows both of
         them, those that it shows between, since it asks for no others.
+
+        :raises UsageError: see `check_partition`.
         """
         first, last = partition_key_range
+        for bound in (first, last):
+            self.check_partition(bound)
         with dg.partition_loading_context() as loading:
             store = loading.dynamic_partitions_store
         if store is None or first == last:
@@ -60,6 +66,20 @@ class WindowsWithRows(dg.TimeWindowPartitionsDefinition):
             return super().get_partition_keys_in_range(partition_key_range)
         between = shown[shown.index(first) : shown.index(last) + 1]
         return between or super().get_partition_keys_in_range(partition_key_range)
+
+    def check_partition(self, key: str) -> None:
+        """Check that a key is that of a window: in the UI anything may be added.
+
+        :raises UsageError: says which there are.
+        """
+        if not self.has_partition_key(key):
+            first, last = self.get_first_partition_key(), self.get_last_partition_key()
+            raise UsageError(
+                f"There is no partition {quoted(key)}; expected one of {first} to {last}.",
+                next_step=(
+                    "Delete it on the table's page; one that gets rows is there by itself."
+                ),
+            )
 
 
 show_as_dynamic(WindowsWithRows)

@@ -11,7 +11,6 @@ from typing import Any
 
 import dagster as dg
 
-from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.code_versions import computed_parts
 from lakehouse.iceberg.metadata.computed_parts import UNKNOWN_CODE, parts_of
 from lakehouse.iceberg.metadata.history import read_history
@@ -40,7 +39,11 @@ from lakehouse.orchestration.dagster_internals import (
 )
 from lakehouse.orchestration.io_manager import IcebergIOManager, run_partitions
 from lakehouse.orchestration.metadata_keys import WriteMetadata
-from lakehouse.orchestration.partition_bounds import computed_bounds, computed_of
+from lakehouse.orchestration.partition_bounds import (
+    computed_bounds,
+    computed_of,
+    names_stretches,
+)
 from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.orchestration.run_failures.withheld_values import values_withheld
 from lakehouse.orchestration.runs_for_stale_tables import (
@@ -49,6 +52,7 @@ from lakehouse.orchestration.runs_for_stale_tables import (
     is_full_recompute,
 )
 from lakehouse.orchestration.shown_partitions import (
+    WindowsWithRows,
     hide_partitions,
     show_partitions,
     shown_of,
@@ -60,7 +64,6 @@ from lakehouse.orchestration.written_metadata import (
     rows_by_partition,
     written_metadata,
 )
-from lakehouse.tables.escaping import quoted
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable
 
@@ -113,7 +116,7 @@ def table_asset(
     def body(
         context: dg.AssetExecutionContext,
     ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[Any]]:
-        io, keys = context.resources.io_manager, _partitions(context, table, partitions_def)
+        io, keys = context.resources.io_manager, _partitions(context, partitions_def)
         run = _run(context, table, keys, partitions_def, code_version)
         if not context.selected_asset_keys:
             with values_withheld(table):
@@ -332,7 +335,6 @@ def _selected(
 
 def _partitions(
     context: dg.AssetExecutionContext,
-    table: IcebergTable,
     definition: dg.PartitionsDefinition | None,
 ) -> Sequence[str]:
     """Return the keys of the partitions that the run computes; none of an asset without.
@@ -343,22 +345,10 @@ def _partitions(
     """
     if definition is None or not (context.has_partition_key or context.has_partition_key_range):
         return ()
-    if notes_its_assets(context):
+    if names_stretches(context.run.tags):
         return computed_of(context.run.tags, definition.get_partition_keys())
     keys: Sequence[str] = context.partition_keys
-    for key in keys:
-        if not definition.has_partition_key(key):
-            raise _no_partition(table, definition, key)
+    if isinstance(definition, WindowsWithRows):
+        for key in keys:
+            definition.check_partition(key)
     return keys
-
-
-def _no_partition(
-    table: IcebergTable, definition: dg.PartitionsDefinition, key: str
-) -> UsageError:
-    every = definition.get_partition_keys()
-    return UsageError(
-        f"{table.name} has no partition {quoted(key)}; it has {every[0]} to {every[-1]}.",
-        next_step=(
-            "Delete it on the table's page; a partition that gets rows is there by itself."
-        ),
-    )

@@ -15,7 +15,9 @@ from dagster_graphql.test.utils import execute_dagster_graphql
 from sqlalchemy.exc import IntegrityError
 
 from lakehouse.orchestration.dagster_internals import asset_graph, job_of_all_assets
+from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.partition_bounds import range_tags
 from lakehouse.orchestration.runs import materialize
 from lakehouse.orchestration.shown_partitions import (
@@ -253,3 +255,19 @@ def test_those_of_other_definitions_are_left_to_dagster(instance) -> None:
     show_partitions(instance, dg.DailyPartitionsDefinition("2024-01-01"), ["2024-03-07"])
     assert not isinstance(dg.DailyPartitionsDefinition("2024-01-01"), WindowsWithRows)
     assert shown(instance) == []
+
+
+def test_a_run_of_what_is_no_window_of_the_table_says_which_there_are(
+    settings: Settings, instance
+) -> None:
+    @iceberg_asset(VISITS)
+    def made():
+        raise NotImplementedError
+
+    io = IcebergIOManager(engine=open_engine(settings), declared={})
+    of_table = dg.Definitions([made], resources={"io_manager": io})
+    # As the UI does with what somebody added.
+    tags = {"dagster/partition": "2019-12-31"}
+    ran = materialize(of_table, instance, dg.AssetSelection.all(), tags=tags)
+    assert not ran.success
+    assert "no partition '2019-12-31'; expected one of 2020-01-01 to" in ran.messages[0]

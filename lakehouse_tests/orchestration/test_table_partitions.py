@@ -184,11 +184,6 @@ def test_the_ui_shows_the_days_that_rows_came_to(build, embedded_engine, instanc
     assert build(made, partition=dates[0], tags=tags).success
     assert instance.get_dynamic_partitions(days.name) == ["2024-02-01", "2024-02-03"]
 
-    # As a run that the UI starts: what is added there, Dagster takes for a partition.
-    result = build(made, tags={"dagster/partition": "February"})
-    assert not result.success
-    assert "silver.t has no partition 'February'; it has 2024-01-31 to" in result.messages[0]
-
 
 def values(engine, name):
     """The numbers that readers see, in order."""
