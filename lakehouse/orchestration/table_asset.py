@@ -52,12 +52,12 @@ from lakehouse.orchestration.runs_for_stale_tables import (
     is_full_recompute,
 )
 from lakehouse.orchestration.shown_partitions import (
-    WindowsWithRows,
     hide_partitions,
     show_partitions,
     shown_of,
 )
 from lakehouse.orchestration.unmasked_rows_command import table_of_rows
+from lakehouse.orchestration.windows_with_rows import WindowsWithRows
 from lakehouse.orchestration.written_metadata import (
     quarantined_metadata,
     refused_rows,

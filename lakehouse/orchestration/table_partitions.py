@@ -3,7 +3,7 @@
 import dagster as dg
 
 from lakehouse.errors import DeclarationError
-from lakehouse.orchestration.shown_partitions import WindowsWithRows
+from lakehouse.orchestration.windows_with_rows import WindowsWithRows
 from lakehouse.tables.table import IcebergTable
 from lakehouse.tables.time_windows import Unit
 

@@ -20,12 +20,9 @@ from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.partition_bounds import range_tags
 from lakehouse.orchestration.runs import materialize
-from lakehouse.orchestration.shown_partitions import (
-    WindowsWithRows,
-    show_existing,
-    show_partitions,
-)
+from lakehouse.orchestration.shown_partitions import show_existing, show_partitions
 from lakehouse.orchestration.table_partitions import table_partitions
+from lakehouse.orchestration.windows_with_rows import WindowsWithRows
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import SAMPLES, Settings
 from lakehouse.tables.table import Column, IcebergTable, by_day, by_hour, by_month
