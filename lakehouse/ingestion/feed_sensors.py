@@ -18,6 +18,7 @@ from lakehouse.ingestion.run_requests import (
     RunRequests,
     describe_unfinished,
     make_request,
+    show_requested,
 )
 from lakehouse.ingestion.skipped_entries import report_passed_over
 from lakehouse.orchestration.asset_keys import FEED_TAG
@@ -164,12 +165,16 @@ class FeedAutomation:
                 context.log.warning(warning)
             decided = decide(waiting)
             if not decided.runs:
+                requests.show_existing(instance, graph, engine)
                 later = poll_inbox(self.feed, store, until - time.monotonic(), waiting)
                 decided = decide(later) if later != waiting else decided
             if not decided.runs:
                 return dg.SkipReason(decided.reason)
-            return [
+            made = [
                 make_request(graph, self.feed, stale, digest) for stale, digest in decided.runs
             ]
+            for request in made:
+                show_requested(instance, graph, request)
+            return made
 
         return look

@@ -24,10 +24,11 @@ from lakehouse.orchestration.blocked_tables import (
     was_stopped,
 )
 from lakehouse.orchestration.dagster_internals import selected_assets, selected_checks
-from lakehouse.orchestration.partition_bounds import range_tags
+from lakehouse.orchestration.partition_bounds import range_of, range_tags
 from lakehouse.orchestration.pending_run import PendingRun
 from lakehouse.orchestration.runs import UNFINISHED
 from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream
+from lakehouse.orchestration.shown_partitions import show_existing, show_range
 from lakehouse.runtime.backoff import pause_seconds
 from lakehouse.runtime.run_tags import hidden_tags
 from lakehouse.tables.escaping import shown
@@ -63,6 +64,7 @@ class FeedRunRequests:
     _state: object = None
     _done: list[list[PendingRun]] = field(default_factory=list)
     _rest: Iterator[list[PendingRun]] = field(default_factory=lambda: iter(()))
+    _shows_existing: bool = False
 
     def decide(
         self,
@@ -97,6 +99,19 @@ class FeedRunRequests:
             if requests:
                 return RunRequests(requests)
         return RunRequests(reason=_explain_no_runs(self.feed, waiting, blocked))
+
+    def show_existing(
+        self, instance: dg.DagsterInstance, graph: "AssetGraph", engine: Engine
+    ) -> None:
+        """Let the UI show the partitions in which the tables hold rows already; once, since each
+        run shows those that it computes.
+        """
+        if self._shows_existing:
+            return
+        tables = Downstream(graph, self.feed.table).tables
+        declared = [self.declared[table] for table in tables if table in self.declared]
+        show_existing(instance, graph, engine.catalog, declared)
+        self._shows_existing = True
 
     def _stages(
         self, downstream: Downstream, engine: Engine, state: object, *, arrivals: bool
@@ -171,6 +186,15 @@ def make_request(
             **stale.tags,
         },
     )
+
+
+def show_requested(
+    instance: dg.DagsterInstance, graph: "AssetGraph", request: dg.RunRequest
+) -> None:
+    """Let the UI show the partitions of a range that is requested where Dagster looks them up."""
+    bounds = range_of(request.tags)
+    if bounds and request.asset_selection:
+        show_range(instance, graph, request.asset_selection, bounds, request.tags)
 
 
 @dataclass

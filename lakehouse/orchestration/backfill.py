@@ -41,9 +41,15 @@ def backfill(
         or when it is computed from no other table.
     """
     here = project(lambda: settings)
-    bounds = _checked_range(here, table, first, last) or (None, None)
-    tables = Downstream(asset_graph(here), table).with_alike([table])
-    return run_backfill(here, settings, table, PendingRun(tables, *bounds))
+    bounds = _checked_range(here, table, first, last)
+    downstream = Downstream(asset_graph(here), table)
+    run = PendingRun(downstream.with_alike([table]))
+    if bounds:
+        run = replace(run, first=bounds[0], last=bounds[1])
+        if bounds[0] != bounds[1] and downstream.leaves_gaps([table]):
+            # All of them; Dagster itself would look for those that the UI shows.
+            run = replace(run, only=(bounds,))
+    return run_backfill(here, settings, table, run)
 
 
 def run_backfill(

@@ -14,10 +14,11 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import dagster as dg
 
@@ -396,6 +397,69 @@ def _run_daemon(
             time.sleep(_LOOK_SECONDS)
             controller.check_daemon_threads()
             updated = controller.check_workspace_freshness(updated)
+
+
+class NamedWindows(Protocol):
+    """Partitions by windows of time that have a name."""
+
+    @property
+    def name(self) -> str:
+        """What the instance keeps some of them by."""
+        ...
+
+
+def show_as_dynamic(kind: type[NamedWindows]) -> None:
+    """Let the UI take windows of time of some kind for dynamic partitions of their name, and show
+    those that the instance was told of; in the processes that run code they stay what they are.
+
+    Dagster's webserver and daemon know partitions by a description only, which these two
+    functions make, of those of an asset and of those of a job. A description of dynamic ones is
+    a name, and has no public way to be made of others.
+    """
+    from dagster._core.definitions.partitions.snap import DynamicPartitionsSnap, PartitionsSnap
+
+    of_partitions = PartitionsSnap.from_def
+
+    def describe(partitions: Any) -> Any:
+        if not isinstance(partitions, kind):
+            return of_partitions(partitions)
+        _describe_jobs_alike()
+        return DynamicPartitionsSnap(name=partitions.name)
+
+    PartitionsSnap.from_def = staticmethod(describe)  # type: ignore[method-assign,assignment]
+
+
+@cache
+def _describe_jobs_alike() -> None:
+    """Let the partitions of a job be described as those of its assets are.
+
+    Assets are described first, and only where code is served: what this imports takes a command
+    a tenth of a second.
+    """
+    from dagster._core.definitions.partitions.snap import PartitionsSnap
+    from dagster._core.remote_representation.external_data import PartitionSetSnap
+    from dagster_shared.record import replace
+
+    of_job = PartitionSetSnap.from_job_def
+
+    def describe(job: "JobDefinition") -> PartitionSetSnap:
+        assert job.partitions_def is not None
+        return replace(of_job(job), partitions=PartitionsSnap.from_def(job.partitions_def))
+
+    PartitionSetSnap.from_job_def = staticmethod(describe)  # type: ignore[method-assign,assignment]
+
+
+def add_partitions(instance: dg.DagsterInstance, name: str, keys: Sequence[str]) -> bool:
+    """Add dynamic partitions; return whether that was done, and not another process quicker with
+    one of them.
+    """
+    from sqlalchemy.exc import IntegrityError
+
+    try:
+        instance.add_dynamic_partitions(name, keys)
+    except IntegrityError:
+        return False
+    return True
 
 
 def notes_its_assets(context: dg.AssetExecutionContext) -> bool:

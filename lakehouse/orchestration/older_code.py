@@ -2,7 +2,7 @@
 compute just that.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,14 +12,13 @@ from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.code_versions import computed_parts
 from lakehouse.iceberg.metadata.computed_parts import parts_of
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.existing_partitions import ExistingSpans, existing_extents
+from lakehouse.iceberg.metadata.existing_partitions import existing_extents
 from lakehouse.iceberg.metadata.history import History, read_history
-from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.backfill import run_backfills
 from lakehouse.orchestration.dagster_internals import asset_graph
-from lakehouse.orchestration.partition_bounds import partitions_of
+from lakehouse.orchestration.partitions_within import partitions_within
 from lakehouse.orchestration.pending_run import PendingRun
 from lakehouse.orchestration.run_result import RunResult
 from lakehouse.orchestration.runs import MakeDefinitions
@@ -150,29 +149,10 @@ def code_of(
         # Which there are, only an instance knows.
         return TableCode(is_older, is_unknown)
     older, is_unknown = set(), False
-    for key, partition in _partitions_with_rows(catalog, table, definition):
+    extents = existing_extents(catalog.load(table.name), table.overwritten_by)
+    for key, partition in partitions_within(table, definition, extents):
         found = parts_of(parts, partition)
         if any(part.is_older_than(version) for part in found):
             older.add(key)
         is_unknown |= any(part.is_unknown for part in found)
     return TableCode(bool(older), is_unknown, frozenset(older))
-
-
-def _partitions_with_rows(
-    catalog: "Catalog", table: IcebergTable, definition: dg.PartitionsDefinition
-) -> Iterator[tuple[str, Partitions]]:
-    """Yield the partitions of a table that may hold rows, by their keys."""
-    by = table.overwritten_by or ""
-    keys = definition.get_partition_keys()
-    partitions = partitions_of(definition, keys, column=by, column_type=table.column(by).type)
-    extents = existing_extents(catalog.load(table.name), by)
-    if not partitions.ranges:
-        for key in keys:
-            if extents is None or (key, key) in extents:
-                yield key, Partitions((key,))
-        return
-    like = partitions.ranges[0][0]
-    there = None if extents is None else ExistingSpans(extents, like)
-    for key, span in zip(keys, partitions.ranges, strict=True):
-        if there is None or there.share(span):
-            yield key, Partitions((key,), (span,))

@@ -44,12 +44,17 @@ def only_tags(stretches: Sequence[tuple[str, str]]) -> dict[str, str]:
     return {_ONLY: json.dumps(stretches)}
 
 
+def names_stretches(tags: Mapping[str, str]) -> bool:
+    """Whether a run is told by its tags which partitions of its range it computes."""
+    return _ONLY in tags
+
+
 def computed_of(tags: Mapping[str, str], keys: Sequence[str]) -> Sequence[str]:
     """Return those partitions of a run's range that it computes: all, unless a tag names some.
 
     :param keys: those of the range, in order.
     """
-    if _ONLY not in tags:
+    if not names_stretches(tags):
         return keys
     order = {key: position for position, key in enumerate(keys)}
     computed: list[str] = []

@@ -19,7 +19,8 @@ class PendingRun:
     """What one run is to compute: tables in order, as a whole or in partitions from `first` to
     `last`.
 
-    `only` has the stretches of these that it computes, where it leaves some out. `guards` are the
+    `only` has the stretches of these that it computes, where its assets look at that: they may
+    leave some out, and note themselves what they compute. `guards` are the
     blocking checks of what the tables read and nobody computes along with them. Dagster lets a
     check hold back what comes after it within one run only. `parts` are the runs that would
     compute the same without a gap. `sizes` says, by table, how many partitions it computes, where
@@ -42,6 +43,7 @@ class PendingRun:
         keys: Sequence[str],
         *,
         partitioned: Collection[str],
+        leaves_gaps: bool = True,
         guards: Sequence[dg.AssetCheckKey] = (),
         parts: "Sequence[PendingRun]" = (),
     ) -> "PendingRun":
@@ -50,6 +52,7 @@ class PendingRun:
         :param computed: the keys of the partitions, in order.
         :param keys: all keys of the definition, in order.
         :param partitioned: those of the tables that have partitions.
+        :param leaves_gaps: whether each of their assets looks at which it is to compute.
         """
         only = stretches(keys, computed)
         sizes = {table: len(computed) for table in tables if table in partitioned}
@@ -58,7 +61,7 @@ class PendingRun:
             computed[0],
             computed[-1],
             tuple(guards),
-            tuple(only) if len(only) > 1 else (),
+            tuple(only) if leaves_gaps and len(computed) > 1 else (),
             tuple(parts),
             sizes,
         )
@@ -77,7 +80,7 @@ class PendingRun:
 
     @property
     def tags(self) -> dict[str, str]:
-        """What the run is tagged with, so that it leaves out what it is not to compute."""
+        """What the run is tagged with, so that it computes these stretches and no more."""
         return {**only_tags(self.only), **NOTES_ITS_ASSETS} if self.only else {}
 
     @property

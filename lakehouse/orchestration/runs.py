@@ -19,6 +19,7 @@ from lakehouse.orchestration.dagster_internals import (
 from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.partition_bounds import range_tags
 from lakehouse.orchestration.run_result import RunResult, is_interrupted, read_result
+from lakehouse.orchestration.shown_partitions import show_range
 from lakehouse.runtime.processes import Process
 from lakehouse.settings import Settings
 
@@ -69,6 +70,10 @@ def materialize(
         )
     job = job_of_all_assets(_with_logger(definitions, on_event))
     of_keys = graph.get_check_keys_for_assets(keys)
+    given = {**(tags or {}), **Process.current().tags}
+    if isinstance(partition, tuple):
+        show_range(instance, graph, keys, partition, given)
+        given |= range_tags(*partition)
     with next_run_of(instance, keys, None if checks == of_keys else checks):
         ran = job.get_subset(
             asset_selection=keys, asset_check_selection=checks
@@ -76,11 +81,7 @@ def materialize(
             run_config={"loggers": {"events": {}}},
             instance=instance,
             partition_key=partition if isinstance(partition, str) else None,
-            tags={
-                **(tags or {}),
-                **Process.current().tags,
-                **(range_tags(*partition) if isinstance(partition, tuple) else {}),
-            },
+            tags=given,
             raise_on_error=False,
         )
     _tell(definitions, instance, ran.run_id)

@@ -160,13 +160,16 @@ class Downstream:
             return []
         read = [(table, self._inputs(table.name)) for table in tables]
         rows = source_rows(engine, read, definition, keys)
-        leaves_gaps = self._leave_gaps(set().union(*owing.values()))
+        leaves_gaps = self.leaves_gaps(set().union(*owing.values()))
         runs = []
         for group in grouped(owing, keys, rows, leaves_gaps=leaves_gaps):
             tables_of_group = self.with_alike(owing[group[0]])
             without_gaps = grouped(dict.fromkeys(group, ()), keys, leaves_gaps=False)
-            parts = [self._run(tables_of_group, part, keys) for part in without_gaps]
-            runs.append(self._run(tables_of_group, group, keys, parts))
+            parts = [
+                self._run(tables_of_group, part, keys, leaves_gaps=leaves_gaps)
+                for part in without_gaps
+            ]
+            runs.append(self._run(tables_of_group, group, keys, parts, leaves_gaps=leaves_gaps))
         return runs
 
     def late_tables(self, engine: Engine) -> list[str]:
@@ -196,6 +199,12 @@ class Downstream:
                 later.update(after)
         return tuple(table for table in self.tables if table in reached - later)
 
+    def leaves_gaps(self, tables: Collection[str]) -> bool:
+        """Whether a run of some tables may leave out partitions between others: each asset has
+        to know by its run's tags, as those of Dagster's own do not.
+        """
+        return all(self._inputs(table) for table in self.with_alike(tables))
+
     def sources(self, table: str) -> list[str]:
         """Return the tables that one is computed from."""
         return [table_name(parent) for parent in self._graph.get(asset_key(table)).parent_keys]
@@ -215,21 +224,18 @@ class Downstream:
         computed: Sequence[str],
         keys: Sequence[str],
         parts: Sequence[PendingRun] = (),
+        *,
+        leaves_gaps: bool,
     ) -> PendingRun:
         return PendingRun.of_partitions(
             tables,
             computed,
             keys,
             partitioned=self._partitioned,
+            leaves_gaps=leaves_gaps,
             guards=self._guards(tables),
             parts=parts if len(parts) > 1 else (),
         )
-
-    def _leave_gaps(self, tables: Collection[str]) -> bool:
-        """Whether a run of some tables may leave out partitions between others: each asset has
-        to know by its run's tags, as those of Dagster's own do not.
-        """
-        return all(self._inputs(table) for table in self.with_alike(tables))
 
     def _inputs(self, table: str) -> dict[str, Input]:
         return inputs_of(self._graph.get(asset_key(table)).metadata)

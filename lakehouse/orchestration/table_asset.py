@@ -39,7 +39,11 @@ from lakehouse.orchestration.dagster_internals import (
 )
 from lakehouse.orchestration.io_manager import IcebergIOManager, run_partitions
 from lakehouse.orchestration.metadata_keys import WriteMetadata
-from lakehouse.orchestration.partition_bounds import computed_bounds, computed_of
+from lakehouse.orchestration.partition_bounds import (
+    computed_bounds,
+    computed_of,
+    names_stretches,
+)
 from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.orchestration.run_failures.withheld_values import values_withheld
 from lakehouse.orchestration.runs_for_stale_tables import (
@@ -47,11 +51,17 @@ from lakehouse.orchestration.runs_for_stale_tables import (
     COMPUTED_ANEW,
     is_full_recompute,
 )
+from lakehouse.orchestration.shown_partitions import (
+    hide_partitions,
+    show_partitions,
+    shown_of,
+)
 from lakehouse.orchestration.unmasked_rows_command import table_of_rows
+from lakehouse.orchestration.windows_with_rows import WindowsWithRows
 from lakehouse.orchestration.written_metadata import (
-    partition_metadata,
     quarantined_metadata,
     refused_rows,
+    rows_by_partition,
     written_metadata,
 )
 from lakehouse.tables.rule import Rule
@@ -115,8 +125,11 @@ def table_asset(
                     results.extend(look(io, run))
             yield from _selected(context, table, results, evaluated, implied)
         else:
+            # What a person asks for may be a day that never gets a row.
+            expected = () if run.full_recompute else keys
+            new = show_partitions(context.instance, partitions_def, expected)
             written = _write(context, table, materialize, run, keys)
-            _count_partitions(context, io, table, written, run)
+            _count_partitions(context, io, table, written, run, new)
             yield from _events(context, io, table, written, run, keys, implied)
 
     with warnings.catch_warnings():
@@ -171,10 +184,22 @@ def _count_partitions(
     table: IcebergTable,
     written: Written,
     run: Run,
+    new: Collection[str],
 ) -> None:
-    """Show with each partition of the run how many rows it has."""
-    by_partition = partition_metadata(io.engine.catalog, table, written.outcome, run.partitions)
-    for key, counted in by_partition.items():
+    """Show those partitions of the run that hold rows, and with each how many.
+
+    :param new: those that are shown since the run expects rows in them.
+    """
+    definition, outcome = context.assets_def.partitions_def, written.outcome
+    rows = rows_by_partition(io.engine.catalog, table, outcome, run.partitions)
+    hide_partitions(context.instance, definition, [key for key in new if rows.get(key) == 0])
+    holding = [key for key in rows if rows[key]]
+    if not rows and run.partitions and isinstance(outcome, Published):
+        # Its files do not tell.
+        holding = [*run.partitions.values]
+    show_partitions(context.instance, definition, holding)
+    for key in shown_of(context.instance, definition, [*rows]):
+        counted = WriteMetadata(partition_row_count=rows[key]).to_metadata()
         context.add_asset_metadata(counted, asset_key(table.name), key)
 
 
@@ -187,7 +212,7 @@ def _write(
 ) -> Written:
     """Write the table, and say in the run's log how far it is."""
     if notes_its_assets(context):
-        note_planned(context, asset_key(table.name), keys)
+        _note_planned(context, table, keys)
     if keys:
         context.log.info(
             f"{table.name}: 0 of {len(keys):,} partitions, {keys[0]} to {keys[-1]}."
@@ -197,6 +222,14 @@ def _write(
         written = materialize(context, run)
     context.log.info(_done(table, keys, written.outcome, monotonic() - began_at))
     return written
+
+
+def _note_planned(
+    context: dg.AssetExecutionContext, table: IcebergTable, keys: Sequence[str]
+) -> None:
+    planned = shown_of(context.instance, context.assets_def.partitions_def, keys)
+    if planned or not keys:
+        note_planned(context, asset_key(table.name), planned)
 
 
 def _done(table: IcebergTable, keys: Sequence[str], outcome: Outcome, seconds: float) -> str:
@@ -301,13 +334,21 @@ def _selected(
 
 
 def _partitions(
-    context: dg.AssetExecutionContext, definition: dg.PartitionsDefinition | None
+    context: dg.AssetExecutionContext,
+    definition: dg.PartitionsDefinition | None,
 ) -> Sequence[str]:
     """Return the keys of the partitions that the run computes; none of an asset without.
 
     The definition is given, since Dagster shows none on an asset of which only checks are run.
+
+    :raises UsageError: when somebody added a partition to Dagster that the table has not.
     """
-    has_any = definition is not None and (
-        context.has_partition_key or context.has_partition_key_range
-    )
-    return computed_of(context.run.tags, context.partition_keys) if has_any else ()
+    if definition is None or not (context.has_partition_key or context.has_partition_key_range):
+        return ()
+    if names_stretches(context.run.tags):
+        return computed_of(context.run.tags, definition.get_partition_keys())
+    keys: Sequence[str] = context.partition_keys
+    if isinstance(definition, WindowsWithRows):
+        for key in keys:
+            definition.check_partition(key)
+    return keys

@@ -3,6 +3,7 @@
 import dagster as dg
 
 from lakehouse.errors import DeclarationError
+from lakehouse.orchestration.windows_with_rows import WindowsWithRows
 from lakehouse.tables.table import IcebergTable
 from lakehouse.tables.time_windows import Unit
 
@@ -13,9 +14,9 @@ _KINDS: dict[Unit, tuple[type[dg.TimeWindowPartitionsDefinition], str]] = {
 }
 
 
-def table_partitions(table: IcebergTable) -> dg.TimeWindowPartitionsDefinition:
+def table_partitions(table: IcebergTable) -> WindowsWithRows:
     """Return the partitions of a table that is written `by_hour`, `by_day` or `by_month`, the
-    current one among them.
+    current one among them; the UI shows those that rows came to.
 
     `@iceberg_asset` has them by itself; a plain asset says `partitions_def=`.
 
@@ -29,9 +30,14 @@ def table_partitions(table: IcebergTable) -> dg.TimeWindowPartitionsDefinition:
             next_step="Say write=by_day(…) in its declaration.",
         )
     kind, format_of_start = _KINDS[windows.unit]
-    return kind(  # type: ignore[call-arg]
-        start_date=windows.since.strftime(format_of_start),
-        timezone=windows.time_zone,
+    every = kind(  # type: ignore[call-arg]
+        start_date=windows.since.strftime(format_of_start), timezone=windows.time_zone
+    )
+    return WindowsWithRows(
+        start=every.start,
+        fmt=every.fmt,
+        timezone=every.timezone,
+        cron_schedule=every.cron_schedule,
         end_offset=1,
     )
 

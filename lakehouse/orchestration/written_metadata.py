@@ -75,15 +75,17 @@ def written_metadata(
     }
 
 
-def partition_metadata(
+def rows_by_partition(
     catalog: "Catalog", table: "IcebergTable", outcome: Outcome, partitions: "Partitions | None"
-) -> dict[str, dict[str, Any]]:
-    """Return the rows of each partition of a run, by its key, as metadata; none where the files
-    do not tell all of them.
+) -> dict[str, int]:
+    """Return the rows of each partition of a run, by its key; none where the files do not tell
+    all of them.
     """
     by, snapshot_id = table.overwritten_by, outcome.snapshot_id
-    if not partitions or not by or snapshot_id is None or isinstance(outcome, Refused):
+    if not partitions or not by or isinstance(outcome, Refused):
         return {}
+    if snapshot_id is None:
+        return dict.fromkeys(partitions.values, 0)
     loaded = catalog.load(table.name)
     if isinstance(outcome, Published):
         rows = added_rows(loaded, snapshot_id, by, partitions)
@@ -91,12 +93,7 @@ def partition_metadata(
     else:
         rows = present_rows(loaded, snapshot_id, by, partitions)
         is_whole = rows is not None
-    if not rows or not is_whole:
-        return {}
-    return {
-        key: WriteMetadata(partition_row_count=count).to_metadata()
-        for key, count in rows.items()
-    }
+    return rows if rows and is_whole else {}
 
 
 def left_out_warnings(rows: Mapping[str, int]) -> list[str]:

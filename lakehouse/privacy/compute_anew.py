@@ -124,9 +124,12 @@ class _Concerned:
             self.erasable.engine, [(declared, inputs)], node.partitions_def, keys
         )
         owing = dict.fromkeys(touched, (name,))
-        groups = grouped(owing, keys, rows, leaves_gaps=bool(inputs))
+        leaves_gaps = bool(inputs)
+        groups = grouped(owing, keys, rows, leaves_gaps=leaves_gaps)
         return [
-            PendingRun.of_partitions((name,), group, keys, partitioned=(name,))
+            PendingRun.of_partitions(
+                (name,), group, keys, partitioned=(name,), leaves_gaps=leaves_gaps
+            )
             for group in groups
         ]
 
