@@ -31,6 +31,7 @@ ELSEWHERE = {
     "make demo": (
         "`lakehouse demo`, which it calls, is run in lakehouse_tests/cli/test_processes.py"
     ),
+    "make bench BENCHMARKS=refresh": "a smaller one is run in lakehouse_tests/docs/test_why.py",
     "make test": "is what runs this",
     "make test-unit": "runs a part of what `make test` runs",
     "make test-spark": "runs a part of what `make test` runs",
