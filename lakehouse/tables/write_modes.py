@@ -136,7 +136,8 @@ class Merge:
     """Rows are inserted or updated by their key; a row that would not change is not rewritten.
 
     A frame may say by a boolean column `_deleted` of which keys the row shall go. One of keys
-    and `_deleted` alone deletes, and has nobody read the other columns.
+    and `_deleted` alone deletes, and has nobody read the other columns. Of versions, one that
+    deletes counts where it is the newest, or says nothing of what orders them.
 
     :raises DeclarationError: when no key is named.
     """
