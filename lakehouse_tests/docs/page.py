@@ -28,6 +28,11 @@ from lakehouse_tests.docs.transcript import Transcript
 ELSEWHERE = {
     "make setup": "every `make` target begins with it",
     "source .venv/bin/activate": "the tests run in that environment",
+    "lakehouse ingest fruits": (
+        "from a bucket it is run in lakehouse_tests/cli/test_dev_elsewhere.py, by `dev`"
+    ),
+    "lakehouse plan --check": "docs/operations.md does it",
+    "lakehouse apply": "docs/operations.md does it, of some tables",
     "make demo": (
         "`lakehouse demo`, which it calls, is run in lakehouse_tests/cli/test_processes.py"
     ),

@@ -49,7 +49,7 @@ PARTS = (
     Part(
         "How a table is written",
         "What a table says as `write=`, and as `versions=`"
-        " ([tables](tables.md#hours-days-and-months), [versions](versions.md)).",
+        " ([partitions](partitions.md), [merges](merges.md), [versions](versions.md)).",
         {
             "lakehouse.tables.table": (
                 "Append",
@@ -106,8 +106,9 @@ PARTS = (
     ),
     Part(
         "Rules",
-        "What a table says as `rules=`; [rules](rules.md) tells which to take, and what comes of"
-        " one that does not hold.",
+        "What a table says as `rules=`; [rules](rules.md) tells which to take, what comes of one"
+        " that does not hold, and how a [kind of your own](rules.md#a-kind-of-rule-of-your-own)"
+        " is made.",
         {
             f"lakehouse.iceberg.rules.{module}": ()
             for module in (
