@@ -14,7 +14,8 @@ INSTALLED := $(VENV)/.installed
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest
 # Each measures one thing, and says which in its first line; the results are in benchmarks/results.
-BENCHMARKS ?= write row_level delete_and_upsert small_files rules bnpl feeds erasure graph start event_log idle gaps
+BENCHMARKS ?= write row_level delete_and_upsert small_files rules bnpl feeds erasure graph start event_log idle gaps \
+	warm refresh
 # In the order in which they were collected: by itself xdist puts files with few tests, which take longest, last.
 SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
@@ -67,6 +68,10 @@ test-glue: setup ## Run the engine, the pipelines and upkeep on the Spark of AWS
 .PHONY: costs
 costs: setup ## Run all tests, and write to docs/testing.md the slowest by the processor's time, and those that start a JVM
 	@$(PYTEST) -p lakehouse_tests.costs $(if $(ARGS),,--costs-page docs/testing.md) $(SIDE_BY_SIDE) $(ARGS)
+
+.PHONY: reference
+reference: setup ## Write docs/reference.md anew from docstrings and signatures
+	@$(BIN)/python -m lakehouse_tests.docs.reference
 
 .PHONY: soak
 soak: setup ## Run the longest tests: writers that contend for hours of commits, a month of transactions in any order

@@ -77,6 +77,7 @@ class Project:
     """
 
     package: str
+    """The package of the assets, such as `shop.assets`; all modules below it are imported."""
     others: Sequence[ModuleType] = ()
     """Modules with more assets, which lie elsewhere."""
 

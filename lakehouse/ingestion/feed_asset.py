@@ -31,6 +31,9 @@ def feed_asset(
 ) -> "Callable[[Callable[[DataFrame], DataFrame]], dg.AssetsDefinition]":
     """Make an asset of a feed; the function is given the delivered rows, and returns them with
     the `extra` columns.
+
+    :param feed: what its files hold.
+    :param table: the table that they land in, see `bronze_table`.
     """
 
     def decorate(compute: "Callable[[DataFrame], DataFrame]") -> dg.AssetsDefinition:

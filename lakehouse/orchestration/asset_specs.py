@@ -16,7 +16,13 @@ def table_spec(
     deps: Sequence[dg.AssetKey] = (),
     kinds: frozenset[str] = frozenset(),
 ) -> dg.AssetSpec:
-    """Return what the declaration says of a table to Dagster's catalog."""
+    """Return what the declaration says of a table to Dagster's catalog: an asset that no function
+    of the project computes.
+
+    :param description: what Dagster shows of it; its comment, if left out.
+    :param deps: what it is computed from.
+    :param kinds: the marks that it has in Dagster besides `iceberg` and its layer.
+    """
     return dg.AssetSpec(
         asset_key(table.name),
         description=description or table.comment,

@@ -47,8 +47,10 @@ def iceberg_asset(
     inputs: Mapping[str, Input | IcebergTable] | None = None,
     partitions_def: dg.PartitionsDefinition | None = None,
 ) -> "Callable[[Callable[..., DataFrame]], dg.AssetsDefinition]":
-    """Make an asset of the function that computes a table from its inputs.
+    """Make an asset of the function that computes a table from its inputs. Its docstring is what
+    Dagster shows of the table.
 
+    :param table: the table that it computes.
     :param inputs: what the function is given, by the names of its parameters: frames, pinned
         when the run starts. A table stands for its `latest` state. Of a table that is computed
         by partitions, those with `by` tell which partitions are owed; the others owe none.

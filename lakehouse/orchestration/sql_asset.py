@@ -27,6 +27,7 @@ def sql_asset(
     input `fruits`. All else is as for a function of `iceberg_asset`. The asset has to be given a
     name in its module, as a function has one.
 
+    :param table: the table that it computes.
     :param inputs: what the query reads, by the names that it reads them by, see `iceberg_asset`.
     :param partitions_def: see `iceberg_asset`.
     :param file: the file beside the module that calls this; by default that of the module's name

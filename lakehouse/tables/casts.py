@@ -51,6 +51,7 @@ def cast_sql(raw: str, to: str, time_zone: str = "UTC") -> str:
     losing something.
 
     :param raw: SQL of the delivered value.
+    :param to: the type, as Spark writes it.
     :param time_zone: where moments without an offset were written, and whose days a moment
         falls on.
     """

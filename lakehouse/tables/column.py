@@ -9,23 +9,31 @@ from lakehouse.tables import types
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, its type as Spark writes it, and what it means.
+    """A column of a table.
 
-    `required` is for what the machine fills, since Iceberg refuses a NULL there before any rule
-    can speak. `personal` marks what identifies a person directly. `renamed_from` lists the names
-    that it had, newest last. Of a `profiled` one each write tells the fraction of nulls and how
-    many distinct values it brought. `cast=False` leaves it to the function to read text as the
-    type, in a table that says `rows_of`.
+    :raises DeclarationError: when the type is none that Spark has.
     """
 
     name: str
+    """Without dots; names that differ in case alone are one."""
     type: str
+    """As Spark writes it, such as `bigint`, `decimal(10,2)`, `timestamp` or `array<string>`."""
     doc: str = ""
+    """What it means: its comment in the catalog, and in Dagster."""
     personal: bool = False
+    """Whether it identifies a person directly: it is masked wherever rows are shown, and Iceberg
+    keeps no bounds of it.
+    """
     required: bool = False
+    """Whether Iceberg refuses a NULL, before any rule can speak: for what the machine fills."""
     renamed_from: Sequence[str] = ()
+    """The names that it had, newest last."""
     profiled: bool = False
+    """Whether each write tells the fraction of nulls and how many distinct values it brought."""
     cast: bool = True
+    """Whether text is read as the type, in a table that says `rows_of`; else the function does
+    it.
+    """
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "renamed_from", tuple_of(self.renamed_from))

@@ -48,10 +48,19 @@ class TableDeclaration:
     name: str
     """`namespace.table`, which is also the asset key."""
     comment: str
+    """What the table is, in the catalog and in Dagster."""
     columns: Sequence[Column]
+    """In the order that readers see them in."""
     write: WriteMode
+    """What a write does to the rows that the table has: `Append`, `Overwrite`, `by_day` and the
+    like, `OverwritePartitions` or `Merge`.
+    """
     partitioning: Sequence[str] = ()
+    """How its files are parted: a column, `days(at)`, `hours(at)`, `months(at)`, `years(at)`,
+    `bucket(16, id)`, `truncate(4, code)`. A change waits for `lakehouse apply`.
+    """
     rules: Sequence[Rule] = ()
+    """What must hold of it; each is a check of its name in Dagster."""
     quarantine_name: str | None = None
     """Where refused rows go; `<name>_quarantine` where it is left out."""
     max_refused_share: float | None = None
@@ -59,6 +68,7 @@ class TableDeclaration:
     at the first one.
     """
     versions: Versions | None = None
+    """Which of several rows of one key counts, where its source writes rows again."""
     subject: str | None = None
     """The key column that stands for a person."""
     no_subject: str | None = None
@@ -70,14 +80,18 @@ class TableDeclaration:
     from: it is computed anew, or kept as it is.
     """
     owner: str | None = None
+    """Whose it is: an e-mail address, or the name of a team."""
     tags: Mapping[str, str] = field(default_factory=dict)
+    """Tags of its asset in Dagster."""
     sort_order: Sequence[str] = ()
+    """How rows are sorted within a file that is written, such as `at desc`, `id nulls last`."""
     row_level: RowLevel | None = None
     """How rows are changed: by writing their files anew, or by delete files. Left out, a merged
     table changes them as its size and their number have it (`lakehouse.tables.row_level`), and
     any other by copy-on-write.
     """
     target_file_mb: int = 128
+    """Size of a file that is aimed at, in megabytes of 2^20 bytes."""
     fanout: bool = False
     """Whether rows are written as they come, and not sorted by partition first.
 
@@ -85,10 +99,15 @@ class TableDeclaration:
     megabyte or more each: a delivery of thousands of days takes gigabytes, however small it is.
     """
     bloom_filters: Sequence[str] = ()
+    """Columns of which each file tells which values it has not, for lookups of single values."""
     file_format: Literal["parquet", "orc", "avro"] = "parquet"
+    """Of what kind files are that are written from now on."""
     format_version: int = 2
+    """Of Iceberg: 2, or 3, which not every engine reads and a table never leaves."""
     location: str | None = None
+    """Where its files are; in the warehouse, in a folder of its own, where it is left out."""
     properties: Mapping[str, str] = field(default_factory=dict)
+    """Further properties of Iceberg."""
     dropped: Sequence[str] = ()
     """Columns that the table once had and shall lose."""
     upkeep: Upkeep = field(default_factory=Upkeep)

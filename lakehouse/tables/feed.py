@@ -55,40 +55,40 @@ INGEST_COLUMNS = (
 
 @dataclass(frozen=True)
 class FeedColumn:
-    """A column of a feed's files, under the same name in the header and in bronze.
-
-    A file may lack an `optional` one, which then is NULL. `personal` marks what identifies a
-    person directly.
-    """
+    """A column of a feed's files, under the same name in the header and in bronze."""
 
     name: str
     doc: str = ""
+    """What it means."""
     optional: bool = False
+    """Whether a file may lack it; it is NULL then."""
     personal: bool = False
+    """Whether it identifies a person directly."""
 
 
 @dataclass(frozen=True)
 class Feed:
     """Files of one kind that arrive in `inbox/<name>/` and land in one bronze table.
 
-    `columns` are matched by the header's names, in any order; a plain name stands for a
-    required column. `on_new_column` says what a column that is not declared does to a file:
-    `reject` it, `ignore` the column, or `add` it to bronze as a nullable string, with a
-    warning.
-
     :raises DeclarationError: names the feed, the part and what was expected.
     """
 
     name: str
+    """Lower case letters, digits and underscores."""
     columns: Sequence[FeedColumn | str]
+    """What the header names, in any order; a plain name stands for a required column."""
     table: str
     """The bronze table, `namespace.table`."""
     time_zone: str = "UTC"
     """Where the feed's days begin; the archive has a folder for each."""
     formats: Sequence[str] = FORMATS
+    """What is taken from the inbox, by the end of a file's name; `.gz` is compressed."""
     delimiter: str = ","
     """What stands between the fields of a row: one of `DELIMITERS`."""
     on_new_column: OnNewColumn = "reject"
+    """What a column that is not declared does to a file: it is rejected, the column is ignored,
+    or it is added to bronze as a nullable string, with a warning.
+    """
     subject: str | None = None
     """The column that stands for a person."""
     no_subject: str | None = None
@@ -182,6 +182,7 @@ def bronze_table(
 
     Rows are appended once for each file and content, so that a re-run adds nothing.
 
+    :param comment: what the table is.
     :param extra: columns that the asset computes, between the delivered ones and those of the
         source.
     :param declaration: anything else that `IcebergTable` takes, such as `partitioning`, `owner`

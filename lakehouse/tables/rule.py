@@ -22,14 +22,24 @@ class FailureOptions(TypedDict, total=False):
     """What may be said of any rule where it is declared."""
 
     description: str
+    """What must hold, in words; left out, the rule words it."""
     on_failure: OnFailure
+    """What happens where it does not hold: the rows go to the quarantine, nothing is published,
+    or people are told.
+    """
 
 
 class ThresholdOptions(FailureOptions, total=False):
-    """What may be said of a rule that counts rows: see `Rule`."""
+    """What may be said of a rule that counts rows."""
 
     warn_above: float | None
+    """Share of the rows, from 0 to below 1, above which people are told; left out, any row, and
+    of a rule that blocks none before it does.
+    """
     fail_above: float | None
+    """Share of the rows, from 0 to below 1, above which nothing is published; left out, any row
+    of a rule that blocks, and none of one that quarantines.
+    """
 
 
 class CountOptions(ThresholdOptions, total=False):
@@ -38,6 +48,7 @@ class CountOptions(ThresholdOptions, total=False):
     """
 
     name: str
+    """The name of its check: letters, digits and underscores."""
 
 
 class BoundOptions(FailureOptions, total=False):
@@ -46,7 +57,9 @@ class BoundOptions(FailureOptions, total=False):
     """
 
     name: str
+    """The name of its check: letters, digits and underscores."""
     warn_outside: Outside | None
+    """Narrower bounds, such as `(50, 500)` or `(None, 500)`, outside of which people are told."""
 
 
 class _Column(Protocol):

@@ -14,22 +14,16 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class UpkeepPolicy:
-    """What a table is kept by; the values here are those of a table that declares nothing.
-
-    `keep_snapshots_for` and `keep_at_least` say which snapshots time travel can rely on.
-    `orphans_after` is the age from which a file that no metadata names is removed.
-    `refused_for` is how long the branch of a refused write stays. `metadata_files` is how many
-    old metadata.json files are kept: each tells of all snapshots, so that Iceberg's own number of
-    100 was most of a table's metadata. Files that are rewritten are sorted by the columns of
-    `sort_by`, or where `z_order` by all of them at once; without any they are joined as they
-    are (bin-pack). `kept_by` says who does the work: on AWS, Glue's table optimizers may
-    compact, expire and remove orphans, and then the lakehouse does not.
+    """What a table is kept by: the parts are those of `Upkeep`, the values those of a table that
+    declares nothing.
     """
 
     keep_snapshots_for: timedelta = timedelta(days=30)
     keep_at_least: int = 5
     orphans_after: timedelta = timedelta(days=7)
     refused_for: timedelta = timedelta(days=7)
+    # Each tells of all snapshots, so that Iceberg's own number of 100 was most of a table's
+    # metadata.
     metadata_files: int = 20
     sort_by: tuple[str, ...] = ()
     z_order: bool = False
@@ -42,22 +36,36 @@ DEFAULTS = UpkeepPolicy()
 
 @dataclass(frozen=True)
 class Upkeep:
-    """What a table or a layer declares of its upkeep; the parts are those of `UpkeepPolicy`.
+    """What a table or a layer declares of its upkeep.
 
-    A part that is left out (None) is taken from the layer's declaration, and there from
-    `DEFAULTS`.
+    A part that is left out is taken from `UPKEEP` of the layer's package, and where that leaves
+    it out too it is as told below.
 
     :raises DeclarationError: when a part would remove what is still needed.
     """
 
     keep_snapshots_for: timedelta | None = None
+    """How old a snapshot is when it expires, and time travel can no longer rely on it: 30
+    days.
+    """
     keep_at_least: int | None = None
+    """How many snapshots stay however old they are, at least 1: 5."""
     orphans_after: timedelta | None = None
+    """How old a file that no metadata names is when it is removed, at least a day: 7 days."""
     refused_for: timedelta | None = None
+    """How long the branch of a refused write stays, at least a day: 7 days."""
     metadata_files: int | None = None
+    """How many old metadata.json files stay, at least 1: 20."""
     sort_by: tuple[str, ...] | None = None
+    """The columns that rewritten files are sorted by: none, so that they are joined as they are
+    (bin-pack).
+    """
     z_order: bool | None = None
+    """Whether they are sorted by all these columns at once: no."""
     kept_by: KeptBy | None = None
+    """Who compacts, expires and removes orphans: the lakehouse, the table optimizers of AWS Glue,
+    or nobody.
+    """
 
     def __post_init__(self) -> None:
         if isinstance(self.sort_by, str):

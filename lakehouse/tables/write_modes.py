@@ -16,13 +16,13 @@ from lakehouse.tables.time_windows import TimeWindows, Unit
 class Append:
     """Rows are added. Rows whose `once_by` values the table already has are left out, so that a
     re-run adds nothing.
-
-    `once_by=None` stands for the columns of a delivery (`_source_file`, `_source_sha256`) where
-    the table has them; `once_by=()` says that each run adds its rows, and is for what is
-    computed from no other table.
     """
 
     once_by: Sequence[str] | None = None
+    """The columns; left out, those of a delivery (`_source_file`, `_source_sha256`), where the
+    table has them. `()` says that each run adds its rows, and is for what is computed from no
+    other table.
+    """
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class Overwrite:
 class OverwritePartitions:
     """The run's partitions of `by` are replaced by the frame, also by no rows; the others stay
     as they are.
-
-    `by` is the column that the run's partitions are values of, and is a partition column of the
-    table. `windows` are these partitions where they are hours, days or months (`by_hour`,
-    `by_day`, `by_month`); left out, the asset names them.
     """
 
     by: str
+    """The column that the run's partitions are values of, a partition column of the table."""
     windows: TimeWindows | None = None
+    """These partitions where they are hours, days or months, as `by_hour`, `by_day` and
+    `by_month` say; left out, the asset names them (`partitions_def=`).
+    """
 
 
 class WindowedTable(Protocol):
@@ -61,8 +61,9 @@ def by_hour(
     time_zone: str | None = None,
     like: WindowedTable | None = None,
 ) -> OverwritePartitions:
-    """Write a table by the hours of a moment: see `by_day`. Its files are parted by
-    `hours(column)`.
+    """Write a table by the hours of a moment, parted by `hours(column)`.
+
+    `since`, `time_zone`, `like` and what is raised are as of `by_day`.
     """
     return _by("hour", column, since, time_zone, like)
 
@@ -79,6 +80,7 @@ def by_day(
     The table's partitioning, and the partitions of its asset, follow from that: `days(column)`
     is put before what `partitioning` says, unless that names the column.
 
+    :param column: a `date`, a `timestamp`, or text such as `2024-01-31`.
     :param since: the first day, such as `2024-01-31`; the last is today.
     :param time_zone: whose days they are; where left out, those of the table's time zone.
     :param like: a table of which the days are the same, in place of `since` and `time_zone`.
@@ -94,8 +96,9 @@ def by_month(
     time_zone: str | None = None,
     like: WindowedTable | None = None,
 ) -> OverwritePartitions:
-    """Write a table by months: see `by_day`. The first is the month of `since`, and its files
-    are parted by `months(column)`.
+    """Write a table by months, parted by `months(column)`; the first is that of `since`.
+
+    `time_zone`, `like` and what is raised are as of `by_day`.
     """
     return _by("month", column, since, time_zone, like)
 
@@ -130,19 +133,23 @@ def _by(
 
 @dataclass(frozen=True)
 class Merge:
-    """Rows are inserted or updated by their key `on`; `stamp` is set on each row that changes,
-    and is not compared.
-
-    `prune_by` are columns in which rows of one key agree for ever: files that have none of the
-    merged rows' values there are not looked into.
+    """Rows are inserted or updated by their key; a row that would not change is not rewritten.
 
     A frame may say by a boolean column `_deleted` of which keys the row shall go. One of keys
-    and `_deleted` alone deletes, and has nobody read the other columns.
+    and `_deleted` alone deletes, and has nobody read the other columns. Of versions, one that
+    deletes counts where it is the newest, or says nothing of what orders them.
+
+    :raises DeclarationError: when no key is named.
     """
 
     on: Sequence[str]
+    """The key: one column, or several. No two rows of a frame may have the same."""
     stamp: str | None = None
+    """The timestamp that is set on each row that changes, and is not compared."""
     prune_by: Sequence[str] = ()
+    """Columns in which rows of one key agree for ever: files that have none of the merged rows'
+    values there are not looked into.
+    """
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "on", tuple_of(self.on))
@@ -157,16 +164,19 @@ WriteMode = Append | Overwrite | OverwritePartitions | Merge
 @dataclass(frozen=True)
 class Versions:
     """Rows that agree in `of` are versions of one thing, of which the table holds the newest
-    that its rules accept.
+    that its rules accept, whatever comes first. Inputs that bring them are read by
+    `versions_of`.
 
-    `newest` orders them, greatest last; by its first column alone a refused version counts as
-    corrected by another, which takes it out of the quarantine. A refused version in which that
-    column cannot be read counts as corrected by any. A merged table keeps the newest whatever
-    comes later; what overwrites partitions asks `newest_accepted`.
+    :raises DeclarationError: when either names no column.
     """
 
     of: Sequence[str]
+    """The key of the thing."""
     newest: Sequence[str]
+    """What orders versions, greatest last. By the first column alone a refused version counts as
+    corrected by another, which takes it out of the quarantine; one in which that column cannot
+    be read counts as corrected by any.
+    """
     may_leave_out: bool = field(default=False, repr=False)
     """The function leaves rows out on purpose: `every_row_is_accounted_for` counts them, and
     does not fail for them.

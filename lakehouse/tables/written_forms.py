@@ -56,7 +56,10 @@ def decimal_comma(raw: str, *, grouped: bool = False) -> str:
 
 
 def grouped_by_commas(raw: str) -> str:
-    """Return SQL for a delivered number such as `1,234.50` without the commas."""
+    """Return SQL for a delivered number such as `1,234.50` without the commas.
+
+    :param raw: SQL of the delivered value.
+    """
     return f"if({raw} RLIKE {literal(_GROUPED_POINT)}, replace({raw}, ',', ''), {raw})"
 
 

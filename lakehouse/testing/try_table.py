@@ -39,12 +39,12 @@ _OF_QUARANTINE = ("_row_key", "_reasons", "_quarantined_at")
 
 @dataclass(frozen=True)
 class RefusedRow:
-    """A row that goes to the quarantine: as it was delivered, and the names of the rules that it
-    breaks.
-    """
+    """A row that goes to the quarantine."""
 
     row: Mapping[str, Any]
+    """The row as it was delivered."""
     reasons: tuple[str, ...]
+    """The names of the rules that it breaks."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ class TriedTable:
     moments are in UTC.
     """
     refused: list[RefusedRow]
+    """The rows that go to the quarantine."""
     removed: list[dict[str, Any]]
     """The keys of the rows that a merge would delete."""
     failed: dict[str, str]

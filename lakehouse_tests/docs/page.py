@@ -28,9 +28,15 @@ from lakehouse_tests.docs.transcript import Transcript
 ELSEWHERE = {
     "make setup": "every `make` target begins with it",
     "source .venv/bin/activate": "the tests run in that environment",
+    "lakehouse ingest fruits": (
+        "from a bucket it is run in lakehouse_tests/cli/test_dev_elsewhere.py, by `dev`"
+    ),
+    "lakehouse plan --check": "docs/operations.md does it",
+    "lakehouse apply": "docs/operations.md does it, of some tables",
     "make demo": (
         "`lakehouse demo`, which it calls, is run in lakehouse_tests/cli/test_processes.py"
     ),
+    "make bench BENCHMARKS=refresh": "a smaller one is run in lakehouse_tests/docs/test_why.py",
     "make test": "is what runs this",
     "make test-unit": "runs a part of what `make test` runs",
     "make test-spark": "runs a part of what `make test` runs",

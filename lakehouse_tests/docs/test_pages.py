@@ -4,12 +4,15 @@ they print.
 
 import importlib
 import re
+import shutil
+import subprocess
 import sys
 from inspect import isfunction
 
 import pytest
 
 from lakehouse.iceberg.evolve.planning import plan
+from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.rules import (
     aggregate_rules,
     health,
@@ -20,6 +23,7 @@ from lakehouse.iceberg.rules import (
 )
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.table_partitions import table_partitions
+from lakehouse.storage.stores import open_store
 from lakehouse.tables.rows_of import SOURCE_OF_ROW
 from lakehouse_tests.docs.markdown import ROOT, blocks
 from lakehouse_tests.docs.page import Page
@@ -47,6 +51,54 @@ def test_own_files_become_tables_as_the_page_says(page, clone):
     page("docs/your-data.md").do()
 
     assert not (clone / "shop").exists()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["merges", "partitions", "personal-data"])
+def test_a_how_to_goes_as_the_page_says(page, name):
+    page(f"docs/{name}.md").do()
+
+
+@pytest.mark.unit
+def test_tables_and_files_are_in_aws_as_the_page_says(clone, aws_settings, capsys, monkeypatch):
+    monkeypatch.setenv("LAKEHOUSE_HOME", str(clone / ".lakehouse"))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", aws_settings.endpoint_url)
+    Page(
+        ROOT / "docs" / "deploying.md",
+        lambda command: execute(command, capsys, monkeypatch),
+        monkeypatch,
+    ).do()
+
+    assert Catalog.of(aws_settings).has("silver.fruits")
+    keys = [stored.key for stored in open_store(aws_settings).objects("")]
+    assert "inbox/fruits/fruit.csv" in keys
+    assert any(key.startswith("warehouse/silver.db/fruits-") for key in keys)
+    assert not (clone / ".lakehouse" / "warehouse").exists()
+
+
+@pytest.mark.unit
+def test_the_unit_of_systemd_is_one(tmp_path):
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("systemd is not on this machine")
+    text = (ROOT / "deploy" / "lakehouse.service").read_text(encoding="utf-8")
+    unit = tmp_path / "lakehouse.service"
+    # What it starts is not installed here.
+    command = "/opt/lakehouse/.venv/bin/lakehouse"
+    assert command in text
+    unit.write_text(text.replace(command, sys.executable), encoding="utf-8")
+
+    done = subprocess.run(
+        [analyze, "verify", "--man=no", unit], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+
+
+@pytest.mark.unit
+def test_the_index_names_every_page():
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\]\(([a-z-]+\.md)", index))
+    assert linked == {path.name for path in PAGES if path.name != "README.md"}
 
 
 @pytest.mark.spark

@@ -252,3 +252,28 @@ def test_lines_are_versions_of_themselves(
     )
     outcomes = {name: rows for name, rows in accounted.rows.items() if rows}
     assert outcomes == {"clean": 3, "quarantined": 2}
+
+
+def test_of_a_merged_table_the_newest_version_may_delete(embedded_engine: Engine) -> None:
+    table = replace(VISITS, partitioning=(), write=Merge(on="visit"))
+
+    def deliver_and_merge(file: str, *visits: Visit) -> None:
+        deliver(embedded_engine, file, *visits)
+        write(embedded_engine, table, gone_without_pages, BY_FILE)
+
+    def left() -> list[tuple[Any, ...]]:
+        return content(embedded_engine, table.name, "visit", "pages")
+
+    deliver_and_merge("1", ("a", "1", 2, MONDAY), ("b", "1", 2, MONDAY), ("c", "0", 3, MONDAY))
+    assert left() == [("a", 1), ("b", 1)]
+
+    deliver_and_merge("2", ("a", "0", 1, MONDAY), ("b", "0", 4, MONDAY), ("b", "2", 3, MONDAY))
+    assert left() == [("a", 1)]
+
+    deliver_and_merge("3", ("a", "0", 5, MONDAY))
+    assert left() == []
+
+
+def gone_without_pages(delivered: DataFrame) -> DataFrame:
+    """Delete visits that have no page any more."""
+    return delivered.selectExpr("*", "pages = '0' AS _deleted")

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.history import History
-from lakehouse.iceberg.metadata.manifests import own_manifests, partition_values, read_manifests
+from lakehouse.iceberg.metadata.manifests import (
+    has_live_files,
+    own_manifests,
+    partition_values,
+    read_manifests,
+)
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import ManifestFile
@@ -60,6 +65,8 @@ def _values(
     from pyiceberg.manifest import ManifestEntryStatus
 
     for manifest in manifests:
+        if not (by_commit or has_live_files(manifest)):
+            continue
         spec = table.specs()[manifest.partition_spec_id]
         field = telling_field(table, spec, column)
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=not by_commit):

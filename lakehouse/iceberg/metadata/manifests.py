@@ -87,6 +87,13 @@ def read_manifests(table: "Table", snapshot_id: int | None = None) -> "list[Mani
     return snapshot.manifests(table.io) if snapshot else []
 
 
+def has_live_files(manifest: "ManifestFile") -> bool:
+    """Whether a manifest names files that readers need; else it tells of those alone that went by
+    the commit that wrote it, under whatever spec they were written.
+    """
+    return manifest.has_added_files() or manifest.has_existing_files()
+
+
 def own_manifests(table: "Table", snapshot_id: int) -> "list[ManifestFile]":
     """Return the manifests that a snapshot's own commit wrote; each earlier commit may have
     left one more.

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.changed_partitions import telling_field
-from lakehouse.iceberg.metadata.manifests import partition_values, read_manifests, readable
+from lakehouse.iceberg.metadata.manifests import (
+    has_live_files,
+    partition_values,
+    read_manifests,
+    readable,
+)
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import ManifestFile
@@ -31,6 +36,8 @@ def outside_values(
 
     rows: Counter[Any] = Counter()
     for manifest in read_manifests(table, snapshot_id):
+        if not has_live_files(manifest):
+            continue
         spec = table.specs()[manifest.partition_spec_id]
         field = telling_field(table, spec, column)
         if manifest.content == ManifestContent.DELETES or _lies_within(

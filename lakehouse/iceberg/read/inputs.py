@@ -104,6 +104,8 @@ def existing_rows(table: Table, *, by: str, outside: bool = False) -> Input:
     None of partitions that are computed in full: by hand, the first time, after the target's
     declaration changed, or where it can't be told what was appended since. With `outside`, read
     those elsewhere that may be versions of what came.
+
+    :param table: the table that the asset computes.
     """
     return Input(name_of(table), "existing_rows", by=by, outside=outside)
 
@@ -126,8 +128,11 @@ def as_of(
     timestamp: datetime | None = None,
     tag: str | None = None,
 ) -> Input:
-    """Read a past state: of a snapshot id, of a moment (with its time zone), or of a tag.
+    """Read a past state of a table: that of a snapshot, of a moment, or of a tag.
 
+    :param snapshot_id: as `lakehouse history` lists it.
+    :param timestamp: with a time zone; what readers saw then is read.
+    :param tag: the name of a tag, or of a branch.
     :raises UsageError: unless exactly one of the three is given.
     """
     name = name_of(table)

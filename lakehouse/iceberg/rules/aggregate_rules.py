@@ -62,8 +62,9 @@ class ColumnAggregateRule(EvaluableRule):
 
 
 def null_fraction(column: str, *, at_most: float, **options: Unpack[CountOptions]) -> Rule:
-    """Say that no more than a share of the rows, from 0 to below 1, lacks a value in the
-    column.
+    """Say that no more than a share of the rows lacks a value in the column.
+
+    :param at_most: the share, from 0 to below 1.
     """
     on_failure = options.setdefault("on_failure", "block")
     if on_failure == "quarantine":

@@ -119,6 +119,9 @@ def needless_files(
 ) -> NeedlessFilesRule:
     """Say how many files a read of any one partition may open for nothing: small ones that
     could be joined, and delete files.
+
+    :param at_most: above it the check is an error.
+    :param warn_above: above it the check warns.
     """
     description = f"no partition has more than {at_most} small files to join and delete files"
     return NeedlessFilesRule.limited(
@@ -129,7 +132,11 @@ def needless_files(
 def deleted_rows(
     at_most: float = 0.5, *, warn_above: float | None = 0.2, **options: Unpack[BoundOptions]
 ) -> DeletedRowsRule:
-    """Say which share of the rows in data files delete files may take off, 0 to 1."""
+    """Say which share of the rows in data files delete files may take off, 0 to 1.
+
+    :param at_most: above it the check is an error.
+    :param warn_above: above it the check warns.
+    """
     description = f"delete files take off {at_most:.0%} of the rows at most"
     return DeletedRowsRule.limited("deleted_rows", description, at_most, warn_above, options)
 
@@ -140,6 +147,9 @@ def kept_snapshots(
     """Say how many snapshots may be kept.
 
     By default, a month of a commit every nine minutes.
+
+    :param at_most: above it the check is an error.
+    :param warn_above: above it the check warns.
     """
     description = f"no more than {at_most} snapshots are kept"
     return KeptSnapshotsRule.limited(
@@ -153,6 +163,9 @@ def needless_manifests(
     """Say how many manifests there may be beyond those that their size takes.
 
     Iceberg itself joins them from a hundred on, data and deletes apart.
+
+    :param at_most: above it the check is an error.
+    :param warn_above: above it the check warns.
     """
     description = f"no more than {at_most} manifests could be joined with others"
     return NeedlessManifestsRule.limited(
@@ -165,6 +178,9 @@ def stray_branches(
 ) -> StrayBranchesRule:
     """Say how many branches of dead writers, and of refused writes beyond their time
     (`Upkeep(refused_for=…)`), there may be.
+
+    :param at_most: above it the check is an error.
+    :param warn_above: above it the check warns.
     """
     description = f"no more than {at_most} branches are left of dead writers and old refusals"
     return StrayBranchesRule.limited(

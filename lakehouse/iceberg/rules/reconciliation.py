@@ -100,6 +100,7 @@ def reconciles(
     :param there: a SQL aggregate of the other one.
     :param by: the other table's column that has the partitions of this one.
     :param at_most: how far they may lie apart, as a share of the other table's figure.
+    :param warn_above: a smaller such share, above which people are told.
     """
     tolerance = f", give or take {at_most:.4g} of it" if at_most else ""
     other = name_of(table)

@@ -173,7 +173,10 @@ def length(
 
 
 def pattern(column: str, regex: str, **options: Unpack[CountOptions]) -> Rule:
-    """Say that a Java regular expression matches the whole of the column; NULL passes."""
+    """Say that a Java regular expression matches the whole of the column; NULL passes.
+
+    :param regex: such as `[A-Z]{2}[0-9]+`; no `^` and `$` is needed.
+    """
     # `\z` is the very end, where `$` would let a line break follow.
     whole = literal(rf"\A(?:{regex})\z")
     return RowRule.declare(
@@ -196,6 +199,8 @@ def not_after(
     passes.
 
     What orders versions should have it: a moment of the year 9999 would win for ever.
+
+    :param other: the other column, such as `_ingested_at`.
     """
     if days < 0:
         raise DeclarationError(
@@ -224,6 +229,8 @@ def dated(
 
     A row that is dated later than `until="_ingested_at"` cannot have happened yet.
 
+    :param column: a `date`.
+    :param since: the first day, such as `2020-01-01`.
     :param until: the column of the moment.
     :param time_zone: whose days they are.
     """
@@ -253,6 +260,7 @@ def castable(
     The table's write then casts the column itself, so that the asset hands on what it got. In a
     table that says `rows_of` it follows from the column's type, unless another is declared.
 
+    :param to: the type, as Spark writes it.
     :param time_zone: where moments without an offset were written, and whose days a `date` is
         one of.
     """
@@ -275,6 +283,8 @@ def expression(
     """Say that a SQL expression over the row is true; where it is NULL it does not count as
     broken.
 
+    :param name: the name of its check: letters, digits and underscores.
+    :param holds: the expression, such as `paid <= total`.
     :param columns: the columns that the expression reads, so that personal ones among them are
         masked.
     """

@@ -201,8 +201,8 @@ def average_file_mb(
     high: float | None = None,
     **options: Unpack[BoundOptions],
 ) -> Rule:
-    """Say that the table's files have from `low` to `high` megabytes on average; without files
-    it passes.
+    """Say that the table's files have from `low` to `high` megabytes (2^20 bytes) on average;
+    without files it passes.
     """
     bounds = bounds_of("average_file_mb", low, high)
     return AverageFileRule.declare(
@@ -228,8 +228,10 @@ def fresh(
     warn_after: timedelta | None = None,
     **options: Unpack[BoundOptions],
 ) -> Rule:
-    """Say that rows were published no longer ago than this; a table that never was is not
-    fresh.
+    """Say that rows were published not long ago; a table that never was is not fresh.
+
+    :param within: how long ago at most.
+    :param warn_after: a shorter time, after which people are told.
     """
     return FreshRule.declare(
         "fresh",

@@ -171,9 +171,11 @@ def _compared(
 
     Iceberg reads rows one by one where a nested column is among them, and many at once where
     none is. So few rows are compared without these first, and with them only where they are the
-    same in all else. Of rows that shall all go, the key is enough.
+    same in all else. Of rows that shall all go, the key is enough, and what orders versions.
     """
-    columns = list(mode.on) if came.all_go else written_columns(attempt.table)
+    versions = attempt.table.versions
+    telling = [*mode.on, *(versions.newest if versions else ())]
+    columns = [*dict.fromkeys(telling)] if came.all_go else written_columns(attempt.table)
     nested = {name for name in columns if came.is_few and is_nested(attempt.table, name)} - {
         *mode.on
     }
@@ -221,7 +223,7 @@ def _compare(
     ]
     differ = f"NOT {_is_older(attempt)} AND ({' OR '.join(differs)})" if differs else "false"
     action = (
-        f"CASE WHEN {goes} THEN if(t.__existing IS NULL, 'same', 'delete') "
+        f"CASE WHEN {goes} THEN if(t.__existing IS NULL OR {_outlives(attempt)}, 'same', 'delete') "
         f"WHEN t.__existing IS NULL THEN 'insert' WHEN {differ} THEN 'update' ELSE 'same' END"
     )
     return joined.selectExpr("s.*", f"{action} AS {_ACTION}")
@@ -243,6 +245,16 @@ def _is_older(attempt: Attempt) -> str:
     came = ", ".join(f"s.{identifier(name)}" for name in versions.newest)
     existing = ", ".join(f"t.{identifier(name)}" for name in versions.newest)
     return f"(struct({came}) < struct({existing}))"
+
+
+def _outlives(attempt: Attempt) -> str:
+    """Return the SQL predicate that `t` holds a newer version than the one by which `s` deletes
+    it. One that does not say when it was written deletes any.
+    """
+    versions, older = attempt.table.versions, _is_older(attempt)
+    if versions is None:
+        return older
+    return f"(s.{identifier(versions.newest[0])} IS NOT NULL AND {older})"
 
 
 def _aggregates(table: IcebergTable, mode: Merge, prepared: PreparedFrame) -> dict[str, str]:

@@ -214,7 +214,10 @@ def _versions_of(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "
 
 
 def _prepared(table: IcebergTable, delivered: "DataFrame") -> PreparedFrame:
-    return prepare(table, delivered.selectExpr(*_known_columns(table, delivered))).evaluated()
+    # A version may say that the row shall go, of which only a merge knows.
+    more = (DELETED,) if isinstance(table.write, Merge) else ()
+    known = _known_columns(table, delivered, *more)
+    return prepare(table, delivered.selectExpr(*known)).evaluated()
 
 
 def _known_columns(table: IcebergTable, frame: "DataFrame", *more: str) -> list[str]:

@@ -1,0 +1,94 @@
+"""The reference tells of all that asset files import, as the code is now."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lakehouse_tests.docs.markdown import ROOT, blocks
+from lakehouse_tests.docs.reference import COMMAND, PAGE, page, public_names, untold
+from lakehouse_tests.docs.source import Parameter, Told, imports_of, parsed, told
+
+pytestmark = pytest.mark.unit
+
+PUBLIC = [*public_names()]
+OWN = ("audit", "monitoring")
+"""Layers of the lakehouse itself."""
+
+
+def test_the_page_is_what_the_code_says():
+    assert PAGE.read_text(encoding="utf-8") == page(), (
+        f"docs/reference.md is older than the code; `{COMMAND}` writes it anew"
+    )
+
+
+def test_what_it_says_to_import_is_there():
+    for block in blocks(PAGE.read_text(encoding="utf-8")):
+        if block.language == "python":
+            exec(block.text, {})
+
+
+@pytest.mark.parametrize(("module", "name"), PUBLIC, ids=lambda value: value)
+def test_something_is_said_of_each_name_and_parameter(module, name):
+    one = told(module, name)
+    assert one.doc.paragraphs
+    assert untold(one) == []
+
+
+@pytest.mark.parametrize(
+    "path", [*(ROOT / "lakehouse/assets").rglob("*.py")], ids=lambda p: p.stem
+)
+def test_it_tells_of_all_that_the_samples_import(path):
+    if path.parent.name not in OWN:
+        assert _imported(path.read_text(encoding="utf-8")) <= {*PUBLIC}
+
+
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", *(ROOT / "docs").glob("*.md")], ids=lambda path: path.stem
+)
+def test_it_tells_of_all_that_the_pages_import(path):
+    for block in blocks(path.read_text(encoding="utf-8")):
+        if block.language == "python":
+            assert _imported(block.text) <= {*PUBLIC}
+
+
+def test_it_tells_of_all_modules_that_new_files_import():
+    assert {*_named_modules()} <= {module for module, _ in PUBLIC}
+
+
+def test_a_docstring_is_read_in_parts():
+    doc = parsed(
+        """Say a thing.
+
+        Why it
+        is said.
+
+        :param days: how many,
+            at least 1.
+        :raises ValueError: when
+            there are none.
+        """
+    )
+
+    assert doc.paragraphs == ["Say a thing.", "Why it is said."]
+    assert doc.parameters == {"days": "how many, at least 1."}
+    assert doc.raises == {"ValueError": "when there are none."}
+
+
+def test_a_parameter_that_nobody_tells_of_is_found():
+    doc = parsed("Keep `days`, and no other.")
+    one = Told("keep", doc, [Parameter("days", "int"), Parameter("at_most", "int")], "None")
+
+    assert untold(one) == ["at_most"]
+
+
+def _imported(text: str) -> set[tuple[str, str]]:
+    own = "lakehouse.assets"
+    return {(module, name) for module, name in imports_of(text) if not module.startswith(own)}
+
+
+def _named_modules() -> Iterator[str]:
+    for path in Path(ROOT / "lakehouse/scaffolding").glob("*_text.py"):
+        source = path.read_text(encoding="utf-8")
+        yield from re.findall(r'"(lakehouse\.[a-z_.]+)"', source)
