@@ -33,6 +33,8 @@ NO_COMPUTE_LOGS = {
 """Configuration of an instance that leaves the output of steps on the terminal; catching it for
 the UI would start two processes for each step.
 """
+EVALUATED_ALONE = {"lakehouse/evaluated_alone": True}
+"""Metadata of a check that no run evaluates which computes assets as well."""
 NOTES_ITS_ASSETS = {"dagster/defer_asset_events": "true"}
 """Tag of a run whose assets note themselves what is computed, see `note_planned` and
 `note_computed`. Of a run of partitions from a first to a last, Dagster would note each between
@@ -56,8 +58,26 @@ def selected_assets(selection: dg.AssetSelection, graph: "AssetGraph") -> Set[dg
 
 
 def selected_checks(selection: dg.AssetSelection, graph: "AssetGraph") -> Set[dg.AssetCheckKey]:
-    """Return the checks that are selected."""
-    return selection.resolve_checks(graph)
+    """Return the checks that are selected; beside assets none that is evaluated alone, which
+    Dagster would show as failed where the run fails.
+    """
+    checks = selection.resolve_checks(graph)
+    if not selected_assets(selection, graph):
+        return checks
+    return checks - _evaluated_alone(checks, graph)
+
+
+def checks_of_assets(assets: Set[dg.AssetKey], graph: "AssetGraph") -> Set[dg.AssetCheckKey]:
+    """Return the checks that are evaluated by a run of some assets."""
+    checks = graph.get_check_keys_for_assets(assets)
+    return checks - _evaluated_alone(checks, graph)
+
+
+def _evaluated_alone(
+    checks: Set[dg.AssetCheckKey], graph: "AssetGraph"
+) -> Set[dg.AssetCheckKey]:
+    metadata = {key: graph.get_check_spec(key).metadata for key in checks}
+    return {key for key in checks if metadata[key].keys() >= EVALUATED_ALONE.keys()}
 
 
 def job_of_all_assets(definitions: dg.Definitions) -> "JobDefinition":
