@@ -57,6 +57,10 @@ test-spark: setup ## Run the tests on one Spark session for each worker: minutes
 test-e2e: setup ## Run the tests of whole commands and processes, each with a JVM of its own
 	@$(PYTEST) -m "e2e and not soak" $(SIDE_BY_SIDE) $(ARGS)
 
+.PHONY: screens
+screens: setup ## Take the pictures in docs/images anew, with Chromium: a minute
+	@REQUIRE_BROWSER=1 SCREENS=docs/images $(PYTEST) lakehouse_tests/cli/test_dev.py -k people_see $(ARGS)
+
 # Of a part of the tests the page would tell a part, so that ARGS leave it as it is.
 .PHONY: costs
 costs: setup ## Run all tests, and write to docs/testing.md the slowest by the processor's time, and those that start a JVM

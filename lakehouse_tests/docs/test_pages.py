@@ -21,6 +21,7 @@ from lakehouse.iceberg.rules import (
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.table_partitions import table_partitions
 from lakehouse.tables.rows_of import SOURCE_OF_ROW
+from lakehouse_tests.browser import MOST_PICTURE_BYTES
 from lakehouse_tests.docs.markdown import ROOT, blocks
 from lakehouse_tests.docs.page import Page
 from lakehouse_tests.docs.shell import execute
@@ -248,6 +249,24 @@ def test_links_between_pages_lead_somewhere(path):
     assert [
         target for target in targets if not (ROOT / path).parent.joinpath(target).exists()
     ] == []
+
+
+@pytest.mark.unit
+def test_the_readme_lists_every_page():
+    listed = re.findall(r"^\| \[[^]]+\]\((docs/[\w-]+\.md)\) \|", README, re.MULTILINE)
+    pages = {str(path) for path in PAGES if path.parent.name == "docs"}
+    assert set(listed) == pages - {"docs/README.md"}
+
+
+@pytest.mark.unit
+def test_every_picture_is_shown_and_small():
+    shown: set[str] = set()
+    for path in PAGES:
+        text = (ROOT / path).read_text(encoding="utf-8")
+        shown |= set(re.findall(r"!\[[^]]+\]\((?:docs/)?images/([^)]+)\)", text))
+    pictures = {path.name: path.stat().st_size for path in (ROOT / "docs/images").iterdir()}
+    assert set(pictures) == shown
+    assert [name for name, size in pictures.items() if size > MOST_PICTURE_BYTES] == []
 
 
 @pytest.mark.unit
