@@ -21,7 +21,6 @@ from lakehouse.iceberg.rules import (
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.table_partitions import table_partitions
 from lakehouse.tables.rows_of import SOURCE_OF_ROW
-from lakehouse_tests.browser import MOST_PICTURE_BYTES
 from lakehouse_tests.docs.markdown import ROOT, blocks
 from lakehouse_tests.docs.page import Page
 from lakehouse_tests.docs.shell import execute
@@ -29,6 +28,7 @@ from lakehouse_tests.docs.shell import execute
 PAGES = sorted(
     path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
 )
+MOST_PICTURE_BYTES = 150_000
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RULES = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
 TRYING = (ROOT / "docs" / "trying.md").read_text(encoding="utf-8")
