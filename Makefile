@@ -64,6 +64,10 @@ test-glue: setup ## Run the engine, the pipelines and upkeep on the Spark of AWS
 	@.ci/spark_line glue-5-0 1.7.1 -m spark lakehouse_tests/iceberg lakehouse_tests/assets $(ARGS)
 	@.ci/spark_line spark-3-5 1.12.0 -m spark lakehouse_tests/iceberg lakehouse_tests/assets $(ARGS)
 
+.PHONY: screens
+screens: setup ## Take the pictures in docs/images anew, with Chromium: a minute
+	@REQUIRE_BROWSER=1 SCREENS=docs/images $(PYTEST) lakehouse_tests/cli/test_dev.py -k people_see $(ARGS)
+
 # Of a part of the tests the page would tell a part, so that ARGS leave it as it is.
 .PHONY: costs
 costs: setup ## Run all tests, and write to docs/testing.md the slowest by the processor's time, and those that start a JVM

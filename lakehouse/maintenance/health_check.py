@@ -15,6 +15,7 @@ from lakehouse.iceberg.rules.evaluation import evaluate_snapshot
 from lakehouse.iceberg.rules.health import DEFAULT_RULES, HealthRule
 from lakehouse.orchestration.asset_checks import result_severity
 from lakehouse.orchestration.asset_keys import asset_key, table_name
+from lakehouse.orchestration.dagster_internals import EVALUATED_ALONE
 from lakehouse.tables.table import IcebergTable
 
 HEALTHY = "healthy"
@@ -37,6 +38,7 @@ def health_checks(declared: Mapping[str, IcebergTable]) -> dg.AssetChecksDefinit
                 " upkeep leaves them."
             ),
             blocking=False,
+            metadata=EVALUATED_ALONE,
         )
         for table in declared
     ]

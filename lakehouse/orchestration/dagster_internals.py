@@ -42,6 +42,8 @@ NO_COMPUTE_LOGS = {
 """Configuration of an instance that leaves the output of steps on the terminal; catching it for
 the UI would start two processes for each step.
 """
+EVALUATED_ALONE = {"lakehouse/evaluated_alone": True}
+"""Metadata of a check that no run evaluates which computes assets as well."""
 _OF_CODE_SERVER = "warning"
 """From which level on the log of a code server is shown."""
 _WEBSERVER = "lakehouse.cli.dev_processes.dagster_webserver"
@@ -71,8 +73,26 @@ def selected_assets(selection: dg.AssetSelection, graph: "AssetGraph") -> Set[dg
 
 
 def selected_checks(selection: dg.AssetSelection, graph: "AssetGraph") -> Set[dg.AssetCheckKey]:
-    """Return the checks that are selected."""
-    return selection.resolve_checks(graph)
+    """Return the checks that are selected; beside assets none that is evaluated alone, which
+    Dagster would show as failed where the run fails.
+    """
+    checks = selection.resolve_checks(graph)
+    if not selected_assets(selection, graph):
+        return checks
+    return checks - _evaluated_alone(checks, graph)
+
+
+def checks_of_assets(assets: Set[dg.AssetKey], graph: "AssetGraph") -> Set[dg.AssetCheckKey]:
+    """Return the checks that are evaluated by a run of some assets."""
+    checks = graph.get_check_keys_for_assets(assets)
+    return checks - _evaluated_alone(checks, graph)
+
+
+def _evaluated_alone(
+    checks: Set[dg.AssetCheckKey], graph: "AssetGraph"
+) -> Set[dg.AssetCheckKey]:
+    metadata = {key: graph.get_check_spec(key).metadata for key in checks}
+    return {key for key in checks if metadata[key].keys() >= EVALUATED_ALONE.keys()}
 
 
 def job_of_all_assets(definitions: dg.Definitions) -> "JobDefinition":

@@ -10,6 +10,7 @@ from lakehouse.errors import UsageError
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.dagster_internals import (
     asset_graph,
+    checks_of_assets,
     job_of_all_assets,
     job_of_name,
     next_run_of,
@@ -69,7 +70,7 @@ def materialize(
             next_step="`lakehouse status` lists the tables.",
         )
     job = job_of_all_assets(_with_logger(definitions, on_event))
-    of_keys = graph.get_check_keys_for_assets(keys)
+    of_keys = checks_of_assets(keys, graph)
     given = {**(tags or {}), **Process.current().tags}
     if isinstance(partition, tuple):
         show_range(instance, graph, keys, partition, given)

@@ -127,10 +127,10 @@ def nr_rows(outcome: Outcome) -> int:
 
 
 def pin_metadata(pin: Pin) -> dict[str, Any]:
-    """Return what was read of an input."""
+    """Return what was read of an input; a table without a snapshot has none to name."""
     read = {
         "table": pin.table,
-        "snapshot_id": str(pin.snapshot_id),
+        "snapshot_id": str(pin.snapshot_id) if pin.snapshot_id else None,
         "rows": pin.rows,
         "note": pin.note,
     }

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 INDEX, QUALITY = "index.html", "quality.html"
+_CODE = re.compile(r"`+([^`\n]+)`+")
 _SAFE_NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
 _LONGEST_NAME = 100
 _MOST_POINTS, _MOST_SMALL_POINTS = 90, 40
@@ -279,7 +280,24 @@ def _breaks(name: str) -> "Markup":
     """Return a name that a browser may break after each part of it."""
     from markupsafe import Markup, escape
 
-    return Markup("_<wbr>").join(escape(visible(part)) for part in name.split("_"))
+    parts = re.split(r"(?<=[._])", name)
+    return Markup("<wbr>").join(escape(visible(part)) for part in parts)
+
+
+def _prose(text: str) -> "Markup":
+    """Return a text in which names that stand in backticks are set as code."""
+    from markupsafe import Markup, escape
+
+    shown = []
+    for number, part in enumerate(_CODE.split(_finalize(text))):
+        is_code = number % 2 == 1
+        shown.append(Markup("<code>{}</code>").format(part) if is_code else escape(part))
+    return Markup("").join(shown)
+
+
+def _counted(noun: str, number: int) -> str:
+    """Return what is counted, `failed checks`, as one of it where there is one."""
+    return re.sub(r"s(?= in |$)", "", noun) if number == 1 else noun
 
 
 def _finalize(value: Any) -> Any:
@@ -301,11 +319,13 @@ _FILTERS: Mapping[str, Any] = {
     "ends": _ends,
     "breaks": _breaks,
     "bytes": size_text,
+    "counted": _counted,
     "listed": _listed,
     "moment": moment_text,
     "number": number_text,
     "page": page_of,
     "plot": _plot,
+    "prose": _prose,
     "share": share_text,
     "spark": _spark,
     "span": span_text,

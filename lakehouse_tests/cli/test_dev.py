@@ -7,15 +7,17 @@ browser. Each test has fruits and files of its own, and can be run alone.
 
 import json
 import os
-import shutil
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pytest
 
 from lakehouse.cli.doctor_checks import findings
 from lakehouse.monitoring.alert_log import read_alerts
+from lakehouse_tests.browser import find_browser, open_browser, take_picture
 from lakehouse_tests.cli.commands import (
     answers,
     command_of,
@@ -36,15 +38,14 @@ FILES = 50
 THREE_TAKERS = 3
 SERVERS = 4
 """Spark, the webserver, the daemon and the code server."""
-BROWSER = (
-    shutil.which("chromium")
-    or shutil.which("chromium-browser")
-    or shutil.which("google-chrome")
-)
-IS_REQUIRED = bool(os.environ.get("REQUIRE_BROWSER"))
-EXPANDED = ",".join(f"global@global:{layer}" for layer in ("bronze", "silver", "gold"))
+LAYERS = ("bronze", "silver", "gold")
+EXPANDED = ",".join(f"global@global:{layer}" for layer in LAYERS)
+SELECTED = quote(" or ".join(f'group:"{layer}"' for layer in LAYERS), safe="")
 FAILING = "excluded_fruit_in_any_spelling"
+CLEAN = "silver.bnpl_transactions_clean"
 SIZE = {"width": 1600, "height": 1000}
+SCALE = 0.8
+"""Pixels of a picture for each of the page."""
 
 
 @pytest.fixture(scope="module")
@@ -55,18 +56,26 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
         yield live
 
 
+@pytest.fixture(scope="module")
+def demo(live: Live) -> None:
+    """What `lakehouse demo` leaves, for people to see.
+
+    A sensor may be quicker with a file than the command, whose run has no results of checks then.
+    """
+    find_browser()
+    for command in ("demo", "check"):
+        ran = live.command(command)
+        assert ran.status(SECONDS) == 0, ran.said
+    live.wait_for_runs()
+
+
 @pytest.fixture
 def page() -> "Iterator[Page]":
     """A page of a headless Chromium."""
-    if BROWSER is None and not IS_REQUIRED:
-        pytest.skip("There is no Chromium here; Debian's package chromium brings one.")
-    assert BROWSER, "REQUIRE_BROWSER is set, and there is no Chromium."
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield browser.new_page(viewport=SIZE)  # type: ignore[arg-type]
-        browser.close()
+    with open_browser() as browser:
+        page = browser.new_page(viewport=SIZE, device_scale_factor=SCALE)  # type: ignore[arg-type]
+        page.set_default_timeout(SECONDS * 1000)
+        yield page
 
 
 def test_it_says_where_it_is_and_commands_beside_it_start_no_jvm(live: Live) -> None:
@@ -178,38 +187,55 @@ def titles(live: Live) -> list[str]:
     return [alert.title for alert in read_alerts(live.settings) if "Spark" in alert.title]
 
 
-def test_the_landing_page_shows_what_a_command_ran(live: Live, page: "Page") -> None:
-    live.drop("landed.csv", "1,Medlar,false")
-    live.wait_for_fruits("Medlar")
-    assert live.command("check", "silver.fruits").status(SECONDS) == 0
-    page.set_default_timeout(SECONDS * 1000)
-    page.goto(f"http://127.0.0.1:{live.port}/overview/activity/timeline")
-    page.get_by_text("Jobless asset materializations").first.wait_for()
+@pytest.mark.usefixtures("demo")
+def test_people_see_a_partitioned_table_and_its_plots(
+    live: Live, page: "Page", tmp_path: Path
+) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(f"http://127.0.0.1:{live.port}/assets/{CLEAN.replace('.', '/')}")
+    page.get_by_text("6,136", exact=True).first.wait_for()
+    page.get_by_text("personal", exact=True).first.wait_for()
+    take_picture(page, "partitioned-table", tmp_path)
+
+    page.get_by_text("Plots", exact=True).click()
+    page.get_by_role("button", name="Events").last.click()
+    page.get_by_text("dagster/partition_row_count").first.wait_for()
+    page.locator("canvas").nth(3).wait_for()
+    page.get_by_text("Metadata", exact=True).scroll_into_view_if_needed()
+    take_picture(page, "plots", tmp_path)
 
 
-def test_people_see_lineage_materializations_and_checks(live: Live, page: "Page") -> None:
-    live.drop("seen-1.csv", "1,Quince,false")
-    live.wait_for_fruits("Quince")
-    live.wait_for_runs()
-    before = live.statuses().count("FAILURE")
-    live.drop("seen-2.csv", "2,banana,false")
-    wait_for(lambda: live.statuses().count("FAILURE") > before, "the refusal", SECONDS)
+@pytest.mark.usefixtures("demo")
+def test_people_see_lineage_materializations_and_checks(
+    live: Live, page: "Page", tmp_path: Path
+) -> None:
     url = f"http://127.0.0.1:{live.port}"
-    page.set_default_timeout(SECONDS * 1000)
 
     # The layers, then the tables in them: an edge for each table that is computed from another,
     # or filled by it.
     edges = page.locator("svg path[marker-end]")
+    page.set_viewport_size({"width": 1400, "height": 1140})
     for address, count in (
         (url + "/asset-groups", 2),
-        (f"{url}/asset-groups?expanded={EXPANDED}", 6),
+        (f"{url}/asset-groups~{SELECTED}/?expanded={EXPANDED}", 6),
     ):
         page.goto(address)
         edges.nth(count - 1).wait_for(state="attached")
         assert edges.count() == count
-    for layer in ("bronze", "silver", "gold"):
+    for layer in LAYERS:
         assert page.get_by_text(layer, exact=True).count()
+    page.get_by_text("Hide navigation").click()
+    page.get_by_text("Materializing").first.wait_for(state="hidden")
+    take_picture(page, "lineage", tmp_path)
 
+    live.drop("fruit_4.csv", "156,Medlar,false")
+    live.wait_for_fruits("Medlar")
+    live.wait_for_runs()
+    before = live.statuses().count("FAILURE")
+    live.drop("fruit_5.csv", "157,banana,false")
+    wait_for(lambda: live.statuses().count("FAILURE") > before, "the refusal", SECONDS)
+    live.wait_for_runs()
+    page.set_viewport_size(SIZE)  # type: ignore[arg-type]
     runs = len(live.statuses())
     page.goto(f"{url}/assets/bronze/raw_fruits")
     page.get_by_role("button", name="Materialize").first.click()
@@ -224,6 +250,41 @@ def test_people_see_lineage_materializations_and_checks(live: Live, page: "Page"
     page.get_by_text("failed_rows").first.wait_for()
     assert page.get_by_text("banana").count()
     assert page.get_by_text("refused_").count()
+    take_picture(page, "check", tmp_path)
+
+
+@pytest.mark.usefixtures("demo")
+def test_people_see_on_the_landing_page_what_a_command_ran(
+    live: Live, page: "Page", tmp_path: Path
+) -> None:
+    page.set_viewport_size({"width": 1600, "height": 640})
+    page.goto(f"http://127.0.0.1:{live.port}")
+    page.wait_for_url("**/overview/activity/timeline")
+    page.get_by_text("1hr", exact=True).click()
+    page.get_by_text("Jobless asset materializations").first.wait_for()
+    take_picture(page, "landing-page", tmp_path)
+
+
+@pytest.mark.usefixtures("demo")
+def test_people_see_the_site_that_a_command_makes(
+    live: Live, page: "Page", tmp_path: Path
+) -> None:
+    site = tmp_path / "site"
+    assert live.command("docs", "--out", str(site)).status(SECONDS) == 0
+    page.goto((site / "index.html").as_uri())
+    row = page.locator("tr", has=page.get_by_role("link", name=CLEAN, exact=True))
+    assert {"6,136", "144"} <= set(row.inner_text().split())
+    take_picture(page, "site", tmp_path)
+
+    row.get_by_role("link").click()
+    assert page.get_by_role("heading", level=1).inner_text() == CLEAN
+    page.locator("#lineage").evaluate("heading => heading.scrollIntoView()")
+    assert page.locator(".plots svg").count() == 4
+    take_picture(page, "site-table", tmp_path)
+
+    page.get_by_role("link", name="Quality over time").click()
+    assert page.locator("td.few").first.inner_text() == "0.38 %"
+    take_picture(page, "site-quality", tmp_path)
 
 
 def test_ctrl_c_ends_it_and_all_that_it_started(live: Live) -> None:

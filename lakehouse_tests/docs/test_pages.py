@@ -32,6 +32,7 @@ from lakehouse_tests.docs.shell import execute
 PAGES = sorted(
     path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
 )
+MOST_PICTURE_BYTES = 150_000
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RULES = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
 TRYING = (ROOT / "docs" / "trying.md").read_text(encoding="utf-8")
@@ -300,6 +301,24 @@ def test_links_between_pages_lead_somewhere(path):
     assert [
         target for target in targets if not (ROOT / path).parent.joinpath(target).exists()
     ] == []
+
+
+@pytest.mark.unit
+def test_the_readme_lists_every_page():
+    listed = re.findall(r"^\| \[[^]]+\]\((docs/[\w-]+\.md)\) \|", README, re.MULTILINE)
+    pages = {str(path) for path in PAGES if path.parent.name == "docs"}
+    assert set(listed) == pages - {"docs/README.md"}
+
+
+@pytest.mark.unit
+def test_every_picture_is_shown_and_small():
+    shown: set[str] = set()
+    for path in PAGES:
+        text = (ROOT / path).read_text(encoding="utf-8")
+        shown |= set(re.findall(r"!\[[^]]+\]\((?:docs/)?images/([^)]+)\)", text))
+    pictures = {path.name: path.stat().st_size for path in (ROOT / "docs/images").iterdir()}
+    assert set(pictures) == shown
+    assert [name for name, size in pictures.items() if size > MOST_PICTURE_BYTES] == []
 
 
 @pytest.mark.unit

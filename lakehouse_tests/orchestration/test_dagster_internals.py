@@ -18,6 +18,7 @@ from dagster_shared.cli import WorkspaceOpts
 import lakehouse
 from lakehouse.orchestration import dagster_internals
 from lakehouse.orchestration.dagster_internals import (
+    EVALUATED_ALONE,
     LOOKED_AT,
     NO_COMPUTE_LOGS,
     NOTES_ITS_ASSETS,
@@ -27,6 +28,7 @@ from lakehouse.orchestration.dagster_internals import (
     asset_graph,
     check_executions,
     check_summaries,
+    checks_of_assets,
     events_of_run,
     fail_run,
     free_slots,
@@ -96,6 +98,21 @@ def test_what_checks_did_is_read_from_the_storage(tmp_path: Path) -> None:
         ] * 2
         assert is_of_one_host(instance)
         free_slots(instance, latest.run_id)
+
+
+def test_a_check_that_is_evaluated_alone_is_of_no_run_that_computes_assets() -> None:
+    alone = dg.AssetCheckKey(dg.AssetKey("fruit"), "alone")
+
+    @dg.asset_check(asset="fruit", name="alone", metadata=EVALUATED_ALONE)
+    def check() -> dg.AssetCheckResult:
+        return dg.AssetCheckResult(passed=True)
+
+    graph = asset_graph(dg.Definitions([fruit], asset_checks=[check]))
+    checks = dg.AssetSelection.all_asset_checks()
+    assert checks_of_assets({dg.AssetKey("fruit")}, graph) == {KEY}
+    assert selected_checks(dg.AssetSelection.all(), graph) == {KEY}
+    assert selected_checks(dg.AssetSelection.all() | checks, graph) == {KEY}
+    assert selected_checks(checks, graph) == {KEY, alone}
 
 
 def test_a_run_is_selected_and_what_it_did_is_read(tmp_path: Path) -> None:

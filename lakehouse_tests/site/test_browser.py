@@ -1,7 +1,5 @@
 """The pages in a real browser, from files: nothing is missing, and every link works."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +9,7 @@ import pytest
 from lakehouse.site.destination import SiteFolder
 from lakehouse.site.pages import make_pages, page_of
 from lakehouse.site.publish_site import publish_site
+from lakehouse_tests.browser import open_browser
 from lakehouse_tests.site.conftest import ORDERS, RAW
 
 if TYPE_CHECKING:
@@ -18,32 +17,19 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.e2e
 
-BROWSER = (
-    shutil.which("chromium")
-    or shutil.which("chromium-browser")
-    or shutil.which("google-chrome")
-)
-IS_REQUIRED = bool(os.environ.get("REQUIRE_BROWSER"))
 SIZE = {"width": 1200, "height": 900}
 
 
 @pytest.fixture
 def page() -> "Iterator[Page]":
     """A page of a headless Chromium; what it complains of fails the test."""
-    if BROWSER is None and not IS_REQUIRED:
-        pytest.skip("There is no Chromium here; Debian's package chromium brings one.")
-    assert BROWSER, "REQUIRE_BROWSER is set, and there is no Chromium."
-    from playwright.sync_api import sync_playwright
-
     complaints: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+    with open_browser() as browser:
         page = browser.new_page(viewport=SIZE)  # type: ignore[arg-type]
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("requestfailed", lambda request: complaints.append(request.url))
         yield page
-        browser.close()
     assert complaints == []
 
 

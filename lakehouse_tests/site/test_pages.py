@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.site.facts import ColumnFacts, SiteFacts, TableFacts
+from lakehouse.site.facts import (
+    CheckFacts,
+    ColumnFacts,
+    QuarantineFacts,
+    SiteFacts,
+    TableFacts,
+)
 from lakehouse.site.pages import make_pages, page_of, share_text, span_text
 from lakehouse_tests.site.conftest import ADA, ORDERS, RAW, read
 
@@ -167,6 +173,33 @@ def test_a_table_of_hostile_names_has_a_page(now):
         assert "<script>" not in text
         assert "<img" not in text
         Read(text)
+
+
+def test_names_in_backticks_are_set_as_code(now):
+    table = TableFacts("silver.a", True, True, description="Of `x.<b>`, ``y``; a ` stays.")
+    pages = make_pages(SiteFacts("Lakehouse", now, (table,)))
+
+    code = "Of <code>x.&lt;b&gt;</code>, <code>y</code>; a ` stays."
+    assert code in pages[page_of("silver.a")]
+
+
+def test_a_table_is_described_once(now):
+    table = TableFacts("silver.a", True, True, "One row a day.", "One row for each day.")
+    page = make_pages(SiteFacts("Lakehouse", now, (table,)))[page_of("silver.a")]
+
+    assert "One row for each day." in page
+    assert "One row a day." not in page
+
+
+def test_one_of_a_kind_is_counted_as_one(now):
+    check = CheckFacts("unique_id", outcome="failed")
+    table = TableFacts(
+        "silver.a", True, True, checks=(check,), quarantine=QuarantineFacts("silver.b", 1)
+    )
+    index = Read(make_pages(SiteFacts("Lakehouse", now, (table,)))["index.html"]).text
+
+    for counted in ("1 table", "1 failed check", "1 row in quarantine", "0 open incidents"):
+        assert f"{counted}\n" in index
 
 
 def test_what_the_pages_are_made_of_comes_with_the_wheel():

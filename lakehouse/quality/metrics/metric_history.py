@@ -47,7 +47,8 @@ def metric_history(
     catalog: Catalog, metrics_table: str, since: datetime, now: datetime
 ) -> dict[str, MetricHistory]:
     """Return by table what was measured since a moment, a value for each day, and for each
-    minute of the last two: the last number of rows, and the greatest share.
+    minute of the last two: the last number of rows, at the moment when it was measured, and the
+    greatest share.
 
     :param metrics_table: `monitoring.data_quality_metrics`; nothing where it is not there.
     """
@@ -56,8 +57,11 @@ def metric_history(
     points: dict[str, dict[str, list[Point]]] = {}
     measured = _measured(catalog, metrics_table, since)
     for row in _by_span(measured, now - _EACH_MINUTE_FOR):
-        is_count = row["metric"] == RECORD_COUNT
-        point = (row["span"], row["last"] if is_count else row["greatest"])
+        if row["metric"] == RECORD_COUNT:
+            # Not at the begin of its span: it would come before what was written in between.
+            point = (row["measured_at"], row["last"])
+        else:
+            point = (row["span"], row["greatest"])
         points.setdefault(row["table_name"], {}).setdefault(row["metric"], []).append(point)
     return {table: _history(metrics) for table, metrics in points.items()}
 

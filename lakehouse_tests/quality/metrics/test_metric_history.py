@@ -38,7 +38,7 @@ def test_of_an_old_day_the_last_count_and_the_greatest_share_stay(engine):
     known = history(engine)
 
     midnight = day.replace(hour=0)
-    assert known.rows == ((midnight, 7.0),)
+    assert known.rows == ((day + timedelta(hours=2), 7.0),)
     assert known.failed_shares == {"not_null_id": ((midnight, 0.5),)}
 
 
@@ -47,6 +47,14 @@ def test_of_the_last_days_each_minute_stays(engine):
         measure(engine, "record_count", minute, NOW - timedelta(minutes=minute))
 
     assert [rows for _, rows in history(engine).rows] == [2.0, 1.0]
+
+
+def test_a_count_stands_at_the_moment_of_its_write(engine):
+    at = NOW - timedelta(seconds=20)
+    for before, rows in ((10, 180.0), (0, 181.0)):
+        measure(engine, "record_count", rows, at - timedelta(seconds=before))
+
+    assert history(engine).rows == ((at, 181.0),)
 
 
 def test_the_greatest_of_all_checks_counts_but_no_anomaly(engine):
