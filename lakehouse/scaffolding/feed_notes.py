@@ -54,11 +54,25 @@ def unclear_notes(plan: FeedPlan) -> list[str]:
 
 def _key_note(plan: FeedPlan) -> str:
     if not plan.key:
-        return "No column is a key: each delivered line is a row."
+        return f"No column is a key: each delivered line is a row. {_near_key_note(plan)}"
     key = _listed(plan.key)
     if plan.is_repeated:
         return f"{key} comes once in a file and again in others, the last of which counts."
     return f"{key} is the key: no two rows have the same."
+
+
+def _near_key_note(plan: FeedPlan) -> str:
+    """Say which columns come nearest to a key, and what keeps them from being one."""
+    near = plan.near_key
+    if near is None:
+        return "None is named as keys are, such as id or order_no."
+    names = {column.delivered: column.name for column in plan.columns}
+    nearest = _listed(names[part] for part in near.columns)
+    come = "comes" if len(near.columns) == 1 else "together come"
+    if not near.repeated_rows:
+        return f"{nearest} {come} nearest."
+    rows = f"{near.repeated_rows:,} of {near.rows:,} rows"
+    return f"{nearest} {come} nearest: {rows} have nothing there, or what another row has."
 
 
 def _note(column: PlannedColumn) -> str:

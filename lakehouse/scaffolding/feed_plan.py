@@ -10,9 +10,10 @@ from datetime import date, timedelta
 
 from lakehouse.scaffolding.column_profile import ColumnProfile
 from lakehouse.scaffolding.column_reading import Reading, reading_of
+from lakehouse.scaffolding.file_forms import FileForms, file_forms
 from lakehouse.scaffolding.inspect_files import Inspection
-from lakehouse.scaffolding.people import stands_for_person, why_personal
-from lakehouse.scaffolding.uniqueness import is_key_name
+from lakehouse.scaffolding.people import AmongPeople, stands_for_person, why_personal
+from lakehouse.scaffolding.uniqueness import NearKey, is_key_name
 from lakehouse.scaffolding.words import words_of
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -88,6 +89,8 @@ class FeedPlan:
     key: tuple[str, ...] = ()
     is_repeated: bool = False
     """Whether a key comes again in another file, as another version."""
+    near_key: NearKey | None = None
+    """Where there is no key, the columns that come nearest to one."""
     subject: PlannedColumn | None = None
     moment: PlannedColumn | None = None
     days: PlannedDays | None = None
@@ -124,8 +127,10 @@ def plan_feed(found: Inspection, name: str, time_zone: str, today: date) -> Feed
     :param today: days after it are none to part rows by.
     """
     names = _silver_names(found.columns)
+    personal = _personal(found)
+    of_files = file_forms(found.columns.values(), found.delimiter)
     columns = tuple(
-        _planned(profile, names[delivered], is_optional=not found.is_in_all_files(delivered))
+        _planned(found, profile, names[delivered], personal.get(delivered, ""), of_files)
         for delivered, profile in found.columns.items()
     )
     key = _key(found, found.unique_in_all, columns)
@@ -141,6 +146,7 @@ def plan_feed(found: Inspection, name: str, time_zone: str, today: date) -> Feed
         delimiter=found.delimiter,
         key=tuple(names[part] for part in key or repeated),
         is_repeated=bool(repeated),
+        near_key=None if key or repeated else _near_key(found),
         subject=_subject(found, columns),
         moment=next((column for column in columns if _is_moment(column)), None),
         days=_days(found, columns, today),
@@ -167,9 +173,28 @@ def _plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "_", ascii_only).strip("_0123456789").lower()
 
 
-def _planned(profile: ColumnProfile, name: str, *, is_optional: bool) -> PlannedColumn:
-    personal = why_personal(profile)
-    reading = reading_of(profile)
+def _personal(found: Inspection) -> dict[str, str]:
+    """Return why columns may identify people, by their name; of those that do."""
+    alone = {name: why_personal(profile) for name, profile in found.columns.items()}
+    has_keys = any(
+        is_key_name(name) and stands_for_person(profile)
+        for name, profile in found.columns.items()
+    )
+    among: AmongPeople = "their keys" if has_keys else ""
+    if any(alone.values()):
+        among = "their data"
+    reasons = {
+        name: alone[name] or why_personal(profile, among_people=among)
+        for name, profile in found.columns.items()
+    }
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _planned(
+    found: Inspection, profile: ColumnProfile, name: str, personal: str, of_files: FileForms
+) -> PlannedColumn:
+    reading = reading_of(profile, of_files)
+    is_optional = not found.is_in_all_files(profile.name)
     return PlannedColumn(
         name,
         profile.name,
@@ -203,6 +228,16 @@ def _key(
     if not fitting or found.rows < 2:
         return ()
     return min(fitting, key=lambda key: (len(key), [order.index(part) for part in key]))
+
+
+def _near_key(found: Inspection) -> NearKey | None:
+    """Return the columns that come nearest to a key, few before many."""
+    fitting = [
+        near
+        for near in found.near_keys
+        if not any(why_personal(found.columns[part]) for part in near.columns)
+    ]
+    return min(fitting, key=lambda near: (near.repeated_rows, len(near.columns)), default=None)
 
 
 def _can_be_key(profile: ColumnProfile) -> bool:

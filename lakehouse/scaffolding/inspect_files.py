@@ -17,7 +17,7 @@ from lakehouse.ingestion.readers.csv_first_row import BOM, MORE_COLUMNS, first_r
 from lakehouse.ingestion.readers.csv_rows import csv_values
 from lakehouse.ingestion.readers.formats import FileReader, open_reader
 from lakehouse.scaffolding.column_profile import ColumnProfile
-from lakehouse.scaffolding.uniqueness import Uniqueness
+from lakehouse.scaffolding.uniqueness import NearKey, Uniqueness
 from lakehouse.scaffolding.values import value_of
 from lakehouse.tables.escaping import quoted, shown
 from lakehouse.tables.feed import DELIMITERS, FORMATS, Feed
@@ -53,6 +53,7 @@ class Inspection:
     """What stands between the fields."""
     unique_in_all: frozenset[tuple[str, ...]] = frozenset()
     unique_in_each: frozenset[tuple[str, ...]] = frozenset()
+    near_keys: tuple[NearKey, ...] = ()
     is_whole: bool = True
     """Whether all rows of all files were looked at."""
 
@@ -103,6 +104,7 @@ def inspect_files(paths: Sequence[Path], *, most_rows: int = MOST_ROWS) -> Inspe
         )
     found.unique_in_all = uniqueness.in_all_files
     found.unique_in_each = uniqueness.in_each_file
+    found.near_keys = uniqueness.near_keys
     return found
 
 

@@ -188,6 +188,23 @@ def test_the_query_of_the_page_on_tables_is_a_function(tmp_path, monkeypatch):
     assert [read.by for read in inputs_of(spec.metadata).values()] == ["sold_day"]
 
 
+@pytest.mark.spark
+def test_dates_and_numbers_are_brought_into_form_as_the_page_says(spark):
+    names: dict[str, object] = {}
+    (block,) = (block for block in blocks(TABLES) if "forms" in block.words)
+    exec(block.text, names)
+    delivered = spark.createDataFrame(
+        [("31.12.2026", "1004,50", "1.004", "1,004.50"), ("2026-12-31", "x", "5", "7")],
+        ["sold_on", "Netto EUR", "gross", "points"],
+    )
+
+    rows = names["in_form"](delivered).select("sold_on", "net", "gross", "points").collect()
+    assert [tuple(row) for row in rows] == [
+        ("2026-12-31", "1004.50", "1004", "1004.50"),
+        ("2026-12-31", "x", "5", "7"),
+    ]
+
+
 @pytest.mark.unit
 @pytest.mark.parametrize(
     "module",

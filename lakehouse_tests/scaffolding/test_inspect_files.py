@@ -6,6 +6,7 @@ import pytest
 
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.scaffolding.column_reading import reading_of
+from lakehouse.scaffolding.feed_notes import silver_notes
 from lakehouse.scaffolding.feed_plan import FeedPlan, plan_feed
 from lakehouse.scaffolding.inspect_files import inspect_files
 from lakehouse_tests.scaffolding import kinds
@@ -244,3 +245,105 @@ def test_a_few_values_that_keep_a_column_from_being_a_number_are_said(tmp_path):
     assert (amount.type, place.type) == ("string", "string")
     assert "text in 1 of 4 rows" in amount.unclear
     assert place.unclear == ""
+
+
+GROUPED = "artikel_nr;preis;menge;stand\n" + "".join(
+    f"A{n};1.{n:03},50;1.{n:03};0{1 + n % 9}.02.2026\n" for n in range(100, 130)
+)
+
+
+def test_columns_of_one_file_are_read_as_one_writes_them(tmp_path):
+    """`1.204` beside decimal commas is over a thousand, and no decimal."""
+    _, _, count, day = planned(tmp_path, GROUPED).columns
+
+    assert (count.type, count.reading.numbers.value("1.204")) == ("int", 1204)
+    assert "so that 1.234 is over a thousand" in count.reading.note
+    assert (day.type, day.reading.dates.forms) == ("date", ("D.M.Y",))
+
+
+@pytest.mark.parametrize(
+    ("others", "written", "kind", "said"),
+    [
+        pytest.param("0,5", "1,204", "decimal(10,3)", "decimals after a comma", id="commas"),
+        pytest.param("0.5", "1,204", "int", "over a thousand", id="thousands"),
+        pytest.param("0.5", "1.204", "decimal(10,3)", "", id="points"),
+        pytest.param("7", "1.204", "decimal(10,3)", "a little over one", id="nothing tells"),
+        pytest.param("7", "1,204", "string", "", id="a comma of which nothing tells"),
+    ],
+)
+def test_others_tell_what_a_number_is_or_it_is_said(tmp_path, others, written, kind, said):
+    (_, column) = planned(tmp_path, f"a\tb\n{others}\t{written}\n").columns
+
+    assert column.type == kind
+    assert said in column.reading.note
+    assert bool(column.reading.unclear) == (kind == "string")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("a,b\nx,950\nx,1.204\n", id="some without thousands"),
+        pytest.param("a;b\nx;1.204\n", id="semicolons, as where decimals have commas"),
+        pytest.param('a,b,c,d\nx,1.204,"0,5",0.5\n', id="others have either"),
+        pytest.param('a,b,c\nx,1.204,"0,5"\nx,4000,"0,5"\n', id="thousands without a point"),
+    ],
+)
+def test_a_number_that_may_be_over_a_thousand_stays_text_and_is_said(tmp_path, text):
+    column = planned(tmp_path, text).columns[1]
+
+    assert column.type == "string"
+    assert "over a thousand" in column.reading.unclear
+
+
+def test_an_order_of_day_and_month_is_taken_from_other_columns(tmp_path):
+    text = "id,ordered,due\n" + "".join(
+        f"{n},{n + 9}/02/2026,0{n}/02/2026\n" for n in (3, 4, 5)
+    )
+    _, ordered, due = planned(tmp_path, text).columns
+
+    assert ordered.reading.dates.forms == due.reading.dates.forms == ("D/M/Y",)
+
+
+@pytest.mark.parametrize(
+    ("header", "personal", "subject"),
+    [
+        ("Kunden Nr,Name,Geburtsdatum,Straße,Ort", "Name Geburtsdatum Straße", "Kunden Nr"),
+        ("Kundennummer,Kundenname,Lieferadresse", "Kundenname Lieferadresse", "Kundennummer"),
+        ("Kunde,Betrag", "", "Kunde"),
+        ("customerid,Customer,total", "Customer", "customerid"),
+        ("numéro client,Prénom,Nom,Ville", "Prénom Nom", "numéro client"),
+        ("cliente_id,apellidos,dirección,ciudad", "apellidos dirección", "cliente_id"),
+        ("klantnr,voornaam,straat,plaats", "voornaam straat", "klantnr"),
+        ("product_id,name,price", "", None),
+        ("filename,paid,grid", "", None),
+    ],
+)
+def test_people_are_seen_in_several_languages(tmp_path, header, personal, subject):
+    names = header.split(",")
+    rows = "".join(",".join(f"{name[:3]}w{n}" for name in names) + "\n" for n in range(5))
+    plan = planned(tmp_path, f"{header}\n{rows}")
+
+    assert " ".join(column.delivered for column in plan.personal_columns) == personal
+    assert (plan.subject and plan.subject.delivered) == subject
+
+
+def test_words_joined_with_a_number_are_named_as_keys(tmp_path):
+    rows = "".join(f"{n},{n % 3}\n" for n in range(20))
+    assert planned(tmp_path, f"Bestellnummer,Art\n{rows}").key == ("Bestellnummer",)
+
+
+def test_what_comes_nearest_to_a_key_is_said(tmp_path):
+    rows = "".join(f"{n},{n % 4},{n % 2}\n" for n in (*range(20), 7, 7))
+    plan = planned(tmp_path, f"order_id,line_no,n\n{rows}", "order_id,n\n,1\n")
+
+    assert (plan.key, plan.near_key.columns) == ((), ("order_id",))
+    assert (plan.near_key.rows, plan.near_key.repeated_rows) == (23, 3)
+    assert silver_notes(plan)[0] == (
+        "No column is a key: each delivered line is a row. order_id comes nearest: 3 of 23 rows"
+        " have nothing there, or what another row has."
+    )
+
+
+def test_that_nothing_is_named_as_a_key_is_said(tmp_path):
+    plan = planned(tmp_path, "day,n\n2026-01-01,1\n2026-01-01,2\n")
+    assert "None is named as keys are" in silver_notes(plan)[0]
