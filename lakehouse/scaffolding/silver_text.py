@@ -18,7 +18,9 @@ from lakehouse.tables.table import SOURCE_COLUMNS
 
 _TABLE = "lakehouse.tables.table"
 _ROWS = "lakehouse.iceberg.rules.rows"
-_NEWEST = ("_ingested_at", "_source_file", "_source_row", "_source_sha256")
+_MODIFIED = "_source_modified_at"
+_NEWEST = ("_ingested_at", _MODIFIED, "_source_file", "_source_row", "_source_sha256")
+"""What orders deliveries, as for a table that is merged by its key."""
 _RULES = {"unique": "lakehouse.iceberg.rules.unique_and_references"}
 
 
@@ -121,21 +123,16 @@ def _columns(plan: FeedPlan) -> list[Code]:
         known: list[Argument] = []
         if column.is_renamed and column.why_personal:
             known.append(Argument("personal", "True"))
-        if _is_of_person(plan, column):
-            known.append(Argument("renamed_from", _texts([column.delivered])))
+        if column.is_renamed:
+            known.append(Argument("renamed_from", quoted_text(column.delivered)))
         columns.append(
             Call("Column", [quoted_text(column.name), quoted_text(column.type), *known])
         )
         if plan.days is not None and column is plan.days.column and column.type != "date":
             columns.append(Call("Column", [quoted_text(plan.days.name), '"date"']))
+    if plan.days is not None and plan.key:
+        columns.append(Call("Column", [quoted_text(_MODIFIED), '"timestamp"']))
     return columns
-
-
-def _is_of_person(plan: FeedPlan, column: PlannedColumn) -> bool:
-    """Whether a column that the files name otherwise tells who a row is of: by its former name it
-    is known to be the same, so that an erasure finds the person in both tables.
-    """
-    return column.is_renamed and (bool(column.why_personal) or column is plan.subject)
 
 
 def _write(plan: FeedPlan) -> list[Argument]:
@@ -185,12 +182,7 @@ def _is_number(column: PlannedColumn) -> bool:
 
 
 def _rules(plan: FeedPlan) -> list[Call]:
-    renamed = (
-        column
-        for column in plan.columns
-        if column.is_renamed and not _is_of_person(plan, column)
-    )
-    rules = [_castable(column) for column in renamed if column.type != "string"]
+    rules = []
     if plan.key:
         rules.append(Call("unique", [quoted_text(name) for name in plan.key]))
     # Where each line counts, a row of no day that there is is refused without a rule.
@@ -207,12 +199,6 @@ def _rules(plan: FeedPlan) -> list[Call]:
             )
         )
     return rules
-
-
-def _castable(column: PlannedColumn) -> Call:
-    """Return the rule that reads a column of which the files have another name."""
-    zone = [Argument("time_zone", "RAW.wall_time_zone")] if column.type == "timestamp" else []
-    return Call("castable", [quoted_text(column.name), quoted_text(column.type), *zone])
 
 
 def _body(plan: FeedPlan, layout: Layout) -> str:

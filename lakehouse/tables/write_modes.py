@@ -5,7 +5,7 @@ a row counts.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Protocol
+from typing import Literal, Protocol, get_args
 
 from lakehouse.errors import DeclarationError
 from lakehouse.tables.column import tuple_of
@@ -128,6 +128,9 @@ def _by(
     return OverwritePartitions(column, TimeWindows.begin(unit, since, time_zone, what))
 
 
+WithinFile = Literal["first", "last"]
+
+
 @dataclass(frozen=True)
 class Merge:
     """Rows are inserted or updated by their key `on`; `stamp` is set on each row that changes,
@@ -138,17 +141,26 @@ class Merge:
 
     A frame may say by a boolean column `_deleted` of which keys the row shall go. One of keys
     and `_deleted` alone deletes, and has nobody read the other columns.
+
+    Of rows of one key in one file the last counts, as it was delivered last, or the first where
+    `within_file` says so; a table that declares `versions` has an order of its own.
     """
 
     on: Sequence[str]
     stamp: str | None = None
     prune_by: Sequence[str] = ()
+    within_file: WithinFile = "last"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "on", tuple_of(self.on))
         object.__setattr__(self, "prune_by", tuple_of(self.prune_by))
         if not self.on:
             raise DeclarationError("Merge(on=…) names no column; expected the key of a row.")
+        if self.within_file not in get_args(WithinFile):
+            raise DeclarationError(
+                f"Merge(on={', '.join(self.on)}) has within_file={self.within_file!r}; expected"
+                " first or last, the row of a key that counts in a file."
+            )
 
 
 WriteMode = Append | Overwrite | OverwritePartitions | Merge

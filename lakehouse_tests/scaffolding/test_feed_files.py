@@ -7,6 +7,7 @@ import pytest
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.evolve.planning import plan
+from lakehouse.iceberg.write.row_versions import _FILE_ORDER
 from lakehouse.scaffolding.code_layout import Layout
 from lakehouse.scaffolding.declared_source import source_of
 from lakehouse.scaffolding.table_text import table_text
@@ -80,6 +81,21 @@ def test_days_part_bronze_and_silver(begun):
     assert silver.TABLE.partitioning == ("days(ordered_day)",)
     assert silver.TABLE.windows.time_zone == "Europe/Berlin"
     assert silver.TABLE.versions.of == ("order_id",)
+
+
+def test_what_was_delivered_last_is_the_same_with_days_and_without(begun):
+    """A merge orders rows by these columns, and a table by days has to name them."""
+    _, _, by_day = begun("orders", kinds.ORDERS)
+
+    assert by_day.TABLE.versions.newest[:4] == _FILE_ORDER
+
+
+def test_renamed_columns_say_so_and_are_read_by_their_types(begun):
+    """A row that belongs to no day is then seen with all that was delivered."""
+    _, _, silver = begun("people", kinds.PEOPLE)
+
+    assert silver.TABLE.column("grosse").renamed_from == ("Größe",)
+    assert "castable_grosse" in {rule.name for rule in silver.TABLE.rules}
 
 
 def test_without_a_key_and_days_all_lines_are_kept(begun):

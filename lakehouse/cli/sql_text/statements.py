@@ -94,6 +94,17 @@ def changed_rows_of(statement: str) -> list[str]:
     return targets(statement) if _first_word(body) in ("DELETE", "UPDATE", "MERGE") else []
 
 
+def emptied_by(statement: str) -> list[str]:
+    """Return the tables that DELETE, TRUNCATE or DROP takes rows out of, as `targets` does;
+    nothing for other statements.
+    """
+    body = _body(tokenize(statement))
+    inner = _executed(body)
+    if inner is not None:
+        return emptied_by(inner)
+    return targets(statement) if _first_word(body) in ("DELETE", "TRUNCATE", "DROP") else []
+
+
 def declared_targets(statement: str, declared: Iterable[str]) -> list[str]:
     """Return those of the declared tables that a statement writes to, or may write to."""
     written = targets(statement)
