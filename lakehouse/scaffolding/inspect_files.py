@@ -250,9 +250,8 @@ def _look(
 ) -> LookedAtFile:
     rows = 0
     first_rows: list[Row] = []
-    with _explained(file.path), file.path.open("rb") as content:
-        reader = open_reader(file.feed, file.file_format, content, use_threads=True)
-        for batch in _batches(reader, most_rows):
+    with _explained(file.path), _with_row_number(file, most_rows):
+        for batch in _read(file, most_rows, use_threads=True):
             rows += batch.num_rows
             first_rows += _rows(batch, SAMPLE_ROWS_PER_FILE - len(first_rows))
             _add(batch, columns, uniqueness)
@@ -260,6 +259,23 @@ def _look(
         columns[name].end_of_file()
     uniqueness.end_of_file()
     return LookedAtFile(file.path, file.file_format, file.names, rows, tuple(first_rows))
+
+
+def _read(file: _File, most_rows: int, *, use_threads: bool) -> "Iterator[pa.RecordBatch]":
+    with file.path.open("rb") as content:
+        reader = open_reader(file.feed, file.file_format, content, use_threads=use_threads)
+        yield from _batches(reader, most_rows)
+
+
+@contextmanager
+def _with_row_number(file: _File, most_rows: int) -> Iterator[None]:
+    """Say of a file that is refused in which row: read once more, by what counts them."""
+    try:
+        yield
+    except FileRejected:
+        for _ in _read(file, most_rows, use_threads=False):
+            pass
+        raise
 
 
 def _batches(reader: FileReader, most_rows: int) -> "Iterator[pa.RecordBatch]":

@@ -347,3 +347,11 @@ def test_what_comes_nearest_to_a_key_is_said(tmp_path):
 def test_that_nothing_is_named_as_a_key_is_said(tmp_path):
     plan = planned(tmp_path, "day,n\n2026-01-01,1\n2026-01-01,2\n")
     assert "None is named as keys are" in silver_notes(plan)[0]
+
+
+def test_the_row_of_a_file_that_has_too_many_fields_is_said(tmp_path):
+    path = put(tmp_path, "a.csv", "id,secret\n1,x\n2,y,hunter2\n")
+
+    with pytest.raises(LakehouseError, match="found 3 fields in row 2; expected 2") as error:
+        inspect_files([path])
+    assert "hunter2" not in str(error.value)
