@@ -10,7 +10,7 @@ _MODULE = "lakehouse.tables.written_forms"
 
 def raw_sql(column: PlannedColumn) -> str:
     """Return the SQL of what is delivered, as code."""
-    name = column.delivered
+    name = column.in_bronze
     return quoted_text(identifier(name) if column.is_renamed else name)
 
 

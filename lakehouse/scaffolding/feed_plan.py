@@ -4,7 +4,7 @@ tell of; decided from counts, and each guess said.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -15,6 +15,7 @@ from lakehouse.scaffolding.inspect_files import Inspection
 from lakehouse.scaffolding.people import AmongPeople, stands_for_person, why_personal
 from lakehouse.scaffolding.uniqueness import NearKey, is_key_name
 from lakehouse.scaffolding.words import words_of
+from lakehouse.tables.layout_validation import can_be_read
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _TIME_SUFFIX = re.compile(
@@ -31,7 +32,8 @@ _LONGEST_SPAN = timedelta(days=100 * 366)
 class PlannedColumn:
     """A column as it is declared.
 
-    `name` is that of silver, `delivered` that of the files.
+    `name` is that of silver, `delivered` that of the files. Bronze has that of the files too,
+    but for one that cannot be read as that of one column, such as `Pos.`
     """
 
     name: str
@@ -48,9 +50,14 @@ class PlannedColumn:
         return self.reading.type
 
     @property
+    def in_bronze(self) -> str:
+        """Its name in bronze."""
+        return self.delivered if can_be_read(self.delivered) else self.name
+
+    @property
     def is_renamed(self) -> bool:
-        """Whether silver has another name for it than the files."""
-        return self.name != self.delivered
+        """Whether silver has another name for it than bronze."""
+        return self.name != self.in_bronze
 
 
 @dataclass(frozen=True)
@@ -153,12 +160,15 @@ def plan_feed(found: Inspection, name: str, time_zone: str, today: date) -> Feed
     )
 
 
-def _silver_names(columns: Iterable[str]) -> dict[str, str]:
+def _silver_names(columns: Collection[str]) -> dict[str, str]:
     names: dict[str, str] = {}
     taken: set[str] = set()
+    in_files = {delivered.lower() for delivered in columns}
     for number, delivered in enumerate(columns, start=1):
         plain = delivered if _PLAIN_NAME.fullmatch(delivered) else _plain(delivered)
-        if not plain or plain.lower() in taken:
+        # Bronze has that name too where it cannot have the delivered one.
+        is_taken_there = not can_be_read(delivered) and plain.lower() in in_files
+        if not plain or plain.lower() in taken or is_taken_there:
             plain = f"column_{number}"
         taken.add(plain.lower())
         names[delivered] = plain

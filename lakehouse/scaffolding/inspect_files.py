@@ -21,7 +21,6 @@ from lakehouse.scaffolding.uniqueness import NearKey, Uniqueness
 from lakehouse.scaffolding.values import value_of
 from lakehouse.tables.escaping import quoted, shown
 from lakehouse.tables.feed import DELIMITERS, FORMATS, Feed
-from lakehouse.tables.layout_validation import can_be_read
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -228,13 +227,6 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
             f"{owner} names no column {lowered.index('') + 1} of {len(names)}; expected a name"
             " for each.",
             next_step="Name it, or leave the column out.",
-        )
-    unreadable = [quoted(name) for name in names if not can_be_read(name)]
-    if unreadable:
-        raise LakehouseError(
-            f"{owner} names {', '.join(unreadable)}; expected names without dots and without ${{,"
-            " by which every reader finds the column.",
-            next_step="Have who delivers the files rename it, or rename it in them.",
         )
     twice = sorted({quoted(name) for name in names if lowered.count(name.strip().lower()) > 1})
     if twice:

@@ -68,7 +68,7 @@ _PERSONAL_PAIRS = frozenset(
         ("e", "mail"),
         ("user", "name"),
     }
-    | {("codice", "fiscale"), ("date", "naissance")}
+    | {("codice", "fiscale"), ("date", "naissance"), ("place", "birth")}
 )
 _NAMES = frozenset({"name", "names", "nom", "nombre", "nome", "naam", "namn", "navn"})
 _HUMANS = frozenset(
@@ -80,7 +80,12 @@ _HUMANS = frozenset(
     | {"cliente", "usuario", "empleado", "paciente", "funcionario", "utente", "dipendente"}
     | {"paziente", "klant", "gebruiker", "medewerker", "klient", "pracownik", "kund", "bruger"}
 )
-_PERSONS = _HUMANS | {"contact", "account", "recipient", "owner", "tenant"}
+_PERSONS = (
+    _HUMANS
+    | {"contact", "account", "recipient", "owner", "tenant", "seller", "agent", "manager"}
+    | {"driver", "rider", "player", "athlete", "author", "teacher", "doctor", "nurse"}
+    | {"applicant", "candidate", "donor", "fahrer", "spieler", "autor", "lehrer", "arzt"}
+)
 _ALIASES = {
     "cust": "customer",
     "customers": "customer",

@@ -124,7 +124,7 @@ def _columns(plan: FeedPlan) -> list[Code]:
         if column.is_renamed and column.why_personal:
             known.append(Argument("personal", "True"))
         if column.is_renamed:
-            known.append(Argument("renamed_from", quoted_text(column.delivered)))
+            known.append(Argument("renamed_from", quoted_text(column.in_bronze)))
         columns.append(
             Call("Column", [quoted_text(column.name), quoted_text(column.type), *known])
         )
@@ -226,7 +226,7 @@ def _dropped(plan: FeedPlan) -> list[str]:
     """
     if plan.days is None or plan.key:
         return []
-    names = [column.delivered for column in plan.columns if column.is_renamed]
+    names = [column.in_bronze for column in plan.columns if column.is_renamed]
     is_day_of_date = plan.days.name != plan.days.silver_name
     return [
         quoted_text(name) for name in (*names, *([plan.days.name] if is_day_of_date else []))

@@ -53,8 +53,12 @@ class NearKey:
 
 
 def is_key_name(name: str) -> bool:
-    """Whether a column is named as keys are, such as `order_id`, `InvoiceNo` or `id`."""
-    return any(map(_is_key_word, words_of(name)))
+    """Whether a column is named as keys are, such as `order_id`, `InvoiceNo` or `id`; a number of
+    something, such as `number_of_laps`, is none.
+    """
+    words = words_of(name)
+    is_count = "of" in words[1:] and words[0] in ("number", "num", "no")
+    return not is_count and any(map(_is_key_word, words))
 
 
 def _is_key_word(word: str) -> bool:

@@ -55,7 +55,8 @@ INGEST_COLUMNS = (
 
 @dataclass(frozen=True)
 class FeedColumn:
-    """A column of a feed's files, under the same name in the header and in bronze.
+    """A column of a feed's files, under the same name in the header and in bronze, unless files
+    call it otherwise: `header` is their name for it then, such as one with dots.
 
     A file may lack an `optional` one, which then is NULL. `personal` marks what identifies a
     person directly.
@@ -65,6 +66,12 @@ class FeedColumn:
     doc: str = ""
     optional: bool = False
     personal: bool = False
+    header: str | None = None
+
+    @property
+    def name_in_files(self) -> str:
+        """What the header of a file calls it."""
+        return self.header or self.name
 
 
 @dataclass(frozen=True)
@@ -139,6 +146,16 @@ class Feed:
         """What each file must have."""
         return frozenset(column.name for column in self.declared_columns if not column.optional)
 
+    @cached_property
+    def _names_by_header(self) -> dict[str, str]:
+        return {column.name_in_files: column.name for column in self.declared_columns}
+
+    def named(self, header: Sequence[str]) -> tuple[str, ...]:
+        """Return what columns are called in bronze that a file's header names; one that is not
+        declared as the header has it.
+        """
+        return tuple(self._names_by_header.get(name, name) for name in header)
+
     @property
     def has_personal_columns(self) -> bool:
         """Whether its files identify people, so that nothing undeclared in them may be
@@ -188,7 +205,14 @@ def bronze_table(
         or `freshness`.
     """
     delivered = (
-        Column(column.name, "string", column.doc, personal=column.personal)
+        Column(
+            column.name,
+            "string",
+            column.doc,
+            personal=column.personal,
+            # By it people are found in files, and a column that bronze had under it stays.
+            renamed_from=(column.header,) if column.header else (),
+        )
         for column in feed.declared_columns
     )
     return IcebergTable(
@@ -235,9 +259,15 @@ def _check_columns(feed: Feed) -> None:
         raise DeclarationError(
             f"feed {feed.name} has no required column; expected one, to know its files by."
         )
-    names = [*feed.column_names, *(column.name for column in INGEST_COLUMNS)]
+    declared = feed.column_names
+    headers = [
+        column.header
+        for column in feed.declared_columns
+        if column.header and column.header.lower() != column.name.lower()
+    ]
+    names = [*declared, *headers, *(column.name for column in INGEST_COLUMNS)]
     lowered = [name.lower() for name in names]
-    twice = sorted({name for name in feed.column_names if lowered.count(name.lower()) > 1})
+    twice = sorted({name for name in (*declared, *headers) if lowered.count(name.lower()) > 1})
     if twice:
         raise DeclarationError(
             f"feed {feed.name} declares {', '.join(twice)} more than once, or as a column of"

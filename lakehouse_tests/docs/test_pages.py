@@ -198,6 +198,10 @@ def test_dates_and_numbers_are_brought_into_form_as_the_page_says(spark):
         ["sold_on", "Netto EUR", "gross", "points"],
     )
 
+    (months,) = re.findall(r'`expr\("(.*MMM.*?)"\)`', TABLES)
+    months = months.replace("sold_on", "'5 Jul 2026'")
+    assert spark.sql(f"SELECT {months}").collect()[0][0] == "2026-07-05"
+
     rows = names["in_form"](delivered).select("sold_on", "net", "gross", "points").collect()
     assert [tuple(row) for row in rows] == [
         ("2026-12-31", "1004.50", "1004", "1004.50"),

@@ -90,6 +90,24 @@ def test_what_was_delivered_last_is_the_same_with_days_and_without(begun):
     assert by_day.TABLE.versions.newest[:4] == _FILE_ORDER
 
 
+def test_a_name_with_dots_is_another_one_in_bronze(begun):
+    project, bronze, silver = begun("dotted", kinds.DOTTED)
+
+    columns = bronze.FEED.declared_columns
+    assert [(column.name, column.header) for column in columns] == [
+        ("beleg_nr", "Beleg-Nr."),
+        ("Datum", None),
+        ("column_3", "Pos."),
+        ("kd_nr", "Kd.Nr."),
+        ("Betrag EUR", None),
+        ("pos", None),
+    ]
+    assert silver.TABLE.column("betrag_eur").renamed_from == ("Betrag EUR",)
+    assert not silver.TABLE.column("kd_nr").renamed_from
+    text = (project.tests / "dotted_sample.csv").read_text(encoding="utf-8")
+    assert text.startswith("Beleg-Nr.,Datum,Pos.,Kd.Nr.,Betrag EUR,pos\n")
+
+
 def test_renamed_columns_say_so_and_are_read_by_their_types(begun):
     """A row that belongs to no day is then seen with all that was delivered."""
     _, _, silver = begun("people", kinds.PEOPLE)

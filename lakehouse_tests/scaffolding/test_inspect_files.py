@@ -316,6 +316,7 @@ def test_an_order_of_day_and_month_is_taken_from_other_columns(tmp_path):
         ("klantnr,voornaam,straat,plaats", "voornaam straat", "klantnr"),
         ("product_id,name,price", "", None),
         ("filename,paid,grid", "", None),
+        ("driver_id,team", "", "driver_id"),
     ],
 )
 def test_people_are_seen_in_several_languages(tmp_path, header, personal, subject):
@@ -355,3 +356,14 @@ def test_the_row_of_a_file_that_has_too_many_fields_is_said(tmp_path):
     with pytest.raises(LakehouseError, match="found 3 fields in row 2; expected 2") as error:
         inspect_files([path])
     assert "hunter2" not in str(error.value)
+
+
+def test_a_number_of_something_is_no_key(tmp_path):
+    rows = "".join(f"{n}\n" for n in range(20))
+    plan = planned(tmp_path, f"Number of Laps\n{rows}")
+    assert (plan.key, plan.near_key, types(plan)) == ((), None, {"number_of_laps": "int"})
+
+
+def test_names_of_people_in_a_column_that_is_called_as_one_are_personal(tmp_path):
+    plan = planned(tmp_path, "Driver,Team\nAda Lovelace,Red Racing\nBob Ross,Blue Racing\n")
+    assert [column.delivered for column in plan.personal_columns] == ["Driver"]
