@@ -14,6 +14,7 @@ from lakehouse.scaffolding.file_forms import FileForms, file_forms
 from lakehouse.scaffolding.inspect_files import Inspection
 from lakehouse.scaffolding.people import AmongPeople, stands_for_person, why_personal
 from lakehouse.scaffolding.uniqueness import NearKey, is_key_name
+from lakehouse.scaffolding.values import NUMBERS
 from lakehouse.scaffolding.words import words_of
 from lakehouse.tables.layout_validation import can_be_read
 
@@ -180,7 +181,7 @@ def _plain(name: str) -> str:
     ascii_only = (
         unicodedata.normalize("NFKD", name.casefold()).encode("ascii", "ignore").decode()
     )
-    return re.sub(r"[^A-Za-z0-9]+", "_", ascii_only).strip("_0123456789").lower()
+    return re.sub(r"[^A-Za-z0-9]+", "_", ascii_only).lstrip("_0123456789").rstrip("_").lower()
 
 
 def _personal(found: Inspection) -> dict[str, str]:
@@ -245,13 +246,19 @@ def _near_key(found: Inspection) -> NearKey | None:
     fitting = [
         near
         for near in found.near_keys
-        if not any(why_personal(found.columns[part]) for part in near.columns)
+        if all(_holds_keys(found.columns[part]) for part in near.columns)
     ]
     return min(fitting, key=lambda near: (near.repeated_rows, len(near.columns)), default=None)
 
 
 def _can_be_key(profile: ColumnProfile) -> bool:
-    return not profile.empty_rows and not why_personal(profile) and not profile.dates
+    return not profile.empty_rows and not profile.dates and _holds_keys(profile)
+
+
+def _holds_keys(profile: ColumnProfile) -> bool:
+    """Whether its values may be those of keys; numbers with decimals are measures or amounts."""
+    has_decimals = bool(profile.forms.keys() & (NUMBERS - {"whole"}))
+    return not why_personal(profile) and not has_decimals
 
 
 def _subject(found: Inspection, columns: Sequence[PlannedColumn]) -> PlannedColumn | None:

@@ -14,6 +14,9 @@ _KEY_WORDS = frozenset(
     | {"ref", "line", "position", "pos", "item", "row", "zeile"}
     | {"kennung", "numero", "nro", "numer", "codigo", "codice", "identifiant", "clave"}
 )
+_FIRST_KEY_WORDS = frozenset(
+    {"id", "uuid", "guid", "numero", "nro", "code", "codigo", "codice", "clave", "identifiant"}
+)
 _KEY_ENDINGS = ("nummer", "kennung", "nr")
 """What German words end in that are named as keys, such as `Bestellnummer`."""
 _THINGS = frozenset(
@@ -53,12 +56,17 @@ class NearKey:
 
 
 def is_key_name(name: str) -> bool:
-    """Whether a column is named as keys are, such as `order_id`, `InvoiceNo` or `id`; a number of
-    something, such as `number_of_laps`, is none.
+    """Whether a column is named as keys are: by its last word, such as `order_id` and
+    `InvoiceNo`, or as in Romance languages by its first, such as `codigo_cliente`.
+
+    In between a word tells nothing: `votes_no_advance` has no number, nor has `number_of_laps`.
     """
     words = words_of(name)
-    is_count = "of" in words[1:] and words[0] in ("number", "num", "no")
-    return not is_count and any(map(_is_key_word, words))
+    if not words:
+        return False
+    # A number of a kind, such as `order_id_2` or `line_1`.
+    *_, last = [word for word in words if not word.isdecimal()] or words
+    return _is_key_word(last) or words[0] in _FIRST_KEY_WORDS
 
 
 def _is_key_word(word: str) -> bool:

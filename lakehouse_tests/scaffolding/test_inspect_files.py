@@ -9,6 +9,7 @@ from lakehouse.scaffolding.column_reading import reading_of
 from lakehouse.scaffolding.feed_notes import silver_notes
 from lakehouse.scaffolding.feed_plan import FeedPlan, plan_feed
 from lakehouse.scaffolding.inspect_files import inspect_files
+from lakehouse.scaffolding.uniqueness import is_key_name
 from lakehouse_tests.scaffolding import kinds
 from lakehouse_tests.scaffolding.kinds import put
 
@@ -367,3 +368,36 @@ def test_a_number_of_something_is_no_key(tmp_path):
 def test_names_of_people_in_a_column_that_is_called_as_one_are_personal(tmp_path):
     plan = planned(tmp_path, "Driver,Team\nAda Lovelace,Red Racing\nBob Ross,Blue Racing\n")
     assert [column.delivered for column in plan.personal_columns] == ["Driver"]
+
+
+def test_numbers_at_the_end_of_a_name_stay_in_it(tmp_path):
+    plan = planned(tmp_path, "week-1,week-2,2013$,net 2013$\na,b,c,d\n")
+    assert [column.name for column in plan.columns] == [
+        "week_1",
+        "week_2",
+        "column_3",
+        "net_2013",
+    ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["order_id", "InvoiceNo", "id", "codigo_cliente", "code_region", "Rechnungsnr", "id_2"],
+)
+def test_a_key_is_named_by_its_last_word_or_its_first(name):
+    assert is_key_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["third_no_advance", "no_estimate", "number_of_laps", "line_total", "item price", "%"],
+)
+def test_a_word_in_between_tells_of_no_key(name):
+    assert not is_key_name(name)
+
+
+def test_a_measure_that_is_unique_by_chance_is_no_key(tmp_path):
+    """Merged by it, later rows of one value would take each other's place."""
+    rows = "".join(f"t{n},0.{n}5\n" for n in range(10, 30))
+    plan = planned(tmp_path, f"team,votes no\n{rows}")
+    assert (plan.key, plan.near_key) == ((), None)
