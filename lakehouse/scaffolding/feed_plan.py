@@ -177,11 +177,15 @@ def _silver_names(columns: Collection[str]) -> dict[str, str]:
 
 
 def _plain(name: str) -> str:
-    """Return a name in letters, digits and underscores; empty where it has none."""
+    """Return a name in letters, digits and underscores, from a letter on: what begins with a
+    digit goes to its end, as `votes_2024` of `2024 votes`. Empty where it has no letter.
+    """
     ascii_only = (
         unicodedata.normalize("NFKD", name.casefold()).encode("ascii", "ignore").decode()
     )
-    return re.sub(r"[^A-Za-z0-9]+", "_", ascii_only).lstrip("_0123456789").rstrip("_").lower()
+    words = re.findall(r"[a-z0-9]+", ascii_only)
+    at = next((at for at, word in enumerate(words) if word[0].isalpha()), len(words))
+    return "_".join([*words[at:], *words[:at]]) if at < len(words) else ""
 
 
 def _personal(found: Inspection) -> dict[str, str]:

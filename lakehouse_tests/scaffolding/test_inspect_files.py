@@ -370,13 +370,14 @@ def test_names_of_people_in_a_column_that_is_called_as_one_are_personal(tmp_path
     assert [column.delivered for column in plan.personal_columns] == ["Driver"]
 
 
-def test_numbers_at_the_end_of_a_name_stay_in_it(tmp_path):
-    plan = planned(tmp_path, "week-1,week-2,2013$,net 2013$\na,b,c,d\n")
+def test_numbers_in_a_name_stay_in_it(tmp_path):
+    plan = planned(tmp_path, "week-1,1st Week,2024 votes,2023 votes,2013$\na,b,c,d,e\n")
     assert [column.name for column in plan.columns] == [
         "week_1",
-        "week_2",
-        "column_3",
-        "net_2013",
+        "week_1st",
+        "votes_2024",
+        "votes_2023",
+        "column_5",
     ]
 
 
