@@ -149,7 +149,8 @@ def _check_one_delimiter(files: Sequence[_File]) -> str:
     """
     # Of a file with one column nobody knows.
     telling = [file for file in files if len(file.names) > 1] or list(files)
-    first = telling[0]
+    ((usual, _),) = Counter(file.delimiter for file in telling).most_common(1)
+    first = next(file for file in telling if file.delimiter == usual)
     for file in telling:
         if file.delimiter != first.delimiter:
             raise LakehouseError(

@@ -227,6 +227,11 @@ def test_files_with_different_delimiters_are_named(tmp_path):
         planned(tmp_path, kinds.ORDERS, kinds.TABS)
 
 
+def test_of_files_with_different_delimiters_the_odd_one_is_named(tmp_path):
+    with pytest.raises(LakehouseError, match=r"^file_0.csv is separated by tabs, and file_1"):
+        planned(tmp_path, kinds.TABS, kinds.ORDERS, kinds.ORDERS)
+
+
 def test_one_letter_in_all_rows_may_be_a_code(tmp_path):
     path = put(tmp_path, "a.csv", b"id,sex,paid\n1,f,t\n2,f,f\n3,F,t\n")
     found = inspect_files([path])
