@@ -31,6 +31,12 @@ def silver_notes(plan: FeedPlan) -> list[str]:
     are.
     """
     notes = [_key_note(plan)]
+    repeated, compared = plan.repeated_rows
+    if repeated and not plan.key:
+        notes.append(
+            f"{repeated:,} of {compared:,} rows have in all columns what a row before has, and"
+            " count once more each."
+        )
     for column in plan.columns:
         if column.reading.note and not _is_day(plan, column):
             notes.append(_note(column))

@@ -99,6 +99,8 @@ class FeedPlan:
     """Whether a key comes again in another file, as another version."""
     near_key: NearKey | None = None
     """Where there is no key, the columns that come nearest to one."""
+    repeated_rows: tuple[int, int] = (0, 0)
+    """How many rows are the same as one before, and how many were compared."""
     subject: PlannedColumn | None = None
     moment: PlannedColumn | None = None
     days: PlannedDays | None = None
@@ -155,6 +157,7 @@ def plan_feed(found: Inspection, name: str, time_zone: str, today: date) -> Feed
         key=tuple(names[part] for part in key or repeated),
         is_repeated=bool(repeated),
         near_key=None if key or repeated else _near_key(found),
+        repeated_rows=found.repeated_rows,
         subject=_subject(found, columns),
         moment=next((column for column in columns if _is_moment(column)), None),
         days=_days(found, columns, today),

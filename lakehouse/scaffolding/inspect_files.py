@@ -53,6 +53,8 @@ class Inspection:
     unique_in_all: frozenset[tuple[str, ...]] = frozenset()
     unique_in_each: frozenset[tuple[str, ...]] = frozenset()
     near_keys: tuple[NearKey, ...] = ()
+    repeated_rows: tuple[int, int] = (0, 0)
+    """How many of the first rows are the same as one before, and how many were compared."""
     is_whole: bool = True
     """Whether all rows of all files were looked at."""
 
@@ -104,6 +106,7 @@ def inspect_files(paths: Sequence[Path], *, most_rows: int = MOST_ROWS) -> Inspe
     found.unique_in_all = uniqueness.in_all_files
     found.unique_in_each = uniqueness.in_each_file
     found.near_keys = uniqueness.near_keys
+    found.repeated_rows = uniqueness.repeated_rows
     return found
 
 

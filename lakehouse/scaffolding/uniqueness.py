@@ -5,7 +5,7 @@ itself.
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice
+from itertools import combinations, islice, repeat
 
 from lakehouse.scaffolding.words import words_of
 
@@ -90,6 +90,8 @@ class Uniqueness:
         named = [*((name,) for name in parts), *combinations(parts, 2)]
         self._counted: dict[tuple[str, ...], array[int]] = {key: array("q") for key in named}
         self._counted_rows = 0
+        self._names = tuple(names)
+        self._whole_rows: array[int] = array("q")
 
     @property
     def in_each_file(self) -> frozenset[tuple[str, ...]]:
@@ -100,6 +102,14 @@ class Uniqueness:
     def in_all_files(self) -> frozenset[tuple[str, ...]]:
         """Sets of columns that are unique in all files together."""
         return frozenset(self._in_all)
+
+    @property
+    def repeated_rows(self) -> tuple[int, int]:
+        """How many of the first rows have in all columns what one before them has, and how many
+        were looked at.
+        """
+        rows = len(self._whole_rows)
+        return rows - len(set(self._whole_rows)), rows
 
     @property
     def near_keys(self) -> tuple[NearKey, ...]:
@@ -134,8 +144,10 @@ class Uniqueness:
                 continue
             values = islice(zip(*(columns[name] for name in key), strict=True), most)
             hashes.extend(hash(value) for value in values if None not in value)
-        rows = max((len(values) for values in columns.values()), default=0)
-        self._counted_rows += min(most, rows)
+        whole = (columns.get(name, repeat(None)) for name in self._names)
+        count = min(most, max((len(values) for values in columns.values()), default=0))
+        self._whole_rows.extend(hash(row) for row in islice(zip(*whole, strict=False), count))
+        self._counted_rows += count
 
     def _add(self, key: tuple[str, ...], values: Sequence[tuple[str | None, ...]]) -> None:
         hashes = {hash(value) for value in values}

@@ -407,3 +407,13 @@ def test_a_measure_that_is_unique_by_chance_is_no_key(tmp_path):
     rows = "".join(f"t{n},0.{n}5\n" for n in range(10, 30))
     plan = planned(tmp_path, f"team,votes no\n{rows}")
     assert (plan.key, plan.near_key) == ((), None)
+
+
+def test_rows_that_are_delivered_again_are_counted(tmp_path):
+    """A second export of the same rows would be summed twice, without a word."""
+    day = "".join(f"x,2026-01-01,{n}\n" for n in range(5))
+    in_other_order = "".join(f"2026-01-01,{n},x\n" for n in range(4))
+    plan = planned(tmp_path, f"a,day,n\n{day}", f"day,n,a\n{in_other_order}2026-01-01,9,x\n")
+
+    assert plan.repeated_rows == (4, 10)
+    assert "4 of 10 rows have in all columns what a row before has" in silver_notes(plan)[1]
