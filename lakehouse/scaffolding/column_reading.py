@@ -6,6 +6,7 @@ from lakehouse.scaffolding.column_profile import ColumnProfile
 from lakehouse.scaffolding.date_forms import ReadDates, read_dates, shown_forms
 from lakehouse.scaffolding.file_forms import UNKNOWN, FileForms
 from lakehouse.scaffolding.number_forms import ReadNumbers, read_numbers
+from lakehouse.scaffolding.values import NUMBERS
 from lakehouse.scaffolding.words import words_of
 
 _DAY_WORDS = frozenset({"date", "day", "datum", "tag", "dt"})
@@ -45,6 +46,10 @@ def reading_of(profile: ColumnProfile, of_files: FileForms = UNKNOWN) -> Reading
         return _dates(profile, of_files)
     if profile.forms["date"] + profile.forms["unread_date"] == profile.filled_rows:
         return Reading(unclear="dates with names of months, short years, or AM and PM")
+    if profile.forms["unread_number"] and profile.only({*NUMBERS, "unread_number"}):
+        return Reading(
+            unclear="numbers with spaces or quotes in them, or signs of money or percent"
+        )
     if not profile.only({"boolean"}):
         return Reading(unclear=_mixed(profile))
     if profile.filled_rows in profile.looks.values():

@@ -417,3 +417,21 @@ def test_rows_that_are_delivered_again_are_counted(tmp_path):
 
     assert plan.repeated_rows == (4, 10)
     assert "4 of 10 rows have in all columns what a row before has" in silver_notes(plan)[1]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [("1 204,50", "12,00"), ("1'204.50", "3"), ("12 %", "3 %"), ("€ 12,50", "7,00 €"), ("$5",)],
+)
+def test_numbers_with_other_signs_stay_text_and_are_said(tmp_path, values):
+    rows = "".join(f'x,"{value}"\n' for value in values)
+    (_, column) = planned(tmp_path, f"a,b\n{rows}").columns
+
+    assert column.type == "string"
+    assert "signs of money" in column.reading.unclear
+
+
+@pytest.mark.parametrize("number", ["030 123 456", "+49 30 123 456", "0171 555 123"])
+def test_numbers_of_phones_are_none_of_those(tmp_path, number):
+    plan = planned(tmp_path, f"a,b\nx,{number}\n")
+    assert [column.delivered for column in plan.personal_columns] == ["b"]
