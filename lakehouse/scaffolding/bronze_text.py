@@ -65,7 +65,11 @@ def _feed(plan: FeedPlan) -> Call:
         if plan.moment is not None:
             parts.append(Argument("moment", quoted_text(plan.moment.in_bronze)))
     elif plan.personal_columns:
-        parts.append(Argument("no_subject", quoted_text("No column stands for a person.")))
+        parts.append(
+            Argument(
+                "no_subject", quoted_text("The files that were looked at have no such column.")
+            )
+        )
     return Call("Feed", parts, is_open=True)
 
 
