@@ -62,9 +62,11 @@ def _key_note(plan: FeedPlan) -> str:
     if not plan.key:
         return f"No column is a key: each delivered line is a row. {_near_key_note(plan)}"
     key = _listed(plan.key)
+    which = f"the newest by {plan.moment.name}" if plan.moment else "the last"
     if plan.is_repeated:
-        return f"{key} comes once in a file and again in others, the last of which counts."
-    return f"{key} is the key: no two rows have the same."
+        return f"{key} comes once in a file and again in others, {which} of which counts."
+    again = f" Should one come again, {which} counts."
+    return f"{key} is the key: no two rows have the same.{again if plan.moment else ''}"
 
 
 def _near_key_note(plan: FeedPlan) -> str:

@@ -90,6 +90,7 @@ _ALIASES = {
     "cust": "customer",
     "customers": "customer",
     "users": "user",
+    "kd": "kunde",
     "kunden": "kunde",
     "patienten": "patient",
 }
@@ -98,6 +99,7 @@ _JOINED_STEMS = (
     *("customer", "client", "user", "employee", "member", "patient", "student"),
 )
 _JOINED = {stem: stem for stem in _JOINED_STEMS} | {
+    "kd": "kunde",
     "kunden": "kunde",
     "patienten": "patient",
     "mitglieds": "mitglied",

@@ -56,7 +56,8 @@ def silver_text(plan: FeedPlan, package: str, layout: Layout) -> str:
 
 def _description(plan: FeedPlan) -> str:
     if plan.key:
-        return f"One row for each {' and '.join(plan.key)}, as last delivered."
+        newest = f"the newest by {plan.moment.name}" if plan.moment else "as last delivered"
+        return f"One row for each {' and '.join(plan.key)}, {newest}."
     return f"One row for each delivered line of the feed `{plan.name}`, typed."
 
 
@@ -67,6 +68,13 @@ def _lowered(text: str) -> str:
 def _is_each_line(plan: FeedPlan) -> bool:
     """Whether days are computed from all lines of theirs, of which none stands for another."""
     return plan.days is not None and not plan.key
+
+
+def _has_versions(plan: FeedPlan) -> bool:
+    """Whether the table says which row of a key is the newest; one that is merged, and has no
+    moment, keeps what was delivered last by itself.
+    """
+    return bool(plan.key) and (plan.days is not None or plan.moment is not None)
 
 
 def _read(plan: FeedPlan) -> str:
@@ -98,7 +106,9 @@ def _imports(plan: FeedPlan, package: str) -> list[Import]:
 def _write_names(plan: FeedPlan) -> list[str]:
     if plan.days is not None:
         return ["Versions", "by_day"] if plan.key else ["by_day"]
-    return ["Merge"] if plan.key else ["Overwrite", "Versions"]
+    if not plan.key:
+        return ["Overwrite", "Versions"]
+    return ["Merge", "Versions"] if _has_versions(plan) else ["Merge"]
 
 
 def _table(plan: FeedPlan) -> Call:
@@ -130,7 +140,7 @@ def _columns(plan: FeedPlan) -> list[Code]:
         )
         if plan.days is not None and column is plan.days.column and column.type != "date":
             columns.append(Call("Column", [quoted_text(plan.days.name), '"date"']))
-    if plan.days is not None and plan.key:
+    if _has_versions(plan):
         columns.append(Call("Column", [quoted_text(_MODIFIED), '"timestamp"']))
     return columns
 
@@ -145,7 +155,9 @@ def _write(plan: FeedPlan) -> list[Argument]:
             ],
         )
     elif plan.key:
-        return [Argument("write", Call("Merge", [Argument("on", _texts(plan.key))]))]
+        write = Call("Merge", [Argument("on", _texts(plan.key))])
+        if not _has_versions(plan):
+            return [Argument("write", write)]
     else:
         write = Call("Overwrite", [])
     if _is_each_line(plan):

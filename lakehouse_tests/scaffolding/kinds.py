@@ -55,6 +55,9 @@ TABS = "sku\tday\tamount\n" + "".join(
 DOTTED = "Beleg-Nr.,Datum,Pos.,Kd.Nr.,Betrag EUR,pos\n" + "".join(
     f'R{n},{1 + n // 8:02}.05.2026,{n % 8},{n % 5},"{n},50",x\n' for n in range(32)
 )
+CHANGED = "item_id,price,updated_at\n" + "".join(
+    f"{n},{n}.50,2025-0{1 + n % 9}-11T10:{n:02}:00Z\n" for n in range(12)
+)
 READABLE: Mapping[str, str] = {
     "orders": ORDERS,
     "marked": BOM,
@@ -72,6 +75,7 @@ READABLE: Mapping[str, str] = {
     "semicolons": SEMICOLONS,
     "tabs": TABS,
     "dotted": DOTTED,
+    "changed": CHANGED,
 }
 """What a declaration is written for, by the name of the feed."""
 REFUSED: Mapping[str, tuple[bytes, str]] = {

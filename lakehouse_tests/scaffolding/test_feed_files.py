@@ -90,6 +90,18 @@ def test_what_was_delivered_last_is_the_same_with_days_and_without(begun):
     assert by_day.TABLE.versions.newest[:4] == _FILE_ORDER
 
 
+def test_a_moment_of_change_tells_the_newest_row_without_days_too(begun):
+    """An export that is delivered late would take the place of a newer one."""
+    project, _, silver = begun("changed", kinds.CHANGED)
+
+    assert silver.TABLE.write == Merge(on=["item_id"])
+    assert silver.TABLE.versions.newest == ("updated_at", *_FILE_ORDER, "_source_sha256")
+    assert silver.TABLE.comment == "One row for each item_id, the newest by updated_at."
+    text = project.table_path("silver.changed").read_text(encoding="utf-8")
+    said = " ".join(text.replace("#", "").split())
+    assert "Should one come again, the newest by updated_at counts." in said
+
+
 def test_a_name_with_dots_is_another_one_in_bronze(begun):
     project, bronze, silver = begun("dotted", kinds.DOTTED)
 
@@ -104,6 +116,7 @@ def test_a_name_with_dots_is_another_one_in_bronze(begun):
     ]
     assert silver.TABLE.column("betrag_eur").renamed_from == ("Betrag EUR",)
     assert not silver.TABLE.column("kd_nr").renamed_from
+    assert (bronze.TABLE.subject, silver.TABLE.subject) == ("kd_nr", "kd_nr")
     text = (project.tests / "dotted_sample.csv").read_text(encoding="utf-8")
     assert text.startswith("Beleg-Nr.,Datum,Pos.,Kd.Nr.,Betrag EUR,pos\n")
 

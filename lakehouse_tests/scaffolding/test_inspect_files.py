@@ -316,6 +316,8 @@ def test_an_order_of_day_and_month_is_taken_from_other_columns(tmp_path):
         ("Kunden Nr,Name,Geburtsdatum,Straße,Ort", "Name Geburtsdatum Straße", "Kunden Nr"),
         ("Kundennummer,Kundenname,Lieferadresse", "Kundenname Lieferadresse", "Kundennummer"),
         ("Kunde,Betrag", "", "Kunde"),
+        ("KdNr,Betrag", "", "KdNr"),
+        ("kdnr,Betrag", "", "kdnr"),
         ("customerid,Customer,total", "Customer", "customerid"),
         ("numéro client,Prénom,Nom,Ville", "Prénom Nom", "numéro client"),
         ("cliente_id,apellidos,dirección,ciudad", "apellidos dirección", "cliente_id"),
