@@ -139,7 +139,10 @@ def _open(path: Path) -> _File:
         raise UsageError(
             f"{shown(path.name)} is in no format that feeds read; expected a name that ends in"
             f" {' or '.join(f'.{name}' for name in FORMATS)}.",
-            next_step="Save it as CSV: commas between the fields, UTF-8, names in the first row.",
+            next_step=(
+                "Save or rename it so: commas, semicolons, tabs or bars between the fields, UTF-8,"
+                " names in the first row."
+            ),
         )
     names, delimiter = _header(path, formats[0])
     return _File(path, formats[0], names, delimiter)
@@ -226,11 +229,13 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
             next_step="Put the column names in the first row, separated by commas.",
         )
     lowered = [name.strip().lower() for name in names]
-    if "" in lowered:
+    unnamed = [str(at) for at, name in enumerate(lowered, start=1) if not name]
+    # One may have no name, as numbers of rows that a tool writes before each.
+    if len(unnamed) > 1:
         raise LakehouseError(
-            f"{owner} names no column {lowered.index('') + 1} of {len(names)}; expected a name"
-            " for each.",
-            next_step="Name it, or leave the column out.",
+            f"{owner} names none of the columns {', '.join(unnamed)} of {len(names)}; expected"
+            " no more than one without a name.",
+            next_step="Name them, or leave the columns out.",
         )
     twice = sorted({quoted(name) for name in names if lowered.count(name.strip().lower()) > 1})
     if twice:

@@ -56,7 +56,8 @@ INGEST_COLUMNS = (
 @dataclass(frozen=True)
 class FeedColumn:
     """A column of a feed's files, under the same name in the header and in bronze, unless files
-    call it otherwise: `header` is their name for it then, such as one with dots.
+    call it otherwise: `header` is their name for it then, such as one with dots, or "" where it
+    has none.
 
     A file may lack an `optional` one, which then is NULL. `personal` marks what identifies a
     person directly.
@@ -71,7 +72,7 @@ class FeedColumn:
     @property
     def name_in_files(self) -> str:
         """What the header of a file calls it."""
-        return self.header or self.name
+        return self.name if self.header is None else self.header
 
 
 @dataclass(frozen=True)

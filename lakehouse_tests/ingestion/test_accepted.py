@@ -169,3 +169,12 @@ def test_a_column_that_lacks_is_named_as_in_the_files(inbox) -> None:
     named.put("a.csv", "id\n1\n")
 
     assert "missing column 'Kind No.'" in named.look().reason
+
+
+def test_a_column_may_have_no_name_in_the_files(inbox) -> None:
+    columns = [FeedColumn("number", header=""), "fruit"]
+    named = replace(inbox, feed=Feed("fruits", columns, "bronze.raw_fruits"))
+    named.put("a.csv", '"",fruit\n"1",Apple\n', second=1)
+    named.put("b.csv", "fruit,\nKiwi,2\n", second=2)
+
+    assert named.look().values("number", "fruit") == [("1", "Apple"), ("2", "Kiwi")]

@@ -55,6 +55,7 @@ TABS = "sku\tday\tamount\n" + "".join(
 DOTTED = "Beleg-Nr.,Datum,Pos.,Kd.Nr.,Betrag EUR,pos\n" + "".join(
     f'R{n},{1 + n // 8:02}.05.2026,{n % 8},{n % 5},"{n},50",x\n' for n in range(32)
 )
+NUMBERED = '"","place","amount"\n' + "".join(f'"{n}","x",{n}.50\n' for n in range(1, 13))
 CHANGED = "item_id,price,updated_at\n" + "".join(
     f"{n},{n}.50,2025-0{1 + n % 9}-11T10:{n:02}:00Z\n" for n in range(12)
 )
@@ -76,6 +77,7 @@ READABLE: Mapping[str, str] = {
     "tabs": TABS,
     "dotted": DOTTED,
     "changed": CHANGED,
+    "numbered": NUMBERED,
 }
 """What a declaration is written for, by the name of the feed."""
 REFUSED: Mapping[str, tuple[bytes, str]] = {
@@ -88,7 +90,7 @@ REFUSED: Mapping[str, tuple[bytes, str]] = {
     "empty_file": (b"", "no first row"),
     "ragged": (b"id,secret\n1,hunter2,x\n", "a ragged row"),
     "open_quote": (b'id,secret\n1,"hunter2\n', "a quote that is never closed"),
-    "unnamed": (b"id,,x\n1,2,3\n", "names no column 2 of 3"),
+    "unnamed": (b"id,,x,\n1,2,3,4\n", "names none of the columns 2, 4 of 4"),
     "header_only": (b"id,amount,day\n", "there is no row"),
     "twice": (b"id,ID\n1,2\n", "more than once"),
 }

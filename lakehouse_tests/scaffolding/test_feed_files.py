@@ -90,6 +90,15 @@ def test_what_was_delivered_last_is_the_same_with_days_and_without(begun):
     assert by_day.TABLE.versions.newest[:4] == _FILE_ORDER
 
 
+def test_a_column_without_a_name_gets_one(begun):
+    """Tools write the number of each row before it, and no name above."""
+    _, bronze, silver = begun("numbered", kinds.NUMBERED)
+
+    (first, *_) = bronze.FEED.declared_columns
+    assert (first.name, first.header) == ("column_1", "")
+    assert silver.TABLE.column("column_1").type == "int"
+
+
 def test_a_moment_of_change_tells_the_newest_row_without_days_too(begun):
     """An export that is delivered late would take the place of a newer one."""
     project, _, silver = begun("changed", kinds.CHANGED)
