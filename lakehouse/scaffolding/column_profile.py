@@ -55,6 +55,8 @@ class ColumnProfile:
     name: str
     rows: int = 0
     empty_rows: int = 0
+    blank_rows: int = 0
+    """Those of the empty rows that have spaces in it."""
     forms: Counter[str] = field(default_factory=Counter)
     looks: Counter[str] = field(default_factory=Counter)
     numbers: NumberRange = field(default_factory=NumberRange)
@@ -82,6 +84,7 @@ class ColumnProfile:
             self.rows += rows
             if text is None or not text.strip():
                 self.empty_rows += rows
+                self.blank_rows += rows if text else 0
                 continue
             self._add_value(value_of(text), text, rows)
 

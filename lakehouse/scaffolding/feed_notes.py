@@ -40,6 +40,9 @@ def silver_notes(plan: FeedPlan) -> list[str]:
     for column in plan.columns:
         if column.reading.note and not _is_day(plan, column):
             notes.append(_note(column))
+        if column.has_blanks:
+            rows = f"{column.blank_rows:,} {'row' if column.blank_rows == 1 else 'rows'}"
+            notes.append(f"{column.delivered} has spaces alone in {rows}, read as nothing.")
     if plan.days is not None:
         days = plan.days
         gaps = f", {days.without_rows} between have none" if days.without_rows else ""
@@ -64,9 +67,11 @@ def _key_note(plan: FeedPlan) -> str:
     key = _listed(plan.key)
     which = f"the newest by {plan.moment.name}" if plan.moment else "the last"
     if plan.is_repeated:
-        return f"{key} comes once in a file and again in others, {which} of which counts."
+        come = "comes" if len(plan.key) == 1 else "together come"
+        return f"{key} {come} once in a file and again in others, {which} of which counts."
     again = f" Should one come again, {which} counts."
-    return f"{key} is the key: no two rows have the same.{again if plan.moment else ''}"
+    be = "is" if len(plan.key) == 1 else "together are"
+    return f"{key} {be} the key: no two rows have the same.{again if plan.moment else ''}"
 
 
 def _near_key_note(plan: FeedPlan) -> str:

@@ -44,6 +44,13 @@ class PlannedColumn:
     is_filled: bool
     """Whether each row that was looked at has something in it."""
     why_personal: str = ""
+    blank_rows: int = 0
+    """Rows that have spaces in it and nothing else."""
+
+    @property
+    def has_blanks(self) -> bool:
+        """Whether spaces stand where its type has no value."""
+        return self.blank_rows > 0 and self.type != "string"
 
     @property
     def type(self) -> str:
@@ -221,6 +228,7 @@ def _planned(
         is_optional=is_optional,
         is_filled=not is_optional and profile.rows > 0 and not profile.empty_rows,
         why_personal=personal,
+        blank_rows=profile.blank_rows,
     )
 
 

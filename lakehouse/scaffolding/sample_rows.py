@@ -112,7 +112,9 @@ def _sums(rows: Iterable[Row], plan: FeedPlan) -> dict[str, Decimal]:
             continue
         if len(sums) < _MOST_SUMS and not column.why_personal:
             texts = (row[column.delivered] for row in rows)
-            sums[column.name] = sum((numbers.value(text) for text in texts if text), Decimal(0))
+            sums[column.name] = sum(
+                (numbers.value(text) for text in texts if text and text.strip()), Decimal(0)
+            )
     return sums
 
 

@@ -15,6 +15,7 @@ _DATE_FORM = re.compile(
 _SIGNED = {"Y": "([0-9]{4})", "M": "([0-9]{1,2})", "D": "([0-9]{1,2})"}
 _UNSIGNED = {"Y": "([0-9]{4})", "M": "([0-9]{2})", "D": "([0-9]{2})"}
 _SPACE = r"^\s*"
+_BLANK = r"^[\s\p{Z}]*$"
 _COMMA = r"^\s*([+-]?[0-9]*),([0-9]+)\s*$"
 _GROUPED_COMMA = r"^\s*[+-]?[0-9]{1,3}([.][0-9]{3})*(,[0-9]+)?\s*$"
 _GROUPED_POINT = r"^\s*[+-]?[0-9]{1,3}(,[0-9]{3})*([.][0-9]+)?\s*$"
@@ -58,6 +59,11 @@ def decimal_comma(raw: str, *, grouped: bool = False) -> str:
 def grouped_by_commas(raw: str) -> str:
     """Return SQL for a delivered number such as `1,234.50` without the commas."""
     return f"if({raw} RLIKE {literal(_GROUPED_POINT)}, replace({raw}, ',', ''), {raw})"
+
+
+def blank_as_null(raw: str) -> str:
+    """Return SQL for a delivered value, that is NULL where nothing but spaces stands."""
+    return f"if({raw} RLIKE {literal(_BLANK)}, NULL, {raw})"
 
 
 def _shape(form: str) -> tuple[str, bool]:

@@ -21,7 +21,7 @@ from lakehouse.iceberg.rules import (
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.table_partitions import table_partitions
 from lakehouse.tables.rows_of import SOURCE_OF_ROW
-from lakehouse.tables.written_forms import decimal_comma
+from lakehouse.tables.written_forms import blank_as_null, decimal_comma
 from lakehouse_tests.docs.markdown import ROOT, blocks
 from lakehouse_tests.docs.page import Page
 from lakehouse_tests.docs.shell import execute
@@ -206,6 +206,10 @@ def test_dates_and_numbers_are_brought_into_form_as_the_page_says(spark):
     (beside,) = re.findall(r"decimal_comma\((\"translate.*?\")\)", TABLES)
     beside = decimal_comma(beside.strip('"').replace("net", "'1 004,50 €'"))
     assert spark.sql(f"SELECT {beside}").collect()[0][0] == "1004.50"
+
+    spaces, text = map(blank_as_null, ("' \u00a0'", "' x'"))
+    blank = spark.sql(f"SELECT {spaces} IS NULL, {text}")
+    assert tuple(blank.collect()[0]) == (True, " x")
 
     rows = names["in_form"](delivered).select("sold_on", "net", "gross", "points").collect()
     assert [tuple(row) for row in rows] == [

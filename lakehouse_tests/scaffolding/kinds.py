@@ -56,6 +56,9 @@ DOTTED = "Beleg-Nr.,Datum,Pos.,Kd.Nr.,Betrag EUR,pos\n" + "".join(
     f'R{n},{1 + n // 8:02}.05.2026,{n % 8},{n % 5},"{n},50",x\n' for n in range(32)
 )
 NUMBERED = '"","place","amount"\n' + "".join(f'"{n}","x",{n}.50\n' for n in range(1, 13))
+BLANKS = "place,day,amount,count\n" + "".join(
+    f'p,{n}.02.2026,"{n},50",{n}\np, ,  ,\u00a0\n' for n in range(13, 25)
+)
 CHANGED = "item_id,price,updated_at\n" + "".join(
     f"{n},{n}.50,2025-0{1 + n % 9}-11T10:{n:02}:00Z\n" for n in range(12)
 )
@@ -77,6 +80,7 @@ READABLE: Mapping[str, str] = {
     "tabs": TABS,
     "dotted": DOTTED,
     "changed": CHANGED,
+    "blanks": BLANKS,
     "numbered": NUMBERED,
 }
 """What a declaration is written for, by the name of the feed."""
