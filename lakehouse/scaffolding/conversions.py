@@ -18,7 +18,8 @@ def raw_sql(column: PlannedColumn) -> str:
 def conversion(column: PlannedColumn) -> Call | None:
     """Return the call that converts a column; None where casts read what is delivered."""
     numbers, dates = column.reading.numbers, column.reading.dates
-    blank = Call(_BLANK, [raw_sql(column)]) if column.has_blanks else None
+    words = map(quoted_text, column.nothing)
+    blank = Call(_BLANK, [raw_sql(column), *words]) if column.has_blanks else None
     raw = blank or raw_sql(column)
     if dates is not None and dates.converted_forms:
         return Call("iso_date", [raw, *map(quoted_text, dates.converted_forms)])

@@ -41,14 +41,14 @@ def silver_notes(plan: FeedPlan) -> list[str]:
         if column.reading.note and not _is_day(plan, column):
             notes.append(_note(column))
         if column.has_blanks:
-            rows = f"{column.blank_rows:,} {'row' if column.blank_rows == 1 else 'rows'}"
-            notes.append(f"{column.delivered} has spaces alone in {rows}, read as nothing.")
+            notes.append(f"{column.delivered} has {_nothing(column)}, read as nothing.")
     if plan.days is not None:
         days = plan.days
+        noun = "day" if days.with_rows == 1 else "days"
         gaps = f", {days.without_rows} between have none" if days.without_rows else ""
         notes.append(
-            f"Rows are parted by the day of {days.column.delivered}: {days.with_rows} days from"
-            f" {days.since} to {days.last} have rows{gaps}."
+            f"Rows are parted by the day of {days.column.delivered}: {days.with_rows} {noun}"
+            f" from {days.since} to {days.last} have rows{gaps}."
         )
     return notes
 
@@ -90,6 +90,18 @@ def _near_key_note(plan: FeedPlan) -> str:
 
 def _note(column: PlannedColumn) -> str:
     return f"{column.delivered} has {column.reading.note}."
+
+
+def _nothing(column: PlannedColumn) -> str:
+    """Say what stands where there is no value, and in how many rows."""
+    counts = dict(column.nothing)
+    if column.blank_rows:
+        counts["spaces alone"] = column.blank_rows
+    return _listed(f"{what} in {rows:,} {_rows(rows)}" for what, rows in counts.items())
+
+
+def _rows(count: int) -> str:
+    return "row" if count == 1 else "rows"
 
 
 def _is_day(plan: FeedPlan, column: PlannedColumn) -> bool:

@@ -4,8 +4,8 @@ tell of; decided from counts, and each guess said.
 
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 
 from lakehouse.scaffolding.column_profile import ColumnProfile
@@ -46,11 +46,13 @@ class PlannedColumn:
     why_personal: str = ""
     blank_rows: int = 0
     """Rows that have spaces in it and nothing else."""
+    nothing: Mapping[str, int] = field(default_factory=dict)
+    """By word such as `NA` that says there is no value, the rows that have it."""
 
     @property
     def has_blanks(self) -> bool:
-        """Whether spaces stand where its type has no value."""
-        return self.blank_rows > 0 and self.type != "string"
+        """Whether spaces or words stand where its type has no value."""
+        return self.type != "string" and bool(self.blank_rows or self.nothing)
 
     @property
     def type(self) -> str:
@@ -226,9 +228,10 @@ def _planned(
         # A number that identifies a person, as of a phone, is none to reckon with.
         Reading() if personal and reading.numbers else reading,
         is_optional=is_optional,
-        is_filled=not is_optional and profile.rows > 0 and not profile.empty_rows,
+        is_filled=not is_optional and 0 < profile.rows == profile.filled_rows,
         why_personal=personal,
         blank_rows=profile.blank_rows,
+        nothing=dict(sorted(profile.nothing.items())),
     )
 
 
@@ -267,7 +270,9 @@ def _near_key(found: Inspection) -> NearKey | None:
 
 
 def _can_be_key(profile: ColumnProfile) -> bool:
-    return not profile.empty_rows and not profile.dates and _holds_keys(profile)
+    # As text, `NA` may be a code like any other.
+    has_gaps = profile.empty_rows or (profile.nothing and profile.only(NUMBERS))
+    return not has_gaps and not profile.dates and _holds_keys(profile)
 
 
 def _holds_keys(profile: ColumnProfile) -> bool:

@@ -7,7 +7,7 @@ A value of another form stays as it is, so that a cast reads or refuses it by it
 import re
 
 from lakehouse.errors import DeclarationError
-from lakehouse.tables.quoting import literal
+from lakehouse.tables.quoting import literal, literals
 
 _DATE_FORM = re.compile(
     r"(?P<first>Y|M|D)(?P<sign>[-./]?)(?P<second>Y|M|D)(?P=sign)(?P<third>Y|M|D)"
@@ -61,9 +61,14 @@ def grouped_by_commas(raw: str) -> str:
     return f"if({raw} RLIKE {literal(_GROUPED_POINT)}, replace({raw}, ',', ''), {raw})"
 
 
-def blank_as_null(raw: str) -> str:
-    """Return SQL for a delivered value, that is NULL where nothing but spaces stands."""
-    return f"if({raw} RLIKE {literal(_BLANK)}, NULL, {raw})"
+def blank_as_null(raw: str, *words: str) -> str:
+    """Return SQL for a delivered value, that is NULL where nothing but spaces stands.
+
+    :param words: what else says that there is no value, such as `NA`.
+    """
+    is_blank = f"{raw} RLIKE {literal(_BLANK)}"
+    is_word = f" OR trim({raw}) IN {literals(words)}" if words else ""
+    return f"if({is_blank}{is_word}, NULL, {raw})"
 
 
 def _shape(form: str) -> tuple[str, bool]:

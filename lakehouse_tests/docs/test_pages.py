@@ -207,9 +207,8 @@ def test_dates_and_numbers_are_brought_into_form_as_the_page_says(spark):
     beside = decimal_comma(beside.strip('"').replace("net", "'1 004,50 €'"))
     assert spark.sql(f"SELECT {beside}").collect()[0][0] == "1004.50"
 
-    spaces, text = map(blank_as_null, ("' \u00a0'", "' x'"))
-    blank = spark.sql(f"SELECT {spaces} IS NULL, {text}")
-    assert tuple(blank.collect()[0]) == (True, " x")
+    nothing = (blank_as_null(value, "NA", "-") for value in ("' \u00a0'", "' NA '", "' x'"))
+    assert tuple(spark.sql(f"SELECT {', '.join(nothing)}").collect()[0]) == (None, None, " x")
 
     rows = names["in_form"](delivered).select("sold_on", "net", "gross", "points").collect()
     assert [tuple(row) for row in rows] == [

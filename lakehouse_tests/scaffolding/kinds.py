@@ -57,7 +57,7 @@ DOTTED = "Beleg-Nr.,Datum,Pos.,Kd.Nr.,Betrag EUR,pos\n" + "".join(
 )
 NUMBERED = '"","place","amount"\n' + "".join(f'"{n}","x",{n}.50\n' for n in range(1, 13))
 BLANKS = "place,day,amount,count\n" + "".join(
-    f'p,{n}.02.2026,"{n},50",{n}\np, ,  ,\u00a0\n' for n in range(13, 25)
+    f'p,{n}.02.2026,"{n},50",{n}\np, ,  ,NA\n' for n in range(13, 25)
 )
 CHANGED = "item_id,price,updated_at\n" + "".join(
     f"{n},{n}.50,2025-0{1 + n % 9}-11T10:{n:02}:00Z\n" for n in range(12)

@@ -99,17 +99,17 @@ def test_a_column_without_a_name_gets_one(begun):
     assert silver.TABLE.column("column_1").type == "int"
 
 
-def test_spaces_alone_are_read_as_nothing_and_said(begun):
+def test_spaces_and_words_for_nothing_are_read_as_such_and_said(begun):
     """Strictly read, they are no number: each such row would be refused."""
     project, *_ = begun("blanks", kinds.BLANKS)
 
     text = project.table_path("silver.blanks").read_text(encoding="utf-8")
     assert 'expr(iso_date(blank_as_null("day"), "D.M.Y"))' in text
     assert 'expr(decimal_comma(blank_as_null("amount")))' in text
-    assert 'expr(blank_as_null("count"))' in text
-    assert "count has spaces alone in 12 rows, read as nothing." in " ".join(
-        text.replace("#", "").split()
-    )
+    assert 'expr(blank_as_null("count", "NA"))' in text
+    said = " ".join(text.replace("#", "").split())
+    assert "amount has spaces alone in 12 rows, read as nothing." in said
+    assert "count has NA in 12 rows, read as nothing." in said
 
 
 def test_a_moment_of_change_tells_the_newest_row_without_days_too(begun):

@@ -243,7 +243,9 @@ def test_one_letter_in_all_rows_may_be_a_code(tmp_path):
 
 def test_a_few_values_that_keep_a_column_from_being_a_number_are_said(tmp_path):
     path = put(
-        tmp_path, "a.csv", b"id,amount,place\n1,2.50,Ely\n2,k.A.,3\n3,4.00,Bath\n4,1.00,Rye\n"
+        tmp_path,
+        "a.csv",
+        b"id,amount,place\n1,2.50,Ely\n2,unknown,3\n3,4.00,Bath\n4,1.00,Rye\n",
     )
     found = inspect_files([path])
 
@@ -437,3 +439,15 @@ def test_numbers_with_other_signs_stay_text_and_are_said(tmp_path, values):
 def test_numbers_of_phones_are_none_of_those(tmp_path, number):
     plan = planned(tmp_path, f"a,b\nx,{number}\n")
     assert [column.delivered for column in plan.personal_columns] == ["b"]
+
+
+def test_a_word_for_nothing_may_be_a_code_among_text(tmp_path):
+    plan = planned(tmp_path, "country_id,n\nNA,1\nZM,-\nZW,3\n")
+
+    assert (plan.key, types(plan)) == (("country_id",), {"country_id": "string", "n": "int"})
+    assert [column.has_blanks for column in plan.columns] == [False, True]
+
+
+def test_a_column_of_words_for_nothing_is_empty(tmp_path):
+    (_, column) = planned(tmp_path, "a,b\nx,NA\nx,-\n").columns
+    assert column.reading.unclear == "empty in all rows"
