@@ -35,6 +35,8 @@ class ReadNumbers:
     unclear: str = ""
     guess: str = ""
     """What is taken of other columns, or of how most people write."""
+    has_groups: bool = True
+    """Whether thousands were seen that are grouped, and not only may come."""
 
     @property
     def note(self) -> str:
@@ -46,7 +48,8 @@ class ReadNumbers:
     @property
     def _form(self) -> str:
         if self.mark == ",":
-            return "decimal commas" + (", points between thousands" if self.is_grouped else "")
+            seen = "points between thousands" if self.has_groups else "no points so far"
+            return f"decimal commas, {seen}"
         return "commas between thousands" if self.is_grouped else ""
 
     def value(self, text: str) -> Decimal:
@@ -104,10 +107,9 @@ def _marked(column: ColumnProfile, mark: str) -> ReadNumbers:
     """Return how numbers are read of which some tell what stands before decimals."""
     forms = set(column.forms)
     if mark == ",":
-        is_grouped = bool(forms & {"grouped_comma", "decimal_or_grouped"})
-        # Of a number with three decimals and one with thousands a later file would not tell.
-        may_come = column.numbers.scale >= _GROUP_DIGITS
-        return ReadNumbers(_decimal_type(column), ",", is_grouped or may_come)
+        has_groups = bool(forms & {"grouped_comma", "decimal_or_grouped"})
+        # A later 1.200 is over a thousand here, and would else be read as one and a fifth.
+        return ReadNumbers(_decimal_type(column), ",", is_grouped=True, has_groups=has_groups)
     is_grouped = bool(forms & {"grouped_decimal", "comma_or_grouped"})
     is_exponential = "exponent" in forms and not is_grouped
     return ReadNumbers(
@@ -122,8 +124,12 @@ def _as_others(column: ColumnProfile, mark: str) -> ReadNumbers:
     sign = "," if "comma_or_grouped" in column.forms else "."
     if sign == mark:
         guess = f"as other columns have decimals after a {_SIGNS[mark]}"
+        if mark == ",":
+            return ReadNumbers(
+                _decimal_type(column), mark, is_grouped=True, guess=guess, has_groups=False
+            )
         # Casts read what has a point as it is, which needs no word.
-        return ReadNumbers(_decimal_type(column), mark, guess=guess if mark == "," else "")
+        return ReadNumbers(_decimal_type(column), mark)
     if _has_plain_thousands(column):
         return ReadNumbers(
             unclear=f"1{sign}234 may be over a thousand, as are others without a {_SIGNS[sign]}"

@@ -17,7 +17,7 @@ _UNSIGNED = {"Y": "([0-9]{4})", "M": "([0-9]{2})", "D": "([0-9]{2})"}
 _SPACE = r"^\s*"
 _BLANK = r"^[\s\p{Z}]*$"
 _COMMA = r"^\s*([+-]?[0-9]*),([0-9]+)\s*$"
-_GROUPED_COMMA = r"^\s*[+-]?[0-9]{1,3}([.][0-9]{3})*(,[0-9]+)?\s*$"
+_GROUPED_COMMA = r"^\s*[+-]?([0-9]{1,3}([.][0-9]{3})+|[0-9]*)(,[0-9]+)?\s*$"
 _GROUPED_POINT = r"^\s*[+-]?[0-9]{1,3}(,[0-9]{3})*([.][0-9]+)?\s*$"
 
 
@@ -49,7 +49,7 @@ def decimal_comma(raw: str, *, grouped: bool = False) -> str:
 
     :param raw: SQL of the delivered value.
     :param grouped: whether points stand between thousands, as in `1.234,50`; `1.234` is then
-        a thousand and more.
+        a thousand and more. Else it stays as it is, a little over one.
     """
     if not grouped:
         return f"regexp_replace({raw}, {literal(_COMMA)}, '$1.$2')"

@@ -105,7 +105,7 @@ def test_spaces_and_words_for_nothing_are_read_as_such_and_said(begun):
 
     text = project.table_path("silver.blanks").read_text(encoding="utf-8")
     assert 'expr(iso_date(blank_as_null("day"), "D.M.Y"))' in text
-    assert 'expr(decimal_comma(blank_as_null("amount")))' in text
+    assert 'expr(decimal_comma(blank_as_null("amount"), grouped=True))' in text
     assert 'expr(blank_as_null("count", "NA"))' in text
     said = " ".join(text.replace("#", "").split())
     assert "amount has spaces alone in 12 rows, read as nothing." in said

@@ -55,11 +55,13 @@ def test_decimal_commas_are_numbers(tmp_path):
     plan = planned(tmp_path, kinds.DECIMAL_COMMAS)
 
     assert types(plan)["preis"] == types(plan)["gewicht"] == "decimal(10,2)"
+    # A point would stand between thousands, also where none was seen yet.
     assert [
-        (c.reading.numbers.mark, c.reading.numbers.is_grouped) for c in plan.columns[1:]
+        (c.reading.numbers.mark, c.reading.numbers.is_grouped, c.reading.note)
+        for c in plan.columns[1:]
     ] == [
-        (",", False),
-        (",", True),
+        (",", True, "decimal commas, no points so far"),
+        (",", True, "decimal commas, points between thousands"),
     ]
 
 
