@@ -19,9 +19,9 @@ _PERSONAL = frozenset(
     | {"ssn", "passport", "birthday", "birthdate", "dob", "firstname", "lastname", "surname"}
     | {"forename", "fullname", "nickname", "username", "taxid"}
     # German
-    | {"vorname", "nachname", "familienname", "strasse", "str", "hausnummer", "hausnr"}
+    | {"vorname", "nachname", "familienname", "strasse", "hausnummer", "hausnr"}
     | {"adresse", "anschrift", "telefon", "handy", "mobil", "geburtsdatum", "geburtstag"}
-    | {"kontonummer", "kontoinhaber", "ansprechpartner", "steuernummer", "geb"}
+    | {"kontonummer", "kontoinhaber", "ansprechpartner", "steuernummer"}
     # French
     | {"prenom", "rue", "courriel", "naissance", "domicile"}
     # Spanish and Portuguese
@@ -35,7 +35,7 @@ _PERSONAL = frozenset(
         "movil",
         "correo",
     }
-    | {"nacimiento", "dni", "nif", "sobrenome", "apelido", "endereco", "morada", "rua"}
+    | {"nacimiento", "nif", "sobrenome", "apelido", "endereco", "morada", "rua"}
     | {"telefone", "celular", "nascimento", "cpf"}
     # Italian
     | {"cognome", "indirizzo", "cellulare", "nascita", "codicefiscale"}
@@ -48,6 +48,8 @@ _PERSONAL = frozenset(
     | {"fornamn", "efternamn", "fornavn", "efternavn", "etternavn", "adress", "gata", "gade"}
     | {"personnummer", "fodelsedatum", "cpr"}
 )
+_PERSONAL_ALONE = frozenset({("dni",), ("str",), ("geb",)})
+"""What means another thing beside other words, as days in Polish."""
 _PERSONAL_ENDINGS = (
     *("adresse", "anschrift", "strasse", "telefon", "telefonnummer", "telefonnr"),
     *("mobilnummer", "rufnummer", "faxnummer", "vorname", "nachname", "emailadresse"),
@@ -121,7 +123,7 @@ def why_personal(column: ColumnProfile, *, among_people: AmongPeople = "") -> st
         return "e-mail addresses"
     if column.looks_like("phone"):
         return "looks like phone numbers"
-    if not _PERSONAL.isdisjoint(words) or _has_pair(words) or _has_ending(words):
+    if _is_named_personal(words):
         return "named as what identifies a person"
     if column.looks["email"] or column.looks["phone"]:
         return "e-mail addresses or phone numbers among its values"
@@ -172,6 +174,11 @@ def _whole(words: Iterable[str]) -> set[str]:
             if rest != word and rest in _JOINED_RESTS:
                 known |= {person, rest}
     return known
+
+
+def _is_named_personal(words: tuple[str, ...]) -> bool:
+    is_known = not _PERSONAL.isdisjoint(words) or words in _PERSONAL_ALONE
+    return is_known or _has_pair(words) or _has_ending(words)
 
 
 def _has_ending(words: Iterable[str]) -> bool:

@@ -326,6 +326,8 @@ def test_an_order_of_day_and_month_is_taken_from_other_columns(tmp_path):
         ("numéro client,Prénom,Nom,Ville", "Prénom Nom", "numéro client"),
         ("cliente_id,apellidos,dirección,ciudad", "apellidos dirección", "cliente_id"),
         ("klantnr,voornaam,straat,plaats", "voornaam straat", "klantnr"),
+        ("DNI,Str.,Geb.", "DNI Str. Geb.", None),
+        ("liczba dni,geb fee", "", None),
         ("product_id,name,price", "", None),
         ("filename,paid,grid", "", None),
         ("driver_id,team", "", "driver_id"),
