@@ -182,6 +182,7 @@ def test_a_write_to_a_declared_table_is_said_to_be_recomputed(lakehouse):
         "TRUNCATE TABLE silver.fruits_quarantine",
         "DROP TABLE silver.fruits_quarantine",
         "EXECUTE IMMEDIATE 'DELETE FROM silver.fruits_quarantine'",
+        "INSERT OVERWRITE silver.fruits_quarantine SELECT * FROM silver.fruits_quarantine",
     ],
 )
 def test_refused_rows_are_not_deleted_unnoticed(lakehouse, statement):
