@@ -19,7 +19,7 @@ from lakehouse.ingestion.readers.formats import FileReader, open_reader
 from lakehouse.scaffolding.column_profile import ColumnProfile
 from lakehouse.scaffolding.uniqueness import NearKey, Uniqueness
 from lakehouse.scaffolding.values import value_of
-from lakehouse.tables.escaping import quoted, shown
+from lakehouse.tables.escaping import quoted, shell_word, shown
 from lakehouse.tables.feed import DELIMITERS, FORMATS, Feed
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 1_000_000
 """Rows that are looked at in all; what a key is, is said of these."""
 SAMPLE_ROWS_PER_FILE = 200
+_PUT_BACK = " and put it back"
 Row = dict[str, str | None]
 
 
@@ -219,7 +220,7 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
     """
     owner = f"The first row of {shown(path.name)}"
     if "\ufffd" in "".join(names):
-        raise LakehouseError(f"{owner} is not UTF-8.", next_step="Save the file as UTF-8.")
+        raise LakehouseError(f"{owner} is not UTF-8.", next_step=_convert(path))
     values = [value_of(name) for name in names]
     has_people = any(value.looks_like in ("email", "phone") for value in values)
     others = sum(value.form not in ("text", "boolean") for value in values)
@@ -311,9 +312,21 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except FileRejected as error:
         raise LakehouseError(
-            f"{shown(path.name)} cannot be read as a feed would read it: {error}"
+            f"{shown(path.name)} cannot be read as a feed would read it: {error.args[0]}",
+            next_step=_next_step(error, path),
         ) from None
     except OSError as error:
         raise LakehouseError(
             f"{shown(str(path))} cannot be read: {error.strerror or error}."
         ) from error
+
+
+def _next_step(error: FileRejected, path: Path) -> str:
+    """Say what to do with a file that lies where it is, and in no inbox."""
+    is_other_encoding = error.reason == "not UTF-8"
+    return _convert(path) if is_other_encoding else error.next_step.replace(_PUT_BACK, "")
+
+
+def _convert(path: Path) -> str:
+    word = shell_word(str(path))
+    return f"Save it as UTF-8, as by `iconv -f windows-1252 -t utf-8 {word} > other.csv`."

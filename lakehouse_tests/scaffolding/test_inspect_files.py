@@ -183,6 +183,7 @@ def test_a_file_that_a_feed_would_refuse_is_named_with_the_reason_and_no_value(t
         inspect_files([path])
     assert reason in str(error.value)
     assert f"{kind}.csv" in str(error.value)
+    assert "put it back" not in str(error.value)
     assert not any(value in str(error.value) for value in ("hunter2", "ada@", "Köln"))
 
 
