@@ -72,8 +72,8 @@ def show(
 ) -> None:
     """Count the refused rows of a table by rule and by file, and show some of them.
 
-    Rows are shown as they were delivered, with the rules that they break; values of people are
-    masked. CSV has the counts alone.
+    Rows are shown as the table's function returned them, as text, with the rules that they
+    break; values of people are masked. CSV has the counts alone.
     """
     from lakehouse.iceberg.read.cleared_rows import clearings
     from lakehouse.iceberg.read.refused_rows import count_refused, sample_refused

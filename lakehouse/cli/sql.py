@@ -21,7 +21,7 @@ from lakehouse.cli.sql_text.procedures import (
     name_maintain,
 )
 from lakehouse.cli.sql_text.statements import split
-from lakehouse.cli.write_permission import find_written_tables
+from lakehouse.cli.write_permission import find_written_tables, refuse_loss_of_refused_rows
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.iceberg.metadata.spark_errors import MissingTable, missing_table, one_line
 from lakehouse.tables.suggestions import near_name
@@ -49,6 +49,7 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
             next_step='Say for example lakehouse sql "SHOW NAMESPACES".',
         )
     check_calls(parts)
+    refuse_loss_of_refused_rows(state, parts)
     written = find_written_tables(state, parts)
     if not write:
         written.require_permission()

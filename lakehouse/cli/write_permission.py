@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakehouse.cli.call_context import State
-from lakehouse.cli.sql_text.statements import declared_targets, targets
+from lakehouse.cli.sql_text.statements import declared_targets, emptied_by, targets
 from lakehouse.cli.sql_text.table_names import ANY_TABLE
 from lakehouse.cli.sql_text.view_deletes import through_views
 from lakehouse.errors import UsageError
@@ -59,6 +59,32 @@ class Written:
             f"What {which} writes to cannot be told from its text, so that it may be any"
             " declared table."
         )
+
+
+def refuse_loss_of_refused_rows(state: State, statements: Sequence[str]) -> None:
+    """Refuse to delete refused rows by SQL, also with permission: they would be in no table, and
+    no check could tell them from rows that a function leaves out.
+
+    :raises UsageError: names the quarantine, and the command that notes why rows go.
+    """
+    owners = {
+        table.quarantine.name: table.name
+        for table in state.declared.values()
+        if table.quarantine
+    }
+    for statement in statements:
+        emptied = emptied_by(statement)
+        if ANY_TABLE in emptied:
+            continue
+        for name in declared_targets(statement, owners) if emptied else ():
+            raise UsageError(
+                f"This deletes rows of {name}, which were delivered and would be nowhere then;"
+                " nothing was run.",
+                next_step=(
+                    f"`lakehouse quarantine clear {owners[name]} --why …` takes them out, all or"
+                    " by --rule or --file, and keeps which they were, who cleared them and why."
+                ),
+            )
 
 
 def find_written_tables(state: State, statements: Sequence[str]) -> Written:

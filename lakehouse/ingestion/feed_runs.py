@@ -19,7 +19,7 @@ from lakehouse.ingestion.ad_hoc_files import (
     select_store,
 )
 from lakehouse.ingestion.collect import list_waiting
-from lakehouse.ingestion.skipped_entries import passed_over_lines
+from lakehouse.ingestion.skipped_entries import hidden_file_lines, passed_over_lines
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.dead_runs import fail_dead_runs
@@ -158,9 +158,8 @@ def _ingest(
 
     with open_instance(settings) as instance:
         fail_dead_runs(instance)
-        waiting = list_waiting(
-            feed, select_store(open_store(settings), feed, tags.get(AD_HOC_TAG))
-        )
+        store = select_store(open_store(settings), feed, tags.get(AD_HOC_TAG))
+        waiting = list_waiting(feed, store)
         downstream = Downstream(graph, feed.table)
         stages = _watched(
             progress, downstream.stages(engine, declared, has_arrivals=bool(waiting.files))
@@ -186,7 +185,7 @@ def _ingest(
         runs,
         waiting.unsettled,
         refused,
-        passed_over_lines(waiting.passed_over),
+        (*passed_over_lines(waiting.passed_over), *hidden_file_lines(feed, store)),
         waiting.missing,
     )
 

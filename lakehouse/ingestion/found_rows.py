@@ -78,14 +78,14 @@ def find_rows(
     """
     its_format = format_of(feed, name)
     if file_format(feed, name) is None:
-        return _find_in_bytes(open_file, its_format, feed.delimiter, finder, text)
+        return _find_in_bytes(feed, open_file, its_format, finder, text)
     # Threads read shorter rows: what is refused with them is tried without.
     for use_threads in (True, False):
         try:
             return _find_in_rows(feed, its_format, open_file, finder, use_threads=use_threads)
         except FileRejected:
             continue
-    return _find_in_bytes(open_file, its_format, feed.delimiter, finder, text)
+    return _find_in_bytes(feed, open_file, its_format, finder, text)
 
 
 def format_of(feed: Feed, name: str) -> str:
@@ -110,17 +110,17 @@ def _find_in_rows(
 
 
 def _find_in_bytes(
+    feed: Feed,
     open_file: Open,
     its_format: str,
-    delimiter: str,
     finder: RowFinder,
     text: TextFinder | None,
 ) -> FoundRows:
     with open_file() as raw:
         delivered = HashedBytes(raw, _ignore_progress)
         try:
-            division = row_bytes(its_format, delimiter)
-            found = _search(unpacked(delivered, its_format), division, finder, text)
+            search = _Search(feed, finder, text, row_bytes(its_format, feed.delimiter))
+            found = _search(unpacked(delivered, its_format), search)
         except (EOFError, gzip.BadGzipFile, zlib.error):
             found = _unreadable("it is no complete gzip file")
         except LakehouseError as error:
@@ -128,11 +128,8 @@ def _find_in_bytes(
         return replace(found, sha256=delivered.sha256())
 
 
-def _search(
-    content: Readable, division: RowBytes, finder: RowFinder, text: TextFinder | None
-) -> FoundRows:
-    search = _Search(finder, text, division)
-    for row in division.rows(content):
+def _search(content: Readable, search: "_Search") -> FoundRows:
+    for row in search.division.rows(content):
         if b"\0" in row.raw:
             return _unreadable(_NO_TEXT)
         search.add(row)
@@ -150,10 +147,13 @@ def _ignore_progress(_: int) -> None:
 class _Search:
     """The rows of a file that is not what its feed declares, one after the other."""
 
-    def __init__(self, finder: RowFinder, text: TextFinder | None, division: RowBytes) -> None:
+    def __init__(
+        self, feed: Feed, finder: RowFinder, text: TextFinder | None, division: RowBytes
+    ) -> None:
+        self._feed = feed
         self._finder = finder
         self._text = text
-        self._division = division
+        self.division = division
         self._names: list[str] | None = None
         self._batch: list[tuple[int, list[str]]] = []
         self._batch_bytes = 0
@@ -169,7 +169,7 @@ class _Search:
             self._search_rest(row.raw)
         elif row.number is not None:
             self._rows = row.number
-            self._add(row.number, self._division.values(row.raw), row.raw)
+            self._add(row.number, self.division.values(row.raw), row.raw)
 
     def end(self) -> FoundRows:
         """Return what was found."""
@@ -179,7 +179,7 @@ class _Search:
 
     def _add(self, number: int, values: list[str], raw: bytes) -> None:
         if self._names is None:
-            self._names = values
+            self._names = list(self._feed.named(values))
             self._search_text(number, values, raw)
             return
         is_named = self._is_header(self._names)

@@ -2,8 +2,11 @@
 are notified once.
 """
 
+import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
+from lakehouse.ingestion.archive_names import file_format
 from lakehouse.orchestration.incident_reports import (
     Report,
     read_reports,
@@ -11,11 +14,13 @@ from lakehouse.orchestration.incident_reports import (
     report_resolved,
 )
 from lakehouse.settings import Settings
-from lakehouse.storage.object_store import PassedOver
+from lakehouse.storage.object_store import ObjectStore, PassedOver
 from lakehouse.tables.escaping import shown, visible
 from lakehouse.tables.feed import Feed
 
 _MOST = 20
+_RENAME = "Rename it to have it ingested."
+_UNFINISHED_ENDING = re.compile(r"\.[a-z]+$|~$", re.IGNORECASE)
 _NEXT_STEP = "Copy the file itself into the inbox, or remove this from it."
 
 
@@ -26,6 +31,24 @@ def passed_over_lines(
     more = len(entries) - _MOST
     lines = tuple(f"{_title(entry)}. {next_step}" for entry in entries[:_MOST])
     return (*lines, f"{more:,} more are passed over.") if more > 0 else lines
+
+
+def hidden_file_lines(feed: Feed, store: ObjectStore) -> tuple[str, ...]:
+    """Say which files wait in the inbox of a feed that look like its own, and that their names
+    call hidden or unfinished.
+    """
+    hidden = [
+        PassedOver(item.key, "hidden or unfinished by its name")
+        for item in store.unfinished(feed.inbox)
+        if _is_like_own(feed, item.key)
+    ]
+    return passed_over_lines(hidden, _RENAME)
+
+
+def _is_like_own(feed: Feed, key: str) -> bool:
+    """Whether a file would be one of the feed, were it named otherwise."""
+    name = PurePosixPath(key).name.lstrip(".~")
+    return any(file_format(feed, name) for name in (name, _UNFINISHED_ENDING.sub("", name)))
 
 
 def report_passed_over(

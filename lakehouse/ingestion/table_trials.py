@@ -8,7 +8,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakehouse.errors import TableNotFound, UsageError
+from lakehouse.errors import FileRejected, TableNotFound, UsageError
 from lakehouse.iceberg.erasure.gone_people import LeftOut
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import Input, latest
@@ -22,6 +22,8 @@ from lakehouse.orchestration.run_failures.withheld_values import values_withheld
 from lakehouse.orchestration.table_function import TableFunction
 from lakehouse.orchestration.table_trial import no_rows, try_function
 from lakehouse.runtime.pandas_to_spark import arrow_to_spark
+from lakehouse.tables.escaping import shown
+from lakehouse.tables.feed import Feed
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import IcebergTable
 
@@ -108,13 +110,24 @@ class TableTrials:
         (bronze,) = filled
         feed = self.functions[bronze].feed
         assert feed is not None
-        delivered = read_delivered(feed, path, self.limit)
+        delivered = self._read(feed, path)
         follows = {
             table
             for table in upstream_of(self.functions, name)
             if bronze in upstream_of(self.functions, table)
         }
         return TableTrial(self, name, frozenset(follows), path.name, delivered)
+
+    def _read(self, feed: Feed, path: Path) -> DeliveredRows:
+        try:
+            return read_delivered(feed, path, self.limit)
+        except FileRejected as error:
+            raise FileRejected(
+                f"{shown(path.name)} would be rejected by the feed {feed.name}: {error.reason}",
+                found=error.found,
+                expected=error.expected,
+                next_step=error.next_step,
+            ) from None
 
 
 @dataclass(frozen=True)

@@ -67,10 +67,8 @@ class SqlFunction:
             line = line_of(error)
             at = f"{self.place}:{line}" if line else self.place
             cause = _PLACE_IN_TEXT.sub("", one_line(error)).rstrip(".")
-            raise ComputeFailed(
-                f"{self.table}: {at}: {cause}.",
-                next_step=f"Correct the query, and run `lakehouse retry {self.table}`.",
-            ) from None
+            # What is to be run then, who calls it knows.
+            raise ComputeFailed(f"{self.table}: {at}: {cause}.") from None
         return frame
 
     @property

@@ -61,18 +61,24 @@ def _feed(plan: FeedPlan) -> Call:
     if plan.delimiter != ",":
         parts.append(Argument("delimiter", quoted_text(plan.delimiter)))
     if plan.subject is not None:
-        parts.append(Argument("subject", quoted_text(plan.subject.delivered)))
+        parts.append(Argument("subject", quoted_text(plan.subject.in_bronze)))
         if plan.moment is not None:
-            parts.append(Argument("moment", quoted_text(plan.moment.delivered)))
+            parts.append(Argument("moment", quoted_text(plan.moment.in_bronze)))
     elif plan.personal_columns:
-        parts.append(Argument("no_subject", quoted_text("No column stands for a person.")))
+        parts.append(
+            Argument(
+                "no_subject", quoted_text("The files that were looked at have no such column.")
+            )
+        )
     return Call("Feed", parts, is_open=True)
 
 
 def _column(column: PlannedColumn) -> Code:
     options = {"optional": column.is_optional, "personal": bool(column.why_personal)}
     chosen = [Argument(name, "True") for name, is_chosen in options.items() if is_chosen]
-    name = quoted_text(column.delivered)
+    if column.in_bronze != column.delivered:
+        chosen.append(Argument("header", quoted_text(column.delivered)))
+    name = quoted_text(column.in_bronze)
     return Call("FeedColumn", [name, *chosen]) if chosen else name
 
 

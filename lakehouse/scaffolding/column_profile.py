@@ -8,8 +8,18 @@ from dataclasses import dataclass, field
 
 from lakehouse.scaffolding.values import DateParts, Value, day_of, value_of
 
+NOTHING = frozenset(
+    {"NA", "N/A", "n/a", "#N/A", "n.a.", "NULL", "null", "None", "NaN", "nan", "-", "--", "?"}
+    | {"k.A.", "k. A."}
+)
+"""Words by which tools and people say that there is no value."""
 _MOST_DAYS = 40_000
 """Different dates that are kept of a column: a century of days."""
+
+
+def says_nothing(text: str) -> bool:
+    """Whether a delivered text stands where there is no value: spaces, or a word for that."""
+    return not text.strip() or text.strip() in NOTHING
 
 
 @dataclass
@@ -55,6 +65,10 @@ class ColumnProfile:
     name: str
     rows: int = 0
     empty_rows: int = 0
+    blank_rows: int = 0
+    """Those of the empty rows that have spaces in it."""
+    nothing: Counter[str] = field(default_factory=Counter)
+    """By word such as `NA`, the rows that have it, and no value."""
     forms: Counter[str] = field(default_factory=Counter)
     looks: Counter[str] = field(default_factory=Counter)
     numbers: NumberRange = field(default_factory=NumberRange)
@@ -68,8 +82,8 @@ class ColumnProfile:
 
     @property
     def filled_rows(self) -> int:
-        """Rows that have something in the column."""
-        return self.rows - self.empty_rows
+        """Rows that have something in the column, and no word that says there is nothing."""
+        return self.rows - self.empty_rows - self.nothing.total()
 
     @property
     def has_all_days(self) -> bool:
@@ -82,8 +96,11 @@ class ColumnProfile:
             self.rows += rows
             if text is None or not text.strip():
                 self.empty_rows += rows
-                continue
-            self._add_value(value_of(text), text, rows)
+                self.blank_rows += rows if text else 0
+            elif text.strip() in NOTHING:
+                self.nothing[text.strip()] += rows
+            else:
+                self._add_value(value_of(text), text, rows)
 
     def end_of_file(self) -> None:
         """No more values of this file come."""

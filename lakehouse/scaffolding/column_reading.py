@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 from lakehouse.scaffolding.column_profile import ColumnProfile
 from lakehouse.scaffolding.date_forms import ReadDates, read_dates, shown_forms
+from lakehouse.scaffolding.file_forms import UNKNOWN, FileForms
 from lakehouse.scaffolding.number_forms import ReadNumbers, read_numbers
+from lakehouse.scaffolding.values import NUMBERS
 from lakehouse.scaffolding.words import words_of
 
 _DAY_WORDS = frozenset({"date", "day", "datum", "tag", "dt"})
@@ -25,20 +27,29 @@ class Reading:
     dates: ReadDates | None = None
 
 
-def reading_of(profile: ColumnProfile) -> Reading:
-    """Return how a column is read; as text where not all values say otherwise."""
+def reading_of(profile: ColumnProfile, of_files: FileForms = UNKNOWN) -> Reading:
+    """Return how a column is read; as text where not all values say otherwise.
+
+    :param of_files: what the columns beside it tell.
+    """
     if not profile.filled_rows:
         return Reading(unclear="empty in all rows")
     is_compact = profile.looks["compact_date"] == profile.filled_rows
     if is_compact and not _DAY_WORDS.isdisjoint(words_of(profile.name)):
-        return _dates(profile)
-    numbers = read_numbers(profile)
+        return _dates(profile, of_files)
+    numbers = read_numbers(
+        profile, of_files.decimal_mark, points_may_group=of_files.points_may_group
+    )
     if numbers is not None:
         return Reading(numbers.type, numbers.note, numbers.unclear, numbers=numbers)
     if profile.only({"date"}):
-        return _dates(profile)
+        return _dates(profile, of_files)
     if profile.forms["date"] + profile.forms["unread_date"] == profile.filled_rows:
         return Reading(unclear="dates with names of months, short years, or AM and PM")
+    if profile.forms["unread_number"] and profile.only({*NUMBERS, "unread_number"}):
+        return Reading(
+            unclear="numbers with spaces or quotes in them, or signs of money or percent"
+        )
     if not profile.only({"boolean"}):
         return Reading(unclear=_mixed(profile))
     if profile.filled_rows in profile.looks.values():
@@ -56,8 +67,8 @@ def _mixed(profile: ColumnProfile) -> str:
     return f"text in {texts:,} of {rows:,} rows, and numbers or dates in the others"
 
 
-def _dates(profile: ColumnProfile) -> Reading:
-    dates = read_dates(profile)
+def _dates(profile: ColumnProfile, of_files: FileForms) -> Reading:
+    dates = read_dates(profile, of_files.date_orders)
     if dates is None:
         return Reading(unclear="dates of which the day or the month may come first")
     note = f"dates such as {shown_forms(dates.forms)}" if dates.converted_forms else ""

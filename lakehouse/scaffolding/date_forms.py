@@ -1,6 +1,6 @@
 """In which order a column writes its dates, as far as its values tell."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 
@@ -8,6 +8,9 @@ from lakehouse.scaffolding.column_profile import ColumnProfile, DateForm, DatesO
 from lakehouse.scaffolding.values import day_of
 
 _LAST_MONTH = 12
+_DAY_FIRST_SIGN = "."
+"""Where points stand between the numbers of a date, the day comes first in every country."""
+_PARTS = {"Y": "Y M D", "D": "D M Y", "M": "M D Y"}
 _ISO = "Y-M-D"
 COMPACT = "YMD"
 """Dates without a sign between their parts, such as 20261231."""
@@ -28,13 +31,18 @@ class ReadDates:
         return tuple(form for form in self.forms if form != _ISO)
 
 
-def read_dates(column: ColumnProfile) -> ReadDates | None:
+def read_dates(
+    column: ColumnProfile, orders_by_sign: Mapping[str, str] | None = None
+) -> ReadDates | None:
     """Return how a column's dates are read; None where nothing tells which of two numbers is
     the month.
+
+    :param orders_by_sign: what other columns tell, see `FileForms.date_orders`.
     """
+    known = {_DAY_FIRST_SIGN: "D", **(orders_by_sign or {})}
     orders: dict[DateForm, str] = {}
     for form, dates in column.dates.items():
-        order = _order(form, dates)
+        order = _order(form, dates, known)
         if order is None:
             return None
         orders[form] = order
@@ -57,11 +65,26 @@ def shown_forms(forms: Iterable[str]) -> str:
     return " and ".join(example_of(form) for form in forms)
 
 
-def _order(form: DateForm, dates: DatesOfForm) -> str | None:
+def known_order(form: DateForm, dates: DatesOfForm) -> str | None:
+    """Return the part that dates of one form begin with, `Y`, `D` or `M`, as far as they tell
+    it themselves.
+    """
     if form.order == "year":
-        return f"Y{form.sign}M{form.sign}D"
+        return "Y"
     is_day_first = dates.most_first > _LAST_MONTH
     is_month_first = dates.most_second > _LAST_MONTH
     if is_day_first == is_month_first:
         return None
-    return f"D{form.sign}M{form.sign}Y" if is_day_first else f"M{form.sign}D{form.sign}Y"
+    return "D" if is_day_first else "M"
+
+
+def _order(form: DateForm, dates: DatesOfForm, known: Mapping[str, str]) -> str | None:
+    first = known_order(form, dates)
+    if first is None and not _has_both(dates):
+        first = known.get(form.sign)
+    return _PARTS[first].replace(" ", form.sign) if first else None
+
+
+def _has_both(dates: DatesOfForm) -> bool:
+    """Whether some dates begin with the day and others with the month."""
+    return min(dates.most_first, dates.most_second) > _LAST_MONTH

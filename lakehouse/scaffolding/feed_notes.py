@@ -31,15 +31,24 @@ def silver_notes(plan: FeedPlan) -> list[str]:
     are.
     """
     notes = [_key_note(plan)]
+    repeated, compared = plan.repeated_rows
+    if repeated and not plan.key:
+        notes.append(
+            f"{repeated:,} of {compared:,} rows have in all columns what a row before has, and"
+            " count once more each."
+        )
     for column in plan.columns:
         if column.reading.note and not _is_day(plan, column):
             notes.append(_note(column))
+        if column.has_blanks:
+            notes.append(f"{column.delivered} has {_nothing(column)}, read as nothing.")
     if plan.days is not None:
         days = plan.days
+        noun = "day" if days.with_rows == 1 else "days"
         gaps = f", {days.without_rows} between have none" if days.without_rows else ""
         notes.append(
-            f"Rows are parted by the day of {days.column.delivered}: {days.with_rows} days from"
-            f" {days.since} to {days.last} have rows{gaps}."
+            f"Rows are parted by the day of {days.column.delivered}: {days.with_rows} {noun}"
+            f" from {days.since} to {days.last} have rows{gaps}."
         )
     return notes
 
@@ -54,15 +63,45 @@ def unclear_notes(plan: FeedPlan) -> list[str]:
 
 def _key_note(plan: FeedPlan) -> str:
     if not plan.key:
-        return "No column is a key: each delivered line is a row."
+        return f"No column is a key: each delivered line is a row. {_near_key_note(plan)}"
     key = _listed(plan.key)
+    which = f"the newest by {plan.moment.name}" if plan.moment else "the last"
     if plan.is_repeated:
-        return f"{key} comes once in a file and again in others, the last of which counts."
-    return f"{key} is the key: no two rows have the same."
+        come = "comes" if len(plan.key) == 1 else "together come"
+        return f"{key} {come} once in a file and again in others, {which} of which counts."
+    again = f" Should one come again, {which} counts."
+    be = "is" if len(plan.key) == 1 else "together are"
+    return f"{key} {be} the key: no two rows have the same.{again if plan.moment else ''}"
+
+
+def _near_key_note(plan: FeedPlan) -> str:
+    """Say which columns come nearest to a key, and what keeps them from being one."""
+    near = plan.near_key
+    if near is None:
+        return "None is named as keys are, such as id or order_no."
+    names = {column.delivered: column.name for column in plan.columns}
+    nearest = _listed(names[part] for part in near.columns)
+    come = "comes" if len(near.columns) == 1 else "together come"
+    if not near.repeated_rows:
+        return f"{nearest} {come} nearest."
+    rows = f"{near.repeated_rows:,} of {near.rows:,} rows"
+    return f"{nearest} {come} nearest: {rows} have nothing there, or what another row has."
 
 
 def _note(column: PlannedColumn) -> str:
     return f"{column.delivered} has {column.reading.note}."
+
+
+def _nothing(column: PlannedColumn) -> str:
+    """Say what stands where there is no value, and in how many rows."""
+    counts = dict(column.nothing)
+    if column.blank_rows:
+        counts["spaces alone"] = column.blank_rows
+    return _listed(f"{what} in {rows:,} {_rows(rows)}" for what, rows in counts.items())
+
+
+def _rows(count: int) -> str:
+    return "row" if count == 1 else "rows"
 
 
 def _is_day(plan: FeedPlan, column: PlannedColumn) -> bool:

@@ -4,16 +4,19 @@ tell of; decided from counts, and each guess said.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 
 from lakehouse.scaffolding.column_profile import ColumnProfile
 from lakehouse.scaffolding.column_reading import Reading, reading_of
+from lakehouse.scaffolding.file_forms import FileForms, file_forms
 from lakehouse.scaffolding.inspect_files import Inspection
-from lakehouse.scaffolding.people import stands_for_person, why_personal
-from lakehouse.scaffolding.uniqueness import is_key_name
+from lakehouse.scaffolding.people import AmongPeople, stands_for_person, why_personal
+from lakehouse.scaffolding.uniqueness import NearKey, is_key_name
+from lakehouse.scaffolding.values import NUMBERS
 from lakehouse.scaffolding.words import words_of
+from lakehouse.tables.layout_validation import can_be_read
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _TIME_SUFFIX = re.compile(
@@ -30,7 +33,8 @@ _LONGEST_SPAN = timedelta(days=100 * 366)
 class PlannedColumn:
     """A column as it is declared.
 
-    `name` is that of silver, `delivered` that of the files.
+    `name` is that of silver, `delivered` that of the files. Bronze has that of the files too,
+    but for one that cannot be read as that of one column, such as `Pos.`
     """
 
     name: str
@@ -40,6 +44,15 @@ class PlannedColumn:
     is_filled: bool
     """Whether each row that was looked at has something in it."""
     why_personal: str = ""
+    blank_rows: int = 0
+    """Rows that have spaces in it and nothing else."""
+    nothing: Mapping[str, int] = field(default_factory=dict)
+    """By word such as `NA` that says there is no value, the rows that have it."""
+
+    @property
+    def has_blanks(self) -> bool:
+        """Whether spaces or words stand where its type has no value."""
+        return self.type != "string" and bool(self.blank_rows or self.nothing)
 
     @property
     def type(self) -> str:
@@ -47,9 +60,14 @@ class PlannedColumn:
         return self.reading.type
 
     @property
+    def in_bronze(self) -> str:
+        """Its name in bronze."""
+        return self.delivered if can_be_read(self.delivered) else self.name
+
+    @property
     def is_renamed(self) -> bool:
-        """Whether silver has another name for it than the files."""
-        return self.name != self.delivered
+        """Whether silver has another name for it than bronze."""
+        return self.name != self.in_bronze
 
 
 @dataclass(frozen=True)
@@ -88,6 +106,10 @@ class FeedPlan:
     key: tuple[str, ...] = ()
     is_repeated: bool = False
     """Whether a key comes again in another file, as another version."""
+    near_key: NearKey | None = None
+    """Where there is no key, the columns that come nearest to one."""
+    repeated_rows: tuple[int, int] = (0, 0)
+    """How many rows are the same as one before, and how many were compared."""
     subject: PlannedColumn | None = None
     moment: PlannedColumn | None = None
     days: PlannedDays | None = None
@@ -124,8 +146,10 @@ def plan_feed(found: Inspection, name: str, time_zone: str, today: date) -> Feed
     :param today: days after it are none to part rows by.
     """
     names = _silver_names(found.columns)
+    personal = _personal(found)
+    of_files = file_forms(found.columns.values(), found.delimiter)
     columns = tuple(
-        _planned(profile, names[delivered], is_optional=not found.is_in_all_files(delivered))
+        _planned(found, profile, names[delivered], personal.get(delivered, ""), of_files)
         for delivered, profile in found.columns.items()
     )
     key = _key(found, found.unique_in_all, columns)
@@ -141,18 +165,23 @@ def plan_feed(found: Inspection, name: str, time_zone: str, today: date) -> Feed
         delimiter=found.delimiter,
         key=tuple(names[part] for part in key or repeated),
         is_repeated=bool(repeated),
+        near_key=None if key or repeated else _near_key(found),
+        repeated_rows=found.repeated_rows,
         subject=_subject(found, columns),
         moment=next((column for column in columns if _is_moment(column)), None),
         days=_days(found, columns, today),
     )
 
 
-def _silver_names(columns: Iterable[str]) -> dict[str, str]:
+def _silver_names(columns: Collection[str]) -> dict[str, str]:
     names: dict[str, str] = {}
     taken: set[str] = set()
+    in_files = {delivered.lower() for delivered in columns}
     for number, delivered in enumerate(columns, start=1):
         plain = delivered if _PLAIN_NAME.fullmatch(delivered) else _plain(delivered)
-        if not plain or plain.lower() in taken:
+        # Bronze has that name too where it cannot have the delivered one.
+        is_taken_there = not can_be_read(delivered) and plain.lower() in in_files
+        if not plain or plain.lower() in taken or is_taken_there:
             plain = f"column_{number}"
         taken.add(plain.lower())
         names[delivered] = plain
@@ -160,24 +189,49 @@ def _silver_names(columns: Iterable[str]) -> dict[str, str]:
 
 
 def _plain(name: str) -> str:
-    """Return a name in letters, digits and underscores; empty where it has none."""
+    """Return a name in letters, digits and underscores, from a letter on: what begins with a
+    digit goes to its end, as `votes_2024` of `2024 votes`. Empty where it has no letter.
+    """
     ascii_only = (
         unicodedata.normalize("NFKD", name.casefold()).encode("ascii", "ignore").decode()
     )
-    return re.sub(r"[^A-Za-z0-9]+", "_", ascii_only).strip("_0123456789").lower()
+    words = re.findall(r"[a-z0-9]+", ascii_only)
+    at = next((at for at, word in enumerate(words) if word[0].isalpha()), len(words))
+    return "_".join([*words[at:], *words[:at]]) if at < len(words) else ""
 
 
-def _planned(profile: ColumnProfile, name: str, *, is_optional: bool) -> PlannedColumn:
-    personal = why_personal(profile)
-    reading = reading_of(profile)
+def _personal(found: Inspection) -> dict[str, str]:
+    """Return why columns may identify people, by their name; of those that do."""
+    alone = {name: why_personal(profile) for name, profile in found.columns.items()}
+    has_keys = any(
+        is_key_name(name) and stands_for_person(profile)
+        for name, profile in found.columns.items()
+    )
+    among: AmongPeople = "their keys" if has_keys else ""
+    if any(alone.values()):
+        among = "their data"
+    reasons = {
+        name: alone[name] or why_personal(profile, among_people=among)
+        for name, profile in found.columns.items()
+    }
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _planned(
+    found: Inspection, profile: ColumnProfile, name: str, personal: str, of_files: FileForms
+) -> PlannedColumn:
+    reading = reading_of(profile, of_files)
+    is_optional = not found.is_in_all_files(profile.name)
     return PlannedColumn(
         name,
         profile.name,
         # A number that identifies a person, as of a phone, is none to reckon with.
         Reading() if personal and reading.numbers else reading,
         is_optional=is_optional,
-        is_filled=not is_optional and profile.rows > 0 and not profile.empty_rows,
+        is_filled=not is_optional and 0 < profile.rows == profile.filled_rows,
         why_personal=personal,
+        blank_rows=profile.blank_rows,
+        nothing=dict(sorted(profile.nothing.items())),
     )
 
 
@@ -205,8 +259,26 @@ def _key(
     return min(fitting, key=lambda key: (len(key), [order.index(part) for part in key]))
 
 
+def _near_key(found: Inspection) -> NearKey | None:
+    """Return the columns that come nearest to a key, few before many."""
+    fitting = [
+        near
+        for near in found.near_keys
+        if all(_holds_keys(found.columns[part]) for part in near.columns)
+    ]
+    return min(fitting, key=lambda near: (near.repeated_rows, len(near.columns)), default=None)
+
+
 def _can_be_key(profile: ColumnProfile) -> bool:
-    return not profile.empty_rows and not why_personal(profile) and not profile.dates
+    # As text, `NA` may be a code like any other.
+    has_gaps = profile.empty_rows or (profile.nothing and profile.only(NUMBERS))
+    return not has_gaps and not profile.dates and _holds_keys(profile)
+
+
+def _holds_keys(profile: ColumnProfile) -> bool:
+    """Whether its values may be those of keys; numbers with decimals are measures or amounts."""
+    has_decimals = bool(profile.forms.keys() & (NUMBERS - {"whole"}))
+    return not why_personal(profile) and not has_decimals
 
 
 def _subject(found: Inspection, columns: Sequence[PlannedColumn]) -> PlannedColumn | None:

@@ -17,11 +17,10 @@ from lakehouse.ingestion.readers.csv_first_row import BOM, MORE_COLUMNS, first_r
 from lakehouse.ingestion.readers.csv_rows import csv_values
 from lakehouse.ingestion.readers.formats import FileReader, open_reader
 from lakehouse.scaffolding.column_profile import ColumnProfile
-from lakehouse.scaffolding.uniqueness import Uniqueness
+from lakehouse.scaffolding.uniqueness import NearKey, Uniqueness
 from lakehouse.scaffolding.values import value_of
-from lakehouse.tables.escaping import quoted, shown
+from lakehouse.tables.escaping import quoted, shell_word, shown
 from lakehouse.tables.feed import DELIMITERS, FORMATS, Feed
-from lakehouse.tables.layout_validation import can_be_read
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 1_000_000
 """Rows that are looked at in all; what a key is, is said of these."""
 SAMPLE_ROWS_PER_FILE = 200
+_PUT_BACK = " and put it back"
 Row = dict[str, str | None]
 
 
@@ -53,6 +53,9 @@ class Inspection:
     """What stands between the fields."""
     unique_in_all: frozenset[tuple[str, ...]] = frozenset()
     unique_in_each: frozenset[tuple[str, ...]] = frozenset()
+    near_keys: tuple[NearKey, ...] = ()
+    repeated_rows: tuple[int, int] = (0, 0)
+    """How many of the first rows are the same as one before, and how many were compared."""
     is_whole: bool = True
     """Whether all rows of all files were looked at."""
 
@@ -103,6 +106,8 @@ def inspect_files(paths: Sequence[Path], *, most_rows: int = MOST_ROWS) -> Inspe
         )
     found.unique_in_all = uniqueness.in_all_files
     found.unique_in_each = uniqueness.in_each_file
+    found.near_keys = uniqueness.near_keys
+    found.repeated_rows = uniqueness.repeated_rows
     return found
 
 
@@ -135,7 +140,10 @@ def _open(path: Path) -> _File:
         raise UsageError(
             f"{shown(path.name)} is in no format that feeds read; expected a name that ends in"
             f" {' or '.join(f'.{name}' for name in FORMATS)}.",
-            next_step="Save it as CSV: commas between the fields, UTF-8, names in the first row.",
+            next_step=(
+                "Save or rename it so: commas, semicolons, tabs or bars between the fields, UTF-8,"
+                " names in the first row."
+            ),
         )
     names, delimiter = _header(path, formats[0])
     return _File(path, formats[0], names, delimiter)
@@ -148,7 +156,8 @@ def _check_one_delimiter(files: Sequence[_File]) -> str:
     """
     # Of a file with one column nobody knows.
     telling = [file for file in files if len(file.names) > 1] or list(files)
-    first = telling[0]
+    ((usual, _),) = Counter(file.delimiter for file in telling).most_common(1)
+    first = next(file for file in telling if file.delimiter == usual)
     for file in telling:
         if file.delimiter != first.delimiter:
             raise LakehouseError(
@@ -211,7 +220,7 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
     """
     owner = f"The first row of {shown(path.name)}"
     if "\ufffd" in "".join(names):
-        raise LakehouseError(f"{owner} is not UTF-8.", next_step="Save the file as UTF-8.")
+        raise LakehouseError(f"{owner} is not UTF-8.", next_step=_convert(path))
     values = [value_of(name) for name in names]
     has_people = any(value.looks_like in ("email", "phone") for value in values)
     others = sum(value.form not in ("text", "boolean") for value in values)
@@ -221,18 +230,13 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
             next_step="Put the column names in the first row, separated by commas.",
         )
     lowered = [name.strip().lower() for name in names]
-    if "" in lowered:
+    unnamed = [str(at) for at, name in enumerate(lowered, start=1) if not name]
+    # One may have no name, as numbers of rows that a tool writes before each.
+    if len(unnamed) > 1:
         raise LakehouseError(
-            f"{owner} names no column {lowered.index('') + 1} of {len(names)}; expected a name"
-            " for each.",
-            next_step="Name it, or leave the column out.",
-        )
-    unreadable = [quoted(name) for name in names if not can_be_read(name)]
-    if unreadable:
-        raise LakehouseError(
-            f"{owner} names {', '.join(unreadable)}; expected names without dots and without ${{,"
-            " by which every reader finds the column.",
-            next_step="Have who delivers the files rename it, or rename it in them.",
+            f"{owner} names none of the columns {', '.join(unnamed)} of {len(names)}; expected"
+            " no more than one without a name.",
+            next_step="Name them, or leave the columns out.",
         )
     twice = sorted({quoted(name) for name in names if lowered.count(name.strip().lower()) > 1})
     if twice:
@@ -248,9 +252,8 @@ def _look(
 ) -> LookedAtFile:
     rows = 0
     first_rows: list[Row] = []
-    with _explained(file.path), file.path.open("rb") as content:
-        reader = open_reader(file.feed, file.file_format, content, use_threads=True)
-        for batch in _batches(reader, most_rows):
+    with _explained(file.path), _with_row_number(file, most_rows):
+        for batch in _read(file, most_rows, use_threads=True):
             rows += batch.num_rows
             first_rows += _rows(batch, SAMPLE_ROWS_PER_FILE - len(first_rows))
             _add(batch, columns, uniqueness)
@@ -258,6 +261,23 @@ def _look(
         columns[name].end_of_file()
     uniqueness.end_of_file()
     return LookedAtFile(file.path, file.file_format, file.names, rows, tuple(first_rows))
+
+
+def _read(file: _File, most_rows: int, *, use_threads: bool) -> "Iterator[pa.RecordBatch]":
+    with file.path.open("rb") as content:
+        reader = open_reader(file.feed, file.file_format, content, use_threads=use_threads)
+        yield from _batches(reader, most_rows)
+
+
+@contextmanager
+def _with_row_number(file: _File, most_rows: int) -> Iterator[None]:
+    """Say of a file that is refused in which row: read once more, by what counts them."""
+    try:
+        yield
+    except FileRejected:
+        for _ in _read(file, most_rows, use_threads=False):
+            pass
+        raise
 
 
 def _batches(reader: FileReader, most_rows: int) -> "Iterator[pa.RecordBatch]":
@@ -292,9 +312,21 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except FileRejected as error:
         raise LakehouseError(
-            f"{shown(path.name)} cannot be read as a feed would read it: {error}"
+            f"{shown(path.name)} cannot be read as a feed would read it: {error.args[0]}",
+            next_step=_next_step(error, path),
         ) from None
     except OSError as error:
         raise LakehouseError(
             f"{shown(str(path))} cannot be read: {error.strerror or error}."
         ) from error
+
+
+def _next_step(error: FileRejected, path: Path) -> str:
+    """Say what to do with a file that lies where it is, and in no inbox."""
+    is_other_encoding = error.reason == "not UTF-8"
+    return _convert(path) if is_other_encoding else error.next_step.replace(_PUT_BACK, "")
+
+
+def _convert(path: Path) -> str:
+    word = shell_word(str(path))
+    return f"Save it as UTF-8, as by `iconv -f windows-1252 -t utf-8 {word} > other.csv`."

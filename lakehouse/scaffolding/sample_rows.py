@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
+from lakehouse.scaffolding.column_profile import says_nothing
 from lakehouse.scaffolding.feed_plan import FeedPlan, PlannedColumn
 from lakehouse.scaffolding.inspect_files import Inspection, Row
 from lakehouse.scaffolding.values import DateParts, day_of, value_of
@@ -112,7 +113,8 @@ def _sums(rows: Iterable[Row], plan: FeedPlan) -> dict[str, Decimal]:
             continue
         if len(sums) < _MOST_SUMS and not column.why_personal:
             texts = (row[column.delivered] for row in rows)
-            sums[column.name] = sum((numbers.value(text) for text in texts if text), Decimal(0))
+            values = (numbers.value(text) for text in texts if text and not says_nothing(text))
+            sums[column.name] = sum(values, Decimal(0))
     return sums
 
 

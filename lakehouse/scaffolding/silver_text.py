@@ -18,7 +18,9 @@ from lakehouse.tables.table import SOURCE_COLUMNS
 
 _TABLE = "lakehouse.tables.table"
 _ROWS = "lakehouse.iceberg.rules.rows"
-_NEWEST = ("_ingested_at", "_source_file", "_source_row", "_source_sha256")
+_MODIFIED = "_source_modified_at"
+_NEWEST = ("_ingested_at", _MODIFIED, "_source_file", "_source_row", "_source_sha256")
+"""What orders deliveries, as for a table that is merged by its key."""
 _RULES = {"unique": "lakehouse.iceberg.rules.unique_and_references"}
 
 
@@ -54,7 +56,8 @@ def silver_text(plan: FeedPlan, package: str, layout: Layout) -> str:
 
 def _description(plan: FeedPlan) -> str:
     if plan.key:
-        return f"One row for each {' and '.join(plan.key)}, as last delivered."
+        newest = f"the newest by {plan.moment.name}" if plan.moment else "as last delivered"
+        return f"One row for each {' and '.join(plan.key)}, {newest}."
     return f"One row for each delivered line of the feed `{plan.name}`, typed."
 
 
@@ -65,6 +68,13 @@ def _lowered(text: str) -> str:
 def _is_each_line(plan: FeedPlan) -> bool:
     """Whether days are computed from all lines of theirs, of which none stands for another."""
     return plan.days is not None and not plan.key
+
+
+def _has_versions(plan: FeedPlan) -> bool:
+    """Whether the table says which row of a key is the newest; one that is merged, and has no
+    moment, keeps what was delivered last by itself.
+    """
+    return bool(plan.key) and (plan.days is not None or plan.moment is not None)
 
 
 def _read(plan: FeedPlan) -> str:
@@ -96,7 +106,9 @@ def _imports(plan: FeedPlan, package: str) -> list[Import]:
 def _write_names(plan: FeedPlan) -> list[str]:
     if plan.days is not None:
         return ["Versions", "by_day"] if plan.key else ["by_day"]
-    return ["Merge"] if plan.key else ["Overwrite", "Versions"]
+    if not plan.key:
+        return ["Overwrite", "Versions"]
+    return ["Merge", "Versions"] if _has_versions(plan) else ["Merge"]
 
 
 def _table(plan: FeedPlan) -> Call:
@@ -121,21 +133,16 @@ def _columns(plan: FeedPlan) -> list[Code]:
         known: list[Argument] = []
         if column.is_renamed and column.why_personal:
             known.append(Argument("personal", "True"))
-        if _is_of_person(plan, column):
-            known.append(Argument("renamed_from", _texts([column.delivered])))
+        if column.is_renamed:
+            known.append(Argument("renamed_from", quoted_text(column.in_bronze)))
         columns.append(
             Call("Column", [quoted_text(column.name), quoted_text(column.type), *known])
         )
         if plan.days is not None and column is plan.days.column and column.type != "date":
             columns.append(Call("Column", [quoted_text(plan.days.name), '"date"']))
+    if _has_versions(plan):
+        columns.append(Call("Column", [quoted_text(_MODIFIED), '"timestamp"']))
     return columns
-
-
-def _is_of_person(plan: FeedPlan, column: PlannedColumn) -> bool:
-    """Whether a column that the files name otherwise tells who a row is of: by its former name it
-    is known to be the same, so that an erasure finds the person in both tables.
-    """
-    return column.is_renamed and (bool(column.why_personal) or column is plan.subject)
 
 
 def _write(plan: FeedPlan) -> list[Argument]:
@@ -148,7 +155,9 @@ def _write(plan: FeedPlan) -> list[Argument]:
             ],
         )
     elif plan.key:
-        return [Argument("write", Call("Merge", [Argument("on", _texts(plan.key))]))]
+        write = Call("Merge", [Argument("on", _texts(plan.key))])
+        if not _has_versions(plan):
+            return [Argument("write", write)]
     else:
         write = Call("Overwrite", [])
     if _is_each_line(plan):
@@ -185,12 +194,7 @@ def _is_number(column: PlannedColumn) -> bool:
 
 
 def _rules(plan: FeedPlan) -> list[Call]:
-    renamed = (
-        column
-        for column in plan.columns
-        if column.is_renamed and not _is_of_person(plan, column)
-    )
-    rules = [_castable(column) for column in renamed if column.type != "string"]
+    rules = []
     if plan.key:
         rules.append(Call("unique", [quoted_text(name) for name in plan.key]))
     # Where each line counts, a row of no day that there is is refused without a rule.
@@ -207,12 +211,6 @@ def _rules(plan: FeedPlan) -> list[Call]:
             )
         )
     return rules
-
-
-def _castable(column: PlannedColumn) -> Call:
-    """Return the rule that reads a column of which the files have another name."""
-    zone = [Argument("time_zone", "RAW.wall_time_zone")] if column.type == "timestamp" else []
-    return Call("castable", [quoted_text(column.name), quoted_text(column.type), *zone])
 
 
 def _body(plan: FeedPlan, layout: Layout) -> str:
@@ -240,7 +238,7 @@ def _dropped(plan: FeedPlan) -> list[str]:
     """
     if plan.days is None or plan.key:
         return []
-    names = [column.delivered for column in plan.columns if column.is_renamed]
+    names = [column.in_bronze for column in plan.columns if column.is_renamed]
     is_day_of_date = plan.days.name != plan.days.silver_name
     return [
         quoted_text(name) for name in (*names, *([plan.days.name] if is_day_of_date else []))

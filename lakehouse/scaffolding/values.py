@@ -18,7 +18,7 @@ NumberForm = Literal[
     "grouped_comma",
     "exponent",
 ]
-Form = NumberForm | Literal["code", "boolean", "date", "unread_date", "text"]
+Form = NumberForm | Literal["code", "boolean", "date", "unread_date", "unread_number", "text"]
 Order = Literal["year", "day_or_month"]
 """Which part of a date stands first; of two numbers before a year only many values tell."""
 NUMBERS: frozenset[NumberForm] = frozenset(get_args(NumberForm))
@@ -60,6 +60,15 @@ _UNREAD_DATE = re.compile(
     rf"|(?:{_MONTHS})[a-z]* [0-9]{{1,2}},? [0-9]{{4}}(?:[T ,].*)?"
     r"|[0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}[T ].*",
     re.IGNORECASE,
+)
+# Numbers that are seen to be some, and that no cast reads: with spaces or quotes between
+# thousands, or with a sign of money or percent.
+_MONEY = r"(?:[€$£¥%]|EUR|USD|CHF|GBP)"
+_DIGITS = (
+    r"[1-9][0-9]{0,2}(?:[ \u00a0\u202f'’.,][0-9]{3})+(?:[.,][0-9]+)?|[0-9]+(?:[.,][0-9]+)?"
+)
+_UNREAD_NUMBER = re.compile(
+    rf"[+-]?(?:{_MONEY}\s?)?[+-]?(?:{_DIGITS})(?:\s?{_MONEY})?", re.IGNORECASE
 )
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]{2,}")
 _PHONE = re.compile(r"(?=.*[+ ()/-])(?:\+[0-9]|\(|0)[0-9 ()/-]{6,18}[0-9]")
@@ -134,6 +143,8 @@ def _value_of(text: str) -> Value:
         return Value("text", looks_like="email")
     if _PHONE.fullmatch(text):
         return Value("text", looks_like="phone")
+    if _UNREAD_NUMBER.fullmatch(text):
+        return Value("unread_number")
     return Value("text", looks_like="full_name" if _FULL_NAME.fullmatch(text) else "")
 
 

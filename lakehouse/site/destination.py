@@ -76,10 +76,20 @@ class SiteFolder:
         return path.read_text(encoding="utf-8") if path.is_file() else None
 
     def write(self, name: str, text: str) -> None:
-        """Write a file beside its place, and rename it."""
+        """Write a file beside its place, and rename it.
+
+        :raises UsageError: when it cannot be written there.
+        """
         path = self.root / name
-        self._make(path.parent)
-        replace_text(path, text, mode=self._modes[0])
+        try:
+            self._make(path.parent)
+            replace_text(path, text, mode=self._modes[0])
+        except OSError as error:
+            raise UsageError(
+                f"{path} cannot be written: {error.strerror or error}; expected a folder for the"
+                " site, or a place where one can be made.",
+                next_step="Name another one.",
+            ) from error
 
     def _make(self, folder: Path) -> None:
         missing = []

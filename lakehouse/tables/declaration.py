@@ -352,6 +352,8 @@ def _of_write(mode: WriteMode) -> tuple[object, ...]:
             return ("append", None if columns is None else tuple(columns))
         case OverwritePartitions(by=column):
             return ("overwrite partitions", column)
+        case Merge(on=key, stamp=stamp, within_file="first"):
+            return ("merge", tuple(key), stamp, "first")
         case Merge(on=key, stamp=stamp):
             return ("merge", tuple(key), stamp)
         case Overwrite():

@@ -55,7 +55,9 @@ INGEST_COLUMNS = (
 
 @dataclass(frozen=True)
 class FeedColumn:
-    """A column of a feed's files, under the same name in the header and in bronze."""
+    """A column of a feed's files, under the same name in the header and in bronze, unless files
+    call it otherwise.
+    """
 
     name: str
     doc: str = ""
@@ -64,6 +66,15 @@ class FeedColumn:
     """Whether a file may lack it; it is NULL then."""
     personal: bool = False
     """Whether it identifies a person directly."""
+    header: str | None = None
+    """What files call it where that is another name, such as one with dots; "" where it has none
+    there.
+    """
+
+    @property
+    def name_in_files(self) -> str:
+        """What the header of a file calls it."""
+        return self.name if self.header is None else self.header
 
 
 @dataclass(frozen=True)
@@ -139,6 +150,16 @@ class Feed:
         """What each file must have."""
         return frozenset(column.name for column in self.declared_columns if not column.optional)
 
+    @cached_property
+    def _names_by_header(self) -> dict[str, str]:
+        return {column.name_in_files: column.name for column in self.declared_columns}
+
+    def named(self, header: Sequence[str]) -> tuple[str, ...]:
+        """Return what columns are called in bronze that a file's header names; one that is not
+        declared as the header has it.
+        """
+        return tuple(self._names_by_header.get(name, name) for name in header)
+
     @property
     def has_personal_columns(self) -> bool:
         """Whether its files identify people, so that nothing undeclared in them may be
@@ -189,7 +210,14 @@ def bronze_table(
         or `freshness`.
     """
     delivered = (
-        Column(column.name, "string", column.doc, personal=column.personal)
+        Column(
+            column.name,
+            "string",
+            column.doc,
+            personal=column.personal,
+            # By it people are found in files, and a column that bronze had under it stays.
+            renamed_from=(column.header,) if column.header else (),
+        )
         for column in feed.declared_columns
     )
     return IcebergTable(
@@ -236,9 +264,15 @@ def _check_columns(feed: Feed) -> None:
         raise DeclarationError(
             f"feed {feed.name} has no required column; expected one, to know its files by."
         )
-    names = [*feed.column_names, *(column.name for column in INGEST_COLUMNS)]
+    declared = feed.column_names
+    headers = [
+        column.header
+        for column in feed.declared_columns
+        if column.header and column.header.lower() != column.name.lower()
+    ]
+    names = [*declared, *headers, *(column.name for column in INGEST_COLUMNS)]
     lowered = [name.lower() for name in names]
-    twice = sorted({name for name in feed.column_names if lowered.count(name.lower()) > 1})
+    twice = sorted({name for name in (*declared, *headers) if lowered.count(name.lower()) > 1})
     if twice:
         raise DeclarationError(
             f"feed {feed.name} declares {', '.join(twice)} more than once, or as a column of"

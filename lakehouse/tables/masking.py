@@ -4,11 +4,13 @@ are.
 Values that stand for a person are shown as a keyed hash, so that equal ones can be seen to be
 equal, or as their shape. Others may be theirs too, as an e-mail in a wrong column is: they are
 shown where they are a number, a date or a boolean of their column's type, or where several
-persons share them.
+persons share them. Who asks for rows by a command, and so may read the home, is shown others too,
+unless they look like what identifies a person.
 """
 
 import hashlib
 import hmac
+import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -47,6 +49,19 @@ type.
 """
 _MACHINE_FILLED = frozenset({"_source_file", "_source_sha256", "_row_key", "_reasons"})
 _TYPED = (bool, int, float, Decimal, date, datetime)
+_LIKE_PERSONAL = re.compile(
+    r"@"
+    # A number of a phone, or of a bank account.
+    r"|(?<![0-9])(?:\+[0-9]|\(0|0)[0-9 ()/-]{6,}[0-9]"
+    r"|\b[A-Za-z]{2}[0-9]{2}(?: ?[A-Za-z0-9]{4}){3,}"
+    # First and last name, and up to two more words.
+    r"|^\s*[^\W\d_a-z][\w'’.-]*[^\W\d_A-Z.][\w'’.-]*(?: [^\W\d_][\w'’.-]*){1,3}\s*$"
+)
+_WORD = re.compile(r"[^\W\d_]+")
+_LONGEST_SHOWN = 100
+"""Characters of a longer text that nobody looks through for what it says of people."""
+_FEWEST_CHARACTERS = 3
+"""Personal values of fewer stand in others by chance."""
 Row = Mapping[str, Any]
 
 
@@ -84,6 +99,7 @@ def redacted(
     counted: Iterable[Row] = (),
     *,
     is_compared: bool = False,
+    is_asked_for: bool = False,
 ) -> list[dict[str, Any]]:
     """Return rows of a table as people are shown them; as they are where it holds no personal
     data.
@@ -92,12 +108,17 @@ def redacted(
     :param counted: rows to count persons in who share a value, those that are shown among them.
     :param is_compared: whether rows are compared, so that two values of one shape are to be
         told apart.
+    :param is_asked_for: whether a command shows them, to who may read the home; not a log or a
+        page.
     """
     if not table.holds_personal_data:
         return [_without_readable(row) for row in rows]
-    shared = _shared(table, counted or rows)
+    counted = list(counted) or rows
+    shared = _shared(table, counted)
+    theirs = _personal_values(table, counted) if is_asked_for else None
     return [
-        _row(key, table.masked_columns, row, shared, is_compared=is_compared) for row in rows
+        _row(key, table.masked_columns, row, shared, theirs, is_compared=is_compared)
+        for row in rows
     ]
 
 
@@ -106,6 +127,7 @@ def _row(
     masked: Collection[str],
     row: Row,
     shared: Collection[tuple[str, str]],
+    theirs: Collection[str] | None,
     *,
     is_compared: bool,
 ) -> dict[str, Any]:
@@ -119,6 +141,7 @@ def _row(
             or name in readable
             or _is_open(name, value)
             or (name, str(value)) in shared
+            or (theirs is not None and not _looks_personal(str(value), theirs))
         ):
             shown[name] = value
         else:
@@ -131,6 +154,28 @@ def _row(
 def _is_open(name: str, value: Any) -> bool:
     """Whether a value tells nothing of a person by its type, or by who made it."""
     return name in _MACHINE_FILLED or isinstance(value, _TYPED)
+
+
+def _looks_personal(text: str, theirs: Collection[str]) -> bool:
+    """Whether a text may identify a person: by its form, or since it has in it what stands in a
+    personal column.
+    """
+    if len(text) > _LONGEST_SHOWN or _LIKE_PERSONAL.search(text):
+        return True
+    lowered = text.lower()
+    return any(value in lowered for value in theirs)
+
+
+def _personal_values(table: IcebergTable, rows: Iterable[Row]) -> set[str]:
+    """Return what stands in the personal columns of some rows, in lower case: the values, and
+    each word of a name, or of what is before the @ of an address.
+    """
+    values: set[str] = set()
+    for row in rows:
+        for name in table.masked_columns:
+            text = str(row.get(name) or "").strip().lower()
+            values |= {text, *_WORD.findall(text.partition("@")[0])}
+    return {value for value in values if len(value) >= _FEWEST_CHARACTERS}
 
 
 def _without_readable(row: Row) -> dict[str, Any]:

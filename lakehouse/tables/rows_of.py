@@ -2,7 +2,7 @@
 where each row came from, whose it is, and what its columns mean.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from lakehouse.errors import DeclarationError
@@ -35,13 +35,19 @@ def columns_with_source(table: TableDeclaration) -> tuple[Column, ...]:
             next_step="Import the TABLE of its file.",
         )
     theirs = {column.name: column for column in source.columns}
-    completed = tuple(_completed(column, theirs.get(column.name)) for column in columns)
+    completed = tuple(_completed(column, _column_there(column, theirs)) for column in columns)
     if not _keeps_source(table):
         return completed
     own = {column.name for column in columns}
     missing = (name for name in SOURCE_OF_ROW if name in theirs and name not in own)
     # What a table requires that a machine fills, one that is computed from it need not.
     return (*completed, *(replace(theirs[name], required=False) for name in missing))
+
+
+def _column_there(column: Column, theirs: Mapping[str, Column]) -> Column | None:
+    """Return the column that one is there: that of its name, or of the newest that it had."""
+    names = (column.name, *reversed(column.renamed_from))
+    return next((theirs[name] for name in names if name in theirs), None)
 
 
 def _completed(column: Column, theirs: Column | None) -> Column:

@@ -72,8 +72,11 @@ class IcebergTable(TableDeclaration):
 
     @cached_property
     def quarantine(self) -> "IcebergTable | None":
-        """The table of refused rows, each as it was delivered, with its reasons; None where no
-        rule quarantines.
+        """The table of refused rows, each as the function returned it before its types, with its
+        reasons; None where no rule quarantines.
+
+        By these texts a corrected version is known; bronze has what was delivered, word for
+        word.
         """
         if not self.quarantining_rules:
             return None

@@ -5,7 +5,7 @@ a row counts.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Protocol
+from typing import Literal, Protocol, get_args
 
 from lakehouse.errors import DeclarationError
 from lakehouse.tables.column import tuple_of
@@ -131,6 +131,9 @@ def _by(
     return OverwritePartitions(column, TimeWindows.begin(unit, since, time_zone, what))
 
 
+WithinFile = Literal["first", "last"]
+
+
 @dataclass(frozen=True)
 class Merge:
     """Rows are inserted or updated by their key; a row that would not change is not rewritten.
@@ -150,12 +153,21 @@ class Merge:
     """Columns in which rows of one key agree for ever: files that have none of the merged rows'
     values there are not looked into.
     """
+    within_file: WithinFile = "last"
+    """Which of the rows of one key in one file counts: that which was delivered last, or first; a
+    table that declares `versions` has an order of its own.
+    """
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "on", tuple_of(self.on))
         object.__setattr__(self, "prune_by", tuple_of(self.prune_by))
         if not self.on:
             raise DeclarationError("Merge(on=…) names no column; expected the key of a row.")
+        if self.within_file not in get_args(WithinFile):
+            raise DeclarationError(
+                f"Merge(on={', '.join(self.on)}) has within_file={self.within_file!r}; expected"
+                " first or last, the row of a key that counts in a file."
+            )
 
 
 WriteMode = Append | Overwrite | OverwritePartitions | Merge

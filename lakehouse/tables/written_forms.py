@@ -7,7 +7,7 @@ A value of another form stays as it is, so that a cast reads or refuses it by it
 import re
 
 from lakehouse.errors import DeclarationError
-from lakehouse.tables.quoting import literal
+from lakehouse.tables.quoting import literal, literals
 
 _DATE_FORM = re.compile(
     r"(?P<first>Y|M|D)(?P<sign>[-./]?)(?P<second>Y|M|D)(?P=sign)(?P<third>Y|M|D)"
@@ -15,9 +15,11 @@ _DATE_FORM = re.compile(
 _SIGNED = {"Y": "([0-9]{4})", "M": "([0-9]{1,2})", "D": "([0-9]{1,2})"}
 _UNSIGNED = {"Y": "([0-9]{4})", "M": "([0-9]{2})", "D": "([0-9]{2})"}
 _SPACE = r"^\s*"
+_BLANK = r"^[\s\p{Z}]*$"
 _COMMA = r"^\s*([+-]?[0-9]*),([0-9]+)\s*$"
-_GROUPED_COMMA = r"^\s*[+-]?[0-9]{1,3}([.][0-9]{3})*(,[0-9]+)?\s*$"
-_GROUPED_POINT = r"^\s*[+-]?[0-9]{1,3}(,[0-9]{3})*([.][0-9]+)?\s*$"
+# What begins with 0, such as 0.500, has no thousands.
+_GROUPED_COMMA = r"^\s*[+-]?([1-9][0-9]{0,2}([.][0-9]{3})+|[0-9]*)(,[0-9]+)?\s*$"
+_GROUPED_POINT = r"^\s*[+-]?([1-9][0-9]{0,2}(,[0-9]{3})+|[0-9]*)([.][0-9]+)?\s*$"
 
 
 def iso_date(raw: str, *forms: str) -> str:
@@ -48,7 +50,7 @@ def decimal_comma(raw: str, *, grouped: bool = False) -> str:
 
     :param raw: SQL of the delivered value.
     :param grouped: whether points stand between thousands, as in `1.234,50`; `1.234` is then
-        a thousand and more.
+        a thousand and more. Else it stays as it is, a little over one.
     """
     if not grouped:
         return f"regexp_replace({raw}, {literal(_COMMA)}, '$1.$2')"
@@ -61,6 +63,16 @@ def grouped_by_commas(raw: str) -> str:
     :param raw: SQL of the delivered value.
     """
     return f"if({raw} RLIKE {literal(_GROUPED_POINT)}, replace({raw}, ',', ''), {raw})"
+
+
+def blank_as_null(raw: str, *words: str) -> str:
+    """Return SQL for a delivered value, that is NULL where nothing but spaces stands.
+
+    :param words: what else says that there is no value, such as `NA`.
+    """
+    is_blank = f"{raw} RLIKE {literal(_BLANK)}"
+    is_word = f" OR trim({raw}) IN {literals(words)}" if words else ""
+    return f"if({is_blank}{is_word}, NULL, {raw})"
 
 
 def _shape(form: str) -> tuple[str, bool]:

@@ -2,10 +2,12 @@
 
 import pytest
 
-from lakehouse.cli.output.ingest_report import describe_progress, describe_tables
-from lakehouse.orchestration.metadata_keys import QuarantineMetadata
+from lakehouse.cli.output.ingest_report import describe_progress, describe_tables, summarize
+from lakehouse.ingestion.feed_runs import IngestResult
+from lakehouse.orchestration.metadata_keys import QuarantineMetadata, RejectedReason
 from lakehouse.orchestration.run_progress import TableProgress
 from lakehouse.orchestration.run_result import AssetResult
+from lakehouse.tables.feed import Feed
 
 pytestmark = pytest.mark.unit
 
@@ -35,6 +37,13 @@ def test_a_row_that_each_run_refuses_counts_once() -> None:
         "silver.sales: 6 of 102 rows were refused and quarantined (5.9 %): castable_n 4,"
         " has_partition 2; "
     )
+
+
+def test_a_file_that_was_rejected_was_a_new_one() -> None:
+    rejected = RejectedReason("a.csv", "no header.", "rejected/fruits/a.csv")
+    result = IngestResult(Feed("fruits", ["id"], "bronze.fruits"), refused=(rejected,))
+
+    assert summarize(result)[0] == "Feed fruits: 1 file rejected, and no other new one"
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,9 @@ def test_values_of_people_are_masked(lakehouse, settings: Settings) -> None:
         said = "\n".join(lakehouse("quarantine", TRANSACTIONS, "--format", form).out)
         assert "castable_amount" in said
         assert "masked:" in said
-        assert not any(value in said for value in ("4711", "ann", "12.505"))
+        assert not any(value in said for value in ("4711", "ann"))
+        # What is wrong is to be seen.
+        assert "12.505" in said
 
 
 def test_files_are_listed_up_to_twenty_of_them(lakehouse, settings: Settings) -> None:

@@ -174,6 +174,28 @@ def test_a_write_to_a_declared_table_is_said_to_be_recomputed(lakehouse):
     ]
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM silver.fruits_quarantine WHERE id = '1'",
+        "delete from lakehouse.silver.`fruits_quarantine`",
+        "TRUNCATE TABLE silver.fruits_quarantine",
+        "DROP TABLE silver.fruits_quarantine",
+        "EXECUTE IMMEDIATE 'DELETE FROM silver.fruits_quarantine'",
+        "INSERT OVERWRITE silver.fruits_quarantine SELECT * FROM silver.fruits_quarantine",
+    ],
+)
+def test_refused_rows_are_not_deleted_unnoticed(lakehouse, statement):
+    """In a table without versions nobody could tell them from rows that are left out."""
+    ran = lakehouse("sql", "--write", f"CREATE NAMESPACE t; {statement}")
+
+    assert ran.code == 2
+    (said,) = ran.err
+    assert "silver.fruits_quarantine" in said
+    assert "lakehouse quarantine clear silver.fruits --why" in said
+    assert "t" not in lakehouse("sql", "--format", "csv", "SHOW NAMESPACES").out
+
+
 def test_a_write_to_a_declared_table_takes_turns_with_runs(lakehouse, home: Path):
     lakehouse(
         "sql", "CREATE NAMESPACE silver; CREATE TABLE silver.fruits (id bigint)", "--write"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lakehouse.cli.sql_text.statements import declared_targets, split, targets, verb
+from lakehouse.cli.sql_text.statements import declared_targets, emptied_by, split, targets, verb
 
 pytestmark = pytest.mark.unit
 
@@ -231,3 +231,31 @@ def test_a_multiple_insert_has_several_targets() -> None:
 )
 def test_the_verb_is_what_a_statement_does(statement: str, word: str) -> None:
     assert verb(statement) == word
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM silver.q WHERE true",
+        "TRUNCATE TABLE silver.q",
+        "DROP TABLE IF EXISTS silver.q",
+        "INSERT OVERWRITE silver.q SELECT 1",
+        "MERGE INTO silver.q AS t USING s ON t.id = s.id WHEN MATCHED THEN DELETE",
+        "EXECUTE IMMEDIATE 'DELETE FROM silver.q'",
+    ],
+)
+def test_what_takes_rows_out_is_seen(statement: str) -> None:
+    assert emptied_by(statement) == ["silver.q"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO silver.q SELECT 1",
+        "UPDATE silver.q SET id = 1",
+        "MERGE INTO silver.q AS t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *",
+        "SELECT 1",
+    ],
+)
+def test_what_takes_no_rows_out_is_none(statement: str) -> None:
+    assert emptied_by(statement) == []

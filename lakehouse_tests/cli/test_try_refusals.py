@@ -17,6 +17,7 @@ def test_a_file_that_its_feed_would_reject_says_why(
     ran = lakehouse("try", "silver.fruits", "--file", str(file))
 
     assert (ran.code, ran.out) == (1, [])
+    assert "other.csv would be rejected by the feed fruits: " in ran.err[0]
     assert "expected" in ran.err[0]
 
 

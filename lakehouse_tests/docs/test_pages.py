@@ -25,6 +25,7 @@ from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.table_partitions import table_partitions
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.rows_of import SOURCE_OF_ROW
+from lakehouse.tables.written_forms import blank_as_null, decimal_comma
 from lakehouse_tests.docs.markdown import ROOT, blocks
 from lakehouse_tests.docs.page import Page
 from lakehouse_tests.docs.shell import execute
@@ -239,6 +240,34 @@ def test_the_query_of_the_page_on_tables_is_a_function(tmp_path, monkeypatch):
     assert spec.description == "How many sales each day had."
     assert spec.code_version
     assert [read.by for read in inputs_of(spec.metadata).values()] == ["sold_day"]
+
+
+@pytest.mark.spark
+def test_dates_and_numbers_are_brought_into_form_as_the_page_says(spark):
+    names: dict[str, object] = {}
+    (block,) = (block for block in blocks(TABLES) if "forms" in block.words)
+    exec(block.text, names)
+    delivered = spark.createDataFrame(
+        [("31.12.2026", "1004,50", "1.004", "1,004.50"), ("2026-12-31", "x", "5", "7")],
+        ["sold_on", "Netto EUR", "gross", "points"],
+    )
+
+    (months,) = re.findall(r'`expr\("(.*MMM.*?)"\)`', TABLES)
+    months = months.replace("sold_on", "'5 Jul 2026'")
+    assert spark.sql(f"SELECT {months}").collect()[0][0] == "2026-07-05"
+
+    (beside,) = re.findall(r"decimal_comma\((\"translate.*?\")\)", TABLES)
+    beside = decimal_comma(beside.strip('"').replace("net", "'1 004,50 €'"))
+    assert spark.sql(f"SELECT {beside}").collect()[0][0] == "1004.50"
+
+    nothing = (blank_as_null(value, "NA", "-") for value in ("' \u00a0'", "' NA '", "' x'"))
+    assert tuple(spark.sql(f"SELECT {', '.join(nothing)}").collect()[0]) == (None, None, " x")
+
+    rows = names["in_form"](delivered).select("sold_on", "net", "gross", "points").collect()
+    assert [tuple(row) for row in rows] == [
+        ("2026-12-31", "1004.50", "1004", "1004.50"),
+        ("2026-12-31", "x", "5", "7"),
+    ]
 
 
 @pytest.mark.unit

@@ -180,10 +180,16 @@ def test_rows_that_the_function_leaves_out_are_no_versions(embedded_engine: Engi
     assert visits(embedded_engine) == [("a", 1, MONDAY)]
 
 
-def test_a_merge_without_versions_keeps_the_first_accepted_row_of_the_last_file(
+def test_a_merge_without_versions_keeps_the_accepted_row_that_was_delivered_last(
     embedded_engine: Engine,
 ) -> None:
-    deliver(embedded_engine, "2", ("a", "3", 0, MONDAY), ("a", "4", 0, MONDAY))
+    deliver(
+        embedded_engine,
+        "2",
+        ("a", "5", 0, MONDAY),
+        ("a", "3", 0, MONDAY),
+        ("a", "x", 0, MONDAY),
+    )
     deliver(embedded_engine, "1", ("a", "9", 9, MONDAY), ("b", "1", 0, MONDAY))
     deliver(embedded_engine, "3", ("b", "bad", 0, MONDAY))
 
@@ -191,9 +197,20 @@ def test_a_merge_without_versions_keeps_the_first_accepted_row_of_the_last_file(
 
     assert content(embedded_engine, LATEST.name) == [("a", 3), ("b", 1)]
     held = content(embedded_engine, f"{LATEST.name}_quarantine", "visit", "_source_file")
-    assert held == [("b", "3")]
+    assert held == [("a", "2"), ("b", "3")]
     again = write(embedded_engine, LATEST, as_given, BY_FILE)
     assert isinstance(again, Unchanged)
+
+
+def test_a_merge_may_keep_the_first_row_of_a_file(embedded_engine: Engine) -> None:
+    deliver(embedded_engine, "1", ("a", "1", 0, MONDAY), ("a", "2", 0, MONDAY))
+    deliver(embedded_engine, "2", ("a", "x", 0, MONDAY), ("a", "3", 0, MONDAY))
+    deliver(embedded_engine, "3", ("b", "1", 0, MONDAY), ("b", "2", 0, MONDAY))
+    first = replace(LATEST, write=Merge(on=["visit"], within_file="first"))
+
+    write(embedded_engine, first, as_given, BY_FILE)
+
+    assert content(embedded_engine, LATEST.name) == [("a", 3), ("b", 1)]
 
 
 def test_a_function_that_drops_the_order_of_the_files_is_told_what_lacks(

@@ -3,6 +3,7 @@ quarantine, or said.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.rules.rows import between
+from lakehouse.iceberg.write.quarantine_outside_partitions import rows_without_partition
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 from lakehouse_tests.iceberg.declarations import MONDAY, TUESDAY, WEDNESDAY, content, rows_of
@@ -123,3 +125,15 @@ def test_rows_that_a_run_has_seen_to_are_told_of_by_metadata_alone(embedded_engi
     ]
     assert (said.failed_rows, said.sample) == (2, ())
     assert read_history(embedded_engine, "silver.days_quarantine").main.snapshot_id == before
+
+
+def test_a_row_without_partition_has_what_was_delivered_in_renamed_columns(spark):
+    columns = [Column("d", "date"), Column("value", "int", renamed_from="v")]
+    table = replace(DAYS, columns=[*columns, *SOURCE], rules=[between("value", 0, 100)])
+    rows = spark.sql(
+        "SELECT CAST(NULL AS date) AS d, '1.004,50' AS v, 'a' AS _source_file, 'sha' AS"
+        " _source_sha256, 7L AS _source_row"
+    )
+
+    (held,) = rows_without_partition(table, rows, "d").collect()
+    assert (held["value"], held["_source_row"]) == ("1.004,50", 7)

@@ -1,8 +1,10 @@
 """Files that are what their feed declares, however their writer put them."""
 
+from dataclasses import replace
+
 import pytest
 
-from lakehouse.tables.feed import Feed
+from lakehouse.tables.feed import Feed, FeedColumn
 from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS
 
 ROWS = [("1", "Apple", "false"), ("2", "Kiwi", "true")]
@@ -150,3 +152,29 @@ def test_each_row_says_where_it_came_from(inbox) -> None:
             taken.delivery.ingest.began_at,
         )
     }
+
+
+def test_a_column_has_another_name_than_in_the_files(inbox) -> None:
+    columns = ["id", FeedColumn("kind", header="Kind No."), FeedColumn("berry", optional=True)]
+    named = replace(inbox, feed=Feed("fruits", columns, "bronze.raw_fruits"))
+    named.put("a.csv", "Kind No.,berry,id\nApple,false,1\n", second=1)
+    named.put("b.csv", "id,kind\n2,Kiwi\n", second=2)
+
+    assert named.look().values("id", "kind") == [("1", "Apple"), ("2", "Kiwi")]
+
+
+def test_a_column_that_lacks_is_named_as_in_the_files(inbox) -> None:
+    columns = ["id", FeedColumn("kind", header="Kind No.")]
+    named = replace(inbox, feed=Feed("fruits", columns, "bronze.raw_fruits"))
+    named.put("a.csv", "id\n1\n")
+
+    assert "missing column 'Kind No.'" in named.look().reason
+
+
+def test_a_column_may_have_no_name_in_the_files(inbox) -> None:
+    columns = [FeedColumn("number", header=""), "fruit"]
+    named = replace(inbox, feed=Feed("fruits", columns, "bronze.raw_fruits"))
+    named.put("a.csv", '"",fruit\n"1",Apple\n', second=1)
+    named.put("b.csv", "fruit,\nKiwi,2\n", second=2)
+
+    assert named.look().values("number", "fruit") == [("1", "Apple"), ("2", "Kiwi")]

@@ -76,3 +76,24 @@ def test_an_ingest_names_what_it_passes_over_in_the_inbox_and_in_a_folder_that_i
             " file itself to ingest it."
         ),
     )
+
+
+def test_an_ingest_names_files_of_its_own_whose_names_call_them_hidden(
+    settings: Settings,
+) -> None:
+    landing = dg.asset(key=["bronze", "raw_fruits"])(lambda: None)
+    folder = settings.home / "inbox" / "fruits"
+    folder.mkdir(parents=True)
+    for name in (".day.csv", "~a.csv.gz", "b.csv.part", ".DS_Store", "_SUCCESS", "notes.tmp"):
+        (folder / name).write_text("id,fruit,berry\n1,Apple,false\n")
+
+    said = ingest(lambda _: dg.Definitions([landing]), {}, settings, FRUITS).passed_over
+    assert sorted(line.partition(" is ")[0] for line in said) == [
+        "'inbox/fruits/~a.csv.gz'",
+        "inbox/fruits/.day.csv",
+        "inbox/fruits/b.csv.part",
+    ]
+    assert all(
+        "is hidden or unfinished by its name, and is passed over. Rename it" in line
+        for line in said
+    )

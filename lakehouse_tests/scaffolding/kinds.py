@@ -52,6 +52,16 @@ SEMICOLONS = "\ufeffKunden-Nr;Datum;Betrag;Ort, Land\r\n" + "".join(
 TABS = "sku\tday\tamount\n" + "".join(
     f"S{n}\t2026-05-{1 + n // 8:02}\t{n}.5\n" for n in range(32)
 )
+DOTTED = "Beleg-Nr.,Datum,Pos.,Kd.Nr.,Betrag EUR,pos\n" + "".join(
+    f'R{n},{1 + n // 8:02}.05.2026,{n % 8},{n % 5},"{n},50",x\n' for n in range(32)
+)
+NUMBERED = '"","place","amount"\n' + "".join(f'"{n}","x",{n}.50\n' for n in range(1, 13))
+BLANKS = "place,day,amount,count\n" + "".join(
+    f'p,{n}.02.2026,"{n},50",{n}\np, ,  ,NA\n' for n in range(13, 25)
+)
+CHANGED = "item_id,price,updated_at\n" + "".join(
+    f"{n},{n}.50,2025-0{1 + n % 9}-11T10:{n:02}:00Z\n" for n in range(12)
+)
 READABLE: Mapping[str, str] = {
     "orders": ORDERS,
     "marked": BOM,
@@ -68,6 +78,10 @@ READABLE: Mapping[str, str] = {
     "weather": WEATHER,
     "semicolons": SEMICOLONS,
     "tabs": TABS,
+    "dotted": DOTTED,
+    "changed": CHANGED,
+    "blanks": BLANKS,
+    "numbered": NUMBERED,
 }
 """What a declaration is written for, by the name of the feed."""
 REFUSED: Mapping[str, tuple[bytes, str]] = {
@@ -80,8 +94,7 @@ REFUSED: Mapping[str, tuple[bytes, str]] = {
     "empty_file": (b"", "no first row"),
     "ragged": (b"id,secret\n1,hunter2,x\n", "a ragged row"),
     "open_quote": (b'id,secret\n1,"hunter2\n', "a quote that is never closed"),
-    "unnamed": (b"id,,x\n1,2,3\n", "names no column 2 of 3"),
-    "dots": (b"id,Pos.\n1,2\n", "expected names without dots"),
+    "unnamed": (b"id,,x,\n1,2,3,4\n", "names none of the columns 2, 4 of 4"),
     "header_only": (b"id,amount,day\n", "there is no row"),
     "twice": (b"id,ID\n1,2\n", "more than once"),
 }

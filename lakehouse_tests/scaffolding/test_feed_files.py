@@ -7,6 +7,7 @@ import pytest
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.evolve.planning import plan
+from lakehouse.iceberg.write.row_versions import _FILE_ORDER
 from lakehouse.scaffolding.code_layout import Layout
 from lakehouse.scaffolding.declared_source import source_of
 from lakehouse.scaffolding.table_text import table_text
@@ -80,6 +81,74 @@ def test_days_part_bronze_and_silver(begun):
     assert silver.TABLE.partitioning == ("days(ordered_day)",)
     assert silver.TABLE.windows.time_zone == "Europe/Berlin"
     assert silver.TABLE.versions.of == ("order_id",)
+
+
+def test_what_was_delivered_last_is_the_same_with_days_and_without(begun):
+    """A merge orders rows by these columns, and a table by days has to name them."""
+    _, _, by_day = begun("orders", kinds.ORDERS)
+
+    assert by_day.TABLE.versions.newest[:4] == _FILE_ORDER
+
+
+def test_a_column_without_a_name_gets_one(begun):
+    """Tools write the number of each row before it, and no name above."""
+    _, bronze, silver = begun("numbered", kinds.NUMBERED)
+
+    (first, *_) = bronze.FEED.declared_columns
+    assert (first.name, first.header) == ("column_1", "")
+    assert silver.TABLE.column("column_1").type == "int"
+
+
+def test_spaces_and_words_for_nothing_are_read_as_such_and_said(begun):
+    """Strictly read, they are no number: each such row would be refused."""
+    project, *_ = begun("blanks", kinds.BLANKS)
+
+    text = project.table_path("silver.blanks").read_text(encoding="utf-8")
+    assert 'expr(iso_date(blank_as_null("day"), "D.M.Y"))' in text
+    assert 'expr(decimal_comma(blank_as_null("amount"), grouped=True))' in text
+    assert 'expr(blank_as_null("count", "NA"))' in text
+    said = " ".join(text.replace("#", "").split())
+    assert "amount has spaces alone in 12 rows, read as nothing." in said
+    assert "count has NA in 12 rows, read as nothing." in said
+
+
+def test_a_moment_of_change_tells_the_newest_row_without_days_too(begun):
+    """An export that is delivered late would take the place of a newer one."""
+    project, _, silver = begun("changed", kinds.CHANGED)
+
+    assert silver.TABLE.write == Merge(on=["item_id"])
+    assert silver.TABLE.versions.newest == ("updated_at", *_FILE_ORDER, "_source_sha256")
+    assert silver.TABLE.comment == "One row for each item_id, the newest by updated_at."
+    text = project.table_path("silver.changed").read_text(encoding="utf-8")
+    said = " ".join(text.replace("#", "").split())
+    assert "Should one come again, the newest by updated_at counts." in said
+
+
+def test_a_name_with_dots_is_another_one_in_bronze(begun):
+    project, bronze, silver = begun("dotted", kinds.DOTTED)
+
+    columns = bronze.FEED.declared_columns
+    assert [(column.name, column.header) for column in columns] == [
+        ("beleg_nr", "Beleg-Nr."),
+        ("Datum", None),
+        ("column_3", "Pos."),
+        ("kd_nr", "Kd.Nr."),
+        ("Betrag EUR", None),
+        ("pos", None),
+    ]
+    assert silver.TABLE.column("betrag_eur").renamed_from == ("Betrag EUR",)
+    assert not silver.TABLE.column("kd_nr").renamed_from
+    assert (bronze.TABLE.subject, silver.TABLE.subject) == ("kd_nr", "kd_nr")
+    text = (project.tests / "dotted_sample.csv").read_text(encoding="utf-8")
+    assert text.startswith("Beleg-Nr.,Datum,Pos.,Kd.Nr.,Betrag EUR,pos\n")
+
+
+def test_renamed_columns_say_so_and_are_read_by_their_types(begun):
+    """A row that belongs to no day is then seen with all that was delivered."""
+    _, _, silver = begun("people", kinds.PEOPLE)
+
+    assert silver.TABLE.column("grosse").renamed_from == ("Größe",)
+    assert "castable_grosse" in {rule.name for rule in silver.TABLE.rules}
 
 
 def test_without_a_key_and_days_all_lines_are_kept(begun):

@@ -6,8 +6,10 @@ import pytest
 
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.scaffolding.column_reading import reading_of
+from lakehouse.scaffolding.feed_notes import silver_notes
 from lakehouse.scaffolding.feed_plan import FeedPlan, plan_feed
 from lakehouse.scaffolding.inspect_files import inspect_files
+from lakehouse.scaffolding.uniqueness import is_key_name
 from lakehouse_tests.scaffolding import kinds
 from lakehouse_tests.scaffolding.kinds import put
 
@@ -53,11 +55,13 @@ def test_decimal_commas_are_numbers(tmp_path):
     plan = planned(tmp_path, kinds.DECIMAL_COMMAS)
 
     assert types(plan)["preis"] == types(plan)["gewicht"] == "decimal(10,2)"
+    # A point would stand between thousands, also where none was seen yet.
     assert [
-        (c.reading.numbers.mark, c.reading.numbers.is_grouped) for c in plan.columns[1:]
+        (c.reading.numbers.mark, c.reading.numbers.is_grouped, c.reading.note)
+        for c in plan.columns[1:]
     ] == [
-        (",", False),
-        (",", True),
+        (",", True, "decimal commas, no points so far"),
+        (",", True, "decimal commas, points between thousands"),
     ]
 
 
@@ -179,6 +183,7 @@ def test_a_file_that_a_feed_would_refuse_is_named_with_the_reason_and_no_value(t
         inspect_files([path])
     assert reason in str(error.value)
     assert f"{kind}.csv" in str(error.value)
+    assert "put it back" not in str(error.value)
     assert not any(value in str(error.value) for value in ("hunter2", "ada@", "Köln"))
 
 
@@ -225,6 +230,11 @@ def test_files_with_different_delimiters_are_named(tmp_path):
         planned(tmp_path, kinds.ORDERS, kinds.TABS)
 
 
+def test_of_files_with_different_delimiters_the_odd_one_is_named(tmp_path):
+    with pytest.raises(LakehouseError, match=r"^file_0.csv is separated by tabs, and file_1"):
+        planned(tmp_path, kinds.TABS, kinds.ORDERS, kinds.ORDERS)
+
+
 def test_one_letter_in_all_rows_may_be_a_code(tmp_path):
     path = put(tmp_path, "a.csv", b"id,sex,paid\n1,f,t\n2,f,f\n3,F,t\n")
     found = inspect_files([path])
@@ -236,7 +246,9 @@ def test_one_letter_in_all_rows_may_be_a_code(tmp_path):
 
 def test_a_few_values_that_keep_a_column_from_being_a_number_are_said(tmp_path):
     path = put(
-        tmp_path, "a.csv", b"id,amount,place\n1,2.50,Ely\n2,k.A.,3\n3,4.00,Bath\n4,1.00,Rye\n"
+        tmp_path,
+        "a.csv",
+        b"id,amount,place\n1,2.50,Ely\n2,unknown,3\n3,4.00,Bath\n4,1.00,Rye\n",
     )
     found = inspect_files([path])
 
@@ -244,3 +256,203 @@ def test_a_few_values_that_keep_a_column_from_being_a_number_are_said(tmp_path):
     assert (amount.type, place.type) == ("string", "string")
     assert "text in 1 of 4 rows" in amount.unclear
     assert place.unclear == ""
+
+
+GROUPED = "artikel_nr;preis;menge;stand\n" + "".join(
+    f"A{n};1.{n:03},50;1.{n:03};0{1 + n % 9}.02.2026\n" for n in range(100, 130)
+)
+
+
+def test_columns_of_one_file_are_read_as_one_writes_them(tmp_path):
+    """`1.204` beside decimal commas is over a thousand, and no decimal."""
+    _, _, count, day = planned(tmp_path, GROUPED).columns
+
+    assert (count.type, count.reading.numbers.value("1.204")) == ("int", 1204)
+    assert "so that 1.234 is over a thousand" in count.reading.note
+    assert (day.type, day.reading.dates.forms) == ("date", ("D.M.Y",))
+
+
+@pytest.mark.parametrize(
+    ("others", "written", "kind", "said"),
+    [
+        pytest.param("0,5", "1,204", "decimal(10,3)", "decimals after a comma", id="commas"),
+        pytest.param("0.5", "1,204", "int", "over a thousand", id="thousands"),
+        pytest.param("0.5", "1.204", "decimal(10,3)", "", id="points"),
+        pytest.param("7", "1.204", "decimal(10,3)", "a little over one", id="nothing tells"),
+        pytest.param("7", "1,204", "string", "", id="a comma of which nothing tells"),
+    ],
+)
+def test_others_tell_what_a_number_is_or_it_is_said(tmp_path, others, written, kind, said):
+    (_, column) = planned(tmp_path, f"a\tb\n{others}\t{written}\n").columns
+
+    assert column.type == kind
+    assert said in column.reading.note
+    assert bool(column.reading.unclear) == (kind == "string")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("a,b\nx,950\nx,1.204\n", id="some without thousands"),
+        pytest.param("a;b\nx;1.204\n", id="semicolons, as where decimals have commas"),
+        pytest.param('a,b,c,d\nx,1.204,"0,5",0.5\n', id="others have either"),
+        pytest.param('a,b,c\nx,1.204,"0,5"\nx,4000,"0,5"\n', id="thousands without a point"),
+    ],
+)
+def test_a_number_that_may_be_over_a_thousand_stays_text_and_is_said(tmp_path, text):
+    column = planned(tmp_path, text).columns[1]
+
+    assert column.type == "string"
+    assert "over a thousand" in column.reading.unclear
+
+
+def test_an_order_of_day_and_month_is_taken_from_other_columns(tmp_path):
+    text = "id,ordered,due\n" + "".join(
+        f"{n},{n + 9}/02/2026,0{n}/02/2026\n" for n in (3, 4, 5)
+    )
+    _, ordered, due = planned(tmp_path, text).columns
+
+    assert ordered.reading.dates.forms == due.reading.dates.forms == ("D/M/Y",)
+
+
+@pytest.mark.parametrize(
+    ("header", "personal", "subject"),
+    [
+        ("Kunden Nr,Name,Geburtsdatum,Straße,Ort", "Name Geburtsdatum Straße", "Kunden Nr"),
+        ("Kundennummer,Kundenname,Lieferadresse", "Kundenname Lieferadresse", "Kundennummer"),
+        ("Kunde,Betrag", "", "Kunde"),
+        ("KdNr,Betrag", "", "KdNr"),
+        ("kdnr,Betrag", "", "kdnr"),
+        ("customerid,Customer,total", "Customer", "customerid"),
+        ("numéro client,Prénom,Nom,Ville", "Prénom Nom", "numéro client"),
+        ("cliente_id,apellidos,dirección,ciudad", "apellidos dirección", "cliente_id"),
+        ("klantnr,voornaam,straat,plaats", "voornaam straat", "klantnr"),
+        ("DNI,Str.,Geb.", "DNI Str. Geb.", None),
+        ("liczba dni,geb fee", "", None),
+        ("product_id,name,price", "", None),
+        ("filename,paid,grid", "", None),
+        ("driver_id,team", "", "driver_id"),
+    ],
+)
+def test_people_are_seen_in_several_languages(tmp_path, header, personal, subject):
+    names = header.split(",")
+    rows = "".join(",".join(f"{name[:3]}w{n}" for name in names) + "\n" for n in range(5))
+    plan = planned(tmp_path, f"{header}\n{rows}")
+
+    assert " ".join(column.delivered for column in plan.personal_columns) == personal
+    assert (plan.subject and plan.subject.delivered) == subject
+
+
+def test_words_joined_with_a_number_are_named_as_keys(tmp_path):
+    rows = "".join(f"{n},{n % 3}\n" for n in range(20))
+    assert planned(tmp_path, f"Bestellnummer,Art\n{rows}").key == ("Bestellnummer",)
+
+
+def test_what_comes_nearest_to_a_key_is_said(tmp_path):
+    rows = "".join(f"{n},{n % 4},{n % 2}\n" for n in (*range(20), 7, 7))
+    plan = planned(tmp_path, f"order_id,line_no,n\n{rows}", "order_id,n\n,1\n")
+
+    assert (plan.key, plan.near_key.columns) == ((), ("order_id",))
+    assert (plan.near_key.rows, plan.near_key.repeated_rows) == (23, 3)
+    assert silver_notes(plan)[0] == (
+        "No column is a key: each delivered line is a row. order_id comes nearest: 3 of 23 rows"
+        " have nothing there, or what another row has."
+    )
+
+
+def test_that_nothing_is_named_as_a_key_is_said(tmp_path):
+    plan = planned(tmp_path, "day,n\n2026-01-01,1\n2026-01-01,2\n")
+    assert "None is named as keys are" in silver_notes(plan)[0]
+
+
+def test_the_row_of_a_file_that_has_too_many_fields_is_said(tmp_path):
+    path = put(tmp_path, "a.csv", "id,secret\n1,x\n2,y,hunter2\n")
+
+    with pytest.raises(LakehouseError, match="found 3 fields in row 2; expected 2") as error:
+        inspect_files([path])
+    assert "hunter2" not in str(error.value)
+
+
+def test_a_number_of_something_is_no_key(tmp_path):
+    rows = "".join(f"{n}\n" for n in range(20))
+    plan = planned(tmp_path, f"Number of Laps\n{rows}")
+    assert (plan.key, plan.near_key, types(plan)) == ((), None, {"number_of_laps": "int"})
+
+
+def test_names_of_people_in_a_column_that_is_called_as_one_are_personal(tmp_path):
+    plan = planned(tmp_path, "Driver,Team\nAda Lovelace,Red Racing\nBob Ross,Blue Racing\n")
+    assert [column.delivered for column in plan.personal_columns] == ["Driver"]
+
+
+def test_numbers_in_a_name_stay_in_it(tmp_path):
+    plan = planned(tmp_path, "week-1,1st Week,2024 votes,2023 votes,2013$\na,b,c,d,e\n")
+    assert [column.name for column in plan.columns] == [
+        "week_1",
+        "week_1st",
+        "votes_2024",
+        "votes_2023",
+        "column_5",
+    ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["order_id", "InvoiceNo", "id", "codigo_cliente", "code_region", "Rechnungsnr", "id_2"],
+)
+def test_a_key_is_named_by_its_last_word_or_its_first(name):
+    assert is_key_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["third_no_advance", "no_estimate", "number_of_laps", "line_total", "item price", "%"],
+)
+def test_a_word_in_between_tells_of_no_key(name):
+    assert not is_key_name(name)
+
+
+def test_a_measure_that_is_unique_by_chance_is_no_key(tmp_path):
+    """Merged by it, later rows of one value would take each other's place."""
+    rows = "".join(f"t{n},0.{n}5\n" for n in range(10, 30))
+    plan = planned(tmp_path, f"team,votes no\n{rows}")
+    assert (plan.key, plan.near_key) == ((), None)
+
+
+def test_rows_that_are_delivered_again_are_counted(tmp_path):
+    """A second export of the same rows would be summed twice, without a word."""
+    day = "".join(f"x,2026-01-01,{n}\n" for n in range(5))
+    in_other_order = "".join(f"2026-01-01,{n},x\n" for n in range(4))
+    plan = planned(tmp_path, f"a,day,n\n{day}", f"day,n,a\n{in_other_order}2026-01-01,9,x\n")
+
+    assert plan.repeated_rows == (4, 10)
+    assert "4 of 10 rows have in all columns what a row before has" in silver_notes(plan)[1]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [("1 204,50", "12,00"), ("1'204.50", "3"), ("12 %", "3 %"), ("€ 12,50", "7,00 €"), ("$5",)],
+)
+def test_numbers_with_other_signs_stay_text_and_are_said(tmp_path, values):
+    rows = "".join(f'x,"{value}"\n' for value in values)
+    (_, column) = planned(tmp_path, f"a,b\n{rows}").columns
+
+    assert column.type == "string"
+    assert "signs of money" in column.reading.unclear
+
+
+@pytest.mark.parametrize("number", ["030 123 456", "+49 30 123 456", "0171 555 123"])
+def test_numbers_of_phones_are_none_of_those(tmp_path, number):
+    plan = planned(tmp_path, f"a,b\nx,{number}\n")
+    assert [column.delivered for column in plan.personal_columns] == ["b"]
+
+
+def test_a_word_for_nothing_may_be_a_code_among_text(tmp_path):
+    plan = planned(tmp_path, "country_id,n\nNA,1\nZM,-\nZW,3\n")
+
+    assert (plan.key, types(plan)) == (("country_id",), {"country_id": "string", "n": "int"})
+    assert [column.has_blanks for column in plan.columns] == [False, True]
+
+
+def test_a_column_of_words_for_nothing_is_empty(tmp_path):
+    (_, column) = planned(tmp_path, "a,b\nx,NA\nx,-\n").columns
+    assert column.reading.unclear == "empty in all rows"

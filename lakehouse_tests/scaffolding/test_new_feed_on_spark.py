@@ -92,10 +92,10 @@ def test_other_kinds_land_as_they_were_declared(tmp_path, monkeypatch, land):
         "grouped",
         "ambiguous",
         "codes",
-        "visits",
+        "dotted",
         "weather",
         "semicolons",
-        "tabs",
+        "changed",
     )
     paths = {name: put(tmp_path, f"{name}.csv", kinds.READABLE[name]) for name in chosen}
     for name, path in paths.items():
@@ -125,18 +125,19 @@ def test_other_kinds_land_as_they_were_declared(tmp_path, monkeypatch, land):
         5 * sum(Decimal(f"{n}.5") for n in range(40)),
         date(2026, 2, 20),
     ]
-    assert one("SELECT count(*), sum(amount_paid) FROM silver.visits") == [
+    assert one("SELECT count(*), sum(betrag_eur), max(Datum) FROM silver.dotted") == [
         32,
-        sum(Decimal(f"{n}.25") for n in range(32)),
+        sum(Decimal(f"{n}.50") for n in range(32)),
+        date(2026, 5, 4),
     ]
     assert one("SELECT count(*), sum(Betrag), max(Datum) FROM silver.semicolons") == [
         40,
         sum(Decimal(f"{n}.{n % 10}0") for n in range(40)),
         date(2026, 3, 28),
     ]
-    assert one("SELECT count(*), sum(amount) FROM silver.tabs") == [
-        32,
-        sum(Decimal(f"{n}.5") for n in range(32)),
+    assert one("SELECT count(*), sum(price) FROM silver.changed") == [
+        12,
+        sum(Decimal(f"{n}.50") for n in range(12)),
     ]
     assert one("SELECT min(postcode), cast(min(open_date) AS string) FROM silver.codes") == [
         "01200",

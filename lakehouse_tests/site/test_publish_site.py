@@ -4,6 +4,7 @@ nothing else there is touched.
 
 import posixpath
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -130,6 +131,11 @@ def test_a_file_in_the_place_of_the_folder_is_named(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(UsageError, match="is a file; expected a folder"):
         publish_site(FIRST, SiteFolder(tmp_path / "file"))
+
+
+def test_a_place_where_no_folder_can_be_made_is_named():
+    with pytest.raises(UsageError, match=r"/proc/x/.* cannot be written: No such file"):
+        publish_site(FIRST, SiteFolder(Path("/proc/x")))
 
 
 @pytest.mark.parametrize(

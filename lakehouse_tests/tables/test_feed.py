@@ -1,8 +1,11 @@
 """What a feed declares, what is refused of it, and the bronze table that follows from it."""
 
+from dataclasses import replace
+
 import pytest
 
 from lakehouse.errors import DeclarationError
+from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.tables.feed import Feed, FeedColumn, bronze_table
 from lakehouse.tables.table import Append, Column
 from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS
@@ -35,6 +38,18 @@ def test_bronze_knows_what_is_personal() -> None:
     assert table.subject == "customer_id"
 
 
+def test_bronze_knows_a_column_by_the_name_in_files_too() -> None:
+    """A person is found by either, and a column that bronze had under that name stays."""
+    feed = Feed(
+        "a", ["id", FeedColumn("mail", header="E-Mail Adr.", personal=True)], "bronze.a"
+    )
+
+    table = bronze_table(replace(feed, subject="id"), "As delivered.")
+    assert table.column_names[:2] == ("id", "mail")
+    assert table.column("mail").renamed_from == ("E-Mail Adr.",)
+    assert plan(table, None).describe() == ["create the table with 7 columns"]
+
+
 def test_bronze_may_have_columns_of_its_own_and_what_else_a_table_declares() -> None:
     day = Column("_event_date", "date", "The day of the row.")
 
@@ -55,6 +70,7 @@ def test_bronze_may_have_columns_of_its_own_and_what_else_a_table_declares() -> 
         ({"columns": [FeedColumn("id", optional=True)]}, "no required column"),
         ({"columns": ["id", "ID"]}, "more than once"),
         ({"columns": ["id", "_source_file"]}, "column of the source"),
+        ({"columns": ["id", FeedColumn("no", header="ID")]}, "more than once"),
         ({"formats": ["xlsx"]}, "xlsx; expected some of csv, csv.gz"),
         ({"formats": []}, "empty; expected"),
         ({"on_new_column": "guess"}, "guess; expected some of reject, ignore, add"),

@@ -100,3 +100,29 @@ def test_without_a_subject_persons_are_told_by_their_personal_values() -> None:
 def test_rows_of_a_table_without_personal_data_are_shown_as_they_are() -> None:
     table = replace(ORDERS, subject=None)
     assert redacted(b"key", table, [row(status=SECRET)]) == [row(status=SECRET)]
+
+
+@pytest.mark.parametrize("text", ["1.204,5x", "31.02.2026", "APPROVD", "k.A.", "LED LAMP BLUE"])
+def test_who_asks_for_rows_sees_what_is_wrong_with_them(text: str) -> None:
+    (found,) = redacted(b"key", ORDERS, [row("4711", status=text)], is_asked_for=True)
+    assert found["status"] == text
+    assert found["customer_id"].startswith("masked:")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SECRET,
+        "call +44 20 7946 0123",
+        "0171/5551234",
+        "DE02 1203 0000 0000 2020 51",
+        "Jane Doe",
+        "Émile van den Berg",
+        "order of c-4711",
+        "x" * 101,
+    ],
+)
+def test_what_looks_like_a_person_in_a_wrong_column_is_not_shown_to_who_asks(text: str) -> None:
+    rows = [row("4711", status=text)]
+    (found,) = redacted(b"key", ORDERS, rows, is_asked_for=True)
+    assert found["status"].startswith(f"{len(text)} characters")

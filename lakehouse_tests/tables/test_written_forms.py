@@ -3,7 +3,7 @@
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.tables.written_forms import iso_date
+from lakehouse.tables.written_forms import decimal_comma, grouped_by_commas, iso_date
 
 
 @pytest.mark.parametrize("form", ["DD.MM.YYYY", "D.M", "D.M/Y", "D.D.Y", ""])
@@ -30,6 +30,18 @@ def test_two_forms_of_one_sign_cannot_be_told_apart():
 )
 def test_a_day_is_written_as_casts_read_it(spark, sql, delivered, read):
     assert _read(spark, sql, delivered) == read
+
+
+def test_points_between_thousands_may_be_there_or_not(spark):
+    delivered = ["1.004,50", "1004,50", "1.200", "-12.345.678", ",5", "0.500", "12.50", "1.2,5"]
+    with_points = [text.translate(str.maketrans(",.", ".,")) for text in delivered]
+    pairs = zip(delivered, with_points, strict=True)
+    rows = spark.createDataFrame([*pairs], "a string, b string")
+    read = rows.selectExpr(decimal_comma("a", grouped=True), grouped_by_commas("b")).collect()
+
+    numbers = ["1004.50", "1004.50", "1200", "-12345678", ".5"]
+    assert [row[0] for row in read] == [*numbers, "0.500", "12.50", "1.2,5"]
+    assert [row[1] for row in read] == [*numbers, "0,500", "12,50", "1,2.5"]
 
 
 def _read(spark, sql, delivered):

@@ -29,7 +29,7 @@ TABLE = IcebergTable(
         Column("update_timestamp", "timestamp", "When this row was last written."),
     ],
     partitioning=["berry"],
-    write=Merge(on=["fruit"], stamp="update_timestamp"),
+    write=Merge(on=["fruit"], stamp="update_timestamp", within_file="first"),
     rules=[
         not_null("fruit"),
         not_blank("fruit"),

@@ -80,6 +80,9 @@ def _describe_delivery(result: "IngestResult") -> str:
             f"Feed {result.feed.name}: no new file; files are put into the folder"
             f" {shown(result.missing)}, which is not there yet"
         )
+    if not result.files and result.rejected:
+        rejected = count(len(result.rejected), "file")
+        return f"Feed {result.feed.name}: {rejected} rejected, and no other new one"
     if not result.files:
         return f"Feed {result.feed.name}: no new file in {result.feed.inbox}"
     files = f"{count(len(result.files), 'file')} ({_listed(result.files)})"

@@ -94,6 +94,20 @@ def changed_rows_of(statement: str) -> list[str]:
     return targets(statement) if _first_word(body) in ("DELETE", "UPDATE", "MERGE") else []
 
 
+def emptied_by(statement: str) -> list[str]:
+    """Return the tables that a statement takes rows out of, as `targets` does: DELETE, TRUNCATE,
+    DROP, a MERGE that deletes, and INSERT OVERWRITE; nothing for other statements.
+    """
+    body = _body(tokenize(statement))
+    inner = _executed(body)
+    if inner is not None:
+        return emptied_by(inner)
+    words = set(keywords(body))
+    head = _first_word(body)
+    deletes = head in ("DELETE", "TRUNCATE", "DROP") or (head == "MERGE" and "DELETE" in words)
+    return targets(statement) if deletes or {"INSERT", "OVERWRITE"} <= words else []
+
+
 def declared_targets(statement: str, declared: Iterable[str]) -> list[str]:
     """Return those of the declared tables that a statement writes to, or may write to."""
     written = targets(statement)

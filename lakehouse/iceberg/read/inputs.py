@@ -88,7 +88,8 @@ def versions_of(table: Table, *, by: str | None = None) -> Input:
     version has corrected. It may be called more than once.
 
     What a version is, and which is newest, is the table's `versions=`. A merge that declares
-    none keeps of each key the row of the last file, and within a file the first.
+    none keeps of each key the row that was delivered last: of the last file, and within it the
+    last, or the first where `Merge(within_file="first")` says so.
 
     :param by: for a table that is overwritten by partitions, the column in which these are
         looked for. A row that belongs to no partition, such as one that cannot be dated, goes

@@ -98,7 +98,7 @@ def sample_refused(
         rows += broken.slice(0, looked_at - len(rows)).to_pylist()
         if len(rows) >= looked_at:
             break
-    shown = redacted(engine.masking_key, quarantine, rows[:limit], rows)
+    shown = redacted(engine.masking_key, quarantine, rows[:limit], rows, is_asked_for=True)
     return [{name: row[name] for name in columns if name in row} for row in shown]
 
 

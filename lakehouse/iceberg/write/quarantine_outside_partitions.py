@@ -128,14 +128,14 @@ def _refused(attempt: Attempt, outside: OutsidePartitions) -> "DataFrame":
 
 def rows_without_partition(table: IcebergTable, rows: "DataFrame", column: str) -> "DataFrame":
     """Return rows of a source that belong to no partition of a table as its quarantine has them:
-    its columns, by name, as text.
+    its columns as text, by their names there or by those that they were renamed from.
 
     :param column: the source's column that tells the partitions.
     """
     target, by = table.quarantine, table.overwritten_by
     assert target is not None
     texts = {name: _text_sql(name, kind) for name, kind in rows.dtypes}
-    named = {by: texts[column]} | texts
+    named = {by: texts[column]} | _by_former_names(target, texts) | texts
     own = {
         "_row_key": _row_key_sql(rows.columns, texts),
         "_reasons": f"array({literal(HAS_PARTITION)})",
@@ -150,6 +150,16 @@ def rows_without_partition(table: IcebergTable, rows: "DataFrame", column: str) 
         name: sql or f"CAST(NULL AS {target.column(name).type})" for name, sql in known.items()
     }
     return rows.selectExpr(*(f"{sql} AS {identifier(name)}" for name, sql in terms.items()))
+
+
+def _by_former_names(table: IcebergTable, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return, by column of a table, the text of the source's column that it is renamed from."""
+    known = {}
+    for column in table.columns:
+        for name in column.renamed_from:
+            if name in texts:
+                known[column.name] = texts[name]
+    return known
 
 
 def _row_key_sql(columns: Sequence[str], texts: Mapping[str, str]) -> str:

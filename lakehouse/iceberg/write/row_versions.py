@@ -40,13 +40,10 @@ just evaluated counts.
 """
 _NEWEST = "__newest"
 _NONE_ACCEPTED = "__none_accepted"
-_FILE_ORDER = {
-    "_ingested_at": "DESC",
-    "_source_modified_at": "DESC",
-    "_source_file": "DESC",
-    "_source_row": "ASC",
-}
-"""Which row of a key counts where a table declares no versions: of the last file, the first."""
+_FILE_ORDER = ("_ingested_at", "_source_modified_at", "_source_file", "_source_row")
+"""What orders rows of one key where a table declares no versions: that counts which was delivered
+last.
+"""
 
 
 def select_versions(
@@ -102,7 +99,10 @@ def _newest_version(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
                 " have are left out."
             ),
         )
-    order = [f"{identifier(name)} {direction}" for name, direction in _FILE_ORDER.items()]
+    *files, row = (f"{identifier(name)} DESC" for name in _FILE_ORDER)
+    if table.write.within_file == "first":
+        row = identifier("_source_row")
+    order = [*files, row]
     newest = first_accepted(table, frame, key=table.write.on, order=order)
     return newest.selectExpr(*_known_columns(table, newest, DELETED))
 

@@ -62,7 +62,8 @@ class CsvReader:
         self._use_threads = use_threads
         self._block_bytes = BLOCK_BYTES if use_threads else LONGEST_ROW_BYTES
         self._head = refuse_damaged(lambda: read_head(text))
-        self.header = plan_header(feed, header_names(feed, self._head))
+        self._names_in_file = header_names(feed, self._head)
+        self.header = plan_header(feed, feed.named(self._names_in_file))
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
         """Give the rows in order, in batches of the columns that the header plans; none
@@ -86,7 +87,7 @@ class CsvReader:
         try:
             while (batch := self._call(lambda: self._read(reader, ahead))) is not None:
                 if batch.num_rows:
-                    yield batch
+                    yield batch.rename_columns(list(self.header.columns))
         finally:
             ahead.close()
             # Waits for what Arrow reads ahead, so that the file under it can be closed.
@@ -106,6 +107,7 @@ class CsvReader:
         from pyarrow import csv
 
         delimiter = self._feed.delimiter
+        in_file = dict(zip(self.header.names, self._names_in_file, strict=True))
         tail = "\n" + delimiter.join([mark] * len(self.header.names)) + "\n"
         parsed = ParsedBytes(self._head, self._text, tail.encode(), ahead)
         return csv.open_csv(
@@ -117,8 +119,8 @@ class CsvReader:
             ),
             parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
-                column_types=dict.fromkeys(self.header.names, pa.string()),
-                include_columns=list(self.header.columns),
+                column_types=dict.fromkeys(self._names_in_file, pa.string()),
+                include_columns=[in_file[name] for name in self.header.columns],
                 null_values=[""],
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=False,

@@ -36,6 +36,7 @@ class Header:
 def plan_header(feed: Feed, names: Sequence[str]) -> Header:
     """Decide which of a file's columns are read.
 
+    :param names: of its columns, as bronze has them.
     :raises FileRejected: no header, or one with a missing, repeated or undeclared column.
     """
     if not set(names) & set(feed.column_names):
@@ -55,7 +56,7 @@ def plan_header(feed: Feed, names: Sequence[str]) -> Header:
         )
     if missing:
         raise described.rejected(
-            f"missing {described.columns(missing)}",
+            f"missing {described.columns(_in_files(feed, missing))}",
             "Deliver the column, or declare it optional.",
         )
     if unknown and feed.on_new_column == "reject":
@@ -111,10 +112,17 @@ class _HeaderDescription:
 
 def expected_header(feed: Feed) -> str:
     """Say which header the feed's files have."""
-    optional = [quoted(name) for name in feed.column_names if name not in feed.required_names]
-    required = [quoted(name) for name in feed.column_names if name in feed.required_names]
+    columns = feed.declared_columns
+    optional = [quoted(column.name_in_files) for column in columns if column.optional]
+    required = [quoted(column.name_in_files) for column in columns if not column.optional]
     text = f"{', '.join(required)} in any order"
     return f"{text}, and optionally {', '.join(optional)}" if optional else text
+
+
+def _in_files(feed: Feed, names: Iterable[str]) -> list[str]:
+    """Return what files call declared columns."""
+    called = {column.name: column.name_in_files for column in feed.declared_columns}
+    return [called[name] for name in names]
 
 
 def _no_header(feed: Feed, names: Sequence[str]) -> FileRejected:

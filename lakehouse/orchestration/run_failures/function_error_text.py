@@ -35,6 +35,10 @@ def explained(
         return FrameMismatch(
             f"{error} It is returned by {described(compute, place_of_function(compute))}."
         )
+    command = next_command or f"lakehouse retry {table.name}"
+    if isinstance(error, ComputeFailed) and not error.next_step:
+        step = f"Correct the query, and run `{command}`."
+        return ComputeFailed(str(error), next_step=step)
     if isinstance(error, LakehouseError) or spark_ended(error):
         return None
     at = place_of_error(compute, error)
@@ -51,7 +55,6 @@ def explained(
     if rule:
         failed = f"{table.name}: rule {rule} cannot be evaluated on the rows of {where}"
     what = "rule" if rule else "function"
-    command = next_command or f"lakehouse retry {table.name}"
     return ComputeFailed(
         f"{failed}: {cause}", next_step=f"Correct the {what}, and run `{command}`."
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.errors import FrameMismatch, TableBusy
+from lakehouse.errors import ComputeFailed, FrameMismatch, TableBusy
 from lakehouse.iceberg.rules.rows import expression, not_null
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.run_failures.function_error_text import explained, rule_naming
@@ -59,6 +59,19 @@ def test_of_a_table_with_personal_data_no_value_is_told():
 )
 def test_what_is_no_fault_of_the_function_is_left_as_it_is(error):
     assert explained(TABLE, failing, error) is None
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("next_command", "said"),
+    [("", "lakehouse retry silver.t"), ("lakehouse try silver.t", "lakehouse try silver.t")],
+)
+def test_what_to_run_once_a_query_is_corrected_depends_on_what_ran_it(next_command, said):
+    wrong = ComputeFailed("silver.t: shop/t.sql:5: there is no column x.")
+
+    assert str(explained(TABLE, failing, wrong, next_command)) == (
+        f"silver.t: shop/t.sql:5: there is no column x. Correct the query, and run `{said}`."
+    )
 
 
 @pytest.mark.unit

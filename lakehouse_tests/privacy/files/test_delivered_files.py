@@ -591,3 +591,21 @@ def test_an_ingest_killed_at_each_step_ends_in_the_same_state(folder, tmp_path) 
             item.key, sha256(WITHOUT)
         ).missing == frozenset({2})
     assert at > 6
+
+
+@pytest.mark.parametrize("rest", ["", "10,ragged,x\n"])
+def test_people_are_found_where_files_call_the_columns_otherwise(files, rest):
+    """Also in a file that is not as its feed declares."""
+    columns = [
+        FeedColumn("customer_id", header="Cust. No."),
+        FeedColumn("email", header="E-Mail Adr.", personal=True),
+    ]
+    own = replace(
+        files,
+        feed=Feed("customers", columns, "bronze.raw_customers", subject="customer_id"),
+    )
+    header = "Cust. No.,E-Mail Adr.\n"
+    key = own.put(f"{ARCHIVED}a-{{}}.csv", header + BOBS + ANNS + CYS + rest)
+    own.erase()
+
+    assert own.text(key) == header + BOBS + CYS + rest
