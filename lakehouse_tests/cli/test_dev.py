@@ -9,13 +9,17 @@ import json
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import dagster as dg
 import pytest
 
 from lakehouse.cli.doctor_checks import findings
 from lakehouse.monitoring.alert_log import read_alerts
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.warm_runs.run_launcher import worker_of
 from lakehouse_tests.cli.commands import (
     answers,
     command_of,
@@ -224,6 +228,16 @@ def test_people_see_lineage_materializations_and_checks(live: Live, page: "Page"
     page.get_by_text("failed_rows").first.wait_for()
     assert page.get_by_text("banana").count()
     assert page.get_by_text("refused_").count()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a process is copied on Linux alone")
+def test_a_run_begins_as_a_copy_of_a_process_that_has_loaded_its_code(live: Live) -> None:
+    live.drop("copied.csv", "1,Sorb,false")
+    live.wait_for_fruits("Sorb")
+    live.wait_for_runs()
+    with open_instance(live.settings) as instance:
+        (last,) = instance.get_runs(dg.RunsFilter(job_name="ingest_fruits"), limit=1)
+        assert worker_of(last)
 
 
 def test_ctrl_c_ends_it_and_all_that_it_started(live: Live) -> None:
