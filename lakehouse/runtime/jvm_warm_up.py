@@ -2,7 +2,7 @@
 tables written in each of the ways in which tables are, twice, so that they have rows by then.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -114,21 +114,23 @@ def write_warm_up_tables(settings: Settings) -> None:
 
 
 def write_each_way(engine: Engine) -> None:
-    """Write tables by append, merge, and partitions, and change them."""
-    of_days = Run(
-        partitions=Partitions((_FIRST.isoformat(),), ((_FIRST, _NEXT),)), full_recompute=False
-    )
-    for number in range(2):
-        write(engine, _DELIVERED, lambda file=number: _delivered(engine, file))
-        for table, compute, run in _computed(of_days):
+    """Write tables by append, merge, and partitions, and change them; those by a key first, of
+    which most projects have some.
+    """
+    days = Partitions((_FIRST.isoformat(),), ((_FIRST, _NEXT),))
+    of_days = Run(partitions=days, full_recompute=False)
+    by_day: list[tuple[IcebergTable, Compute, Run]] = [
+        (_BY_DAY, lambda delivered: delivered, of_days),
+        (_SUMS, _sums, of_days),
+        (_PROFILES, _profiles, Run()),
+    ]
+    by_key: list[tuple[IcebergTable, Compute, Run]] = [
+        (_BY_KEY, lambda delivered: delivered, Run())
+    ]
+    for file, computed in enumerate([by_key, by_key, by_day, by_day]):
+        write(engine, _DELIVERED, lambda number=file: _delivered(engine, number))
+        for table, compute, run in computed:
             write(engine, table, compute, _INPUTS[table.name], run)
-
-
-def _computed(of_days: Run) -> Iterator[tuple[IcebergTable, Compute, Run]]:
-    yield _BY_KEY, lambda delivered: delivered, Run()
-    yield _BY_DAY, lambda delivered: delivered, of_days
-    yield _SUMS, _sums, of_days
-    yield _PROFILES, _profiles, Run()
 
 
 def _delivered(engine: Engine, file: int) -> "DataFrame":

@@ -8,15 +8,19 @@ browser. Each test has fruits and files of its own, and can be run alone.
 import json
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+import dagster as dg
 import pytest
 
 from lakehouse.cli.doctor_checks import findings
 from lakehouse.monitoring.alert_log import read_alerts
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.warm_runs.run_launcher import worker_of
 from lakehouse_tests.browser import find_browser, open_browser, take_picture
 from lakehouse_tests.cli.commands import (
     answers,
@@ -285,6 +289,16 @@ def test_people_see_the_site_that_a_command_makes(
     page.get_by_role("link", name="Quality over time").click()
     assert page.locator("td.few").first.inner_text() == "0.38 %"
     take_picture(page, "site-quality", tmp_path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a process is copied on Linux alone")
+def test_a_run_begins_as_a_copy_of_a_process_that_has_loaded_its_code(live: Live) -> None:
+    live.drop("copied.csv", "1,Sorb,false")
+    live.wait_for_fruits("Sorb")
+    live.wait_for_runs()
+    with open_instance(live.settings) as instance:
+        (last,) = instance.get_runs(dg.RunsFilter(job_name="ingest_fruits"), limit=1)
+        assert worker_of(last)
 
 
 def test_ctrl_c_ends_it_and_all_that_it_started(live: Live) -> None:

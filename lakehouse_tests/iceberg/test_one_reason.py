@@ -1,6 +1,5 @@
 """A value that cannot be read has one reason, and a missing one another. No JVM: the predicates."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,9 +17,10 @@ def predicate(*rules: Rule, delivered: bool = True) -> str:
     """The predicate of the rows that break the first rule."""
     columns = [Column("amount", "int"), Column("note", "string")]
     table = IcebergTable("silver.t", "T.", columns, Overwrite(), rules=rules)
-    frame: Any = SimpleNamespace(columns=table.column_names)
-    names = {"amount": "__delivered__amount"} if delivered else {}
-    return PreparedFrame(table, frame, names).violation(rules[0])
+    frame: Any = None
+    raw = {"amount": "__delivered__amount"} if delivered else {}
+    names = (*table.column_names, *raw.values())
+    return PreparedFrame(table, frame, raw, names).violation(rules[0])
 
 
 @pytest.mark.parametrize(

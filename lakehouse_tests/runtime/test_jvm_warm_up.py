@@ -19,11 +19,11 @@ def test_tables_are_written_in_each_way_and_then_changed(engine: Engine) -> None
         assert main is not None
         written[name] = main.rows
     assert written == {
-        "bronze.warmed": 6,
+        "bronze.warmed": 12,
         "gold.warmed_profiles": 2,
         "gold.warmed_sums": 1,
-        "silver.warmed_days": 3,
-        "silver.warmed_days_quarantine": 2,
+        "silver.warmed_days": 4,
+        "silver.warmed_days_quarantine": 4,
         "silver.warmed_names": 2,
         "silver.warmed_names_quarantine": 2,
     }
