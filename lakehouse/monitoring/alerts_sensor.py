@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from types import MappingProxyType
@@ -49,6 +49,8 @@ def alerts_definitions(
     :param further: detectors of concerns that know of monitoring, by what they monitor.
     """
 
+    looks = _Looks(declared, feeds, further)
+
     @dg.sensor(
         name=NAME,
         minimum_interval_seconds=_PAUSE_SECONDS,
@@ -62,36 +64,49 @@ def alerts_definitions(
     )
     def alerts(context: dg.SensorEvaluationContext) -> dg.SkipReason:
         settings = read_settings()
-
-        @cache
-        def open_catalog() -> Catalog:
-            catalog = Catalog.of(settings)
-            return catalog.kept() if tick.may_go_on else catalog
-
         with long_tick(context, settings) as tick:
-            looked = look(context, settings, open_catalog)
+
+            @cache
+            def open_catalog() -> Catalog:
+                catalog = Catalog.of(settings)
+                return catalog.kept() if tick.may_go_on else catalog
+
+            looked = looks.look(context, settings, open_catalog)
             while tick.waits(_PAUSE_SECONDS):
-                looked = look(context, settings, open_catalog)
+                looked = looks.look(context, settings, open_catalog)
         return looked
 
+    return dg.Definitions(sensors=[alerts])
+
+
+@dataclass(frozen=True)
+class _Looks:
+    """What the sensor looks at, and by what."""
+
+    declared: Mapping[str, IcebergTable]
+    feeds: Sequence[Feed]
+    further: Mapping[str, Detector]
+
     def look(
+        self,
         context: dg.SensorEvaluationContext,
         settings: Settings,
         open_catalog: Callable[[], Catalog],
     ) -> dg.SkipReason:
+        """Run the detectors once, and say what is open."""
         repository = context.repository_def
         assert repository is not None
         monitor_context = MonitorContext(
             context.instance,
             graph_of_repository(repository),
-            declared,
-            feeds,
+            self.declared,
+            self.feeds,
             settings,
             datetime.now(UTC),
             names_of(repository) - {NAME},
             open_catalog=open_catalog,
         )
-        state = detect_and_dispatch(monitor_context, context.log, further)
+        state = detect_and_dispatch(monitor_context, context.log, self.further)
         send_waiting(settings)
         if state is None:
             return dg.SkipReason("Another process monitors.")
@@ -99,8 +114,6 @@ def alerts_definitions(
             f"{len(state.open)} incidents are open; {state.undelivered} messages wait for a"
             " sink."
         )
-
-    return dg.Definitions(sensors=[alerts])
 
 
 def detect_and_dispatch(

@@ -28,7 +28,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from functools import cache
 from pathlib import Path
 from threading import Lock, RLock
-from typing import Any
+from typing import Any, ClassVar
 
 from alembic.script import ScriptDirectory
 from dagster import (
@@ -64,10 +64,14 @@ class EventLog(SqliteEventLogStorage):
     beside this one.
     """
 
+    _empty: ClassVar[list[tuple[bytes, int]]] = []
+    """The file of a run that has no events yet, and its mode, once there is one: those of all
+    instances are alike.
+    """
+
     def __init__(self, base_dir: str, inst_data: Any = None) -> None:
         self._engines: OrderedDict[str, Engine] = OrderedDict()
         self._using = RLock()
-        self._empty, self._empty_mode = b"", 0
         self._answered: tuple[float, tuple[Any, ...], EventRecordsResult] | None = None
         self._has_checks = False
         super().__init__(base_dir, inst_data)
@@ -154,17 +158,16 @@ class EventLog(SqliteEventLogStorage):
     def _make_tables(self, file: str) -> None:
         path = Path(self.path_for_shard(file))
         is_new = not path.exists()
-        if self._empty and is_new and create_bytes(path, self._empty, mode=self._empty_mode):
-            return
+        for empty, mode in self._empty:
+            if is_new and create_bytes(path, empty, mode=mode):
+                return
         with super().run_connection(file):
             pass
         if is_new and file != INDEX_SHARD_NAME:
             with closing(sqlite3.connect(path)) as connection:
                 if connection.execute("SELECT count(*) FROM event_logs").fetchone() == (0,):
-                    self._empty, self._empty_mode = (
-                        connection.serialize(),
-                        path.stat().st_mode & 0o777,
-                    )
+                    mode = path.stat().st_mode & 0o777
+                    self._empty[:] = [(connection.serialize(), mode)]
 
     def _forget(self, *files: str) -> None:
         with self._using:
