@@ -68,6 +68,7 @@ def grouped_by_commas(raw: str) -> str:
 def blank_as_null(raw: str, *words: str) -> str:
     """Return SQL for a delivered value, that is NULL where nothing but spaces stands.
 
+    :param raw: SQL of the delivered value.
     :param words: what else says that there is no value, such as `NA`.
     """
     is_blank = f"{raw} RLIKE {literal(_BLANK)}"
