@@ -219,6 +219,12 @@ in it.
 """
 
 
+def newer_iceberg(lack: str) -> pytest.MarkDecorator:
+    """For a test of what Iceberg 1.7.1, that of AWS Glue 5.0, does otherwise."""
+    is_old = os.environ.get("LAKEHOUSE_ICEBERG") == "1.7.1"
+    return pytest.mark.skipif(is_old, reason=f"Iceberg 1.7.1 {lack}")
+
+
 def _engine(spark: "SparkSession", settings: Settings) -> Engine:
     from lakehouse.runtime.spark import register
 

@@ -10,6 +10,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.location_files import list_location
 from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
+from lakehouse_tests.conftest import newer_iceberg
 from lakehouse_tests.iceberg.upkeep.tables import (
     NAME,
     create,
@@ -108,6 +109,7 @@ def test_a_file_that_could_not_be_deleted_is_named(embedded_engine: Engine) -> N
     assert [local_path(path) for path in result.remaining] == [orphan]
 
 
+@newer_iceberg("has no prefix_listing")
 def test_they_are_found_and_removed_on_s3(glue_engine: Engine) -> None:
     from moto.backends import get_backend
 
