@@ -42,6 +42,8 @@ _NAMES = {
     "dev_processes.watchdog": "watchdog",
     "dev_processes.dagster_dev": "filter of the log",
     "dev_processes.dagster_services": "services",
+    "warm_runs.run_server": "server of runs",
+    "warm_up": "warm-up",
     "dagster_webserver": "webserver",
     "dagster._daemon": "daemon",
     "code-server": "in front of the code",
@@ -134,7 +136,7 @@ def _used(dev: psutil.Process) -> dict[str, Used]:
 
 def _name(process: psutil.Process) -> str:
     command = " ".join(process.cmdline())
-    return next(name for part, name in _NAMES.items() if part in command)
+    return next((name for part, name in _NAMES.items() if part in command), "others")
 
 
 def _cpu(idle: Mapping[str, Used]) -> float:

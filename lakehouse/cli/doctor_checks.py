@@ -144,6 +144,10 @@ def _jars(settings: Settings) -> str:
 def _classes(settings: Settings) -> str:
     if settings.spark_remote:
         return _ELSEWHERE
+    if not jars.reads_catalog_file(settings.iceberg):
+        return (
+            f"each start of Spark reads all of them: Iceberg {settings.iceberg} has no archive"
+        )
     chosen = jvm.find(settings)
     problem = archive_problem(settings, chosen)
     if problem:

@@ -64,7 +64,7 @@ class FeedRunRequests:
     _state: object = None
     _done: list[list[PendingRun]] = field(default_factory=list)
     _rest: Iterator[list[PendingRun]] = field(default_factory=lambda: iter(()))
-    _shows_existing: bool = False
+    _shown_for: object = "nothing"
 
     def decide(
         self,
@@ -103,15 +103,15 @@ class FeedRunRequests:
     def show_existing(
         self, instance: dg.DagsterInstance, graph: "AssetGraph", engine: Engine
     ) -> None:
-        """Let the UI show the partitions in which the tables hold rows already; once, since each
-        run shows those that it computes.
+        """Let the UI show the partitions in which the tables hold rows; once for each state of
+        them, since each run shows those that it computes, and may be killed before.
         """
-        if self._shows_existing:
+        if self._shown_for == self._state:
             return
         tables = Downstream(graph, self.feed.table).tables
         declared = [self.declared[table] for table in tables if table in self.declared]
         show_existing(instance, graph, engine.catalog, declared)
-        self._shows_existing = True
+        self._shown_for = self._state
 
     def _stages(
         self, downstream: Downstream, engine: Engine, state: object, *, arrivals: bool

@@ -288,6 +288,7 @@ def run_services(
 
     :param module: the module of the definitions.
     """
+    from dagster._cli.utils import get_instance_for_cli
     from dagster._utils.interrupts import setup_interrupt_handlers
     from dagster._utils.log import configure_loggers
 
@@ -299,7 +300,8 @@ def run_services(
     keep_engines()
     ask_less_often()
     with (
-        dg.DagsterInstance.get() as instance,
+        # With what a file `.env` of the working directory says, for all that is started here.
+        get_instance_for_cli() as instance,
         _code_server(instance, module, working_directory or str(Path.cwd())) as workspace,
         _webserver(host, port, workspace) as webserver,
     ):

@@ -3,7 +3,7 @@ tables.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,11 @@ def name_run_launcher(settings: Settings) -> None:
     text = file.read_text(encoding="utf-8")
     if _LAUNCHER not in (yaml.safe_load(text) or {}):
         launcher = {_LAUNCHER: yaml.safe_load(_TEMPLATE.read_text(encoding="utf-8"))[_LAUNCHER]}
-        replace_text(file, f"{text.rstrip()}\n\n{yaml.safe_dump(launcher)}")
+        named, target = f"{text.rstrip()}\n\n{yaml.safe_dump(launcher)}", file.resolve()
+        # Without it, runs begin as Dagster has them begin.
+        with suppress(OSError, yaml.YAMLError):
+            yaml.safe_load(named)
+            replace_text(target, named)
 
 
 @contextmanager

@@ -58,6 +58,13 @@ class LongTick:
         return False
 
 
+def _has_room(instance: dg.DagsterInstance) -> bool:
+    """Whether other ticks have threads beside those that go on."""
+    sensors = instance.get_sensor_settings() or {}
+    threads = sensors.get("num_workers") or _MOST_AT_ONCE + 1
+    return bool(sensors.get("use_threads")) and threads > _MOST_AT_ONCE
+
+
 @contextmanager
 def long_tick(context: dg.SensorEvaluationContext, settings: Settings) -> Iterator[LongTick]:
     """Begin a tick; it may go on where it is beside `lakehouse dev`, and not as many go on as may
@@ -67,7 +74,9 @@ def long_tick(context: dg.SensorEvaluationContext, settings: Settings) -> Iterat
     of a tick before it.
     """
     is_waited_for = context.last_tick_completion_time is None
-    may_go_on = not is_waited_for and running_dev(settings) is not None
+    may_go_on = (
+        not is_waited_for and _has_room(context.instance) and running_dev(settings) is not None
+    )
     if not may_go_on or not _free.acquire(blocking=False):
         yield LongTick(settings, until=0.0)
         return

@@ -14,7 +14,12 @@ from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.cleared_rows import read_cleared
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.pinned_inputs import pin_since
-from lakehouse.iceberg.read.version_keys import declared_versions, key_terms, newest_sql
+from lakehouse.iceberg.read.version_keys import (
+    declared_versions,
+    delivered_name,
+    key_terms,
+    newest_sql,
+)
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
 from lakehouse.quality.erased_rows import may_have_erased, without_erased
 from lakehouse.tables.quoting import identifier
@@ -170,7 +175,8 @@ def _row_keys(target: IcebergTable, delivered: "DataFrame") -> "DataFrame":
     versions = declared_versions(target)
     # What tells a row may tell its versions too.
     source = [name for name in SOURCE_COLUMNS if name not in versions.of]
-    newest = f"{identifier(versions.newest[0])} AS __newest"
+    moment = delivered_name(target, versions.newest[0], delivered.columns)
+    newest = f"{identifier(moment)} AS __newest"
     return delivered.selectExpr(*source, *key_terms(target, delivered), newest, _IS)
 
 

@@ -92,7 +92,10 @@ def read_numbers(
         return _marked(column, mark)
     if forms >= _EITHER:
         return ReadNumbers(unclear="1,234 and 1.234, of which either may be over a thousand")
-    if others_mark:
+    # Of numbers with points in columns of another kind, such as coordinates, nothing follows.
+    may_group = points_may_group and "decimal_or_grouped" in forms
+    tells_nothing = others_mark == "." and may_group and not _has_plain_thousands(column)
+    if others_mark and not tells_nothing:
         return _as_others(column, others_mark)
     if "comma_or_grouped" in forms:
         return ReadNumbers(unclear="1,234 may be over a thousand, or one and three decimals")

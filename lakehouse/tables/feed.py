@@ -268,7 +268,7 @@ def _check_columns(feed: Feed) -> None:
     headers = [
         column.header
         for column in feed.declared_columns
-        if column.header and column.header.lower() != column.name.lower()
+        if column.header is not None and column.header.lower() != column.name.lower()
     ]
     names = [*declared, *headers, *(column.name for column in INGEST_COLUMNS)]
     lowered = [name.lower() for name in names]

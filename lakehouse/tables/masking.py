@@ -53,10 +53,16 @@ _LIKE_PERSONAL = re.compile(
     r"@"
     # A number of a phone, or of a bank account.
     r"|(?<![0-9])(?:\+[0-9]|\(0|0)[0-9 ()/-]{6,}[0-9]"
+    r"|(?<![0-9])\(?[0-9]{3}\)?[ .-]{1,2}[0-9]{3}[ .-][0-9]{4}(?![0-9])"
     r"|\b[A-Za-z]{2}[0-9]{2}(?: ?[A-Za-z0-9]{4}){3,}"
     # First and last name, and up to two more words.
     r"|^\s*[^\W\d_a-z][\w'’.-]*[^\W\d_A-Z.][\w'’.-]*(?: [^\W\d_][\w'’.-]*){1,3}\s*$"
+    # Last and first name, or an initial.
+    r"|^\s*[^\W\d_][\w'’-]+,\s?[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){0,2}\s*$"
+    r"|^\s*(?:[^\W\d_a-z]\. ?)+[^\W\d_a-z][\w'’-]+\s*$"
 )
+_NESTED = ("[", "{", "(")
+"""What a value begins with that holds others, as text."""
 _WORD = re.compile(r"[^\W\d_]+")
 _LONGEST_SHOWN = 100
 """Characters of a longer text that nobody looks through for what it says of people."""
@@ -141,7 +147,7 @@ def _row(
             or name in readable
             or _is_open(name, value)
             or (name, str(value)) in shared
-            or (theirs is not None and not _looks_personal(str(value), theirs))
+            or (theirs is not None and not _looks_personal(value, theirs))
         ):
             shown[name] = value
         else:
@@ -156,13 +162,15 @@ def _is_open(name: str, value: Any) -> bool:
     return name in _MACHINE_FILLED or isinstance(value, _TYPED)
 
 
-def _looks_personal(text: str, theirs: Collection[str]) -> bool:
-    """Whether a text may identify a person: by its form, or since it has in it what stands in a
-    personal column.
+def _looks_personal(value: Any, theirs: Collection[str]) -> bool:
+    """Whether a value may identify a person: by its form, since others are within it, or since it
+    has in it what stands in a personal column.
     """
-    if len(text) > _LONGEST_SHOWN or _LIKE_PERSONAL.search(text):
+    if not isinstance(value, str) or value.lstrip().startswith(_NESTED):
         return True
-    lowered = text.lower()
+    if len(value) > _LONGEST_SHOWN or _LIKE_PERSONAL.search(value):
+        return True
+    lowered = value.lower()
     return any(value in lowered for value in theirs)
 
 

@@ -140,7 +140,8 @@ class Merge:
 
     A frame may say by a boolean column `_deleted` of which keys the row shall go. One of keys
     and `_deleted` alone deletes, and has nobody read the other columns. Of versions, one that
-    deletes counts where it is the newest, or says nothing of what orders them.
+    deletes counts where it is the newest. One that says nothing of what orders them deletes what
+    was there before, and none that is read with it: let a rule of its source refuse it.
 
     :raises DeclarationError: when no key is named.
     """

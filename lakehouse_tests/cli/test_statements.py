@@ -242,6 +242,9 @@ def test_the_verb_is_what_a_statement_does(statement: str, word: str) -> None:
         "INSERT OVERWRITE silver.q SELECT 1",
         "MERGE INTO silver.q AS t USING s ON t.id = s.id WHEN MATCHED THEN DELETE",
         "EXECUTE IMMEDIATE 'DELETE FROM silver.q'",
+        "CREATE OR REPLACE TABLE silver.q AS SELECT 1 AS id",
+        "REPLACE TABLE silver.q AS SELECT 1 AS id",
+        "INSERT INTO silver.q REPLACE WHERE true SELECT 1",
     ],
 )
 def test_what_takes_rows_out_is_seen(statement: str) -> None:

@@ -12,9 +12,9 @@ from lakehouse.iceberg.metadata import frame_joins
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Published, Refused, Unchanged
-from lakehouse.iceberg.read.inputs import incremental
+from lakehouse.iceberg.read.inputs import incremental, versions_of
 from lakehouse.iceberg.read.snapshot_rows import rows_at
-from lakehouse.iceberg.rules.rows import castable
+from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write import merge_rows, stage
 from lakehouse.iceberg.write.write_attempt import Attempt
@@ -403,3 +403,41 @@ def test_takes_few_jobs(embedded_engine: Engine, count_jobs) -> None:
     with count_jobs() as counted:
         merge(embedded_engine)
     assert counted.jobs <= 12
+
+
+@whatever_the_catalog
+def test_a_row_of_which_nothing_says_that_it_goes_is_judged(engine: Engine) -> None:
+    table = replace(PEOPLE, rules=[not_null("id")])
+    rows = frame_of(
+        engine.spark,
+        "id bigint, name string, marks map<string,int>, _deleted boolean",
+        [(None, "ann", None, None), (2, "bob", None, None)],
+    )
+    done = write(engine, table, lambda: rows)
+    assert isinstance(done, Published)
+    assert done.quarantined is not None
+    assert content(engine, table.name, "id", "name") == [(2, "bob")]
+
+
+@whatever_the_catalog
+def test_a_row_that_goes_counts_also_without_what_the_rules_ask_for(engine: Engine) -> None:
+    """Delivered in one run with the row that it takes away, it came as a second of its key."""
+    table = replace(PEOPLE, rules=[not_null("id")])
+    inputs = {"delivered": versions_of(DELIVERED.name)}
+
+    def compute(delivered: DataFrame) -> DataFrame:
+        at = "TIMESTAMP '2026-01-01 00:00:00'"
+        return delivered.selectExpr(
+            "CAST(id AS bigint) AS id",
+            "name",
+            "map('a', 1) AS marks",
+            "id IS NULL AS _deleted",
+            f"{at} AS _ingested_at",
+            f"{at} AS _source_modified_at",
+            "_source_file",
+            "_source_row",
+        )
+
+    land(engine, "a", ("1", "ann"), ("2", "bob"), (None, "ann"))
+    write(engine, table, compute, inputs)
+    assert content(engine, table.name, "id", "name") == [(2, "bob")]

@@ -295,6 +295,7 @@ def test_others_tell_what_a_number_is_or_it_is_said(tmp_path, others, written, k
     [
         pytest.param("a,b\nx,950\nx,1.204\n", id="some without thousands"),
         pytest.param("a;b\nx;1.204\n", id="semicolons, as where decimals have commas"),
+        pytest.param("a;b;c\nx;1.204;52.52001\n", id="semicolons, and a point in coordinates"),
         pytest.param('a,b,c,d\nx,1.204,"0,5",0.5\n', id="others have either"),
         pytest.param('a,b,c\nx,1.204,"0,5"\nx,4000,"0,5"\n', id="thousands without a point"),
     ],

@@ -152,3 +152,20 @@ def _run_generated_test(project, name, engine):
     spec.loader.exec_module(module)
     try_table = TryTable(engine, {}, lambda: Project(project.package))
     getattr(module, f"test_the_sample_of_{name}_is_typed")(try_table)
+
+
+def test_a_renamed_key_is_found_in_what_is_delivered_again(tmp_path, monkeypatch, land):
+    monkeypatch.syspath_prepend(tmp_path)
+    project = empty_project(tmp_path, "renamed_keys")
+    header = "Order No,Ordered At,Amount\n"
+    lines = (
+        f"{number},2026-03-{1 + number // 40:02} 10:00:00,{number}.50" for number in range(400)
+    )
+    path = put(tmp_path / "files", "1.csv", header + "\n".join(lines) + "\n")
+    begin_feed(project, "orders", path, time_zone=ZONE)
+    land(Project("renamed_keys.assets"), "orders", tmp_path / "files")
+    put(tmp_path / "more", "2.csv", f"{header}3,2026-03-01 10:00:00,9.75\n")
+    _, engine = land(Project("renamed_keys.assets"), "orders", tmp_path / "more")
+    rows = engine.sql("SELECT amount FROM silver.orders WHERE order_no = 3").collect()
+    assert [row[0] for row in rows] == [Decimal("9.75")]
+    assert imported(project, "silver.orders").TABLE.overwritten_by

@@ -96,7 +96,8 @@ def changed_rows_of(statement: str) -> list[str]:
 
 def emptied_by(statement: str) -> list[str]:
     """Return the tables that a statement takes rows out of, as `targets` does: DELETE, TRUNCATE,
-    DROP, a MERGE that deletes, and INSERT OVERWRITE; nothing for other statements.
+    DROP, REPLACE, a MERGE that deletes, and an INSERT that overwrites; nothing for other
+    statements.
     """
     body = _body(tokenize(statement))
     inner = _executed(body)
@@ -105,7 +106,10 @@ def emptied_by(statement: str) -> list[str]:
     words = set(keywords(body))
     head = _first_word(body)
     deletes = head in ("DELETE", "TRUNCATE", "DROP") or (head == "MERGE" and "DELETE" in words)
-    return targets(statement) if deletes or {"INSERT", "OVERWRITE"} <= words else []
+    pairs = {*pairwise(keywords(body))}
+    replaces = {("REPLACE", "TABLE"), ("REPLACE", "WHERE")} & pairs
+    overwrites = {"INSERT", "OVERWRITE"} <= words
+    return targets(statement) if deletes or replaces or overwrites else []
 
 
 def declared_targets(statement: str, declared: Iterable[str]) -> list[str]:

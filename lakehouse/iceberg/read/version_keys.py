@@ -2,6 +2,7 @@
 hold them.
 """
 
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.frame_joins import with_keys
@@ -56,11 +57,23 @@ def key_terms(table: IcebergTable, frame: "DataFrame") -> list[str]:
     """Return what to select of delivered rows for the key whose versions the table holds one
     of, in its types.
     """
-    casts = delivered_casts(table, frame)
-    return [
-        f"{casts.get(name, identifier(name))} AS {identifier(name)}"
-        for name in declared_versions(table).of
-    ]
+    types = dict(frame.dtypes)
+    terms = []
+    for name in declared_versions(table).of:
+        raw = identifier(delivered_name(table, name, types))
+        terms.append(f"{_read_sql(table, name, raw, types)} AS {identifier(name)}")
+    return terms
+
+
+def delivered_name(table: IcebergTable, column: str, delivered: Collection[str]) -> str:
+    """Return which of some delivered columns is one of the table's, that may be renamed there."""
+    former = (column, *reversed(table.column(column).renamed_from))
+    return next((name for name in former if name in delivered), column)
+
+
+def _read_sql(table: IcebergTable, column: str, raw: str, types: Mapping[str, str]) -> str:
+    delivered_type = types.get(delivered_name(table, column, types))
+    return (delivered_type and _cast_sql(table, column, raw, delivered_type)) or raw
 
 
 def newest_sql(table: IcebergTable, raw: str, delivered_type: str) -> str:

@@ -298,9 +298,14 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
     extra = [
         name for name in extra_names if name in frame.columns and name not in table.column_names
     ]
+    # A row of which nothing says that it shall go stays.
+    kept = [
+        f"coalesce({name}, false) AS {name}" if name == DELETED else identifier(name)
+        for name in extra
+    ]
     raw = [f"{identifier(name)} AS {identifier(hidden)}" for name, hidden in delivered.items()]
     names = (*written_columns(table), *extra, *delivered.values())
-    rows = frame.selectExpr(*selected, *map(identifier, extra), *raw)
+    rows = frame.selectExpr(*selected, *kept, *raw)
     return PreparedFrame(table, rows, delivered, names)
 
 

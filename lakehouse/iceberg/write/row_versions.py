@@ -262,8 +262,10 @@ def _evaluated(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
         rule.predicate(lambda name: identifier(names[name]))
         for rule in table.quarantining_rules
     ]
+    # A row that shall go breaks no rule.
+    stays = f"NOT coalesce({identifier(DELETED)}, false) AND " if DELETED in names else ""
     return frame.selectExpr(*others, *typed).selectExpr(
-        "*", f"({' OR '.join(breaks) or 'false'}) AS {_REFUSED}"
+        "*", f"({stays}({' OR '.join(breaks) or 'false'})) AS {_REFUSED}"
     )
 
 

@@ -142,12 +142,17 @@ def _no_header(feed: Feed, names: Sequence[str]) -> FileRejected:
 
 def _is_written_otherwise(feed: Feed, name: str) -> bool:
     """Whether a name is a declared one but for spaces, signs, or what cannot be seen."""
-    return _letters(name) in {_letters(declared) for declared in feed.column_names}
+    return _letters(name) in map(_letters, _names(feed))
 
 
 def _is_like_declared(feed: Feed, name: str) -> bool:
-    declared = [_letters(column) for column in feed.column_names]
+    declared = [*map(_letters, _names(feed))]
     return bool(get_close_matches(_letters(name), declared, 1, _ALIKE))
+
+
+def _names(feed: Feed) -> list[str]:
+    """Return the names of the declared columns, here and in files."""
+    return [*feed.column_names, *(column.name_in_files for column in feed.declared_columns)]
 
 
 def _letters(name: str) -> str:

@@ -131,13 +131,18 @@ def _set_environment(values: Mapping[str, str]) -> None:
         os.environ[name] = value
 
 
-def report_crash(request: Mapping[str, Any], exit_code: int) -> None:
-    """Report a run as failed whose process ended in the middle of it."""
+def report_crash(
+    request: Mapping[str, Any], exit_code: int, is_its: Callable[[dg.DagsterRun], bool]
+) -> None:
+    """Report a run as failed whose process ended in the middle of it.
+
+    :param is_its: whether the run is still that of the process.
+    """
     reference = deserialize_value(request["arguments"], ExecuteExternalJobArgs).instance_ref
     assert reference is not None
     with dg.DagsterInstance.from_ref(reference) as instance:
         run = instance.get_run_by_id(request["run_id"])
-        if run is None or run.is_finished:
+        if run is None or run.is_finished or not is_its(run):
             return
         process = f"Run execution process for {run.run_id}"
         instance.report_engine_event(get_run_crash_explanation(process, exit_code), run)

@@ -5,7 +5,8 @@ import sys
 import sysconfig
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 
 _INSTALLED = ("stdlib", "platstdlib", "purelib", "platlib")
@@ -22,6 +23,8 @@ class LoadedCode:
 
     stamps: Mapping[str, tuple[int, int]]
     was_steady: bool
+    day: date = field(default_factory=date.today)
+    """When it was loaded: what is computed at import, such as today, is of that day."""
 
     @classmethod
     def since(cls, began_at: float) -> "LoadedCode":
@@ -37,8 +40,10 @@ class LoadedCode:
 
     @property
     def is_current(self) -> bool:
-        """Whether each file is as it was when it was loaded, and none came or went."""
-        return self.was_steady and _stamps() == self.stamps
+        """Whether each file is as it was when it was loaded, none came or went, and it is still
+        the same day.
+        """
+        return self.was_steady and self.day == date.today() and _stamps() == self.stamps
 
 
 def _stamps() -> dict[str, tuple[int, int]]:

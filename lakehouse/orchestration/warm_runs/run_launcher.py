@@ -80,7 +80,11 @@ class WarmRunLauncher(dg.DefaultRunLauncher):
                 return False
             worker = {WORKER_TAG: f"{run.run_id} {answer['process']}"}
             add_run_tags(self._instance, run.run_id, worker)
-            return send(connection, GO)
+            if send(connection, GO):
+                return True
+        # It is gone, and not to be taken for the process of a run that begins otherwise.
+        add_run_tags(self._instance, run.run_id, {WORKER_TAG: ""})
+        return False
 
 
 def worker_of(run: dg.DagsterRun) -> Process | None:

@@ -20,6 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import psutil
 
 from lakehouse.orchestration.warm_runs.connection import (
@@ -37,6 +38,7 @@ from lakehouse.orchestration.warm_runs.dagster_runs import (
     report_crash,
 )
 from lakehouse.orchestration.warm_runs.loaded_code import LoadedCode
+from lakehouse.orchestration.warm_runs.run_launcher import worker_of
 from lakehouse.runtime.processes import Process
 
 OUTDATED = 4
@@ -130,7 +132,7 @@ class RunServer:
                 continue
             reporting = os.fork()
             if not reporting:
-                return self._copied(partial(report_crash, request, code))
+                return self._copied(partial(_report_crash, request, pid, code))
             self._copies[reporting] = None
         return None
 
@@ -155,6 +157,18 @@ class RunServer:
                 return task
             time.sleep(_LOOK_SECONDS)
         return partial(sys.exit, 0)
+
+
+def _report_crash(request: Mapping[str, Any], pid: int, exit_code: int) -> None:
+    """Report that the process of a run crashed; of one that ended before the launcher noted it,
+    the run was begun in another way.
+    """
+
+    def is_its(run: dg.DagsterRun) -> bool:
+        worker = worker_of(run)
+        return worker is not None and worker.pid == pid
+
+    report_crash(request, exit_code, is_its)
 
 
 def _begin(connection: socket.socket, request: Mapping[str, Any]) -> None:
