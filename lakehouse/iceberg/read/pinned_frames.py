@@ -12,7 +12,7 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.changed_rows import keys_of_changed_rows
 from lakehouse.iceberg.read.inputs import Input
-from lakehouse.iceberg.read.snapshot_rows import rows_at
+from lakehouse.iceberg.read.snapshot_rows import rows_at, rows_between
 from lakehouse.tables.quoting import among, identifier
 
 if TYPE_CHECKING:
@@ -23,22 +23,17 @@ def read(engine: Engine, pinned: Pin, where: str | None = None) -> "DataFrame":
     """Return the frame of a pinned input, narrowed by a SQL predicate that Iceberg prunes files
     by.
     """
-    name = engine.catalog.sql_name(pinned.table)
     if pinned.snapshot_id is None:
         # A table without a snapshot cannot change under our feet before it has one, and then
         # the pin is no longer it.
-        frame = engine.spark.table(name).where("false")
+        frame = engine.spark.table(engine.catalog.sql_name(pinned.table)).where("false")
     elif pinned.is_empty or pinned.rows == 0:
         # Known before it is read, so that Spark leaves out whatever it would be joined with.
         frame = rows_at(engine, pinned.table, pinned.snapshot_id).where("false")
     elif pinned.since_snapshot_id is None:
         frame = rows_at(engine, pinned.table, pinned.snapshot_id)
     else:
-        bounds = {
-            "start-snapshot-id": str(pinned.since_snapshot_id),
-            "end-snapshot-id": str(pinned.snapshot_id),
-        }
-        frame = engine.spark.read.format("iceberg").options(**bounds).load(name)
+        frame = rows_between(engine, pinned.table, pinned.since_snapshot_id, pinned.snapshot_id)
     return frame.where(where) if where else frame
 
 

@@ -1,4 +1,4 @@
-"""The rows that a table had at a snapshot."""
+"""The rows that a table had at a snapshot, and those that were appended from one to another."""
 
 from typing import TYPE_CHECKING
 
@@ -17,3 +17,15 @@ def rows_at(engine: Engine, table: str, snapshot_id: int) -> "DataFrame":
     name = engine.catalog.sql_name(table)
     at = engine.spark.read.format("iceberg").option("versionAsOf", str(snapshot_id))
     return at.load(name)
+
+
+def rows_between(
+    engine: Engine, table: str, since_snapshot_id: int, snapshot_id: int
+) -> "DataFrame":
+    """Return the frame of the rows that were appended after one snapshot, and up to another."""
+    bounds = {
+        "start-snapshot-id": str(since_snapshot_id),
+        "end-snapshot-id": str(snapshot_id),
+    }
+    name = engine.catalog.sql_name(table)
+    return engine.spark.read.format("iceberg").options(**bounds).load(name)

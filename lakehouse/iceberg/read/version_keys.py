@@ -2,7 +2,7 @@
 hold them.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.frame_joins import with_keys
@@ -60,8 +60,10 @@ def key_terms(table: IcebergTable, frame: "DataFrame") -> list[str]:
     types = dict(frame.dtypes)
     terms = []
     for name in declared_versions(table).of:
-        raw = identifier(delivered_name(table, name, types))
-        terms.append(f"{_read_sql(table, name, raw, types)} AS {identifier(name)}")
+        delivered = delivered_name(table, name, types)
+        raw = identifier(delivered)
+        value = _cast_sql(table, name, raw, types.get(delivered, "")) or raw
+        terms.append(f"{value} AS {identifier(name)}")
     return terms
 
 
@@ -69,11 +71,6 @@ def delivered_name(table: IcebergTable, column: str, delivered: Collection[str])
     """Return which of some delivered columns is one of the table's, that may be renamed there."""
     former = (column, *reversed(table.column(column).renamed_from))
     return next((name for name in former if name in delivered), column)
-
-
-def _read_sql(table: IcebergTable, column: str, raw: str, types: Mapping[str, str]) -> str:
-    delivered_type = types.get(delivered_name(table, column, types))
-    return (delivered_type and _cast_sql(table, column, raw, delivered_type)) or raw
 
 
 def newest_sql(table: IcebergTable, raw: str, delivered_type: str) -> str:

@@ -10,7 +10,7 @@ from lakehouse.iceberg.metadata.history import Snapshot
 from lakehouse.iceberg.metadata.write_result import Outcome, Quarantined, RuleResult
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.read.row_version_inputs import has_no_partition
-from lakehouse.iceberg.read.snapshot_rows import rows_at
+from lakehouse.iceberg.read.snapshot_rows import rows_at, rows_between
 from lakehouse.iceberg.rules.audit import Audited, audit, count
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, evaluable
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
@@ -251,12 +251,9 @@ def _overwritten(attempt: Attempt) -> str:
 def _changed_rows(attempt: Attempt, head: Snapshot) -> "DataFrame":
     """Return the rows that the branch changed, and no more."""
     if isinstance(attempt.table.write, Append) and not attempt.base.is_empty:
-        name = attempt.engine.catalog.sql_name(attempt.table.name)
-        bounds = {
-            "start-snapshot-id": str(attempt.base.snapshot_id),
-            "end-snapshot-id": str(head.snapshot_id),
-        }
-        return attempt.engine.spark.read.format("iceberg").options(**bounds).load(name)
+        return rows_between(
+            attempt.engine, attempt.table.name, attempt.base.snapshot_id, head.snapshot_id
+        )
     rows = rows_at(attempt.engine, attempt.table.name, head.snapshot_id)
     return rows.where(_overwritten(attempt)) if attempt.table.overwritten_by else rows
 
