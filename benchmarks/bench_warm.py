@@ -25,8 +25,10 @@ from pathlib import Path
 import dagster as dg
 
 from benchmarks.harness import (
+    NOW,
     Figure,
     Measured,
+    clone_at,
     conditions,
     measured_against,
     options,
@@ -41,7 +43,6 @@ from lakehouse.settings import Settings
 
 BEFORE_COMMIT = "c8753dc"
 """The last one before `lakehouse new feed`."""
-NOW = Path(__file__).parent.parent
 SILVER, GOLD = "in silver", "in all of gold"
 FIRST_AT_MOST = 2.0
 _TRANSACTIONS = 500
@@ -213,13 +214,8 @@ def measure(
 
 
 def before_tree(settings: Settings) -> Path:
-    """Return a clone of before; it is made where there is none."""
-    folder = settings.cache_dir / "bench" / "warm-before"
-    if not (folder / "lakehouse").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run(["git", "clone", "--quiet", str(NOW), str(folder)], check=True)
-        subprocess.run(["git", "checkout", "--quiet", BEFORE_COMMIT], cwd=folder, check=True)
-    return folder
+    """Return a clone of before."""
+    return clone_at(BEFORE_COMMIT, settings.cache_dir / "bench" / "warm-before")
 
 
 def main(rounds: int, files: int, before: Path | None) -> None:

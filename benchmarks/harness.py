@@ -8,6 +8,7 @@ other holds. Ways whose results differ are not compared: the run fails.
 import argparse
 import os
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -23,6 +24,8 @@ from typing import Any, TypeVar
 from benchmarks.process_times import Times
 
 RESULTS = Path(__file__).with_name("results")
+NOW = Path(__file__).parent.parent
+"""The code that is measured."""
 _PACKAGES = ("pyspark", "pyiceberg", "dagster")
 
 
@@ -103,6 +106,17 @@ def options(description: str | None, *, rounds: int) -> argparse.ArgumentParser:
     )
     parser.add_argument("--rounds", type=int, default=rounds, help=f"by default {rounds}")
     return parser
+
+
+def clone_at(commit: str, folder: Path) -> Path:
+    """Return a clone of this code as it was at a commit, in a folder; it is made where there is
+    none.
+    """
+    if not (folder / "lakehouse").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run(["git", "clone", "--quiet", str(NOW), str(folder)], check=True)
+    subprocess.run(["git", "checkout", "--quiet", commit], cwd=folder, check=True)
+    return folder
 
 
 def conditions() -> str:
