@@ -28,12 +28,18 @@ def open_engine(settings: Settings) -> Engine:
 
         return open_session(with_server(settings), catalog)
 
+    def page() -> str:
+        from lakehouse.runtime.spark import page_of_process
+
+        return page_of_process()
+
     return Engine(
         catalog,
         session,  # type: ignore[arg-type]
         settings.lock_dir,
         masking_key(settings),
         OpenLineageEvents(settings, catalog),
+        page,
     )
 
 

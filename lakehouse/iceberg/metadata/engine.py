@@ -28,6 +28,8 @@ class Engine:
     lock_dir: Path
     masking_key: bytes
     listener: WriteListener = NOBODY_LISTENS
+    page: Callable[[], str] = str
+    """Where the web page of a running Spark on a cluster is; nothing of others."""
 
     @property
     def spark(self) -> "SparkSession":
