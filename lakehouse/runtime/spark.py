@@ -31,6 +31,7 @@ from lakehouse.runtime import jars, jvm
 from lakehouse.runtime.executors import require_executor, spark_page
 from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.jvm_compilers import compiler_options
+from lakehouse.runtime.s3a import s3a_session_configuration
 from lakehouse.runtime.spark_address import require_connect, require_master
 from lakehouse.runtime.spark_master import MasterState, executor_configuration, read_master
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
@@ -96,6 +97,7 @@ def session_configuration(
     return {
         **_embedded(settings, temporary),
         **there,
+        **s3a_session_configuration(settings),
         **(_CLOSED if _LOCAL.fullmatch(master) else {}),
         **shared,
         **configured,

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from lakehouse.errors import TableBusy
 from lakehouse.ingestion.ingest import feed_lock, remove_staged
+from lakehouse.ingestion.staged_rows import open_staging
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
+from lakehouse.privacy.places.staged_in_bucket import remove_staged_in_bucket
 from lakehouse.runtime.spark_server import with_server
 from lakehouse.runtime.temporary_folders import (
     process_of,
@@ -47,6 +49,8 @@ def remove_left_folders(
         yield from _temporary(settings, folder, gone_at, is_dry=is_dry)
     for folder in _folders(settings.home / "staging"):
         yield from _staged(settings, folder, is_dry=is_dry)
+    if bucket := open_staging(settings):
+        yield from remove_staged_in_bucket(settings, bucket, is_dry=is_dry)
     for folder in _folders(settings.home):
         if folder.name.startswith(_AD_HOC):
             yield from _copied(settings, folder, is_dry=is_dry)
