@@ -4,6 +4,7 @@ key.
 
 import secrets
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.lineage.open_lineage import OpenLineageEvents
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import keep_private
+from lakehouse.storage.stores import open_store
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -40,6 +42,7 @@ def open_engine(settings: Settings) -> Engine:
         masking_key(settings),
         OpenLineageEvents(settings, catalog),
         page,
+        partial(open_store, settings),
     )
 
 

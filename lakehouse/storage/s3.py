@@ -273,9 +273,36 @@ class S3ObjectStore:
             ContentType=content_type,
         )
 
+    def remove_folder(self, prefix: str) -> None:
+        """Delete all objects below a prefix with all their versions, a thousand at once."""
+        pages = self.client.get_paginator("list_object_versions").paginate(
+            Bucket=self.bucket, Prefix=prefix
+        )
+        with self._bucket_is_there():
+            for page in pages:
+                versions = [*page.get("Versions", ()), *page.get("DeleteMarkers", ())]
+                self._delete([(item["Key"], item["VersionId"]) for item in versions])
+        self.discard_uploads(prefix)
+
+    def _delete(self, versions: Sequence[tuple[str, str]]) -> None:
+        if not versions:
+            return
+        named: list[ObjectIdentifierTypeDef] = []
+        for key, version in versions:
+            named.append({"Key": key, "VersionId": version})
+        done = self.client.delete_objects(
+            Bucket=self.bucket, Delete={"Objects": named, "Quiet": True}
+        )
+        for error in done.get("Errors", ()):
+            raise OSError(f"{self.uri(error['Key'])}: {error['Code']}: {error['Message']}")
+
     def uri(self, key: str) -> str:
         """Return the `s3://` address of the object."""
         return f"s3://{self.bucket}/{key}"
+
+    def spark_uri(self, key: str) -> str:
+        """Return the `s3a://` address of the object, which Hadoop's own file system reads."""
+        return f"s3a://{self.bucket}/{key}"
 
     @contextmanager
     def _bucket_is_there(self) -> Iterator[None]:

@@ -47,7 +47,13 @@ def quarantine(
     if attempt.decided.is_any:
         attempt.leaving.append(
             leaving(
-                engine, prepared.table, attempt.decided, prepared, split, attempt.existing()
+                engine,
+                prepared.table,
+                attempt.decided,
+                prepared,
+                split,
+                attempt.existing(),
+                attempt.keep,
             )
         )
     correctable, undone = (

@@ -19,6 +19,7 @@ from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.rows_outside_partitions import IS_LEFT_OUT
+from lakehouse.iceberg.write.kept_rows import Keep
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, written_columns
 from lakehouse.iceberg.write.write_attempt import Decided
 from lakehouse.tables.quoting import identifier
@@ -191,6 +192,7 @@ def leaving(
     prepared: PreparedFrame,
     split: "Split",
     existing: "DataFrame",
+    keep: Keep,
 ) -> "DataFrame":
     """Return the keys of the rows that leave the quarantine for a write, kept: they are told
     before it is published.
@@ -210,7 +212,7 @@ def leaving(
         keys = keys.join(
             prepared.quarantine_rows(split.refused).select("_row_key"), "_row_key", "left_anti"
         )
-    return keys.dropDuplicates(["_row_key"]).localCheckpoint()
+    return keep(keys.dropDuplicates(["_row_key"]), eager=True)
 
 
 def undone_rows(table: IcebergTable, decided: Decided) -> "DataFrame | None":
