@@ -62,7 +62,7 @@ def test_a_command_leaves_a_core_to_the_next(cluster, home, tmp_path):
         wait_for(lambda: note.exists() or not first.is_alive, "a first application")
         assert note.read_text(encoding="utf-8").startswith("http://127.0.0.1:"), first.said
         second = start_command(
-            ONE, tmp_path / "second" / "home", env=cluster.client_environment | IMPATIENT
+            ONE, tmp_path / "second" / "home", env=cluster.client_environment
         )
         assert second.status() == 0, second.said
         assert json.loads(second.said) == [{"one": 1}]
