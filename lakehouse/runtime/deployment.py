@@ -28,7 +28,8 @@ def open_engine(settings: Settings) -> Engine:
         from lakehouse.runtime.spark import open_session
         from lakehouse.runtime.spark_server import with_server
 
-        return open_session(with_server(settings), catalog)
+        found = with_server(settings)
+        return open_session(found, catalog, is_own_server=found != settings)
 
     def page() -> str:
         from lakehouse.runtime.spark import page_of_process
