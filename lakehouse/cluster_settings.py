@@ -44,6 +44,8 @@ class ClusterSettings:
     executor_memory: str | None = None
     executor_python: str | None = None
     """The Python that executors have; a path on them."""
+    pyspark_python: str | None = None
+    """What Spark itself was told of that."""
     executors_read: Literal["auto", "always", "never"] = "auto"
     """When executors read delivered files; by itself where they are many or large."""
     wait_seconds: int = int(_SECONDS)
@@ -68,6 +70,7 @@ class ClusterSettings:
             executor_cores=int(cores) if cores else None,
             executor_memory=value_of_form(env, "LAKEHOUSE_EXECUTOR_MEMORY", MEMORY, "") or None,
             executor_python=env.get("LAKEHOUSE_EXECUTOR_PYTHON") or None,
+            pyspark_python=env.get("PYSPARK_PYTHON") or None,
             executors_read=cast(
                 Literal["auto", "always", "never"],
                 value_of_form(env, "LAKEHOUSE_EXECUTORS_READ", _WHEN, "auto"),
