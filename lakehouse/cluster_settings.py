@@ -6,11 +6,13 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal, cast
 
 from lakehouse.errors import SettingsError
 from lakehouse.setting_forms import COUNT, HOST, MEMORY, PORT, value_of_form
 
 _WEB_PAGE = (r"https?://[^\s/]+.*", "the address of a web page, such as http://host:8080")
+_WHEN = ("auto|always|never", "auto, always or never")
 _SECONDS = "120"
 _SET_BY = {
     "spark.master": "LAKEHOUSE_SPARK_MASTER sets it",
@@ -42,6 +44,10 @@ class ClusterSettings:
     executor_memory: str | None = None
     executor_python: str | None = None
     """The Python that executors have; a path on them."""
+    pyspark_python: str | None = None
+    """What Spark itself was told of that."""
+    executors_read: Literal["auto", "always", "never"] = "auto"
+    """When executors read delivered files; by itself where they are many or large."""
     wait_seconds: int = int(_SECONDS)
     """How long the first executor may take."""
 
@@ -64,6 +70,11 @@ class ClusterSettings:
             executor_cores=int(cores) if cores else None,
             executor_memory=value_of_form(env, "LAKEHOUSE_EXECUTOR_MEMORY", MEMORY, "") or None,
             executor_python=env.get("LAKEHOUSE_EXECUTOR_PYTHON") or None,
+            pyspark_python=env.get("PYSPARK_PYTHON") or None,
+            executors_read=cast(
+                Literal["auto", "always", "never"],
+                value_of_form(env, "LAKEHOUSE_EXECUTORS_READ", _WHEN, "auto"),
+            ),
             wait_seconds=int(
                 value_of_form(env, "LAKEHOUSE_EXECUTOR_WAIT_SECONDS", COUNT, _SECONDS)
             ),

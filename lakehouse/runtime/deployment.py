@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.lineage.open_lineage import OpenLineageEvents
-from lakehouse.runtime.s3a import s3a_options
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import keep_private
 from lakehouse.storage.stores import open_store
@@ -29,7 +28,8 @@ def open_engine(settings: Settings) -> Engine:
         from lakehouse.runtime.spark import open_session
         from lakehouse.runtime.spark_server import with_server
 
-        return open_session(with_server(settings), catalog)
+        found = with_server(settings)
+        return open_session(found, catalog, is_own_server=found != settings)
 
     def page() -> str:
         from lakehouse.runtime.spark import page_of_process
@@ -44,7 +44,6 @@ def open_engine(settings: Settings) -> Engine:
         OpenLineageEvents(settings, catalog),
         page,
         partial(open_store, settings),
-        s3a_options(settings) if settings.deployment == "aws" else {},
     )
 
 

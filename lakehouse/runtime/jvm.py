@@ -133,8 +133,9 @@ def prepare(settings: Settings) -> Jvm:
 
 def _python_of_executors(settings: Settings) -> str:
     """Return the Python that tasks are run by, on this machine that of this process."""
-    here = "python3" if settings.is_on_cluster else sys.executable
-    return settings.cluster.executor_python or here
+    if not settings.is_on_cluster:
+        return settings.cluster.executor_python or sys.executable
+    return settings.cluster.executor_python or settings.cluster.pyspark_python or "python3"
 
 
 def _wrap(jvm: Jvm, settings: Settings) -> Path:

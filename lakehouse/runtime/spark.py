@@ -28,6 +28,7 @@ from lakehouse.iceberg.metadata.pyspark_internals import (
 from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.runtime import jars, jvm
+from lakehouse.runtime.connect_server import EXTENSIONS, EXTENSIONS_KEY, require_server
 from lakehouse.runtime.executors import require_executor, spark_page
 from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.jvm_compilers import compiler_options
@@ -114,7 +115,11 @@ def log_file(settings: Settings) -> Path:
 
 
 def open_session(
-    settings: Settings, catalog: Catalog, *, java_options: Sequence[str] | None = None
+    settings: Settings,
+    catalog: Catalog,
+    *,
+    java_options: Sequence[str] | None = None,
+    is_own_server: bool = False,
 ) -> "SparkSession":
     """Return this process's session for a catalog, by which names in SQL are read.
 
@@ -124,8 +129,11 @@ def open_session(
 
     :param java_options: what the JVM is started with besides, in place of its archive of
         classes and its choice of compilers.
+    :param is_own_server: the Spark Connect server is one that the lakehouse started, which has
+        all that it needs.
     :raises SetupError: when Java or a jar is missing or damaged, when the JVM does not start,
-        or when nothing answers where the settings say that Spark is.
+        when nothing answers where the settings say that Spark is, when a server there lacks
+        something, or when a cluster has no executor for this.
     """
     key = (settings.spark_remote or "", repr(sorted(catalog.spark_configuration.items())))
     with _opening:
@@ -138,6 +146,8 @@ def open_session(
             if settings.spark_remote:
                 _configure(session, settings.cluster)
             register(session, catalog)
+            if is_first and settings.spark_remote and not is_own_server:
+                require_server(session, settings, catalog)
             if is_first and (settings.spark_remote or settings.is_on_cluster):
                 require_executor(session, settings)
                 _pages[key] = spark_page(session, settings)
@@ -229,9 +239,7 @@ def _embedded(settings: Settings, temporary: Path) -> dict[str, str]:
         _JAVA_OPTIONS: _java_options(temporary),
         # Hadoop opens what it writes to others by itself, whatever the process is told.
         "spark.hadoop.fs.permissions.umask-mode": "077",
-        "spark.sql.extensions": (
-            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-        ),
+        EXTENSIONS_KEY: EXTENSIONS,
         # The default asks for a Hive metastore, which writes into the working directory.
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": f"file://{settings.home / 'spark'}",

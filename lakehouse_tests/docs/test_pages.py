@@ -299,7 +299,7 @@ def test_every_rule_is_told_of_where_it_is_imported_from(module):
 def test_the_readme_lists_every_command():
     from lakehouse.cli.program import lakehouse
 
-    assert set(re.findall(r"^\| `lakehouse (\w+)", README, re.MULTILINE)) == set(
+    assert set(re.findall(r"^\| `lakehouse ([\w-]+)", README, re.MULTILINE)) == set(
         lakehouse.commands
     )
 
