@@ -79,6 +79,7 @@ def test_a_cluster_without_workers_is_named(cluster_without_workers, home):
     command = start_command(ONE, home, env=env)
 
     assert command.status() == 1
+    assert len(lines_of(command)) == 1, command.said
     (line,) = lines_of(command)
     assert (
         f"No executor came within 10 s on {cluster_without_workers.url}: it has no worker."
