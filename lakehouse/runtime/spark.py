@@ -29,6 +29,7 @@ from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.runtime import jars, jvm
 from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.jvm_compilers import compiler_options
+from lakehouse.runtime.s3a import s3a_session_configuration
 from lakehouse.runtime.spark_address import require_connect, require_master
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings
@@ -82,6 +83,7 @@ def session_configuration(settings: Settings, *, is_server: bool = False) -> dic
     return {
         **_embedded(settings, temporary),
         **there,
+        **s3a_session_configuration(settings),
         **(_CLOSED if _LOCAL.fullmatch(master) else {}),
         **shared,
     }

@@ -101,16 +101,17 @@ def kill_working(cluster: SparkCluster, home: Path, gate: Path, child: Child) ->
     wait_for(is_asked, f"a task at {gate}", 300)
     working = wait_for(lambda: [*filter(is_working, cluster.workers)], "a running task")
     working[0].kill()
-    cluster.workers.remove(working[0])
     cluster.start_worker(kept=[home])
     cluster.wait_for_workers(2)
     (gate / "opened").touch()
 
 
 def is_working(worker: Part) -> bool:
-    """Whether its executors have begun a task that they did not finish."""
+    """Whether it is alive, and its executors have begun a task that they did not finish."""
     said = worker.executors_said
-    return said.count("Running task") > said.count("Finished task")
+    return worker.process.poll() is None and said.count("Running task") > said.count(
+        "Finished task"
+    )
 
 
 @contextmanager

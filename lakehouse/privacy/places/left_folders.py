@@ -12,7 +12,9 @@ from pathlib import Path
 from lakehouse.errors import TableBusy
 from lakehouse.iceberg.write.kept_rows_folder import KEPT_ROWS, KeptRowsFolder, list_folders
 from lakehouse.ingestion.ingest import feed_lock, remove_staged
+from lakehouse.ingestion.staged_rows import open_staging
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
+from lakehouse.privacy.places.staged_in_bucket import remove_staged_in_bucket
 from lakehouse.runtime.spark_server import with_server
 from lakehouse.runtime.temporary_folders import (
     process_of,
@@ -51,6 +53,8 @@ def remove_left_folders(
     for folder in _folders(settings.home / "staging"):
         if folder.name != KEPT_ROWS:
             yield from _staged(settings, folder, is_dry=is_dry)
+    if bucket := open_staging(settings):
+        yield from remove_staged_in_bucket(settings, bucket, is_dry=is_dry)
     for kept in _kept_folders(settings):
         yield from _kept(kept, gone_at, is_dry=is_dry)
     for folder in _folders(settings.home):
