@@ -124,7 +124,7 @@ def spark_of(cluster: SparkCluster, home: Path, kind: str) -> Iterator[dict[str,
         yield server.client_environment
 
 
-@pytest.mark.parametrize("kind", ["classic", "connect"])
+@pytest.mark.parametrize("kind", ["classic", pytest.param("connect", marks=pytest.mark.soak)])
 def test_a_worker_killed_at_a_running_task_costs_time_and_nothing_else(
     cluster: SparkCluster, home: Path, kind: str
 ) -> None:
