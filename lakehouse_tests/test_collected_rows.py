@@ -70,6 +70,10 @@ COLLECTED = {
     "quality/row_accounting.py:_count.collect": "a row for each outcome",
     "quality/rows_by_source.py:count_places.collect": "a row for each place",
     "runtime/spark.py:let_go.collect": ONE_ROW,
+    "ingestion/executor_reading.py:_problem.collect": ONE_ROW,
+    "ingestion/executor_reading.py:_outcomes.collect": (
+        "a line for each file of an ingest, which this process has listed already"
+    ),
     # Samples.
     "iceberg/rules/failing_row_samples.py:samples_of.collect": SAMPLES,
     "iceberg/rules/failing_row_samples.py:_rare.collect": SAMPLES,

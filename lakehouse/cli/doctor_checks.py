@@ -1,5 +1,5 @@
 """What the lakehouse needs of this machine and what it found, a line for each; no Spark is
-started for it.
+started for it, and one that is elsewhere is asked.
 """
 
 import os
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.cli.output.printing import count
+from lakehouse.cli.staged_object import read_staged_object
 from lakehouse.errors import LakehouseError, TableDamaged
 from lakehouse.iceberg.metadata.catalog import CATALOG_NAME, Catalog
 from lakehouse.iceberg.metadata.catalog_file import check_catalog_file, require_catalog_file
@@ -25,7 +26,8 @@ from lakehouse.monitoring.sinks import FILE, FILE_NAME, LOG, check_url
 from lakehouse.runtime import jars, jvm
 from lakehouse.runtime.dev_address_file import DevNote, running_dev
 from lakehouse.runtime.jvm_class_archive import archive_path, archive_problem
-from lakehouse.runtime.spark_address import place_of, problem_of
+from lakehouse.runtime.spark_address import place_of, problem_of, require_master
+from lakehouse.runtime.spark_master import read_master
 from lakehouse.settings import SAMPLES, Settings
 
 PYTHON_VERSIONS = ((3, 11), (3, 14))
@@ -159,6 +161,8 @@ def _classes(settings: Settings) -> str:
 
 
 def _spark(settings: Settings) -> str:
+    if settings.is_on_cluster:
+        return _cluster(settings)
     if not settings.spark_remote:
         return f"in process: {settings.spark_master}, {settings.spark_memory}"
     place, problem = place_of(settings.spark_remote), problem_of(settings.spark_remote)
@@ -169,7 +173,20 @@ def _spark(settings: Settings) -> str:
                 "Start the Spark Connect server, or unset SPARK_REMOTE to run Spark in process."
             ),
         )
-    return f"{place} answers"
+    read_staged_object(settings)
+    return f"{place} answers, has what tables need, and reads what is staged"
+
+
+def _cluster(settings: Settings) -> str:
+    require_master(settings.spark_master)
+    state = read_master(settings.cluster, settings.spark_master)
+    answers = f"{settings.spark_master} answers"
+    if state is None:
+        return answers
+    free = f"{state.free_cores} of {count(state.cores, 'core')} are free"
+    if not state.workers:
+        raise LakehouseError(f"{answers}, and has no worker", next_step="Start one.")
+    return f"{answers}: {count(len(state.workers), 'worker')}, {free}"
 
 
 def _deployment(settings: Settings) -> str:

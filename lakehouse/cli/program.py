@@ -14,6 +14,7 @@ from lakehouse.cli.apply import apply
 from lakehouse.cli.backfill import backfill
 from lakehouse.cli.call_context import State, verbose_option
 from lakehouse.cli.check import check
+from lakehouse.cli.connect_conf import connect_conf
 from lakehouse.cli.contract import contract
 from lakehouse.cli.cost import cost
 from lakehouse.cli.demo import demo
@@ -102,6 +103,7 @@ _COMMANDS = (
         apply,
         dev,
         doctor,
+        connect_conf,
         setup,
     ),
 )

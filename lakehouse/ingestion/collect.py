@@ -16,6 +16,8 @@ from lakehouse.errors import FileRejected
 from lakehouse.ingestion.archive import move_once
 from lakehouse.ingestion.archive_names import evaluate_name, rejected_key
 from lakehouse.ingestion.delivery import Delivery, RejectedFile
+from lakehouse.ingestion.executor_reading import ExecutorReading, plan_groups
+from lakehouse.ingestion.executor_task import ExecutorTask, NumberedFile
 from lakehouse.ingestion.gone_people import GoneRows, IsGone
 from lakehouse.ingestion.ingest import Ingest
 from lakehouse.ingestion.processed_files import list_unprocessed
@@ -28,6 +30,7 @@ from lakehouse.storage.rejected_files import reason_key
 from lakehouse.tables.feed import Feed
 
 T = TypeVar("T")
+Result = StagedFile | FileRejected | None
 _AT_ONCE = 4
 """Files that are read at once: one thread seldom fills a core with a file of a few
 megabytes.
@@ -89,6 +92,7 @@ def collect_files(
     ingest: Ingest,
     *,
     gone: IsGone | None = None,
+    executors: ExecutorReading | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Delivery:
     """Collect what waits in the inbox of the ingest's feed: stage each file, or move it to the
@@ -103,15 +107,20 @@ def collect_files(
 
     :param gone: who was erased: their rows are left out, and the files are rewritten without
         them.
+    :param executors: read the files in place of this process where that is worth it.
     :param progress: called with the number of bytes read, again and again, by any of some
-        threads.
+        threads; with those that executors read at their end.
     """
     feed = ingest.feed
     staging = _plan_staging(store, ingest, gone)
     waiting = list_waiting(feed, store)
     batch = waiting.files[: feed.max_files_per_run]
+    remark, results = _read_by_executors(staging, batch, executors, progress)
+    rest = [number for number in range(len(batch)) if number not in results]
+    results |= _stage_all(staging, batch, rest, progress)
     staged, rejected, unsettled = [], [], list(waiting.unsettled)
-    for item, result in zip(batch, _stage_all(staging, batch, progress), strict=True):
+    for number, item in enumerate(batch):
+        result = results[number]
         if isinstance(result, StagedFile):
             staged.append(result)
             continue
@@ -128,6 +137,7 @@ def collect_files(
         rejected=tuple(rejected),
         unsettled=tuple(unsettled),
         waiting=len(waiting.files) - len(batch),
+        remark=remark,
     )
 
 
@@ -143,11 +153,50 @@ def _plan_staging(store: ObjectStore, ingest: Ingest, gone: IsGone | None) -> St
     return Staging(rewriting, ingest.staging, ingest.rows, ingest.began_at, rows)
 
 
+def _read_by_executors(
+    staging: Staging,
+    batch: Sequence[StoredObject],
+    executors: ExecutorReading | None,
+    progress: Callable[[int], None],
+) -> tuple[str, dict[int, Result]]:
+    """Have executors read files where that is worth it, and return those that need no look of the
+    driver's, by number; with a line for people where executors cannot.
+    """
+    if executors is None or not executors.is_worth([item.size_bytes for item in batch]):
+        return "", {}
+    files = []
+    for number, item in enumerate(batch):
+        if not _is_misnamed(staging, item):
+            files.append(NumberedFile(number, item))
+    task = ExecutorTask(staging.converter, staging.rows, plan_groups(files))
+    reading = executors.read(task)
+    results: dict[int, Result] = {}
+    for outcome in reading.outcomes:
+        item = batch[outcome.number]
+        result: Result = outcome.refused
+        if outcome.converted:
+            result = staging.staged_elsewhere(item, outcome.number, outcome.converted)
+        if result is not None:
+            results[outcome.number] = result
+            progress(item.size_bytes)
+    return reading.remark, results
+
+
+def _is_misnamed(staging: Staging, item: StoredObject) -> bool:
+    feed = staging.rewriting.feed
+    try:
+        evaluate_name(feed, item.key.removeprefix(feed.inbox))
+    except FileRejected:
+        return True
+    return False
+
+
 def _stage_all(
     staging: Staging,
     batch: Sequence[StoredObject],
+    numbers: Sequence[int],
     progress: Callable[[int], None],
-) -> list[StagedFile | FileRejected | None]:
+) -> dict[int, Result]:
     """Read files, some at once; an error of one, or Ctrl-C, ends the others where they are."""
     is_over = Event()
 
@@ -157,18 +206,18 @@ def _stage_all(
         progress(count)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        reading = [
-            pool.submit(_stage, staging, number, item, report)
-            for number, item in enumerate(batch)
-        ]
+        reading = {
+            number: pool.submit(_stage, staging, number, batch[number], report)
+            for number in numbers
+        }
         try:
-            for future in wait(reading, return_when=FIRST_EXCEPTION).done:
+            for future in wait(reading.values(), return_when=FIRST_EXCEPTION).done:
                 future.result()
         except BaseException:
             is_over.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return [future.result() for future in reading]
+    return {number: future.result() for number, future in reading.items()}
 
 
 def _stage(
@@ -176,14 +225,14 @@ def _stage(
     number: int,
     item: StoredObject,
     progress: Callable[[int], None],
-) -> StagedFile | FileRejected | None:
+) -> Result:
     """Stage a file, or return why it is refused; None where it changed or went while it was
     read.
     """
 
     store, feed = staging.rewriting.store, staging.rewriting.feed
 
-    def staged() -> StagedFile | FileRejected | None:
+    def staged() -> Result:
         try:
             evaluate_name(feed, item.key.removeprefix(feed.inbox))
             return staging.stage(item, number, progress)

@@ -43,6 +43,8 @@ class Delivery:
     rejected: Sequence[RejectedFile] = ()
     unsettled: Sequence[str] = ()
     waiting: int = 0
+    remark: str = ""
+    """Why executors read no files, where they should."""
 
     @property
     def arriving(self) -> list[tuple[str, str]]:
@@ -75,11 +77,12 @@ class Delivery:
 
     @property
     def warnings(self) -> list[str]:
-        """One line for each file that brought columns which the feed does not declare, and one
-        for each with rows of people who were erased.
+        """One line for each file that brought columns which the feed does not declare, one for
+        each with rows of people who were erased, and one where executors read no files.
         """
         added = [self._added(file) for file in self.files if file.added_columns]
-        return [*added, *(_left_out(file) for file in self.files if file.left_out_rows)]
+        left_out = [_left_out(file) for file in self.files if file.left_out_rows]
+        return [*added, *left_out, *filter(None, [self.remark])]
 
     def _added(self, file: StagedFile) -> str:
         return (

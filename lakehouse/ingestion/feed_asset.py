@@ -10,6 +10,7 @@ import dagster as dg
 
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.ingestion.ad_hoc_files import AD_HOC_TAG, select_store
+from lakehouse.ingestion.executor_reading import executor_reading
 from lakehouse.ingestion.land import Landing, land
 from lakehouse.ingestion.staged_rows import open_staging
 from lakehouse.orchestration.code_references import code_references
@@ -53,6 +54,7 @@ def feed_asset(
                 compute=compute,
                 gone=io.gone,
                 bucket=open_staging(settings),
+                executors=executor_reading(settings, io.engine.session),
             )
             for warning in (*landing.warnings, *map(str, landing.delivery.rejected)):
                 context.log.warning(warning)

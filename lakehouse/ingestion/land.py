@@ -19,6 +19,7 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.delivery import Archived, Delivery
+from lakehouse.ingestion.executor_reading import ExecutorReading
 from lakehouse.ingestion.gone_people import gone_of_feed
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.repeated_content import repeated_content
@@ -63,6 +64,7 @@ def land(
     compute: "Callable[[DataFrame], DataFrame]" = lambda delivered: delivered,
     gone: GonePeople = NOBODY_GONE,
     bucket: BucketStaging | None = None,
+    executors: ExecutorReading | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Landing:
     """Land what waits in a feed's inbox by one append to its bronze table, and archive it.
@@ -73,12 +75,15 @@ def land(
     :param compute: makes the `extra` columns of the table from the delivered rows.
     :param gone: who was erased: rows of theirs that were made before do not land.
     :param bucket: where rows are staged in place of the home.
+    :param executors: read the files in place of this process where that is worth it.
     :param progress: called with the number of bytes read, again and again.
     :raises TableBusy: when another ingest of the feed goes on for longer than an hour.
     """
     with lock_feed(feed, home, bucket=bucket) as ingest:
         is_gone = gone_of_feed(gone, feed)
-        delivery = collect_files(store, ingest, gone=is_gone, progress=progress)
+        delivery = collect_files(
+            store, ingest, gone=is_gone, executors=executors, progress=progress
+        )
         erase_again(engine, table, gone.begin())
         repeated = repeated_content(engine, table.name, delivery)
         outcome = _publish(engine, feed, table, delivery, run or Run(), compute)

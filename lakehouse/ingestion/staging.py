@@ -18,7 +18,7 @@ from lakehouse.ingestion.rewrite_file import Rewriting
 from lakehouse.ingestion.rewritten_files import KnownContent
 from lakehouse.ingestion.row_numbers import RowNumbers
 from lakehouse.ingestion.staged_rows import StagedRows, staged_name
-from lakehouse.storage.object_store import StoredObject
+from lakehouse.storage.object_store import ObjectStore, StoredObject
 from lakehouse.tables.feed import Feed
 
 if TYPE_CHECKING:
@@ -53,6 +53,78 @@ class StagedFile:
 
 
 @dataclass(frozen=True)
+class Converted:
+    """What was read of a file: how many rows it has, and the numbers of those that were not
+    written.
+    """
+
+    sha256: str
+    rows: int
+    left_out: frozenset[int]
+    added_columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FileConverter:
+    """Reads delivered files of a feed once, as a stream, and writes what it checked as Parquet;
+    here, and in any process that is given it.
+
+    `gone` finds the rows of people who were erased, which are left out.
+    """
+
+    store: ObjectStore
+    feed: Feed
+    ingested_at: datetime
+    gone: RowFinder
+
+    def convert(
+        self,
+        stored: StoredObject,
+        target: Path,
+        progress: Callable[[int], None],
+        known: KnownContent = _UNKNOWN,
+    ) -> Converted:
+        """Write the rows of a file, without those that its delivery lost by a request.
+
+        A file that is refused is read again, by one thread, for the number of the row; it is
+        seldom and ends early. So is one with a row longer than a block. One file at a time is,
+        since the blocks are larger then.
+
+        :raises FileRejected: it is not what the feed declares.
+        :raises FileNotFoundError: it went away.
+        """
+        plan = _RowPlan(known, self.gone)
+        try:
+            return self._read(stored, target, progress, plan, use_threads=True)
+        except FileRejected:
+            with _reading_again:
+                return self._read(stored, target, ignore_progress, plan, use_threads=False)
+
+    def _read(
+        self,
+        stored: StoredObject,
+        target: Path,
+        progress: Callable[[int], None],
+        plan: "_RowPlan",
+        *,
+        use_threads: bool,
+    ) -> Converted:
+        source_file = stored.key.removeprefix(self.feed.inbox)
+        its_format = file_format(self.feed, source_file)
+        assert its_format, "its name was looked at before"
+        with self.store.open(stored.key) as raw:
+            delivered = HashedBytes(raw, progress)
+            reader = open_reader(self.feed, its_format, delivered, use_threads=use_threads)
+            modified_at = plan.known.modified_at(stored.modified_at)
+            origin = Origin(
+                self.feed, reader.header, source_file, modified_at, self.ingested_at
+            )
+            rows, left_out = _write(target, origin, reader.batches(), plan)
+            sha256 = delivered.sha256()
+        return Converted(sha256, rows, frozenset(left_out), reader.header.added)
+
+
+@dataclass(frozen=True)
 class Staging:
     """How the files of one ingest are staged.
 
@@ -72,71 +144,63 @@ class Staging:
     ) -> StagedFile | None:
         """Read a file once: hash it, check it and write its rows as Parquet.
 
-        A file that is refused is read again, by one thread, for the number of the row; it is
-        seldom and ends early. So is one with a row longer than a block. One file at a time is,
-        since the blocks are larger then. A file that was rewritten, or is to be, is read again.
+        A file that was rewritten, or is to be, is read again.
 
         :return: None where a file that is read twice changed meanwhile; no Parquet of it stays.
         :raises FileRejected: it is not what the feed declares; no Parquet of it stays.
         :raises FileNotFoundError: it went away.
         """
         target = self.folder / f"{number:06}.parquet"
+        convert = self.converter.convert
         try:
-            converted = self._convert(stored, target, progress)
+            converted = convert(stored, target, progress)
             known = self.rewriting.ledger.find(stored.key, converted.sha256)
             if known.is_erased:
                 raise _erased_file()
             if known.missing or known.erased:
                 sha256 = converted.sha256
-                converted = self._convert(stored, target, _ignore_progress, known)
+                converted = convert(stored, target, ignore_progress, known)
                 if converted.sha256 != sha256:
                     return None
             return self._file(stored, number, target, converted, known)
         finally:
             target.unlink(missing_ok=True)
 
-    def _convert(
-        self,
-        stored: StoredObject,
-        target: Path,
-        progress: Callable[[int], None],
-        known: KnownContent = _UNKNOWN,
-    ) -> "_Converted":
-        plan = _RowPlan(known, self.gone)
-        try:
-            return self._read(stored, target, progress, plan, use_threads=True)
-        except FileRejected:
-            with _reading_again:
-                return self._read(stored, target, _ignore_progress, plan, use_threads=False)
+    @property
+    def converter(self) -> FileConverter:
+        """What reads the files."""
+        return FileConverter(
+            self.rewriting.store, self.rewriting.feed, self.ingested_at, self.gone
+        )
 
-    def _read(
-        self,
-        stored: StoredObject,
-        target: Path,
-        progress: Callable[[int], None],
-        plan: "_RowPlan",
-        *,
-        use_threads: bool,
-    ) -> "_Converted":
-        feed = self.rewriting.feed
-        source_file = stored.key.removeprefix(feed.inbox)
-        its_format = file_format(feed, source_file)
-        assert its_format, "its name was looked at before"
-        with self.rewriting.store.open(stored.key) as raw:
-            delivered = HashedBytes(raw, progress)
-            reader = open_reader(feed, its_format, delivered, use_threads=use_threads)
-            modified_at = plan.known.modified_at(stored.modified_at)
-            origin = Origin(feed, reader.header, source_file, modified_at, self.ingested_at)
-            rows, left_out = _write(target, origin, reader.batches(), plan)
-            sha256 = delivered.sha256()
-        return _Converted(sha256, rows, frozenset(left_out), reader.header.added)
+    def staged_elsewhere(
+        self, stored: StoredObject, number: int, converted: Converted
+    ) -> StagedFile | None:
+        """Return a file that another process has read and put among the staged rows; None, and
+        its rows are removed, where its content was ever rewritten.
+        """
+        name = staged_name(converted.sha256, number)
+        if self.rewriting.ledger.find(stored.key, converted.sha256) != KnownContent(
+            converted.sha256
+        ):
+            self.rows.remove(name)
+            return None
+        return StagedFile(
+            stored,
+            stored.key.removeprefix(self.rewriting.feed.inbox),
+            converted.sha256,
+            converted.rows,
+            name,
+            converted.added_columns,
+            forms=frozenset({converted.sha256}),
+        )
 
     def _file(
         self,
         stored: StoredObject,
         number: int,
         target: Path,
-        converted: "_Converted",
+        converted: Converted,
         known: KnownContent,
     ) -> StagedFile | None:
         """Rewrite the file without the rows that were left out, and put its staged rows where
@@ -162,18 +226,6 @@ class Staging:
             len(known.missing | converted.left_out),
             forms,
         )
-
-
-@dataclass(frozen=True)
-class _Converted:
-    """What was read of a file: how many rows it has, and the numbers of those that were not
-    staged.
-    """
-
-    sha256: str
-    rows: int
-    left_out: frozenset[int]
-    added_columns: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -203,7 +255,7 @@ class _RowPlan:
         return sorted(places)
 
 
-def _ignore_progress(_: int) -> None:
+def ignore_progress(_: int) -> None:
     """The second reading of a file is no progress."""
 
 

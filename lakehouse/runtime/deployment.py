@@ -29,7 +29,13 @@ def open_engine(settings: Settings) -> Engine:
         from lakehouse.runtime.spark import open_session
         from lakehouse.runtime.spark_server import with_server
 
-        return open_session(with_server(settings), catalog)
+        found = with_server(settings)
+        return open_session(found, catalog, is_own_server=found != settings)
+
+    def page() -> str:
+        from lakehouse.runtime.spark import page_of_process
+
+        return page_of_process()
 
     return Engine(
         catalog,
@@ -37,6 +43,7 @@ def open_engine(settings: Settings) -> Engine:
         settings.lock_dir,
         masking_key(settings),
         OpenLineageEvents(settings, catalog),
+        page,
         partial(open_store, settings),
         s3a_options(settings) if settings.deployment == "aws" else {},
     )

@@ -19,7 +19,7 @@ from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
 
 _LOOK_SECONDS = 0.2
-_IN_SPARK_OR_ICEBERG = (
+IN_SPARK_OR_ICEBERG = (
     "com.amazonaws:aws-java-sdk-bundle",
     "com.fasterxml.jackson.core:*",
     "com.fasterxml.jackson.dataformat:*",
@@ -153,7 +153,7 @@ def _command(settings: Settings, wanted: Iterable[Jar], folder: Path) -> list[st
         "--packages",
         packages,
         "--exclude-packages",
-        ",".join(_IN_SPARK_OR_ICEBERG),
+        ",".join(IN_SPARK_OR_ICEBERG),
         str(program),
     ]
 

@@ -42,6 +42,11 @@ class S3ObjectStore:
     poll_seconds: float = 2.0
     """A listing of up to 1,000 keys is one request, and requests are paid for."""
 
+    def __reduce__(self) -> tuple[Callable[..., "S3ObjectStore"], tuple[object, ...]]:
+        """Open the bucket anew in a process that is given it, by credentials of its own."""
+        meta = self.client.meta
+        return _open_again, (self.bucket, meta.region_name, meta.endpoint_url)
+
     def objects(self, prefix: str) -> list[StoredObject]:
         """Return the finished objects below a prefix, by (modified time, key)."""
         return self._listed(prefix, is_finished)
@@ -316,6 +321,15 @@ def open_bucket(settings: Settings) -> S3ObjectStore:
     assert settings.bucket
     resource = S3Resource(region_name=settings.region, endpoint_url=settings.endpoint_url)
     return S3ObjectStore(resource.get_client(), settings.bucket)
+
+
+@cache
+def _open_again(bucket: str, region: str, endpoint_url: str) -> S3ObjectStore:
+    # An executor has no Dagster.
+    import boto3
+
+    client = boto3.client("s3", region_name=region, endpoint_url=endpoint_url)
+    return S3ObjectStore(client, bucket)
 
 
 def _seen(key: str, modified_at: datetime, size_bytes: int, etag: str) -> StoredObject:

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lakehouse.runtime import jvm
+from lakehouse.runtime import jars, jvm
+from lakehouse.runtime.jar_download import fetch
 from lakehouse.settings import Settings
 from lakehouse_tests.cluster.namespaces import isolated, require_namespaces
+from lakehouse_tests.conftest import on_aws
 from lakehouse_tests.processes import ROOT, wait_for
 from lakehouse_tests.spark_server import free_port
 
@@ -66,7 +68,11 @@ class SparkCluster:
     @property
     def client_environment(self) -> dict[str, str]:
         """What a process is told whose Spark works on the cluster."""
-        return {"LAKEHOUSE_SPARK_MASTER": self.url, "SPARK_LOCAL_IP": _HOST}
+        return {
+            "LAKEHOUSE_SPARK_MASTER": self.url,
+            "LAKEHOUSE_SPARK_MASTER_PAGE": self.web_url,
+            "LAKEHOUSE_DRIVER_HOST": _HOST,
+        }
 
     def state(self) -> dict[str, Any]:
         """Return what the master says of its workers and applications."""
@@ -131,6 +137,8 @@ def running_cluster(
     hidden = (ROOT, settings.home, settings.cache_dir.expanduser(), folder)
     temporary = (Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
     jvm.prepare(settings)
+    # `make setup` fetches what this machine's own deployment needs.
+    fetch(on_aws(settings), lambda _: None, jars.s3a())
     environment = {**os.environ, "SPARK_LOCAL_IP": _HOST, **_SMALL}
     port, web_port = free_port(), free_port()
     master = _spark_class("master.Master", "--host", _HOST, "--port", str(port))
@@ -151,6 +159,15 @@ def running_cluster(
     finally:
         for part in [*cluster.workers, *parts]:
             part.kill()
+
+
+def on_account(settings: Settings) -> dict[str, str]:
+    """Return what a process is told whose tables are in the tests' account."""
+    return {
+        "LAKEHOUSE_DEPLOYMENT": "aws",
+        "LAKEHOUSE_BUCKET": str(settings.bucket),
+        "AWS_ENDPOINT_URL": str(settings.endpoint_url),
+    }
 
 
 def spark_program(name: str) -> str:

@@ -30,6 +30,8 @@ class Engine:
     lock_dir: Path
     masking_key: bytes
     listener: WriteListener = NOBODY_LISTENS
+    page: Callable[[], str] = str
+    """Where the web page of a running Spark on a cluster is; nothing of others."""
     open_store: Callable[[], ObjectStore] | None = None
     store_options: Mapping[str, str] = field(default_factory=dict)
 

@@ -95,6 +95,12 @@ _KNOWN = (
     ),
     *_SPARK_ENDED,
     _known(
+        r"No FileSystem for scheme \"?s3|S3AFileSystem not found",
+        "Spark cannot read s3://. `lakehouse connect-conf` prints what a Spark Connect server has"
+        " to be started with, and `lakehouse setup` fetches the jars of one that this machine"
+        " starts.",
+    ),
+    _known(
         r"StatusCode\.UNAUTHENTICATED|Invalid authentication token",
         "The Spark server asks for another token. Correct `token=` in SPARK_REMOTE.",
     ),

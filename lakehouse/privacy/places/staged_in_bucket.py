@@ -5,7 +5,7 @@ bucket kept of it.
 from collections.abc import Iterator, Sequence
 
 from lakehouse.errors import TableBusy
-from lakehouse.iceberg.write.kept_rows_folder import KEPT_ROWS_PREFIX
+from lakehouse.iceberg.write.kept_rows_folder import KEPT_ROWS
 from lakehouse.ingestion.ingest import feed_lock
 from lakehouse.ingestion.staged_rows import BucketStaging, by_writer, is_left
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
@@ -24,11 +24,10 @@ def remove_staged_in_bucket(
     """Remove the staged rows of this home whose ingest is gone, and those of others that are
     old.
     """
-    versions = bucket.store.all_versions("staging/")
-    # Rows that writes keep are no feed's.
-    of_feeds = [version for version in versions if not version.key.startswith(KEPT_ROWS_PREFIX)]
-    staged = by_writer(of_feeds)
+    staged = by_writer(bucket.store.all_versions("staging/"))
     for (feed_name, writer), versions in sorted(staged.items()):
+        if feed_name == KEPT_ROWS:
+            continue
         if writer == bucket.writer:
             yield _own(settings, bucket, feed_name, versions, is_dry=is_dry)
         else:

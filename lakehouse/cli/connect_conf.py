@@ -1,0 +1,36 @@
+"""`lakehouse connect-conf`: what a Spark Connect server must be started with."""
+
+import click
+
+from lakehouse.cli.call_context import State, command
+
+
+@command("connect-conf")
+@click.option(
+    "--jars",
+    "jar_folder",
+    metavar="DIR",
+    help="Where the jars lie on the server; unless given, it fetches them.",
+)
+def connect_conf(state: State, jar_folder: str | None) -> None:
+    """Print what a Spark Connect server must be started with.
+
+    It is a file of properties for spark-submit, without credentials. `lakehouse doctor` checks a
+    server that SPARK_REMOTE names.
+    """
+    import pyspark
+
+    from lakehouse.runtime.connect_server import (
+        SERVER_CLASS,
+        properties_text,
+        server_configuration,
+    )
+
+    settings = state.settings
+    click.echo(f"# What a Spark Connect server of Spark {pyspark.__version__} is started with.")
+    click.echo(f"# spark-submit --properties-file FILE --class {SERVER_CLASS} spark-internal")
+    if settings.deployment == "aws":
+        click.echo("# It and its executors need credentials of AWS in their environment.")
+    else:
+        click.echo(f"# It and its executors have to see {settings.home} under that path.")
+    click.echo(properties_text(server_configuration(settings, jar_folder)), nl=False)

@@ -1,0 +1,67 @@
+"""One small object, staged as delivered rows are, and read by a Spark Connect server."""
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from lakehouse.errors import LakehouseError
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.spark_errors import one_line
+from lakehouse.runtime.connect_server import lacking
+from lakehouse.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_FEED = "doctor"
+
+
+def read_staged_object(settings: Settings) -> None:
+    """Have the server that SPARK_REMOTE names read a staged object; nothing is left of it.
+
+    :raises LakehouseError: says in one line what the server lacks.
+    """
+    from lakehouse.ingestion.staged_rows import LocalRows, open_staging, staged_name
+    from lakehouse.runtime.spark import open_session
+
+    session = open_session(settings, Catalog.of(settings))
+    staging = open_staging(settings)
+    name = staged_name("0" * 64, 0)
+    with tempfile.TemporaryDirectory() as folder:
+        file = _write(Path(folder) / name)
+        if staging:
+            rows = staging.rows(_FEED, uuid4().hex)
+            rows.put(file, name)
+            try:
+                _read(settings, session, f"{rows.uri}{name}", dict(rows.spark_options))
+            finally:
+                rows.remove(name)
+            return
+    settings.make_home()
+    with tempfile.TemporaryDirectory(dir=settings.home) as folder:
+        own = LocalRows(Path(folder))
+        _write(own.folder / name)
+        _read(settings, session, f"{own.uri}/{name}", dict(own.spark_options))
+
+
+def _write(file: Path) -> Path:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"one": [1]}), file)
+    return file
+
+
+def _read(
+    settings: Settings, session: "SparkSession", uri: str, options: dict[str, str]
+) -> None:
+    try:
+        session.read.options(**options).parquet(uri).collect()
+    except LakehouseError:
+        raise
+    except Exception as error:
+        what = (
+            "a file system for s3://" if uri.startswith("s3:") else f"sight of {settings.home}"
+        )
+        raise lacking(settings, f"{what}: {one_line(error).rstrip('.')}") from error

@@ -1,0 +1,165 @@
+"""Delivered files that executors of Spark read, where there are many or large ones; few small ones
+the driver reads sooner.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+from weakref import WeakKeyDictionary
+
+from lakehouse.iceberg.metadata.spark_errors import one_line
+from lakehouse.ingestion.executor_task import (
+    SCHEMA,
+    ExecutorTask,
+    FileOutcome,
+    NumberedFile,
+)
+from lakehouse.runtime.executors import master_of
+from lakehouse.runtime.package_zip import package_zip
+from lakehouse.settings import Settings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+LEAST_BYTES = 256 << 20
+LEAST_FILES = 200
+"""From either on, executors are worth their start: some seconds, in which the driver reads about as
+much.
+"""
+_GROUP_BYTES = 64 << 20
+_GROUP_FILES = 100
+_MISSING = re.compile(r"No module named '[^']*'|Cannot run program \"[^\"]*\"")
+_WITHOUT_PYARROW = re.compile(r"PACKAGE_NOT_INSTALLED[^\n]*|PyArrow[^\n]*must be installed")
+_OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has different version")
+When = Literal["auto", "always", "never"]
+_sent: "WeakKeyDictionary[SparkSession, Path]" = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class ExecutorReading:
+    """When executors read delivered files: `always`, `never`, or by itself on a cluster, what is
+    large or much.
+    """
+
+    session: "Callable[[], SparkSession]"
+    when: When
+    is_elsewhere: bool
+    """Whether Spark is not on this machine alone."""
+    package: Callable[[], Path]
+
+    def is_worth(self, sizes: Sequence[int]) -> bool:
+        """Whether files of these sizes, in bytes, are read by executors."""
+        if self.when != "auto":
+            return self.when == "always" and bool(sizes)
+        is_much = sum(sizes) >= LEAST_BYTES or len(sizes) >= LEAST_FILES
+        return self.is_elsewhere and is_much
+
+    def read(self, task: ExecutorTask) -> "Reading":
+        """Read files on the executors; no file, and why, where they cannot."""
+        session = self.session()
+        if self.when == "auto" and master_of(session).startswith("local"):
+            return Reading()
+        _send_package(session, self.package())
+        if problem := _problem(session, task):
+            return Reading(remark=_cannot(problem))
+        return Reading(tuple(_outcomes(session, task)))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What executors say of the files that they were given, and a line for people where they
+    could not read.
+    """
+
+    outcomes: Sequence[FileOutcome] = ()
+    remark: str = ""
+
+
+def executor_reading(
+    settings: Settings, session: "Callable[[], SparkSession]"
+) -> ExecutorReading:
+    """Return how files are read by the settings."""
+    return ExecutorReading(
+        session,
+        settings.cluster.executors_read,
+        settings.is_on_cluster or settings.spark_remote is not None,
+        lambda: package_zip(settings),
+    )
+
+
+def plan_groups(files: Iterable[NumberedFile]) -> list[list[NumberedFile]]:
+    """Divide files among tasks, the largest first: of 64 MB or 100 files, or one that is
+    larger.
+    """
+    groups: list[list[NumberedFile]] = []
+    group_bytes = 0
+    for file in sorted(files, key=lambda file: (-file.stored.size_bytes, file.number)):
+        size_bytes = file.stored.size_bytes
+        is_full = group_bytes + size_bytes > _GROUP_BYTES
+        if not groups or is_full or len(groups[-1]) == _GROUP_FILES:
+            groups.append([])
+            group_bytes = 0
+        groups[-1].append(file)
+        group_bytes += size_bytes
+    return groups
+
+
+def _outcomes(session: "SparkSession", task: ExecutorTask) -> Iterator[FileOutcome]:
+    def read(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        return task.read(batches)
+
+    # A partition for each number: a task for each group.
+    groups = len(task.groups)
+    for row in session.range(0, groups, 1, groups).mapInArrow(read, SCHEMA).collect():
+        yield FileOutcome.from_json(row["outcome"])
+
+
+def _problem(session: "SparkSession", task: ExecutorTask) -> str:
+    """Ask one executor whether it can read files; return why not, nothing where it can."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    probed = ExecutorTask(task.converter, task.rows, ())
+
+    def probe(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        import pyarrow as pa
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"outcome": [probed.problem()]})
+
+    try:
+        (row,) = session.range(0, 1, 1, 1).mapInArrow(probe, SCHEMA).collect()
+    except (PySparkException, Py4JError) as error:
+        return _reason(error)
+    problem: str = row["outcome"]
+    return problem
+
+
+def _reason(error: Exception) -> str:
+    text = str(error)
+    if _OTHER_PYTHON.search(text):
+        return "their Python is of another minor version than the driver's"
+    found = _MISSING.search(text) or _WITHOUT_PYARROW.search(text)
+    return found[0] if found else one_line(error).rstrip(".")
+
+
+def _cannot(problem: str) -> str:
+    return (
+        f"The driver read the files, since executors cannot: {problem}. Name a Python that they"
+        " have, of the driver's minor version and with pyarrow and boto3, by"
+        " LAKEHOUSE_EXECUTOR_PYTHON, or set LAKEHOUSE_EXECUTORS_READ to never."
+    )
+
+
+def _send_package(session: "SparkSession", package: Path) -> None:
+    """Let Python on executors import this package, once for each form of it."""
+    if _sent.get(session) == package:
+        return
+    if hasattr(session, "client"):
+        session.addArtifacts(str(package), pyfile=True)
+    else:
+        session.sparkContext.addPyFile(str(package))
+    _sent[session] = package

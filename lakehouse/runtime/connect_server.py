@@ -1,0 +1,82 @@
+"""What a Spark Connect server that others start must bring, as its clients cannot: jars, Iceberg's
+extensions, and a file system for the bucket.
+"""
+
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import SetupError
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.spark_errors import one_line
+from lakehouse.runtime import jars
+from lakehouse.runtime.jar_download import IN_SPARK_OR_ICEBERG
+from lakehouse.runtime.s3a import s3a_session_configuration
+from lakehouse.runtime.spark_address import place_of
+from lakehouse.settings import Settings
+from lakehouse.tables.quoting import identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXTENSIONS_KEY = "spark.sql.extensions"
+EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_NEXT_STEP = "`lakehouse connect-conf` prints what the server is to be started with."
+
+
+def server_configuration(settings: Settings, jar_folder: str | None = None) -> dict[str, str]:
+    """Return what a server is started with for a deployment; no credentials are in it.
+
+    :param jar_folder: where the jars lie on the server; it fetches them itself unless it is said.
+    """
+    return {
+        **_jars(settings, jar_folder),
+        EXTENSIONS_KEY: EXTENSIONS,
+        # The default asks for a Hive metastore, which writes into the working directory.
+        "spark.sql.catalogImplementation": "in-memory",
+        **Catalog.of(settings).spark_configuration,
+        **s3a_session_configuration(settings),
+    }
+
+
+def properties_text(configuration: dict[str, str]) -> str:
+    """Return a configuration as a file of properties, a line each."""
+    return "".join(f"{name}={_escaped(value)}\n" for name, value in configuration.items())
+
+
+def require_server(session: "SparkSession", settings: Settings, catalog: Catalog) -> None:
+    """Make sure that the server of a session has what tables need.
+
+    :raises SetupError: says in one line what is missing.
+    """
+    if EXTENSIONS not in (session.conf.get(EXTENSIONS_KEY, "") or ""):
+        raise lacking(settings, f"Iceberg's extensions ({EXTENSIONS_KEY})")
+    try:
+        session.sql(f"SELECT {identifier(catalog.name)}.system.iceberg_version()").collect()
+    except Exception as error:
+        text = str(error)
+        if "class" in text.lower() and catalog.spark_configuration:
+            runtime = jars.pinned(settings)[0]
+            raise lacking(settings, f"the jar of Iceberg ({runtime.coordinate})") from error
+        raise lacking(settings, f"the catalog: {one_line(error).rstrip('.')}") from error
+
+
+def lacking(settings: Settings, what: str) -> SetupError:
+    """Return the error of a server that lacks something."""
+    place = place_of(settings.spark_remote or "")
+    return SetupError(f"The Spark server at {place} lacks {what}.", next_step=_NEXT_STEP)
+
+
+def _jars(settings: Settings, folder: str | None) -> dict[str, str]:
+    pinned = jars.pinned(settings)
+    if folder:
+        paths = (f"{folder.rstrip('/')}/{jar.file_name}" for jar in pinned)
+        return {"spark.jars": ",".join(paths)}
+    fetched = {"spark.jars.packages": ",".join(jar.coordinate for jar in pinned)}
+    if settings.deployment == "aws":
+        # Hundreds of megabytes that nothing uses.
+        fetched["spark.jars.excludes"] = ",".join(IN_SPARK_OR_ICEBERG)
+    return fetched
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\")

@@ -1,0 +1,82 @@
+"""Commands on a cluster that has no core for them, and one on a cluster that has."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lakehouse_tests.cli.commands import LAKEHOUSE
+from lakehouse_tests.cluster.spark_cluster import SparkCluster
+from lakehouse_tests.processes import Child, engine_of_process, start, start_command, wait_for
+
+pytestmark = pytest.mark.e2e
+IMPATIENT = {"LAKEHOUSE_EXECUTOR_WAIT_SECONDS": "10"}
+ONE = [LAKEHOUSE, "sql", "SELECT 1 AS one", "--format", "json"]
+
+
+def hold_cores(note: str) -> None:
+    """Work on a cluster until somebody ends this."""
+    engine = engine_of_process()
+    assert engine.spark.range(1).count() == 1
+    Path(note).write_text(engine.page(), encoding="utf-8")
+    time.sleep(600)
+
+
+@pytest.fixture
+def holding(cluster: SparkCluster, home: Path, tmp_path: Path) -> Iterator[Child]:
+    """A process that has all cores of the cluster."""
+    note = tmp_path / "holds"
+    env = {
+        **cluster.client_environment,
+        "LAKEHOUSE_EXECUTORS": "2",
+        "LAKEHOUSE_NAME": "nightly",
+    }
+    child = start(home, hold_cores, env=env, note=str(note))
+    try:
+        wait_for(lambda: note.exists() or not child.is_alive, "a first application")
+        assert child.is_alive, child.said
+        yield child
+    finally:
+        child.kill()
+
+
+def test_a_second_command_beside_one_that_holds_all_cores_says_so_in_one_line(
+    cluster, holding, tmp_path
+):
+    env = cluster.client_environment | IMPATIENT
+    second = start_command(ONE, tmp_path / "second" / "home", env=env)
+
+    assert second.status() == 1
+    (line,) = second.said.splitlines()
+    assert f"No executor came within 10 s on {cluster.url}" in line
+    assert "0 of its 2 cores" in line
+    assert "lakehouse nightly (local)" in line
+
+
+def test_a_command_leaves_a_core_to_the_next(cluster, home, tmp_path):
+    note = tmp_path / "works"
+    first = start(home, hold_cores, env=cluster.client_environment, note=str(note))
+    try:
+        wait_for(lambda: note.exists() or not first.is_alive, "a first application")
+        assert note.read_text(encoding="utf-8").startswith("http://127.0.0.1:"), first.said
+        second = start_command(
+            ONE, tmp_path / "second" / "home", env=cluster.client_environment
+        )
+        assert second.status() == 0, second.said
+        assert json.loads(second.said) == [{"one": 1}]
+    finally:
+        first.kill()
+
+
+def test_a_cluster_without_workers_is_named(cluster_without_workers, home):
+    env = cluster_without_workers.client_environment | IMPATIENT
+    command = start_command(ONE, home, env=env)
+
+    assert command.status() == 1
+    (line,) = command.said.splitlines()
+    assert (
+        f"No executor came within 10 s on {cluster_without_workers.url}: it has no worker."
+        in line
+    )

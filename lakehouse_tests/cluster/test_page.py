@@ -1,0 +1,89 @@
+"""The page on clusters, done from top to bottom on a cluster that sees no file of the driver's: its
+tables are what the truth says.
+"""
+
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+
+from lakehouse.runtime import jars
+from lakehouse_tests.cli.commands import LAKEHOUSE
+from lakehouse_tests.cluster.connect_server import connect_server
+from lakehouse_tests.cluster.test_demo import check_demo
+from lakehouse_tests.docs.markdown import ROOT, Block, sections
+from lakehouse_tests.docs.shell import commands
+from lakehouse_tests.processes import start_command
+
+pytestmark = pytest.mark.e2e
+PAGE = ROOT / "docs" / "cluster.md"
+
+
+class Shell:
+    """Runs the commands of a page as processes, in one environment that they change.
+
+    `names` is what stands on the page for a place, and what it is here.
+    """
+
+    def __init__(self, home: Path, names: dict[str, str]) -> None:
+        self.home = home
+        self.names = names
+        self.env = {"PATH": f"{Path(LAKEHOUSE).parent}:{os.environ['PATH']}"}
+
+    def do(self, block: Block) -> str:
+        """Run the commands of a block; return what they said."""
+        return "".join(map(self._run, commands(block.text)))
+
+    def _run(self, command: str) -> str:
+        for name, place in self.names.items():
+            command = command.replace(name, place)
+        first, *words = shlex.split(command)
+        if first == "export":
+            name, _, value = words[0].partition("=")
+            self.env[name] = value
+            return ""
+        if first == "unset":
+            # The tests' own processes have some by themselves.
+            self.env |= dict.fromkeys(words, "")
+            return ""
+        folder = self.home.parent
+        ran = start_command(["bash", "-c", command], self.home, env=self.env, cwd=folder)
+        assert ran.status() == 0, f"{command}: {ran.said}"
+        return ran.said
+
+
+def shell_blocks(title: str) -> list[Block]:
+    """Return the blocks of a section that are run."""
+    (section,) = (one for one in sections(PAGE) if one.title == title)
+    return [block for block in section.blocks if block.language == "bash"]
+
+
+def read_properties(text: str) -> dict[str, str]:
+    """Read a file of properties, as spark-submit does."""
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return dict(line.split("=", 1) for line in lines)
+
+
+def test_the_page_on_clusters_goes_as_it_says(cluster, aws_settings, home, truth):
+    names = {
+        "spark://master:7077": cluster.url,
+        "http://master:8080": cluster.web_url,
+        "DRIVER_HOST=driver": "DRIVER_HOST=127.0.0.1",
+        "/opt/jars": str(jars.jar_dir(aws_settings).expanduser()),
+    }
+    shell = Shell(home, names)
+    shell.env["AWS_ENDPOINT_URL"] = aws_settings.endpoint_url
+    (standalone,) = shell_blocks("A standalone cluster")
+    said = shell.do(standalone)
+    assert f"{cluster.url} answers: 2 workers, 2 of 2 cores are free" in said
+    check_demo(aws_settings, truth)
+
+    print_configuration, connect = shell_blocks("A Spark Connect server")
+    shell.do(print_configuration)
+    printed = read_properties((home.parent / "server.conf").read_text(encoding="utf-8"))
+    with connect_server(cluster, aws_settings, printed) as server:
+        shell.names["sc://server:15002"] = server.remote
+        said = shell.do(connect)
+    assert f"{server.remote} answers, has what tables need, and reads what is staged" in said
+    assert "155" in said

@@ -1,0 +1,293 @@
+"""What executors read: as one machine reads it, and only where that is worth it."""
+
+import gzip
+import hashlib
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from lakehouse.errors import FileRejected
+from lakehouse.ingestion import executor_reading
+from lakehouse.ingestion.collect import collect_files
+from lakehouse.ingestion.delivery import Delivery
+from lakehouse.ingestion.executor_reading import (
+    ExecutorReading,
+    Reading,
+    plan_groups,
+)
+from lakehouse.ingestion.executor_task import ExecutorTask, FileOutcome, NumberedFile
+from lakehouse.ingestion.gone_people import GoneRows
+from lakehouse.ingestion.ingest import lock_feed
+from lakehouse.ingestion.staged_rows import open_staging
+from lakehouse.ingestion.staging import FileConverter
+from lakehouse.runtime.package_zip import package_zip
+from lakehouse.storage.object_store import StoredObject
+from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS, staged_rows
+
+APPLE = "id,fruit,berry\n1,Apple,false\n"
+NOW = datetime(2026, 11, 26, tzinfo=UTC)
+MB = 1 << 20
+FOREIGN = """
+import pickle, sys
+NOT_THERE = {"dagster", "pyspark", "pyiceberg", "pandas", "click", "rich", "sqlalchemy", "boto3"}
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in NOT_THERE:
+            raise ImportError(name)
+
+sys.meta_path.insert(0, Refuse())
+sys.path.insert(0, sys.argv[1])
+import pyarrow
+with open(sys.argv[2], "rb") as file:
+    task = pickle.load(file)
+(found,) = task.read([pyarrow.RecordBatch.from_pydict({"id": [0]})])
+print(found.column(0)[0].as_py(), sys.modules["lakehouse"].__file__)
+"""
+
+
+class HereReading(ExecutorReading):
+    """Reads as an executor does, by what was pickled for it, in this process."""
+
+    def read(self, task: ExecutorTask) -> Reading:
+        given = pickle.loads(pickle.dumps(task))
+        assert given.problem() == ""
+        outcomes = []
+        for number in range(len(given.groups)):
+            (batch,) = given.read([pa.RecordBatch.from_pydict({"id": [number]})])
+            outcomes += [FileOutcome.from_json(text) for text in batch.column(0).to_pylist()]
+        return Reading(tuple(outcomes))
+
+
+class AnnIsGone:
+    """Somebody was erased."""
+
+    def is_gone(self, subject: str, value: str, moment: datetime | None) -> bool:
+        return value == "7"
+
+
+def no_session():
+    raise AssertionError("Spark was asked for")
+
+
+def reading(when: str = "always", *, is_elsewhere: bool = True) -> HereReading:
+    return HereReading(no_session, when, is_elsewhere, Path)
+
+
+def file(number: int, size_bytes: int) -> NumberedFile:
+    return NumberedFile(number, StoredObject(f"inbox/f/{number}", NOW, size_bytes, ""))
+
+
+def told(delivery: Delivery) -> list[tuple]:
+    """What a delivery says of each of its files."""
+    landed = [
+        (file.source_file, file.sha256, file.rows, file.added_columns, file.name)
+        for file in delivery.files
+    ]
+    rejected = [(file.source_file, file.sha256, str(file.why)) for file in delivery.rejected]
+    return [*landed, *rejected]
+
+
+@pytest.mark.parametrize(
+    ("when", "is_elsewhere", "sizes", "is_worth"),
+    [
+        ("auto", True, [256 * MB], True),
+        ("auto", True, [256 * MB - 1], False),
+        ("auto", True, [1] * 200, True),
+        ("auto", True, [1] * 199, False),
+        ("auto", False, [1 << 40], False),
+        ("always", False, [1], True),
+        ("always", True, [], False),
+        ("never", True, [1 << 40], False),
+    ],
+)
+def test_many_or_large_files_are_read_by_executors(when, is_elsewhere, sizes, is_worth) -> None:
+    assert reading(when, is_elsewhere=is_elsewhere).is_worth(sizes) is is_worth
+
+
+def test_a_task_has_64_mb_or_100_files_or_one_that_is_larger() -> None:
+    large, fitting, small = [65 * MB, 200 * MB], [40 * MB, 30 * MB, 24 * MB], [1] * 150
+    files = [file(number, size) for number, size in enumerate([*small, *fitting, *large])]
+
+    groups = plan_groups(files)
+
+    sizes = [[file.stored.size_bytes for file in group] for group in groups]
+    assert sizes[:2] == [[200 * MB], [65 * MB]]
+    assert sizes[2] == [40 * MB]
+    assert [sum(group) for group in sizes[3:]] == [54 * MB + 98, 52]
+    assert sorted(file.number for group in groups for file in group) == list(range(155))
+
+
+def test_they_stage_and_refuse_as_one_machine_does(home, inbox_of) -> None:
+    feed = replace(FRUITS, on_new_column="add")
+    inbox = inbox_of(feed)
+    packed = gzip.compress(b"id,fruit,berry,color\n2,Fig,true,blue\n", mtime=0)
+
+    def deliver() -> None:
+        inbox.put("a.csv", APPLE, second=1)
+        inbox.put("b.csv.gz", packed, second=2)
+        inbox.put("short.csv", "id,fruit,berry\n1,Apple,false\n1,Pear\n", second=3)
+        inbox.put("empty.csv", "", second=4)
+        inbox.put("no-feed.txt", APPLE, second=5)
+
+    found = []
+    for executors in (None, reading()):
+        deliver()
+        with lock_feed(feed, home) as ingest:
+            delivery = collect_files(inbox.store, ingest, executors=executors)
+            rows = staged_rows(delivery)
+            for row in rows:
+                del row["_ingested_at"]
+            found.append((told(delivery), rows))
+        for name in inbox.names():
+            (inbox.store.root / feed.inbox / name).unlink()
+
+    assert found[0] == found[1]
+    assert len(found[0][0]) == 5
+
+
+def test_what_they_cannot_settle_the_driver_does(home, inbox_of) -> None:
+    """A file with rows of somebody who was erased is rewritten, here."""
+    inbox = inbox_of(CUSTOMERS)
+    inbox.put("a.csv", "customer_id,email\n7,ann@example.com\n8,bob@example.com\n", second=1)
+    inbox.put("b.csv", "customer_id,email\n9,cy@example.com\n", second=2)
+
+    with lock_feed(CUSTOMERS, home) as ingest:
+        delivery = collect_files(inbox.store, ingest, gone=AnnIsGone(), executors=reading())
+        rows = staged_rows(delivery)
+
+    assert [row["customer_id"] for row in rows] == ["8", "9"]
+    assert [file.left_out_rows for file in delivery.files] == [1, 0]
+
+
+def test_of_a_file_that_changed_no_rows_are_put_there(home, inbox, tmp_path) -> None:
+    path = inbox.put("a.csv", APPLE)
+    (stored,) = inbox.store.objects(FRUITS.inbox)
+    path.write_text(APPLE + "2,Fig,true\n", encoding="utf-8")
+
+    with lock_feed(FRUITS, home) as ingest:
+        converter = FileConverter(inbox.store, FRUITS, NOW, GoneRows(FRUITS, None))
+        task = ExecutorTask(converter, ingest.rows, ())
+        outcome = task.stage(NumberedFile(0, stored), tmp_path)
+        assert list((ingest.staging / "rows").iterdir()) == []
+
+    assert (outcome.converted, outcome.refused) == (None, None)
+
+
+def test_they_read_of_a_bucket_and_stage_in_it(
+    aws_settings, home, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    bucket = open_staging(aws_settings)
+    bucket.store.write_text(f"{FRUITS.inbox}a.csv", APPLE)
+    sha256 = hashlib.sha256(APPLE.encode()).hexdigest()
+
+    with lock_feed(FRUITS, home, bucket=bucket) as ingest:
+        collect_files(bucket.store, ingest, executors=reading())
+        (version,) = bucket.store.all_versions("staging/")
+        assert version.key.endswith(f"/{sha256}-000000.parquet")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
+def test_an_executor_needs_this_package_and_pyarrow_alone(
+    home, inbox, tmp_path, settings
+) -> None:
+    inbox.put("a.csv", APPLE)
+    files = [NumberedFile(0, item) for item in inbox.store.objects(FRUITS.inbox)]
+    package = package_zip(replace(settings, cache_dir=tmp_path / "cache"))
+    given, elsewhere = tmp_path / "task", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+
+    with lock_feed(FRUITS, home) as ingest:
+        converter = FileConverter(inbox.store, FRUITS, NOW, GoneRows(FRUITS, None))
+        given.write_bytes(pickle.dumps(ExecutorTask(converter, ingest.rows, (files,))))
+        told = subprocess.run(
+            [sys.executable, "-c", FOREIGN, str(package), str(given)],
+            cwd=elsewhere,
+            env={**os.environ, "PYTHONPATH": ""},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    assert f'"converted": ["{hashlib.sha256(APPLE.encode()).hexdigest()}", 1' in told
+    assert str(package) in told
+
+
+def test_a_refusal_is_told_whole() -> None:
+    why = FileRejected("no header", found="nothing", expected="columns", next_step="Write it.")
+
+    outcome = FileOutcome.from_json(FileOutcome(3, refused=why).to_json())
+
+    assert outcome.number == 3
+    assert str(outcome.refused) == str(why)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ModuleNotFoundError: No module named 'pyarrow'", "No module named 'pyarrow'"),
+        (
+            'java.io.IOException: Cannot run program "python9": error=2',
+            'Cannot run program "python9"',
+        ),
+        (
+            "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.12",
+            "their Python is of another minor version than the driver's",
+        ),
+    ],
+)
+def test_why_they_cannot_read_is_one_line(text: str, said: str) -> None:
+    assert executor_reading._reason(RuntimeError(text)) == said
+
+
+@pytest.fixture
+def spark_reading(spark, settings) -> Callable[[str], ExecutorReading]:
+    """Reading by tasks of the session's Spark, with a Python that is given."""
+    name = "spark.sql.execution.pyspark.python"
+
+    def reading(python: str) -> ExecutorReading:
+        spark.conf.set(name, python)
+        return ExecutorReading(lambda: spark, "always", False, lambda: package_zip(settings))
+
+    yield reading
+    spark.conf.unset(name)
+
+
+def test_tasks_of_spark_stage_files(spark_reading, home, inbox) -> None:
+    for number in range(3):
+        inbox.put(f"{number}.csv", APPLE, second=number)
+
+    with lock_feed(FRUITS, home) as ingest:
+        inbox.put("wrong.csv", "id\n")
+        delivery = collect_files(inbox.store, ingest, executors=spark_reading(sys.executable))
+        rows = staged_rows(delivery)
+
+    assert delivery.remark == ""
+    assert [row["_source_file"] for row in rows] == ["0.csv", "1.csv", "2.csv"]
+    assert [file.source_file for file in delivery.rejected] == ["wrong.csv"]
+
+
+def test_where_executors_have_no_python_the_driver_reads_and_says_so(
+    spark_reading, home, inbox
+) -> None:
+    inbox.put("a.csv", APPLE)
+
+    with lock_feed(FRUITS, home) as ingest:
+        delivery = collect_files(inbox.store, ingest, executors=spark_reading("/no/python"))
+
+    assert len(delivery.files) == 1
+    assert delivery.warnings == [
+        'The driver read the files, since executors cannot: Cannot run program "/no/python".'
+        " Name a Python that they have, of the driver's minor version and with pyarrow and"
+        " boto3, by LAKEHOUSE_EXECUTOR_PYTHON, or set LAKEHOUSE_EXECUTORS_READ to never."
+    ]
