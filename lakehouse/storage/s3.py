@@ -279,27 +279,9 @@ class S3ObjectStore:
         )
 
     def remove_folder(self, prefix: str) -> None:
-        """Delete all objects below a prefix with all their versions, a thousand at once."""
-        pages = self.client.get_paginator("list_object_versions").paginate(
-            Bucket=self.bucket, Prefix=prefix
-        )
-        with self._bucket_is_there():
-            for page in pages:
-                versions = [*page.get("Versions", ()), *page.get("DeleteMarkers", ())]
-                self._delete([(item["Key"], item["VersionId"]) for item in versions])
+        """Delete all objects below a prefix, with all that the bucket keeps of them."""
+        self.remove_versions(self.all_versions(prefix))
         self.discard_uploads(prefix)
-
-    def _delete(self, versions: Sequence[tuple[str, str]]) -> None:
-        if not versions:
-            return
-        named: list[ObjectIdentifierTypeDef] = []
-        for key, version in versions:
-            named.append({"Key": key, "VersionId": version})
-        done = self.client.delete_objects(
-            Bucket=self.bucket, Delete={"Objects": named, "Quiet": True}
-        )
-        for error in done.get("Errors", ()):
-            raise OSError(f"{self.uri(error['Key'])}: {error['Code']}: {error['Message']}")
 
     def uri(self, key: str) -> str:
         """Return the `s3://` address of the object."""

@@ -101,16 +101,17 @@ def kill_working(cluster: SparkCluster, home: Path, gate: Path, child: Child) ->
     wait_for(is_asked, f"a task at {gate}", 300)
     working = wait_for(lambda: [*filter(is_working, cluster.workers)], "a running task")
     working[0].kill()
-    cluster.workers.remove(working[0])
     cluster.start_worker(kept=[home])
     cluster.wait_for_workers(2)
     (gate / "opened").touch()
 
 
 def is_working(worker: Part) -> bool:
-    """Whether its executors have begun a task that they did not finish."""
+    """Whether it is alive, and its executors have begun a task that they did not finish."""
     said = worker.executors_said
-    return said.count("Running task") > said.count("Finished task")
+    return worker.process.poll() is None and said.count("Running task") > said.count(
+        "Finished task"
+    )
 
 
 @contextmanager
@@ -123,7 +124,7 @@ def spark_of(cluster: SparkCluster, home: Path, kind: str) -> Iterator[dict[str,
         yield server.client_environment
 
 
-@pytest.mark.parametrize("kind", ["classic", "connect"])
+@pytest.mark.parametrize("kind", ["classic", pytest.param("connect", marks=pytest.mark.soak)])
 def test_a_worker_killed_at_a_running_task_costs_time_and_nothing_else(
     cluster: SparkCluster, home: Path, kind: str
 ) -> None:
