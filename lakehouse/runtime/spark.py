@@ -32,6 +32,7 @@ from lakehouse.runtime.jvm_compilers import compiler_options
 from lakehouse.runtime.spark_address import require_connect, require_master
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings
+from lakehouse.tables.quoting import identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 _LOG_LIMIT_BYTES = 10_000_000
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_EXTENSIONS_KEY = "spark.sql.extensions"
+_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _SHUFFLE_PARTITIONS = "8"
 _CONNECT_RETRIES = 5
 """After pauses of 0.05, 0.2, 0.8, 3.2 and 12.8 seconds."""
@@ -59,17 +62,7 @@ def session_configuration(settings: Settings, *, is_server: bool = False) -> dic
 
     :param is_server: it is for a server that this process starts.
     """
-    shared = {
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.ansi.enabled": "true",
-        # It takes time that doubles with each cast column that a rule reads: seconds for twenty
-        # rules. What it would find, filters on the keys of joins, dynamic pruning finds at run
-        # time, where it matters.
-        "spark.sql.constraintPropagation.enabled": "false",
-    }
-    if is_spark_3():
-        # Otherwise rows that Python gives go through it again at each read.
-        shared["spark.sql.execution.arrow.pyspark.enabled"] = "true"
+    shared = _everywhere()
     if settings.spark_remote:
         return {"spark.remote": settings.spark_remote, **shared}
     master = settings.spark_master
@@ -85,6 +78,22 @@ def session_configuration(settings: Settings, *, is_server: bool = False) -> dic
         **(_CLOSED if _LOCAL.fullmatch(master) else {}),
         **shared,
     }
+
+
+def _everywhere() -> dict[str, str]:
+    """Return what each session has, whoever started its Spark."""
+    shared = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        # It takes time that doubles with each cast column that a rule reads: seconds for twenty
+        # rules. What it would find, filters on the keys of joins, dynamic pruning finds at run
+        # time, where it matters.
+        "spark.sql.constraintPropagation.enabled": "false",
+    }
+    if is_spark_3():
+        # Otherwise rows that Python gives go through it again at each read.
+        shared["spark.sql.execution.arrow.pyspark.enabled"] = "true"
+    return shared
 
 
 def log_file(settings: Settings) -> Path:
@@ -117,6 +126,41 @@ def open_session(
             session.conf.set("spark.sql.defaultCatalog", catalog.name)
             _sessions[key] = session
         return _sessions[key]
+
+
+def open_platform_session(catalog: Catalog) -> "SparkSession":
+    """Return the session of a job, whose Spark and jars are those of the platform.
+
+    :raises SetupError: when that Spark has no Iceberg.
+    """
+    from pyspark.sql import SparkSession
+
+    _keep_values_out_of_logs()
+    configuration = {
+        _EXTENSIONS_KEY: _EXTENSIONS,
+        **_everywhere(),
+        **catalog.spark_configuration,
+    }
+    session = (
+        SparkSession.builder.appName("lakehouse").config(map={**configuration}).getOrCreate()
+    )
+    if _EXTENSIONS not in (session.conf.get(_EXTENSIONS_KEY, "") or ""):
+        raise _no_iceberg("it was started without Iceberg's extensions")
+    register(session, catalog)
+    session.conf.set("spark.sql.defaultCatalog", catalog.name)
+    try:
+        session.sql(f"SELECT {identifier(catalog.name)}.system.iceberg_version()").collect()
+    except Exception as error:
+        raise _no_iceberg(one_line(error)) from error
+    return session
+
+
+def _no_iceberg(problem: str) -> SetupError:
+    return SetupError(
+        f"The Spark of this job has no Iceberg: {problem.rstrip('.')}; expected its jars and its"
+        " extensions.",
+        next_step="Start a job of Glue with --datalake-formats iceberg; of EMR, with its jars.",
+    )
 
 
 def _keep_values_out_of_logs() -> None:
@@ -176,9 +220,7 @@ def _embedded(settings: Settings, temporary: Path) -> dict[str, str]:
         _JAVA_OPTIONS: _java_options(temporary),
         # Hadoop opens what it writes to others by itself, whatever the process is told.
         "spark.hadoop.fs.permissions.umask-mode": "077",
-        "spark.sql.extensions": (
-            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-        ),
+        _EXTENSIONS_KEY: _EXTENSIONS,
         # The default asks for a Hive metastore, which writes into the working directory.
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": f"file://{settings.home / 'spark'}",
