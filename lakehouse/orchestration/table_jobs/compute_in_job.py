@@ -60,7 +60,7 @@ def compute_in_job(
     rules = (*checked_rules(table), *implied, has_partition(table))
     outcome = answered_outcome(ended.messages, rules)
     if outcome is None:
-        raise _error_of(ended, table, job)
+        raise _error_of(ended, table, job) from ended.failure
     if ended.failure:
         context.log.warning(f"{table.name} was computed; its job failed after that.")
     _tell(engine, table, run, outcome)

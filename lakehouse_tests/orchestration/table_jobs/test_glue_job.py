@@ -30,7 +30,11 @@ from lakehouse_tests.cli.projects import forget
 from lakehouse_tests.docs.markdown import ROOT, sections
 from lakehouse_tests.orchestration.table_jobs.glue_stand_in import GlueStandIn
 
-pytestmark = pytest.mark.e2e
+pytestmark = [
+    pytest.mark.e2e,
+    # Clients of dagster-aws use them.
+    pytest.mark.filterwarnings(r"ignore:AssetExecutionContext\.\w+ is deprecated"),
+]
 on_glue = pytest.mark.skipif(
     not is_spark_3(), reason="AWS Glue runs Spark 3.5; `make test-glue` has it"
 )
