@@ -62,6 +62,7 @@ test-e2e: setup ## Run the tests of whole commands and processes, each with a JV
 .PHONY: test-glue
 test-glue: setup ## Run the engine, the pipelines and upkeep on the Spark of AWS Glue 5.0, and on the newest Spark 3.5
 	@.ci/spark_line glue-5-0 1.7.1 -m spark lakehouse_tests/iceberg lakehouse_tests/assets $(ARGS)
+	@.ci/spark_line glue-5-0 1.7.1 -m e2e lakehouse_tests/orchestration/table_jobs $(ARGS)
 	@.ci/spark_line spark-3-5 1.12.0 -m spark lakehouse_tests/iceberg lakehouse_tests/assets $(ARGS)
 
 .PHONY: screens

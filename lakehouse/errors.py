@@ -11,6 +11,7 @@
     ├── SnapshotNotFound        the table has no such snapshot, tag, branch or moment
     ├── FrameMismatch           a frame does not have the columns that its table declares
     ├── ComputeFailed           what computes a table raised, or Spark did as it computed it
+    ├── JobFailed               a job of AWS ended, and did not say what came of its table
     ├── SparkEnded              Spark ended, or ran out of memory, while it worked
     ├── EvolutionRefused        a declared change would lose data or break readers
     ├── PendingChanges          a declared change waits for `lakehouse apply`
@@ -82,6 +83,10 @@ class FrameMismatch(LakehouseError):
 
 class ComputeFailed(LakehouseError):
     """What computes a table raised, or Spark did as it computed it."""
+
+
+class JobFailed(LakehouseError):
+    """A job of AWS ended, and did not say what came of its table."""
 
 
 class SparkEnded(LakehouseError):

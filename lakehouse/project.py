@@ -37,6 +37,7 @@ from lakehouse.orchestration.discovery import (
 )
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.runs_for_stale_tables import Downstream
+from lakehouse.orchestration.table_jobs.job_choice import TableJobs
 from lakehouse.privacy.detect_late_requests import detect_late_requests
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.erasure_job import Eraser
@@ -187,6 +188,10 @@ class Project:
             lambda _: self.gone_people(read_settings()),
             description="Who was erased, and stays gone.",
         )
+        jobs = dg.ResourceDefinition(
+            lambda _: TableJobs(read_settings()),
+            description="Which tables a job of AWS computes.",
+        )
         return dg.Definitions(
             assets=[*shown, *default_checks(assets, self.tables)],
             asset_checks=[health_checks(self.tables)],
@@ -195,7 +200,9 @@ class Project:
                     lambda _: read_settings(), description="What the environment says."
                 ),
                 "engine": engine,
-                "io_manager": IcebergIOManager(engine=engine, declared=self.tables, gone=gone),
+                "io_manager": IcebergIOManager(
+                    engine=engine, declared=self.tables, gone=gone, jobs=jobs
+                ),
             },
             executor=dg.multi_or_in_process_executor.configured(
                 lambda _: execution(read_settings()),

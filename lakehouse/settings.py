@@ -14,12 +14,13 @@ from lakehouse.project_file import ProjectFile, find_project_file, is_module_nam
 from lakehouse.setting_forms import MEMORY, VERSION, value_of_form
 
 Deployment = Literal["local", "aws"]
+JobService = Literal["glue", "emr", "emr-serverless"]
 _MASTER = (
     r"local(\[(\*|[1-9]\d*)(, *[1-9]\d*)?\])?|local-cluster\[ *\d+ *, *\d+ *, *\d+ *\]"
     r"|spark://[^,/:]+:\d+(,[^,/:]+:\d+)*|k8s://.+|yarn",
     "a master of Spark, such as local[*], local[2], spark://host:7077, k8s://… or yarn",
 )
-
+_JOB = re.compile(r"([^=\s]+)=(glue|emr|emr-serverless):(\S+)")
 
 SAMPLES = "lakehouse.definitions"
 """What exists outside of a project: the sample pipelines."""
@@ -31,6 +32,17 @@ A comma divides the folders that Spark keeps its temporary files in.
 """
 _NOT_IN_A_CACHE = "#?%,:"
 """A colon also divides the jars that Java is given."""
+
+
+@dataclass(frozen=True)
+class TableJob:
+    """The job of AWS in which some tables are computed."""
+
+    tables: str
+    """A pattern of their names, such as `gold.*`."""
+    service: JobService
+    name: str
+    """Name of the job of Glue; of EMR, the JSON file of what a run is started with."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +70,8 @@ class Settings:
     """What executors and driver are, where Spark is more than one process."""
     iceberg: str = "1.12.0"
     """The version of Iceberg whose jars Spark is given."""
+    jobs: tuple[TableJob, ...] = ()
+    """The tables that jobs of AWS compute; the first that fits counts."""
     java_home: Path | None = None
     search_path: str = ""
     """The `PATH` that a `java` is looked for on."""
@@ -130,6 +144,7 @@ class Settings:
             spark_master=master,
             spark_memory=value_of_form(env, "LAKEHOUSE_SPARK_MEMORY", MEMORY, cls.spark_memory),
             iceberg=value_of_form(env, "LAKEHOUSE_ICEBERG", VERSION, cls.iceberg),
+            jobs=_table_jobs(env.get("LAKEHOUSE_JOBS"), deployment),
             java_home=Path(java_home) if java_home else None,
             search_path=env.get("PATH", ""),
             cache_dir=_folder(
@@ -308,6 +323,26 @@ def _bucket(name: str | None, deployment: Deployment) -> str | None:
             ),
         )
     return name or None
+
+
+def _table_jobs(text: str | None, deployment: Deployment) -> tuple[TableJob, ...]:
+    jobs = []
+    for entry in (text or "").split():
+        parts = _JOB.fullmatch(entry)
+        if parts is None:
+            raise SettingsError(
+                f"LAKEHOUSE_JOBS has {entry!r}; expected tables and their job, such as"
+                " gold.*=glue:lakehouse, with spaces between several.",
+                next_step="Correct it, or unset it to compute all tables here.",
+            )
+        jobs.append(TableJob(parts[1], cast(JobService, parts[2]), parts[3]))
+    if jobs and deployment != "aws":
+        raise SettingsError(
+            f"LAKEHOUSE_JOBS is set, and LAKEHOUSE_DEPLOYMENT is {deployment!r}; expected 'aws',"
+            " since a job of AWS reaches no tables on this machine.",
+            next_step="Unset it, or set LAKEHOUSE_DEPLOYMENT to aws.",
+        )
+    return tuple(jobs)
 
 
 def _spark_remote(address: str | None, master: str) -> str | None:

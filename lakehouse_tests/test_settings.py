@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from lakehouse.errors import SettingsError
-from lakehouse.settings import Settings
+from lakehouse.orchestration.table_jobs.job_choice import TableJobs
+from lakehouse.settings import Settings, TableJob
 
 
 def test_nothing_has_to_be_set(monkeypatch, tmp_path):
@@ -115,6 +116,16 @@ def test_on_aws_tables_are_in_the_bucket():
             "LAKEHOUSE_OPENLINEAGE_URL does not",
             "the address of a web page",
         ),
+        (
+            {"LAKEHOUSE_JOBS": "gold.*=lambda:figures"},
+            "LAKEHOUSE_JOBS has 'gold.*=lambda:figures'",
+            "such as gold.*=glue:lakehouse",
+        ),
+        (
+            {"LAKEHOUSE_JOBS": "gold.*=glue:lakehouse"},
+            "LAKEHOUSE_JOBS is set, and LAKEHOUSE_DEPLOYMENT is 'local'",
+            "expected 'aws'",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_with_what_was_expected(env, named, expected):
@@ -147,6 +158,19 @@ def test_two_sparks_are_not_named_at_once():
     env = {"SPARK_REMOTE": "sc://spark:15002", "LAKEHOUSE_SPARK_MASTER": "spark://a:7077"}
     with pytest.raises(SettingsError, match="name two Sparks; expected one of them"):
         Settings.from_env(env)
+
+
+def test_the_first_job_that_fits_a_table_computes_it():
+    env = {
+        "LAKEHOUSE_DEPLOYMENT": "aws",
+        "LAKEHOUSE_BUCKET": "lake",
+        "LAKEHOUSE_JOBS": "gold.big=emr-serverless:~/job.json gold.*=glue:lakehouse",
+    }
+    jobs = TableJobs(Settings.from_env(env))
+
+    assert jobs.job_of("gold.big") == TableJob("gold.big", "emr-serverless", "~/job.json")
+    assert jobs.job_of("gold.small") == TableJob("gold.*", "glue", "lakehouse")
+    assert jobs.job_of("silver.big") is None
 
 
 def test_addresses_that_may_hold_a_secret_are_not_shown():

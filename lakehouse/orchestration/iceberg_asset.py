@@ -3,7 +3,7 @@ the declaration.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -32,6 +32,7 @@ from lakehouse.orchestration.run_failures.function_error_text import in_one_line
 from lakehouse.orchestration.sql_function import SqlFunction
 from lakehouse.orchestration.table_asset import Look, Written, table_asset
 from lakehouse.orchestration.table_function import TableFunction, keep_function
+from lakehouse.orchestration.table_jobs.compute_in_job import compute_in_job
 from lakehouse.orchestration.table_partitions import asset_partitions
 from lakehouse.orchestration.written_metadata import left_out_warnings
 from lakehouse.tables.rule import Rule
@@ -71,14 +72,15 @@ def iceberg_asset(
         check_appended_once(table, reads)
         check_partitions(table, reads, partitions)
 
+        implied = _implied(table, reads, partitions)
+
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
-            with in_one_line(table, compute):
-                outcome = context.resources.io_manager.write(table, compute, declared, run)
+            outcome, shown = _compute(context, table, compute, declared, run, implied)
             for warning in left_out_warnings(outcome.gone_rows):
                 context.log.warning(warning)
             tables = context.resources.io_manager.declared
             lineage = lineage_metadata(table, compute, declared, tables)
-            return Written(outcome, lineage, read=_read(outcome, table, reads))
+            return Written(outcome, {**lineage, **shown}, read=_read(outcome, table, reads))
 
         asset = table_asset(
             table,
@@ -87,7 +89,7 @@ def iceberg_asset(
             deps=_upstream(table, reads),
             kinds=frozenset({"sql"} if isinstance(compute, SqlFunction) else ()),
             metadata={**reads_metadata(reads), **code_references(compute)},
-            implied=_implied(table, reads, partitions),
+            implied=implied,
             partitions_def=partitions,
             code_version=code_version(compute, declared),
         )
@@ -95,6 +97,27 @@ def iceberg_asset(
         return keep_function(asset, function)
 
     return decorate
+
+
+def _compute(
+    context: dg.AssetExecutionContext,
+    table: IcebergTable,
+    compute: "Callable[..., DataFrame]",
+    inputs: Mapping[str, Input],
+    run: Run,
+    implied: Collection[Rule],
+) -> tuple[Outcome, Mapping[str, Any]]:
+    """Compute and publish a table, here or in its job; return what came of it, and what there is
+    to show of the job.
+    """
+    io: IcebergIOManager = context.resources.io_manager
+    job = io.jobs.job_of(table.name)
+    if job and io.jobs.settings:
+        return compute_in_job(
+            context, io.jobs.settings, io.engine, io.gone, table, run, job, implied
+        )
+    with in_one_line(table, compute):
+        return io.write(table, compute, inputs, run), {}
 
 
 def _implied(

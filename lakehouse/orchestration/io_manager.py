@@ -26,6 +26,7 @@ from lakehouse.orchestration.dagster_internals import set_data_version
 from lakehouse.orchestration.partition_bounds import partitions_of
 from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.orchestration.run_failures.withheld_values import values_withheld
+from lakehouse.orchestration.table_jobs.job_choice import NO_JOBS, TableJobs
 from lakehouse.orchestration.undeclared_table import inferred_table
 from lakehouse.orchestration.unmasked_rows_command import has_source
 from lakehouse.orchestration.written_metadata import (
@@ -49,12 +50,13 @@ class IcebergIOManager(dg.ConfigurableIOManager):
 
     `declared` holds the tables that the project declares, by name. A plain asset that nobody
     declared gets a table of its frame's columns. `gone` says who was erased: rows of
-    theirs are neither written nor read.
+    theirs are neither written nor read. `jobs` says which tables a job of AWS computes.
     """
 
     engine: dg.ResourceDependency[Engine]
     declared: dg.ResourceDependency[Mapping[str, IcebergTable]]
     gone: dg.ResourceDependency[GonePeople] = NOBODY_GONE  # type: ignore[assignment]
+    jobs: dg.ResourceDependency[TableJobs] = NO_JOBS  # type: ignore[assignment]
 
     def write(
         self,

@@ -37,6 +37,7 @@ from lakehouse.runtime.spark_address import require_connect, require_master
 from lakehouse.runtime.spark_master import MasterState, executor_configuration, read_master
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings
+from lakehouse.tables.quoting import identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,17 +75,7 @@ def session_configuration(
     :param is_server: it is for a server that this process starts.
     :param state: what a standalone master said of its workers, where one did.
     """
-    shared = {
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.ansi.enabled": "true",
-        # It takes time that doubles with each cast column that a rule reads: seconds for twenty
-        # rules. What it would find, filters on the keys of joins, dynamic pruning finds at run
-        # time, where it matters.
-        "spark.sql.constraintPropagation.enabled": "false",
-    }
-    if is_spark_3():
-        # Otherwise rows that Python gives go through it again at each read.
-        shared["spark.sql.execution.arrow.pyspark.enabled"] = "true"
+    shared = _everywhere()
     if settings.cluster.executor_python:
         shared["spark.sql.execution.pyspark.python"] = settings.cluster.executor_python
     if settings.spark_remote:
@@ -107,6 +98,22 @@ def session_configuration(
         **shared,
         **configured,
     }
+
+
+def _everywhere() -> dict[str, str]:
+    """Return what each session has, whoever started its Spark."""
+    shared = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        # It takes time that doubles with each cast column that a rule reads: seconds for twenty
+        # rules. What it would find, filters on the keys of joins, dynamic pruning finds at run
+        # time, where it matters.
+        "spark.sql.constraintPropagation.enabled": "false",
+    }
+    if is_spark_3():
+        # Otherwise rows that Python gives go through it again at each read.
+        shared["spark.sql.execution.arrow.pyspark.enabled"] = "true"
+    return shared
 
 
 def log_file(settings: Settings) -> Path:
@@ -161,6 +168,41 @@ def page_of_process() -> str:
     none.
     """
     return next(iter(_pages.values()), "")
+
+
+def open_platform_session(catalog: Catalog) -> "SparkSession":
+    """Return the session of a job, whose Spark and jars are those of the platform.
+
+    :raises SetupError: when that Spark has no Iceberg.
+    """
+    from pyspark.sql import SparkSession
+
+    _keep_values_out_of_logs()
+    configuration = {
+        EXTENSIONS_KEY: EXTENSIONS,
+        **_everywhere(),
+        **catalog.spark_configuration,
+    }
+    session = (
+        SparkSession.builder.appName("lakehouse").config(map={**configuration}).getOrCreate()
+    )
+    if EXTENSIONS not in (session.conf.get(EXTENSIONS_KEY, "") or ""):
+        raise _no_iceberg("it was started without Iceberg's extensions")
+    register(session, catalog)
+    session.conf.set("spark.sql.defaultCatalog", catalog.name)
+    try:
+        session.sql(f"SELECT {identifier(catalog.name)}.system.iceberg_version()").collect()
+    except Exception as error:
+        raise _no_iceberg(one_line(error)) from error
+    return session
+
+
+def _no_iceberg(problem: str) -> SetupError:
+    return SetupError(
+        f"The Spark of this job has no Iceberg: {problem.rstrip('.')}; expected its jars and its"
+        " extensions.",
+        next_step="Start a job of Glue with --datalake-formats iceberg; of EMR, with its jars.",
+    )
 
 
 def _keep_values_out_of_logs() -> None:

@@ -1,0 +1,97 @@
+"""A table that is computed in a job of AWS: it is asked for, waited for under the table's lock, and
+its outcome is what this process would have had.
+"""
+
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from lakehouse.errors import JobFailed, LakehouseError
+from lakehouse.iceberg.commit.lock import table_lock
+from lakehouse.iceberg.erasure.gone_people import GonePeople
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.metadata.write_events import BegunWrite
+from lakehouse.iceberg.metadata.write_result import Outcome
+from lakehouse.iceberg.read.rows_outside_partitions import has_partition
+from lakehouse.orchestration.asset_checks import checked_rules
+from lakehouse.orchestration.table_jobs.job_answer import answered_error, answered_outcome
+from lakehouse.orchestration.table_jobs.job_code import publish_code
+from lakehouse.orchestration.table_jobs.job_request import JobRequest
+from lakehouse.settings import Settings, TableJob
+from lakehouse.tables.rule import Rule
+from lakehouse.tables.table import IcebergTable
+
+if TYPE_CHECKING:
+    from lakehouse.orchestration.table_jobs.job_runs import JobRun
+
+
+def compute_in_job(
+    context: dg.AssetExecutionContext,
+    settings: Settings,
+    engine: Engine,
+    gone: GonePeople,
+    table: IcebergTable,
+    run: Run,
+    job: TableJob,
+    implied: Collection[Rule] = (),
+) -> tuple[Outcome, Mapping[str, Any]]:
+    """Let a job compute and publish a table; return what came of it, and what there is to show of
+    the job. This process starts no Spark.
+
+    :param implied: rules that follow from what the table is computed from.
+    :raises JobFailed: when the job ends and did not say what came of the table.
+    :raises LakehouseError: what the job ended with, as if it had been raised here.
+    """
+    # Importing it takes a second, which who computes here can do without.
+    from lakehouse.orchestration.table_jobs.job_runs import run_job
+    from lakehouse.storage.s3 import open_bucket
+
+    store = open_bucket(settings)
+    code_url = publish_code(settings, store)
+    with ExitStack() as locks:
+        # A job shares no host with other writers: they wait for this process instead.
+        for name in _written(table):
+            locks.enter_context(table_lock(engine, name))
+        request = JobRequest.of(table.name, run, settings, engine, gone.read())
+        ended = run_job(context, settings, store, job, request, code_url)
+    rules = (*checked_rules(table), *implied, has_partition(table))
+    outcome = answered_outcome(ended.messages, rules)
+    if outcome is None:
+        raise _error_of(ended, table, job) from ended.failure
+    if ended.failure:
+        context.log.warning(f"{table.name} was computed; its job failed after that.")
+    _tell(engine, table, run, outcome)
+    return outcome, ended.metadata or {}
+
+
+def _written(table: IcebergTable) -> list[str]:
+    return [table.name, *([table.quarantine.name] if table.quarantine else [])]
+
+
+def _error_of(ended: "JobRun", table: IcebergTable, job: TableJob) -> LakehouseError:
+    """Return the error of a job that told no outcome; with the text of the service, which holds no
+    rows: what a job says of an error goes through its messages.
+    """
+    told = answered_error(ended.messages)
+    if told:
+        return told
+    what = f"the job {job.service}:{job.name}"
+    found = "ended, and did not say what came of it"
+    if ended.failure:
+        found = f"failed: {' '.join(str(ended.failure).split()).rstrip('.')}"
+    return JobFailed(
+        f"{table.name} was not computed: {what} {found}; expected it to run the script of the"
+        " lakehouse.",
+        next_step="Look at the job's own log, and at its definition; docs/glue.md has one.",
+    )
+
+
+def _tell(engine: Engine, table: IcebergTable, run: Run, outcome: Outcome) -> None:
+    """Tell the listener of the write, which the job cannot reach."""
+    if outcome.write_id:
+        write = BegunWrite(table, outcome.write_id, run, outcome.pins)
+        engine.listener.begun(write)
+        engine.listener.ended(write, outcome)

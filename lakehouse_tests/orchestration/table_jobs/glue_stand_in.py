@@ -1,0 +1,106 @@
+"""Stands in for AWS Glue, which no emulator runs jobs of: it starts the script of a job as a process
+of its own, with the job's arguments, and nothing of this one but its Python.
+"""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+
+from lakehouse.runtime import jars, jvm
+from lakehouse.settings import Settings
+
+_STATES = {None: "RUNNING", 0: "SUCCEEDED"}
+_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+@dataclass
+class GlueStandIn:
+    """Runs jobs that `create_job` made on moto, as a client of Glue."""
+
+    settings: Settings
+    folder: Path
+    processes: dict[str, subprocess.Popen] = field(default_factory=dict)
+    stopped: set[str] = field(default_factory=set)
+    meta: Any = field(default_factory=lambda: SimpleNamespace(region_name="eu-central-1"))
+
+    def start_job_run(self, JobName: str, Arguments: dict[str, str]) -> dict[str, str]:  # noqa: N803
+        """Start the script of a job."""
+        job = boto3.client("glue", endpoint_url=self.settings.endpoint_url).get_job(
+            JobName=JobName
+        )["Job"]
+        run_id = f"jr_{len(self.processes)}"
+        script = self.folder / f"{run_id}.py"
+        place = urlsplit(job["Command"]["ScriptLocation"])
+        boto3.client("s3", endpoint_url=self.settings.endpoint_url).download_file(
+            place.netloc, place.path[1:], str(script)
+        )
+        given = {"--JOB_NAME": JobName, **job["DefaultArguments"], **Arguments}
+        with self.log(run_id).open("wb") as said:
+            self.processes[run_id] = subprocess.Popen(
+                [
+                    sys.executable,
+                    str(script),
+                    *(part for item in given.items() for part in item),
+                ],
+                cwd=self.folder,
+                env=self._environment(given),
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+            )
+        return {"JobRunId": run_id}
+
+    def get_job_run(self, JobName: str, RunId: str) -> dict[str, Any]:  # noqa: N803
+        """Tell the state of a run."""
+        state = _STATES.get(self.processes[RunId].poll(), "FAILED")
+        if RunId in self.stopped:
+            state = "STOPPED"
+        return {"JobRun": {"Id": RunId, "JobName": JobName, "JobRunState": state}}
+
+    def batch_stop_job_run(self, JobName: str, JobRunIds: list[str]) -> dict[str, Any]:  # noqa: N803
+        """Stop runs."""
+        for run_id in JobRunIds:
+            self.processes[run_id].kill()
+            self.processes[run_id].wait()
+            self.stopped.add(run_id)
+        stopped = [{"JobName": JobName, "JobRunId": run_id} for run_id in JobRunIds]
+        return {"SuccessfulSubmissions": stopped, "Errors": []}
+
+    def log(self, run_id: str) -> Path:
+        """Return where a run's output goes."""
+        return self.folder / f"{run_id}.log"
+
+    def end(self) -> None:
+        """Kill what still runs."""
+        for process in self.processes.values():
+            process.kill()
+            process.wait()
+
+    def _environment(self, arguments: dict[str, str]) -> dict[str, str]:
+        """Return what the platform gives a job: its jars, and who it may be on AWS."""
+        if arguments.get("--datalake-formats") != "iceberg":
+            platform = "--conf spark.ui.enabled=false pyspark-shell"
+        else:
+            there = ":".join(
+                str(jars.path(self.settings, jar)) for jar in jars.pinned(self.settings)
+            )
+            platform = (
+                f"--master local[2] --driver-memory 1g --driver-class-path {there}"
+                " --conf spark.ui.enabled=false pyspark-shell"
+            )
+        jvm.prepare(self.settings)
+        kept = ("PATH", "JAVA_HOME", "HOME")
+        return {
+            **{name: os.environ[name] for name in kept if name in os.environ},
+            **{name: value for name, value in os.environ.items() if name.startswith("AWS_")},
+            "AWS_ENDPOINT_URL": self.settings.endpoint_url or "",
+            "JDK_JAVA_OPTIONS": _JVM,
+            "PYSPARK_SUBMIT_ARGS": platform,
+        }

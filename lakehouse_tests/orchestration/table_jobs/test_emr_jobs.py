@@ -1,0 +1,190 @@
+"""What EMR is called with, looked at by stubs of its clients: no job is run."""
+
+import json
+import os
+import signal
+import threading
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+import dagster as dg
+import pytest
+from dagster_pipes import (
+    PipesMappingParamsLoader,
+    PipesS3ContextLoader,
+    PipesS3MessageWriter,
+    open_dagster_pipes,
+)
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_result import Unchanged
+from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.io_manager import IcebergIOManager
+from lakehouse.orchestration.run_result import RunResult
+from lakehouse.orchestration.runs import materialize
+from lakehouse.orchestration.table_jobs import job_runs
+from lakehouse.orchestration.table_jobs.job_answer import outcome_message
+from lakehouse.orchestration.table_jobs.job_choice import TableJobs
+from lakehouse.settings import Settings, TableJob
+from lakehouse.tables.table import Column, IcebergTable, Overwrite
+
+pytestmark = [
+    pytest.mark.unit,
+    # Clients of dagster-aws use them.
+    pytest.mark.filterwarnings(r"ignore:AssetExecutionContext\.\w+ is deprecated"),
+]
+TABLE = IcebergTable("gold.figures", "Figures.", [Column("id", "bigint")], write=Overwrite())
+SERVERLESS = {
+    "applicationId": "app",
+    "executionRoleArn": "role",
+    "jobDriver": {"sparkSubmit": {"sparkSubmitParameters": "--conf spark.jars=iceberg.jar"}},
+}
+
+
+@iceberg_asset(TABLE)
+def figures():
+    raise AssertionError("A job computes it.")
+
+
+class ServerlessStub:
+    """Takes a job, which ends at once in a state; until it is cancelled where that is RUNNING."""
+
+    def __init__(self, state: str) -> None:
+        self.state, self.started, self.cancelled = state, {}, []
+        self.meta = SimpleNamespace(region_name="eu-central-1")
+        self.is_running = threading.Event()
+
+    def start_job_run(self, **params: Any) -> dict[str, str]:
+        self.started = params
+        return {"jobRunId": "run", "applicationId": params["applicationId"]}
+
+    def get_job_run(self, **_: Any) -> dict[str, Any]:
+        self.is_running.set()
+        return {"jobRun": {"state": self.state, "applicationId": "app", "jobRunId": "run"}}
+
+    def get_dashboard_for_job_run(self, **_: Any) -> dict[str, str]:
+        return {"url": "https://dashboard.example"}
+
+    def get_application(self, **_: Any) -> dict[str, Any]:
+        return {"application": {"type": "Spark"}}
+
+    def cancel_job_run(self, **params: Any) -> None:
+        self.cancelled.append(params)
+
+
+class ClusterStub:
+    """Takes a cluster, whose only step has told `message` by its end."""
+
+    def __init__(self, settings: Settings, message: Any) -> None:
+        self.settings, self.message, self.started = settings, message, {}
+        self.meta = SimpleNamespace(region_name="eu-central-1")
+
+    def run_job_flow(self, **params: Any) -> dict[str, str]:
+        self.started = params
+        (exports,) = [
+            entry["Configurations"][0]["Properties"]
+            for entry in params["Configurations"]
+            if entry["Classification"] == "yarn-env"
+        ]
+        client = boto3.client("s3", endpoint_url=self.settings.endpoint_url)
+        with open_dagster_pipes(
+            context_loader=PipesS3ContextLoader(client),
+            message_writer=PipesS3MessageWriter(client, interval=0.1),
+            params_loader=PipesMappingParamsLoader(exports),
+        ) as pipes:
+            self.asked = pipes.extras
+            pipes.report_custom_message(self.message)
+        return {"JobFlowId": "j-1"}
+
+    def get_waiter(self, _: str) -> Any:
+        return SimpleNamespace(wait=lambda ClusterId: None)  # noqa: N803
+
+    def describe_cluster(self, **_: Any) -> dict[str, Any]:
+        status = {"State": "TERMINATED_WITH_ERRORS"}
+        return {"Cluster": {"Id": "j-1", "Status": status, "LogUri": None}}
+
+    def list_steps(self, **_: Any) -> dict[str, Any]:
+        return {"Steps": []}
+
+
+@pytest.fixture
+def run(aws_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What runs the asset in a job of a service, by a stub, started with some parameters."""
+
+    def ran(service: str, stub: Any, params: dict[str, Any]) -> RunResult:
+        file = tmp_path / "job.json"
+        file.write_text(json.dumps(params))
+        monkeypatch.setattr(job_runs, "aws_client", lambda settings, service: stub)
+        settings = replace(aws_settings, jobs=(TableJob("gold.*", service, str(file)),))
+        engine = Engine(Catalog.of(settings), lambda: None, settings.lock_dir, b"testing")
+        io = IcebergIOManager(engine=engine, declared={}, jobs=TableJobs(settings))
+        definitions = dg.Definitions([figures], resources={"io_manager": io})
+        with open_instance(settings) as instance:
+            return materialize(definitions, instance, dg.AssetSelection.all())
+
+    return ran
+
+
+def test_emr_serverless_is_given_the_script_and_where_to_answer(run):
+    stub = ServerlessStub("FAILED")
+    result = run("emr-serverless", stub, SERVERLESS)
+
+    assert not result.success
+    assert "the job emr-serverless:" in result.messages[0]
+    submit = stub.started["jobDriver"]["sparkSubmit"]
+    assert submit["entryPoint"] == "s3://lake/jobs/script.py"
+    argument, code = submit["entryPointArguments"]
+    assert argument == "--lakehouse-code"
+    assert code.startswith("s3://lake/jobs/code/")
+    assert submit["sparkSubmitParameters"].startswith("--conf spark.jars=iceberg.jar --conf ")
+    assert "driverEnv.DAGSTER_PIPES_CONTEXT=" in submit["sparkSubmitParameters"]
+
+
+def test_an_interrupt_cancels_a_job_of_emr_serverless(run):
+    stub = ServerlessStub("RUNNING")
+    interrupting = threading.Thread(
+        target=lambda: stub.is_running.wait(60) and os.kill(os.getpid(), signal.SIGINT)
+    )
+    interrupting.start()
+    with pytest.raises(KeyboardInterrupt):
+        run("emr-serverless", stub, SERVERLESS)
+
+    interrupting.join()
+    assert stub.cancelled == [{"applicationId": "app", "jobRunId": "run"}]
+
+
+def test_a_cluster_of_emr_is_given_a_step_and_ends_after_it(run, aws_settings):
+    outcome = Unchanged("gold.figures", "", None)
+    stub = ClusterStub(aws_settings, outcome_message(outcome))
+    Catalog.of(aws_settings).client.create_namespace("gold")
+    Catalog.of(aws_settings).client.create_table(
+        "gold.figures", Schema(NestedField(1, "id", LongType()))
+    )
+    result = run("emr", stub, {"Name": "figures", "Instances": {}})
+
+    assert result.success, result.messages
+    (step,) = stub.started["Steps"]
+    assert step["ActionOnFailure"] == "TERMINATE_CLUSTER"
+    assert step["HadoopJarStep"]["Args"][:3] == [
+        "spark-submit",
+        "s3://lake/jobs/script.py",
+        "--lakehouse-code",
+    ]
+    assert stub.asked["table"] == "gold.figures"
+    assert result.asset("gold.figures").status == "unchanged"
+
+
+@pytest.mark.parametrize("content", ["", "[1]"])
+def test_a_file_that_holds_no_parameters_is_named(content, tmp_path):
+    file = tmp_path / "job.json"
+    file.write_text(content)
+
+    with pytest.raises(job_runs.SettingsError, match=r"names .*job\.json for gold\.\*: found"):
+        job_runs.start_params(TableJob("gold.*", "emr", str(file)))

@@ -1,0 +1,284 @@
+"""Tables computed in a job of Glue: the very script, started by a stand-in for Glue, with catalog and
+files on moto.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import boto3
+import dagster as dg
+import pyarrow as pa
+import pytest
+
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.pyspark_internals import has_context
+from lakehouse.iceberg.metadata.spark_line import is_spark_3
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.run_result import RunResult
+from lakehouse.orchestration.runs import materialize
+from lakehouse.orchestration.table_jobs import job_runs
+from lakehouse.project import load_project
+from lakehouse.settings import Settings, TableJob
+from lakehouse_tests.cli.projects import forget
+from lakehouse_tests.docs.markdown import ROOT, sections
+from lakehouse_tests.orchestration.table_jobs.glue_stand_in import GlueStandIn
+
+pytestmark = [
+    pytest.mark.e2e,
+    # Clients of dagster-aws use them.
+    pytest.mark.filterwarnings(r"ignore:AssetExecutionContext\.\w+ is deprecated"),
+]
+on_glue = pytest.mark.skipif(
+    not is_spark_3(), reason="AWS Glue runs Spark 3.5; `make test-glue` has it"
+)
+PACKAGE = "orders_shop"
+FILES = {
+    "__init__.py": "",
+    "definitions.py": f"""
+from lakehouse.project import Project
+
+PROJECT = Project("{PACKAGE}.assets")
+defs = PROJECT.defs
+""",
+    "assets/__init__.py": "",
+    "assets/orders.py": """
+import dagster as dg
+
+from lakehouse.tables.table import Column, IcebergTable, Overwrite
+
+ORDERS = IcebergTable(
+    "bronze.orders",
+    "Orders as they came.",
+    [Column("day", "date"), Column("amount", "bigint")],
+    partitioning=["day"],
+    write=Overwrite(),
+)
+orders = dg.AssetSpec(["bronze", "orders"])
+""",
+    "assets/totals.py": f"""
+import time
+
+import dagster as dg
+from pyspark.sql import DataFrame
+
+import lakehouse
+from {PACKAGE}.assets.orders import ORDERS
+from lakehouse.iceberg.read.inputs import latest
+from lakehouse.iceberg.rules.rows import expression, not_null
+from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.tables.table import Column, IcebergTable, Overwrite, by_day
+
+COLUMNS = [Column("day", "date"), Column("total", "bigint")]
+TOTALS = IcebergTable(
+    "gold.totals",
+    "Orders of a day in one figure.",
+    COLUMNS,
+    write=by_day("day", since="2026-01-01"),
+    rules=[
+        not_null("day", on_failure="block"),
+        expression("few", "total < 100", columns=["total"]),
+        expression("round", "total % 10 = 0", columns=["total"], on_failure="warn"),
+    ],
+)
+SLOW = IcebergTable("gold.slow", "As totals, in ten minutes.", COLUMNS, write=Overwrite())
+
+
+@iceberg_asset(TOTALS, inputs={{"orders": latest(ORDERS, by="day")}})
+def totals(orders: DataFrame) -> DataFrame:
+    dg.get_dagster_logger().info("computed by %s", lakehouse.__file__)
+    return orders.groupBy("day").agg({{"amount": "sum"}}).withColumnRenamed("sum(amount)", "total")
+
+
+@iceberg_asset(SLOW, inputs={{"orders": ORDERS}})
+def slow(orders: DataFrame) -> DataFrame:
+    dg.get_dagster_logger().info("slow begins")
+    time.sleep(600)
+    return orders.selectExpr("day", "amount AS total")
+""",
+}
+
+
+@dataclass
+class Shop:
+    """A project whose gold tables a job of Glue computes."""
+
+    settings: Settings
+    glue: GlueStandIn
+
+    def run(self, table: str, **how: Any) -> RunResult:
+        """Run an asset of it, as a command does."""
+        definitions = load_project(self.settings).definitions(lambda: self.settings)
+        selection = dg.AssetSelection.assets(asset_key(table))
+        with open_instance(self.settings) as instance:
+            return materialize(definitions, instance, selection, **how)
+
+    def set_script(self, text: str) -> None:
+        """Let the job run another script."""
+        self._s3.put_object(Bucket="lake", Key="jobs/other.py", Body=text.encode())
+        client = boto3.client("glue", endpoint_url=self.settings.endpoint_url)
+        job = client.get_job(JobName="lakehouse")["Job"]
+        command = {**job["Command"], "ScriptLocation": "s3://lake/jobs/other.py"}
+        client.delete_job(JobName="lakehouse")
+        client.create_job(
+            Name="lakehouse",
+            Role="role",
+            Command=command,
+            DefaultArguments=job["DefaultArguments"],
+        )
+
+    @property
+    def left(self) -> list[str]:
+        """Keys of what runs of jobs left in the bucket."""
+        listed = self._s3.list_objects_v2(Bucket="lake", Prefix="jobs/runs/")
+        return [item["Key"] for item in listed.get("Contents", ())]
+
+    def materializations(self, table: str) -> int:
+        """Count what Dagster has recorded of a table."""
+        with open_instance(self.settings) as instance:
+            return len(instance.fetch_materializations(asset_key(table), limit=9).records)
+
+    def logged(self) -> list[str]:
+        """What Dagster's log says of all runs."""
+        with open_instance(self.settings) as instance:
+            return [
+                entry.user_message
+                for run in instance.get_runs()
+                for entry in instance.all_logs(run.run_id)
+            ]
+
+    @property
+    def _s3(self) -> Any:
+        return boto3.client("s3", endpoint_url=self.settings.endpoint_url)
+
+
+@pytest.fixture
+def shop(
+    aws_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Shop]:
+    root = tmp_path / "project"
+    for name, text in FILES.items():
+        file = root / PACKAGE / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    settings = replace(
+        aws_settings,
+        definitions=f"{PACKAGE}.definitions",
+        project_root=root,
+        jobs=(TableJob("gold.*", "glue", "lakehouse"),),
+    )
+    glue = GlueStandIn(settings, tmp_path)
+    real = job_runs.aws_client
+    monkeypatch.setattr(
+        job_runs,
+        "aws_client",
+        lambda settings, service: glue if service == "glue" else real(settings, service),
+    )
+    monkeypatch.setenv("AWS_ENDPOINT_URL", str(settings.endpoint_url))
+    create_job_of_the_page()
+    yield Shop(settings, glue)
+    glue.end()
+    forget(PACKAGE)
+
+
+def create_job_of_the_page() -> None:
+    """Make the job as docs/glue.md does."""
+    (block,) = (
+        block
+        for section in sections(ROOT / "docs" / "glue.md")
+        for block in section.blocks
+        if "create_job" in block.text
+    )
+    exec(compile(block.text, "glue.md", "exec"), {})
+
+
+def land_orders(settings: Settings) -> None:
+    """Make the table that others are computed from."""
+    days = [date(2026, 1, 1), date(2026, 1, 1), date(2026, 1, 2), date(2026, 1, 3)]
+    rows = pa.table({"day": days, "amount": pa.array([10, 5, 20, 700], pa.int64())})
+    client = Catalog.of(settings).client
+    client.create_namespace("bronze")
+    table = client.create_table("bronze.orders", schema=rows.schema)
+    with table.update_spec() as spec:
+        spec.add_identity("day")
+    table.append(rows)
+
+
+@on_glue
+def test_a_job_computes_the_partitions_of_a_run(shop: Shop) -> None:
+    land_orders(shop.settings)
+    result = shop.run("gold.totals", partition=("2026-01-01", "2026-01-03"))
+
+    assert result.success, (result.messages, shop.glue.log("jr_0").read_text())
+    loaded = Catalog.of(shop.settings).load("gold.totals").scan().to_arrow().to_pylist()
+    assert sorted((row["day"].day, row["total"]) for row in loaded) == [(1, 15), (2, 20)]
+    metadata = result.asset("gold.totals").metadata
+    assert metadata["dagster/row_count"] == 2
+    assert metadata["AWS Glue Job Run ID"] == "jr_0"
+    found = {check.name: check for check in result.checks}
+    assert {name: check.passed for name, check in found.items()} == {
+        "not_null_day": True,
+        "few": False,
+        "round": False,
+        "refused_share": True,
+        "in_partitions": True,
+        "has_partition": True,
+    }
+    assert found["few"].metadata["sample"] == [{"day": "2026-01-03", "total": 700}]
+    (logged,) = [line for line in shop.logged() if line.startswith("computed by")]
+    assert str(ROOT) not in logged
+    assert not has_context(), "This process has started a Spark."
+    assert shop.left == []
+
+
+@on_glue
+def test_an_interrupt_stops_the_job(shop: Shop) -> None:
+    land_orders(shop.settings)
+    begun = threading.Event()
+
+    def interrupt_once_it_runs() -> None:
+        if begun.wait(120):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    waiting = threading.Thread(target=interrupt_once_it_runs)
+    waiting.start()
+    with pytest.raises(KeyboardInterrupt):
+        shop.run(
+            "gold.slow",
+            on_event=lambda event: (
+                begun.set() if "slow begins" in (event.message or "") else None
+            ),
+        )
+
+    waiting.join()
+    assert shop.glue.stopped == {"jr_0"}
+    assert shop.materializations("gold.slow") == 0
+    assert shop.left == []
+
+
+def test_a_job_that_says_nothing_fails_the_run(shop: Shop) -> None:
+    shop.set_script("print('done')")
+    result = shop.run("gold.slow")
+
+    assert not result.success
+    assert "gold.slow was not computed: the job glue:lakehouse ended, and did not say" in str(
+        result.messages
+    )
+    assert shop.materializations("gold.slow") == 0
+
+
+def test_a_job_that_fails_fails_the_run_with_the_reason_of_the_service(shop: Shop) -> None:
+    shop.set_script("raise SystemExit(3)")
+    result = shop.run("gold.slow")
+
+    assert not result.success
+    assert (
+        "the job glue:lakehouse failed: Glue job lakehouse run jr_0 completed with status"
+        in str(result.messages)
+    )

@@ -1,0 +1,96 @@
+"""The code of a job is what this process computes by, under a name that changes with it."""
+
+import io
+import sys
+import zipfile
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from lakehouse.orchestration.table_jobs import job_code
+from lakehouse.orchestration.table_jobs.job_code import SCRIPT, publish_code
+from lakehouse.settings import Settings
+from lakehouse.storage.s3 import S3ObjectStore, open_bucket
+from lakehouse_tests.cli.projects import forget
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture
+def project(aws_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A project of two packages, one module and an environment, of which all is imported but
+    a package.
+    """
+    for name in ("code_shop/__init__.py", "code_help.py", "code_idle/__init__.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("A = 1\n")
+    (tmp_path / "code_shop" / "totals.sql").write_text("SELECT 1")
+    monkeypatch.syspath_prepend(tmp_path)
+    __import__("code_shop")
+    __import__("code_help")
+    yield replace(aws_settings, definitions="code_shop.definitions", project_root=tmp_path)
+    forget("code_shop")
+    sys.modules.pop("code_help")
+
+
+def names_in(store: S3ObjectStore, url: str) -> list[str]:
+    """Return the names in an archive of the bucket."""
+    content = store.open(url.removeprefix("s3://lake/")).read()
+    return zipfile.ZipFile(io.BytesIO(content)).namelist()
+
+
+def test_the_archive_has_the_lakehouse_and_what_the_project_imported(project):
+    store = open_bucket(project)
+    names = names_in(store, publish_code(project, store))
+
+    assert {"lakehouse/table_job.py", "lakehouse/runtime/log4j2.properties"} <= set(names)
+    assert [name for name in names if name.startswith("code_")] == [
+        "code_help.py",
+        "code_shop/__init__.py",
+        "code_shop/totals.sql",
+    ]
+    assert not [name for name in names if "__pycache__" in name]
+
+
+def test_the_same_code_is_put_there_once(project):
+    store = open_bucket(project)
+    first = publish_code(project, store)
+    put_at = store.stat(first.removeprefix("s3://lake/"))
+
+    assert publish_code(project, store) == first
+    assert store.stat(first.removeprefix("s3://lake/")) == put_at
+
+
+def test_changed_code_is_another_archive(project, tmp_path):
+    store = open_bucket(project)
+    before = publish_code(project, store)
+    (tmp_path / "code_shop" / "totals.sql").write_text("SELECT 2")
+
+    assert publish_code(project, store) != before
+
+
+def test_a_changed_script_is_put_there_again(project):
+    store = open_bucket(project)
+    publish_code(project, store)
+    store.write_text(SCRIPT, "of an older version")
+    publish_code(project, store)
+
+    assert b"fetch_code" in store.open(SCRIPT).read()
+
+
+def test_code_of_a_month_ago_is_removed_with_the_next(project, tmp_path, monkeypatch):
+    store = open_bucket(project)
+    old = publish_code(project, store)
+    (tmp_path / "code_shop" / "totals.sql").write_text("SELECT 2")
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, zone=UTC):
+            return datetime.now(zone) + timedelta(days=31)
+
+    monkeypatch.setattr(job_code, "datetime", Later)
+    publish_code(project, store)
+
+    assert not store.exists(old.removeprefix("s3://lake/"))
