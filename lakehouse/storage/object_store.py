@@ -292,10 +292,11 @@ class LocalObjectStore:
         else stands there: links, and what cannot be read.
         """
         folder = self._path(prefix)
-        if not folder.is_dir():
+        try:
+            with os.scandir(folder) as entries:
+                return {entry.name for entry in entries if _holds_anything(entry)}
+        except FileNotFoundError:
             return set()
-        with os.scandir(folder) as entries:
-            return {entry.name for entry in entries if _holds_anything(entry)}
 
     def missing(self, prefix: str) -> str | None:
         """Return the path of the folder where it is not there."""

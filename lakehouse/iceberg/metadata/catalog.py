@@ -117,7 +117,7 @@ class Catalog:
 
         with explain_catalog(self.place), explain_table(table):
             read = self._read.get(table)
-            if read is None or read.metadata_location != self._metadata_location(table):
+            if read is None or read.metadata_location != self.metadata_location(table):
                 read = self._read[table] = self.client.load_table(table)
             # Another object each time, since a commit through one moves it to the metadata that
             # it wrote.
@@ -155,9 +155,9 @@ class Catalog:
             assert isinstance(self.client, GlueCatalog)
             return _locations_of_glue(self.client)
 
-    def _metadata_location(self, table: str) -> str | None:
+    def metadata_location(self, table: str) -> str | None:
         """Ask where a table's metadata is now, of a catalog that tells it without reading it;
-        None of others.
+        None of others, and where there is no such table.
         """
         from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
         from sqlalchemy import select
