@@ -27,7 +27,6 @@ from lakehouse.scaffolding.begin_project import begin_project
 from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable
 
-PACKAGE = "many"
 TABLES_OF_FEED = 10
 _MERGED, _COMPUTED = 3, 2
 _BRONZE = '''\
@@ -113,27 +112,27 @@ def {name}(orders):
 
 
 def make_project(root: Path, feeds: int) -> int:
-    """Write a project with some feeds and what follows from them; return how many tables it
-    declares, quarantines aside.
+    """Write a project with some feeds and what follows from them, as `lakehouse init` begins one;
+    return how many tables it declares, quarantines aside. Its package has the folder's name.
     """
-    begin_project(root, PACKAGE, "0.1.0")
-    files = list(_asset_files(feeds))
+    begin_project(root, root.name, "0.1.0")
+    files = list(_asset_files(root.name, feeds))
     for path, text in files:
-        (root / PACKAGE / "assets" / path).write_text(text, encoding="utf-8")
+        (root / root.name / "assets" / path).write_text(text, encoding="utf-8")
     return len(files)
 
 
-def _asset_files(feeds: int) -> Iterator[tuple[str, str]]:
+def _asset_files(package: str, feeds: int) -> Iterator[tuple[str, str]]:
     for number in range(feeds):
         feed = f"orders_{number:03}"
         yield f"bronze/{feed}.py", _BRONZE.format(feed=feed)
         for merged in range(_MERGED):
             silver = f"{feed}_{merged}"
-            text = _SILVER.format(package=PACKAGE, feed=feed, name=silver)
+            text = _SILVER.format(package=package, feed=feed, name=silver)
             yield f"silver/{silver}.py", text
             for computed in range(_COMPUTED):
                 gold = f"{silver}_{computed}"
-                text = _GOLD.format(package=PACKAGE, source=silver, name=gold)
+                text = _GOLD.format(package=package, source=silver, name=gold)
                 yield f"gold/{gold}.py", text
 
 

@@ -220,19 +220,23 @@ class FeedLooks:
         cause = cause_without_data(error)
         context.log.error(f"Feed {feed.name} could not be looked at: {cause}")
         self.may_have_failed.add(feed.name)
-        report = Report(
-            _key(feed),
-            f"feed {feed.name} could not be looked at",
-            (cause, "No file of it is ingested by itself until that ends; nothing is lost."),
-            (f"lakehouse ingest {feed.name}", "lakehouse doctor"),
-            table=feed.table,
-        )
-        report_firing(settings, report)
+        report_firing(settings, unlooked(feed, cause))
 
     def _resolve(self, settings: Settings, feed: Feed) -> None:
         if feed.name in self.may_have_failed:
             self.may_have_failed.discard(feed.name)
             report_resolved(settings, _key(feed), "It was looked at again.")
+
+
+def unlooked(feed: Feed, cause: str) -> Report:
+    """Return the report that a feed could not be looked at."""
+    return Report(
+        _key(feed),
+        f"feed {feed.name} could not be looked at",
+        (cause, "No file of it is ingested by itself until that ends; nothing is lost."),
+        (f"lakehouse ingest {feed.name}", "lakehouse doctor"),
+        table=feed.table,
+    )
 
 
 def _key(feed: Feed) -> str:
