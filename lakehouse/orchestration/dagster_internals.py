@@ -240,7 +240,8 @@ def newest_event(instance: dg.DagsterInstance) -> int | None:
     if not isinstance(storage, SqlEventLogStorage):
         return None
     with storage.index_connection() as connection:
-        return connection.scalar(select(func.max(SqlEventLogStorageTable.c.id)))
+        newest: int | None = connection.scalar(select(func.max(SqlEventLogStorageTable.c.id)))
+    return newest
 
 
 def latest_check_executions(

@@ -14,7 +14,6 @@ import pytest
 from dagster._core.remote_representation.external_data import RepositorySnap
 from dagster._core.test_utils import create_run_for_test
 from dagster_shared.serdes import serialize_value
-from sqlalchemy import Engine, event
 
 from benchmarks.many_tables import TABLES_OF_FEED, fill_home, make_project, open_project
 from lakehouse.ingestion import feed_sensors, shared_sensor
@@ -24,6 +23,7 @@ from lakehouse.orchestration.instance import open_instance
 from lakehouse.project import Project
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
+from lakehouse_tests.sqlite_statements import statements
 
 pytestmark = pytest.mark.unit
 FEEDS = shared_sensor.MOST_BY_THEMSELVES + 1
@@ -93,21 +93,6 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Many]:
 def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Many]:
     with opened(tmp_path_factory.mktemp("scale") / "ten_tables", 1) as made:
         yield made
-
-
-@contextmanager
-def statements() -> Iterator[list[str]]:
-    """Note what is asked of SQLite, which the catalog and Dagster's storages are in."""
-    asked: list[str] = []
-
-    def note(_connection, _cursor, statement: str, *_: object) -> None:
-        asked.append(statement)
-
-    event.listen(Engine, "before_cursor_execute", note)
-    try:
-        yield asked
-    finally:
-        event.remove(Engine, "before_cursor_execute", note)
 
 
 def asked_of(home: Many, do: Callable[[], object], settling: int = 3) -> int:

@@ -196,7 +196,7 @@ def _locations_of_sqlite(client: "SqlCatalog") -> dict[str, str]:
     )
     with client.engine.connect() as connection:
         rows = connection.execute(pointers).all()
-    return {f"{namespace}.{name}": location for namespace, name, location in rows}
+    return {f"{namespace}.{name}": str(location) for namespace, name, location in rows}
 
 
 def _locations_of_glue(client: "GlueCatalog") -> dict[str, str]:
