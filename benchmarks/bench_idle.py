@@ -27,9 +27,9 @@ BEFORE_COMMIT = "c034ce7"
 SHARE_AT_MOST = 0.03
 MINUTES = 5.0
 SETTLES_MINUTES = 3.0
-_PORT = 3179
+PORT = 3179
 _OPENS_SECONDS = 300.0
-_COMMAND = [
+COMMAND = [
     sys.executable,
     "-c",
     "import sys; from lakehouse.cli import main; sys.exit(main())",
@@ -69,12 +69,12 @@ def main(minutes: float, settles: float, before: Path | None) -> None:
     idle = {name: measure(name, tree, minutes, settles) for name, tree in trees.items()}
     earlier, now = idle.values()
     figures = [
-        Figure("share of a core", _cpu(now), SHARE_AT_MOST),
-        Figure("share of a core before", _cpu(earlier)),
-        Figure("memory, of that before", _memory(now) / _memory(earlier), 1.0),
+        Figure("share of a core", cpu_of(now), SHARE_AT_MOST),
+        Figure("share of a core before", cpu_of(earlier)),
+        Figure("memory, of that before", memory_of(now) / memory_of(earlier), 1.0),
     ]
     title = f"`lakehouse dev`, {minutes:g} idle minutes after {settles:g}"
-    done = report("idle", began, {}, {title: figures}, [_table(idle)])
+    done = report("idle", began, {}, {title: figures}, [processes_table(idle)])
     sys.exit(0 if done else 1)
 
 
@@ -85,27 +85,38 @@ def measure(name: str, tree: Path, minutes: float, settles: float) -> Mapping[st
             "LAKEHOUSE_HOME": str(Path(folder, "home")),
             "PYTHONPATH": str(tree),
         }
-        subprocess.run([*_COMMAND, "demo"], env=env, cwd=folder, check=True, stdout=sys.stderr)
-        with _open_dev(env, Path(folder)) as dev:
+        subprocess.run([*COMMAND, "demo"], env=env, cwd=folder, check=True, stdout=sys.stderr)
+        with open_dev(env, Path(folder)) as dev:
             show(f"{name}: is open")
-            time.sleep(settles * 60)
-            first, began = _used(dev), time.monotonic()
-            time.sleep(minutes * 60)
-            last, seconds = _used(dev), time.monotonic() - began
+            idle = idle_share(dev, minutes, settles)
+    show(
+        f"{name}: {cpu_of(idle):.2%} of a core, {memory_of(idle):.0f} MB in {len(idle)} processes"
+    )
+    return idle
+
+
+def idle_share(dev: psutil.Process, minutes: float, settles: float) -> Mapping[str, Used]:
+    """Return what each process takes of a core in some minutes, after some that do not count, as a
+    fraction, and has of memory at the end.
+    """
+    time.sleep(settles * 60)
+    first, began = used_by(dev), time.monotonic()
+    time.sleep(minutes * 60)
+    last, seconds = used_by(dev), time.monotonic() - began
     idle = {}
     for process, used in last.items():
         taken = used.cpu - first.get(process, Used(0, 0)).cpu
         idle[process] = Used(taken / seconds, used.memory)
-    show(f"{name}: {_cpu(idle):.2%} of a core, {_memory(idle):.0f} MB in {len(idle)} processes")
     return idle
 
 
 @contextmanager
-def _open_dev(env: Mapping[str, str], folder: Path) -> Iterator[psutil.Process]:
+def open_dev(env: Mapping[str, str], folder: Path) -> Iterator[psutil.Process]:
+    """Run `lakehouse dev` in a folder, from when it is open until the end of the block."""
     log_file = folder / "dev.log"
     with log_file.open("wb") as log:
         dev = subprocess.Popen(
-            [*_COMMAND, "dev", "--port", str(_PORT)],
+            [*COMMAND, "dev", "--port", str(PORT)],
             env=env,
             cwd=folder,
             stderr=log,
@@ -122,7 +133,8 @@ def _open_dev(env: Mapping[str, str], folder: Path) -> Iterator[psutil.Process]:
         dev.wait()
 
 
-def _used(dev: psutil.Process) -> dict[str, Used]:
+def used_by(dev: psutil.Process) -> dict[str, Used]:
+    """Return what each process of a `lakehouse dev` took so far, and has."""
     used: dict[str, Used] = {}
     for process in [dev, *dev.children(recursive=True)]:
         # One that ended meanwhile counts with its parent.
@@ -138,15 +150,18 @@ def _name(process: psutil.Process) -> str:
     return next((name for part, name in _NAMES.items() if part in command), "others")
 
 
-def _cpu(idle: Mapping[str, Used]) -> float:
+def cpu_of(idle: Mapping[str, Used]) -> float:
+    """Return what all processes took of the processor."""
     return sum(used.cpu for used in idle.values())
 
 
-def _memory(idle: Mapping[str, Used]) -> float:
+def memory_of(idle: Mapping[str, Used]) -> float:
+    """Return what all processes have of memory."""
     return sum(used.memory for used in idle.values())
 
 
-def _table(idle: Mapping[str, Mapping[str, Used]]) -> str:
+def processes_table(idle: Mapping[str, Mapping[str, Used]]) -> str:
+    """Return a table in Markdown of each process."""
     heads = ["process"]
     for name in idle:
         heads += [f"% of a core {name}", f"MB {name}"]
@@ -154,7 +169,7 @@ def _table(idle: Mapping[str, Mapping[str, Used]]) -> str:
     rows = []
     for process in processes:
         rows.append([process, *_cells([of_tree.get(process) for of_tree in idle.values()])])
-    sums = [Used(_cpu(of_tree), _memory(of_tree)) for of_tree in idle.values()]
+    sums = [Used(cpu_of(of_tree), memory_of(of_tree)) for of_tree in idle.values()]
     rows.append(["all", *_cells(sums)])
     return plain_table("By process", heads, rows)
 

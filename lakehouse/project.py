@@ -16,7 +16,7 @@ from lakehouse.errors import DeclarationError, LakehouseError, SettingsError
 from lakehouse.iceberg.erasure.gone_people import GonePeople
 from lakehouse.iceberg.erasure.without_gone import Moment
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.ingestion.feed_sensors import FeedAutomation
+from lakehouse.ingestion.shared_sensor import feed_definitions
 from lakehouse.maintenance.health_check import health_checks
 from lakehouse.maintenance.old_runs import old_runs_definitions
 from lakehouse.maintenance.upkeep_job import Upkeeper
@@ -124,14 +124,10 @@ class Project:
         computed = self._computed(read_settings)
         graph = asset_graph(computed)
         feeds = tuple(self.feeds.values())
-        fed = [
-            FeedAutomation(feed, self.tables, read_settings).definitions(graph)
-            for feed in feeds
-        ]
         detectors = {"erasure": detect_late_requests}
         return dg.Definitions.merge(
             computed,
-            *fed,
+            feed_definitions(feeds, self.tables, read_settings, graph),
             self._recorded(graph, read_settings),
             daily_check_definitions(read_settings),
             Upkeeper(self.upkept(), read_settings).definitions(),

@@ -68,6 +68,10 @@ class AdHocStore:
         """Return what is no file among the copies, for the inbox, or in the store."""
         return self._of(prefix).passed_over(prefix)
 
+    def occupied(self, prefix: str) -> set[str]:
+        """Return what holds anything below a prefix, as for `objects`."""
+        return self._of(prefix).occupied(prefix)
+
     def missing(self, prefix: str) -> str | None:
         """Return which folder is not there."""
         return self._of(prefix).missing(prefix)

@@ -21,7 +21,7 @@ from lakehouse.ingestion.run_requests import (
     show_requested,
 )
 from lakehouse.ingestion.skipped_entries import report_passed_over
-from lakehouse.orchestration.asset_keys import FEED_TAG
+from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG
 from lakehouse.orchestration.dagster_internals import graph_of_repository, is_stopped
 from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.long_ticks import long_tick
@@ -42,10 +42,6 @@ other.
 _LOOK_SECONDS = 10.0
 """How long a look polls in a tick that goes on for longer; with each, all is decided anew."""
 _RUN_POLL_SECONDS = 0.5
-ALL_ASSETS = "__ASSET_JOB"
-"""Dagster's own job, which commands run too; one that is made of a selection takes one
-partitions definition only.
-"""
 ReadSettings = Callable[[], Settings]
 
 
@@ -58,6 +54,12 @@ class FeedAutomation:
     feed: Feed
     declared: Mapping[str, IcebergTable]
     read_settings: ReadSettings
+
+    def schedule(self) -> dg.Definitions:
+        """Return the schedule alone, of a feed that declares one; its runs are of Dagster's own
+        job.
+        """
+        return dg.Definitions(schedules=[self._schedule(ALL_ASSETS)])
 
     def definitions(self, graph: "AssetGraph") -> dg.Definitions:
         """Return them.

@@ -51,6 +51,8 @@ class RunRequests:
 
     runs: tuple[tuple[PendingRun, str], ...] = ()
     reason: str = ""
+    is_settled: bool = False
+    """Whether nothing is needed as long as no file comes, no table changes and no day ends."""
 
 
 @dataclass
@@ -88,7 +90,7 @@ class FeedRunRequests:
         files = {
             file.key: file.version for file in waiting.files[: self.feed.max_files_per_run]
         }
-        states = mains(engine, _state_tables(downstream))
+        states = mains(engine, state_tables(downstream))
         blocked = _BlockedTables(instance, downstream, self.declared, states, self.feed, files)
         arrivals = bool(files) and not blocked.refusing_run(self.feed.table, ())
         day = now.astimezone(self.feed.zone).date()
@@ -98,7 +100,9 @@ class FeedRunRequests:
             requests = tuple((run, blocked.digest(run)) for run in runs)
             if requests:
                 return RunRequests(requests)
-        return RunRequests(reason=_explain_no_runs(self.feed, waiting, blocked))
+        is_settled = not (blocked.refused_by or blocked.still_stale or waiting.unsettled)
+        reason = _explain_no_runs(self.feed, waiting, blocked)
+        return RunRequests(reason=reason, is_settled=is_settled)
 
     def show_existing(
         self, instance: dg.DagsterInstance, graph: "AssetGraph", engine: Engine
@@ -278,7 +282,7 @@ class _BlockedTables:
         return run_id
 
 
-def _state_tables(downstream: Downstream) -> list[str]:
+def state_tables(downstream: Downstream) -> list[str]:
     """Return the tables whose state tells what is stale."""
     tables = set(downstream.tables)
     for table in downstream.tables:

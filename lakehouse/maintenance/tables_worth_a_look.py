@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Self
 
 from lakehouse.iceberg.metadata.measured_health import TableHealth
@@ -44,11 +45,21 @@ class LastLooks:
                 worth.append(table)
         return worth
 
-    def after(self, plan: UpkeepPlan, healths: Mapping[str, TableHealth]) -> "LastLooks":
+    def after(
+        self,
+        plan: UpkeepPlan,
+        healths: Mapping[str, TableHealth],
+        unread: Mapping[str, str] = MappingProxyType({}),
+    ) -> "LastLooks":
         """Return the looks after a plan by which nothing was due of these tables; one where
         something is due is looked at again.
+
+        :param unread: where the metadata is of tables that could not be read; they are looked at
+            again once it is elsewhere, and every night.
         """
         looks = dict(self.by_table)
+        for table, location in unread.items():
+            looks[table] = LastLook(location)
         due = {step.table for step in plan.due}
         for table, health in healths.items():
             looks.pop(table, None)

@@ -3,7 +3,6 @@ health calls for it, and the schedule that looks at all tables once a night.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -12,7 +11,7 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from lakehouse.errors import TableDamaged, TableNotFound, UpkeepFailed
+from lakehouse.errors import UpkeepFailed
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.maintenance.record_health import record_health
@@ -140,10 +139,9 @@ class Upkeeper:
         engine = open_engine(self.read_settings())
         looks = LastLooks.from_json(context.cursor)
         locations = {}
-        for name in self.upkept.tables(engine):
-            # One that is damaged stops the upkeep of no other.
-            with suppress(TableDamaged, TableNotFound):
-                locations[name] = engine.catalog.load(name).metadata_location
+        for name, location in sorted(engine.catalog.metadata_locations().items()):
+            if name in self.upkept.declared:
+                locations[name] = location
         worth = looks.worth_a_look(locations, datetime.now(UTC))
         if not worth:
             return dg.SkipReason(
@@ -152,7 +150,9 @@ class Upkeeper:
         # What was due and is not done yet is worth a look again: all that share the bytes of a
         # day are there.
         planned = plan_round(engine, self.upkept, worth, asked_by_name=False)
-        context.update_cursor(looks.after(planned.plan, planned.healths).to_json())
+        unread = {name: locations[name] for name in planned.unread}
+        looks = looks.after(planned.plan, planned.healths, unread)
+        context.update_cursor(looks.to_json())
         if not planned.plan.due:
             return dg.SkipReason(f"No upkeep is due of {len(worth)} tables that changed.")
         tables = sorted({step.table for step in planned.plan.due})

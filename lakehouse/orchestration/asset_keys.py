@@ -4,6 +4,12 @@ import dagster as dg
 
 from lakehouse.tables.declaration import TableDeclaration, name_of
 
+ALL_ASSETS = "__ASSET_JOB"
+"""Dagster's own job, which commands run too; one that is made of a selection takes one
+partitions definition only.
+"""
+FEEDS_SENSOR = "feed_files"
+"""The sensor that many feeds share."""
 FEED_TAG = "lakehouse/feed"
 """Tag of the runs that ingest a feed, by its name; one is run at a time."""
 

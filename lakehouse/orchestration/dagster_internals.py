@@ -215,6 +215,22 @@ def last_ticks(
     return instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=limit)
 
 
+def newest_event(instance: dg.DagsterInstance) -> int | None:
+    """Return the number of the newest event of a check, an asset or a run's state: the same as
+    long as there is none; None where the storage of events is no SQL database.
+    """
+    from dagster._core.storage.event_log.schema import SqlEventLogStorageTable
+    from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
+    from sqlalchemy import func, select
+
+    storage = instance.event_log_storage
+    if not isinstance(storage, SqlEventLogStorage):
+        return None
+    with storage.index_connection() as connection:
+        newest: int | None = connection.scalar(select(func.max(SqlEventLogStorageTable.c.id)))
+    return newest
+
+
 def latest_check_executions(
     instance: dg.DagsterInstance, keys: Sequence[dg.AssetCheckKey]
 ) -> Mapping[dg.AssetCheckKey, Any]:

@@ -90,6 +90,11 @@ class ObjectStore(Protocol):
         folder.
         """
 
+    def occupied(self, prefix: str) -> set[str]:
+        """Return the names of the folders directly below a prefix that hold anything: one look at
+        many that are empty.
+        """
+
     def missing(self, prefix: str) -> str | None:
         """Return where objects of a prefix would stand, where that is not there; None where it
         is.
@@ -229,6 +234,19 @@ def _kind(path: Path) -> str | None:
     return f"a {'folder' if is_folder else 'file'} that this user cannot read"
 
 
+def _holds_anything(entry: os.DirEntry[str]) -> bool:
+    if not entry.is_dir(follow_symlinks=False):
+        return True
+    try:
+        with os.scandir(entry.path) as entries:
+            return next(entries, None) is not None
+    except FileNotFoundError:
+        return False
+    except OSError:
+        # Who lists it says what is the matter with it.
+        return True
+
+
 @dataclass(frozen=True)
 class LocalObjectStore:
     """A folder as an object store; sub-folders are parts of keys, and links are not
@@ -276,6 +294,17 @@ class LocalObjectStore:
                 if kind and is_finished(key):
                     entries.append(PassedOver(f"{prefix}{key}", kind))
         return sorted(entries, key=lambda entry: entry.key)
+
+    def occupied(self, prefix: str) -> set[str]:
+        """Return the names of the folders directly below a folder that hold anything, and of what
+        else stands there: links, and what cannot be read.
+        """
+        folder = self._path(prefix)
+        try:
+            with os.scandir(folder) as entries:
+                return {entry.name for entry in entries if _holds_anything(entry)}
+        except FileNotFoundError:
+            return set()
 
     def missing(self, prefix: str) -> str | None:
         """Return the path of the folder where it is not there."""

@@ -74,6 +74,17 @@ class S3ObjectStore:
         """Return nothing: a bucket has objects alone."""
         return []
 
+    def occupied(self, prefix: str) -> set[str]:
+        """Return the names directly below a prefix that objects have: one request for each
+        thousand, however many objects there are.
+        """
+        pages = self.client.get_paginator("list_objects_v2").paginate(
+            Bucket=self.bucket, Prefix=prefix, Delimiter="/"
+        )
+        with self._bucket_is_there():
+            found = [item for page in pages for item in page.get("CommonPrefixes", ())]
+        return {item["Prefix"].removeprefix(prefix).rstrip("/") for item in found}
+
     def missing(self, prefix: str) -> str | None:  # noqa: ARG002
         """Return nothing: a bucket has no folders that could be missing."""
         return None

@@ -7,6 +7,7 @@ from pyiceberg.types import LongType, NestedField
 from lakehouse.errors import TableNotFound
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.settings import Settings
+from lakehouse_tests.sqlite_statements import statements
 
 pytestmark = pytest.mark.unit
 
@@ -76,3 +77,36 @@ def test_a_table_that_was_dropped_is_gone_and_another_of_its_name_is_another(
     create(other)
     assert catalog.has(NAME)
     assert catalog.load(NAME).metadata.table_uuid != first.metadata.table_uuid
+
+
+@pytest.mark.parametrize("kind", ["settings", "aws_settings"])
+def test_where_all_tables_are_is_told_at_once(
+    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    made = Catalog.of(request.getfixturevalue(kind))
+    made.client.create_namespace("silver")
+    create(made)
+    before = made.metadata_locations()
+    assert before == {NAME: made.load(NAME).metadata_location}
+    colour(made, "red")
+    assert made.metadata_locations()[NAME] not in before.values()
+
+
+def test_at_one_moment_the_catalog_is_asked_once(catalog: Catalog) -> None:
+    moment = catalog.at_one_moment()
+    with statements() as asked:
+        assert moment.has(NAME)
+        assert not moment.has("silver.other")
+        assert moment.metadata_location(NAME) == catalog.load(NAME).metadata_location
+        first = len(asked)
+        assert moment.load(NAME).metadata is moment.load(NAME).metadata
+    assert first == 1
+
+
+def test_another_moment_sees_what_was_committed_before_it(catalog: Catalog) -> None:
+    moment = catalog.at_one_moment()
+    assert not moment.load(NAME).properties.get("colour")
+    colour(catalog, "red")
+    assert catalog.at_one_moment().load(NAME).properties["colour"] == "red"

@@ -33,6 +33,15 @@ def test_a_prefix_that_is_not_there_holds_nothing(store) -> None:
     assert store.objects("inbox/f/") == []
 
 
+def test_the_folders_that_hold_anything_are_told_by_one_look(store) -> None:
+    assert store.occupied("inbox/") == set()
+    for key in ("inbox/full/a", "inbox/hidden/.a", "inbox/deep/d/a"):
+        store.write_text(key, "")
+    (store.root / "inbox" / "empty").mkdir()
+    (store.root / "inbox" / "link").symlink_to(store.root / "inbox" / "empty")
+    assert store.occupied("inbox/") == {"full", "hidden", "deep", "link"}
+
+
 def test_a_folder_that_cannot_be_read_is_an_error(store, monkeypatch) -> None:
     store.write_text("inbox/f/a", "")
 

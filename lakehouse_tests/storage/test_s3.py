@@ -37,6 +37,13 @@ def test_more_objects_than_one_page_holds_are_found(store) -> None:
     assert len(store.objects("inbox/f/")) == 1001
 
 
+def test_the_prefixes_that_hold_anything_are_told_by_one_look(store) -> None:
+    assert store.occupied("inbox/") == set()
+    for key in ("inbox/f/a", "inbox/f/d/c", "inbox/g/.hidden", "archive/h/a"):
+        store.write_text(key, key)
+    assert store.occupied("inbox/") == {"f", "g"}
+
+
 def test_an_object_is_seen_alike_in_a_list_and_alone(store) -> None:
     store.write_text("inbox/f/a", "text")
     (listed,) = store.objects("inbox/f/")

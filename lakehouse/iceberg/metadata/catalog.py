@@ -3,7 +3,7 @@ look without a JVM.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,8 @@ from lakehouse.tables.quoting import identifier
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
+    from pyiceberg.catalog.glue import GlueCatalog
+    from pyiceberg.catalog.sql import SqlCatalog
     from pyiceberg.table import Table
 
 CATALOG_NAME = "lakehouse"
@@ -38,6 +40,9 @@ class Catalog:
     _read: dict[str, "Table"] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    _locations: Mapping[str, str] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def of(cls, settings: Settings, name: str = CATALOG_NAME) -> "Catalog":
@@ -49,6 +54,19 @@ class Catalog:
         return (
             _glue(settings, name) if settings.deployment == "aws" else _embedded(settings, name)
         )
+
+    def at_one_moment(self) -> "Catalog":
+        """Return a catalog that asks once where the metadata of all tables is: for who looks at
+        many tables, and writes none.
+
+        It shares what this one has read.
+        """
+        moment = replace(self)
+        object.__setattr__(moment, "_read", self._read)
+        object.__setattr__(moment, "_locations", self.metadata_locations())
+        # An attribute of a cached property.
+        moment.__dict__["client"] = self.client
+        return moment
 
     def kept(self) -> "Catalog":
         """Use what others of the same description that are kept have read in this process, which
@@ -99,7 +117,7 @@ class Catalog:
 
         with explain_catalog(self.place), explain_table(table):
             read = self._read.get(table)
-            if read is None or read.metadata_location != self._metadata_location(table):
+            if read is None or read.metadata_location != self.metadata_location(table):
                 read = self._read[table] = self.client.load_table(table)
             # Another object each time, since a commit through one moves it to the metadata that
             # it wrote.
@@ -114,19 +132,38 @@ class Catalog:
 
     def has(self, table: str) -> bool:
         """Whether the table is there."""
+        if self._locations is not None:
+            return table in self._locations
         try:
             self.load(table)
         except TableNotFound:
             return False
         return True
 
-    def _metadata_location(self, table: str) -> str | None:
+    def metadata_locations(self) -> dict[str, str]:
+        """Return where the metadata of each table is now, by name: one query of the embedded
+        catalog, and of Glue a request for each hundred tables.
+
+        A table has another place after each commit.
+        """
+        from pyiceberg.catalog.glue import GlueCatalog
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        with explain_catalog(self.place):
+            if isinstance(self.client, SqlCatalog):
+                return _locations_of_sqlite(self.client)
+            assert isinstance(self.client, GlueCatalog)
+            return _locations_of_glue(self.client)
+
+    def metadata_location(self, table: str) -> str | None:
         """Ask where a table's metadata is now, of a catalog that tells it without reading it;
-        None of others.
+        None of others, and where there is no such table.
         """
         from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
         from sqlalchemy import select
 
+        if self._locations is not None:
+            return self._locations.get(table)
         if not isinstance(self.client, SqlCatalog):
             return None
         namespace, _, name = table.rpartition(".")
@@ -147,6 +184,31 @@ class Catalog:
                 for namespace in namespaces
                 for name in self.client.list_tables(namespace)
             )
+
+
+def _locations_of_sqlite(client: "SqlCatalog") -> dict[str, str]:
+    from pyiceberg.catalog.sql import IcebergTables
+    from sqlalchemy import select
+
+    columns = IcebergTables.table_namespace, IcebergTables.table_name
+    pointers = select(*columns, IcebergTables.metadata_location).where(
+        IcebergTables.catalog_name == client.name
+    )
+    with client.engine.connect() as connection:
+        rows = connection.execute(pointers).all()
+    return {f"{namespace}.{name}": str(location) for namespace, name, location in rows}
+
+
+def _locations_of_glue(client: "GlueCatalog") -> dict[str, str]:
+    locations = {}
+    pages = client.glue.get_paginator("get_tables")
+    for (namespace,) in client.list_namespaces():
+        for page in pages.paginate(DatabaseName=namespace):
+            for table in page["TableList"]:
+                location = table.get("Parameters", {}).get("metadata_location")
+                if location:
+                    locations[f"{namespace}.{table['Name']}"] = location
+    return locations
 
 
 def _embedded(settings: Settings, name: str) -> Catalog:

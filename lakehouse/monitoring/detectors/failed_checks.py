@@ -19,11 +19,17 @@ from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.dagster_internals import (
     check_executions,
     latest_check_executions,
+    newest_event,
 )
 from lakehouse.orchestration.metadata_keys import CheckMetadata
 from lakehouse.orchestration.runs import UNFINISHED
 
 CURSOR = "checks"
+EVENT_CURSOR = "checks_up_to"
+_LOOKS_AT_EVENT = 2
+"""What an event tells of a check, and of the state of a run, is written a moment after it; the
+second look is ten seconds after the first.
+"""
 _BEGIN = ""
 """Instead of a check, when was first monitored: since then counts all that a check found."""
 _LOOKED_BACK = 50
@@ -34,7 +40,30 @@ _GIVEN_UP = "given up"
 
 
 def detect_failed_checks(context: MonitorContext) -> Observed:
-    """Return what checks found since the last round; in the first, what each found last."""
+    """Return what checks found since the last round; in the first, what each found last.
+
+    Where no event came since, nothing is asked of the checks, of which there may be thousands.
+    """
+    looked = _looked(context)
+    if looked["times"] > _LOOKS_AT_EVENT:
+        return Observed()
+    return _detect(context) + Observed(cursors={EVENT_CURSOR: looked})
+
+
+def _looked(context: MonitorContext) -> Mapping[str, Any]:
+    """Return up to which event the checks are looked at, and how often they were, this time
+    included.
+    """
+    event, checks = newest_event(context.instance), len(context.graph.asset_check_keys)
+    before = context.state.cursors.get(EVENT_CURSOR, {})
+    is_same = event is not None and (event, checks) == (
+        before.get("event"),
+        before.get("checks"),
+    )
+    return {"event": event, "checks": checks, "times": before["times"] + 1 if is_same else 1}
+
+
+def _detect(context: MonitorContext) -> Observed:
     cursor = context.state.cursors.get(CURSOR)
     is_first = cursor is None
     seen: dict[str, float] = dict(cursor or {_BEGIN: context.now.timestamp()})

@@ -14,6 +14,7 @@ import dagster as dg
 from lakehouse.monitoring.detectors.failure_reasons import reason_of
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.incidents import Firing, Observed
+from lakehouse.orchestration.asset_keys import FEEDS_SENSOR
 from lakehouse.orchestration.dagster_internals import automation_states, last_ticks
 from lakehouse.orchestration.error_causes import causes
 
@@ -47,6 +48,9 @@ def _failing(context: MonitorContext, state: Any) -> Iterator[Firing]:
             consequence = [
                 f"No file of feed {feed.name} is ingested by itself until it works again."
             ]
+    if name == FEEDS_SENSOR:
+        consequence = ["No file of any feed is ingested by itself until it works again."]
+        commands.insert(0, "lakehouse ingest")
     reason = reason_of(last.error, context.declared.get(table))
     yield context.firing(
         f"{kind} {name}",

@@ -45,6 +45,8 @@ class _QuarantineState:
     counts: QuarantinedRows
     total_rows: int
     """How many rows came so far, those that are gone again among them."""
+    metadata_location: str = ""
+    """Where the quarantine's metadata was; nothing where that is not known."""
 
 
 def detect_quarantined_rows(context: MonitorContext) -> Observed:
@@ -56,10 +58,13 @@ def detect_quarantined_rows(context: MonitorContext) -> Observed:
     facts: list[Firing | Resolved] = []
     seen: dict[str, Any] = {}
     for table in context.declared.values():
+        before, key = known.get(table.name), quarantine_key(table.name)
+        if before and key not in open_now and _is_still_empty(catalog, table, before):
+            seen[table.name] = cursor[table.name]
+            continue
         history = _history(catalog, table)
         if history is None or history.main is None:
             continue
-        before, key = known.get(table.name), quarantine_key(table.name)
         if _is_being_written(context, catalog, table, history):
             if before:
                 seen[table.name] = _to_json(before)
@@ -67,6 +72,7 @@ def detect_quarantined_rows(context: MonitorContext) -> Observed:
                 facts.append(open_now[key].firing)
             continue
         state = _read_state(catalog, history, before)
+        state = replace(state, metadata_location=_location(catalog, table))
         seen[table.name] = _to_json(state)
         facts += _facts(context, catalog, table, history, state)
     return Observed(tuple(facts), frozenset({"quarantined"}), {CURSOR: seen})
@@ -77,11 +83,24 @@ def quarantine_key(table: str) -> str:
     return f"quarantined {table}"
 
 
+def _is_still_empty(catalog: Catalog, table: IcebergTable, before: _QuarantineState) -> bool:
+    """Whether a quarantine had no rows in the last round, and nobody wrote to it since."""
+    quarantine = table.quarantine
+    if quarantine is None or before.counts.rows or not before.metadata_location:
+        return False
+    return catalog.metadata_location(quarantine.name) == before.metadata_location
+
+
 def _history(catalog: Catalog, table: IcebergTable) -> History | None:
     quarantine = table.quarantine
     if quarantine is None or not catalog.has(quarantine.name):
         return None
     return history_of(quarantine.name, catalog.load(quarantine.name))
+
+
+def _location(catalog: Catalog, table: IcebergTable) -> str:
+    assert table.quarantine is not None
+    return catalog.metadata_location(table.quarantine.name) or ""
 
 
 def _is_being_written(
@@ -279,6 +298,7 @@ def _to_json(state: _QuarantineState) -> dict[str, Any]:
         "snapshot_id": state.snapshot_id,
         "came": state.total_rows,
         "found": {**counts.__dict__, "newest_at": at},
+        "metadata": state.metadata_location,
     }
 
 
@@ -286,5 +306,8 @@ def _from_json(cursor: Mapping[str, Any]) -> _QuarantineState:
     counts = cursor["found"]
     at = datetime.fromisoformat(counts["newest_at"]) if counts["newest_at"] else None
     return _QuarantineState(
-        cursor["snapshot_id"], QuarantinedRows(**{**counts, "newest_at": at}), cursor["came"]
+        cursor["snapshot_id"],
+        QuarantinedRows(**{**counts, "newest_at": at}),
+        cursor["came"],
+        cursor.get("metadata", ""),
     )

@@ -32,8 +32,9 @@ def detect_rejected_files(context: MonitorContext) -> Observed:
     seen = frozenset(context.state.cursors.get(CURSOR, ()))
     facts: list[Firing | Resolved] = []
     there: list[str] = []
+    occupied = store.occupied("rejected/")
     for feed in context.feeds:
-        keys = rejected_keys(store, feed.rejected)
+        keys = rejected_keys(store, feed.rejected) if feed.name in occupied else []
         there += keys
         prefix = f"rejected {feed.rejected}"
         known = [firing for firing in open_now if firing.key.startswith(prefix)]

@@ -1,0 +1,303 @@
+"""What runs many feeds: one sensor that sees the files of all, since each sensor of Dagster costs
+the daemon, the server of code and its threads as much whether its inbox is empty or not.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.ingestion.collect import Waiting, list_waiting
+from lakehouse.ingestion.feed_sensors import WATCH_SECONDS, FeedAutomation, ReadSettings
+from lakehouse.ingestion.run_requests import (
+    FeedRunRequests,
+    make_request,
+    show_requested,
+    state_tables,
+)
+from lakehouse.ingestion.skipped_entries import report_passed_over
+from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG, FEEDS_SENSOR
+from lakehouse.orchestration.dagster_internals import graph_of_repository, is_stopped
+from lakehouse.orchestration.dead_runs import fail_dead_runs
+from lakehouse.orchestration.incident_reports import Report, report_firing, report_resolved
+from lakehouse.orchestration.long_ticks import LongTick, long_tick
+from lakehouse.orchestration.run_failures.withheld_values import cause_without_data
+from lakehouse.orchestration.runs import UNFINISHED
+from lakehouse.orchestration.runs_for_stale_tables import Downstream
+from lakehouse.runtime.deployment import open_engine
+from lakehouse.settings import Settings
+from lakehouse.storage.object_store import ObjectStore
+from lakehouse.storage.stores import open_store
+from lakehouse.tables.feed import Feed
+from lakehouse.tables.table import IcebergTable
+
+if TYPE_CHECKING:
+    from lakehouse.orchestration.dagster_internals import AssetGraph
+
+MOST_BY_THEMSELVES = 8
+"""Feeds up to which each has a sensor and a job of its own; of more, Dagster would describe each
+job with all assets of the project, and a sensor would wait for the threads of the others.
+"""
+INBOXES = "inbox/"
+_PAUSE_SECONDS = 2.0
+_NAMED_FEEDS = 5
+
+
+def feed_definitions(
+    feeds: Sequence[Feed],
+    declared: Mapping[str, IcebergTable],
+    read_settings: ReadSettings,
+    graph: "AssetGraph",
+) -> dg.Definitions:
+    """Return what runs some feeds by themselves.
+
+    :param graph: the assets of the project.
+    """
+    automations = [FeedAutomation(feed, declared, read_settings) for feed in feeds]
+    if len(feeds) <= MOST_BY_THEMSELVES:
+        return dg.Definitions.merge(*(one.definitions(graph) for one in automations))
+    by_sensor = [feed for feed in feeds if feed.ingest_by != "schedule"]
+    scheduled = [one.schedule() for one in automations if one.feed.ingest_by == "schedule"]
+    shared = SharedSensor(by_sensor, declared, read_settings)
+    sensors = [shared.sensor()] if by_sensor else []
+    return dg.Definitions.merge(dg.Definitions(sensors=sensors), *scheduled)
+
+
+@dataclass(frozen=True)
+class SharedSensor:
+    """The sensor of many feeds."""
+
+    feeds: Sequence[Feed]
+    declared: Mapping[str, IcebergTable]
+    read_settings: ReadSettings
+
+    def sensor(self) -> dg.SensorDefinition:
+        """Return it; it is on by itself."""
+        looks = FeedLooks(
+            [_FeedLook(FeedRunRequests(feed, self.declared)) for feed in self.feeds]
+        )
+
+        @dg.sensor(
+            job_name=ALL_ASSETS,
+            name=FEEDS_SENSOR,
+            minimum_interval_seconds=1,
+            default_status=dg.DefaultSensorStatus.RUNNING,
+            description=(
+                f"Sees files that land in the inboxes of {len(self.feeds)} feeds and asks for the"
+                " runs that ingest them, then for what follows from them; one run of a feed at a"
+                " time. It asks again after a failure, and not for what would be refused."
+            ),
+        )
+        def files(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
+            return self._watch(context, looks)
+
+        return files
+
+    def _watch(
+        self, context: dg.SensorEvaluationContext, looks: "FeedLooks"
+    ) -> list[dg.RunRequest] | dg.SkipReason:
+        """Look until there is something to run, as long as the tick may go on."""
+        settings = self.read_settings()
+        with long_tick(context, settings) as tick:
+            engine = open_engine(settings)
+            if tick.may_go_on:
+                engine.catalog.kept()
+            until = time.monotonic() + WATCH_SECONDS
+            asked = looks.look(context, settings, engine)
+            while not asked and _waits(tick, until):
+                asked = looks.look(context, settings, engine)
+                if asked and is_stopped(context):
+                    return dg.SkipReason("The sensor was stopped.")
+        return asked or dg.SkipReason(looks.describe())
+
+
+def _waits(tick: LongTick, until: float) -> bool:
+    """Wait until the next look; whether there is one."""
+    if tick.may_go_on:
+        return tick.waits(_PAUSE_SECONDS)
+    if time.monotonic() + _PAUSE_SECONDS > until:
+        return False
+    time.sleep(_PAUSE_SECONDS)
+    return True
+
+
+@dataclass
+class _FeedLook:
+    """What the last look at a feed saw, and found."""
+
+    requests: FeedRunRequests
+    waiting: Waiting | None = None
+    settled_at: object = None
+    """The state of inbox, tables and day at which nothing was needed."""
+    reason: str = ""
+    """Why no run is asked for, where it is not that nothing is needed."""
+    tables: Sequence[str] = ()
+    """The tables whose state tells what is stale."""
+
+    @property
+    def feed(self) -> Feed:
+        """The feed."""
+        return self.requests.feed
+
+    def state_tables(self, graph: "AssetGraph") -> Sequence[str]:
+        """Return the tables whose state tells what is stale."""
+        self.tables = self.tables or state_tables(Downstream(graph, self.feed.table))
+        return self.tables
+
+
+@dataclass
+class FeedLooks:
+    """Looks at many feeds at once, again and again.
+
+    One look asks once for the runs that go on, once where the metadata of all tables is, and once
+    which inboxes hold anything. All else is asked for feeds of which something changed since
+    nothing was needed of them.
+    """
+
+    feeds: Sequence[_FeedLook]
+    may_have_failed: set[str] = field(init=False)
+    """Names of the feeds that could not be looked at last, or were not looked at yet: a process
+    before this one may have reported them.
+    """
+
+    def __post_init__(self) -> None:
+        self.may_have_failed = {one.feed.name for one in self.feeds}
+
+    def look(
+        self, context: dg.SensorEvaluationContext, settings: Settings, engine: Engine
+    ) -> list[dg.RunRequest]:
+        """Return the runs that are needed now.
+
+        A feed that cannot be looked at is reported, and stops no other.
+        """
+        assert context.repository_def is not None
+        graph, instance = graph_of_repository(context.repository_def), context.instance
+        fail_dead_runs(instance)
+        one = _Look(
+            context,
+            settings,
+            engine,
+            graph,
+            open_store(settings),
+            engine.catalog.metadata_locations(),
+            _busy_feeds(instance),
+            datetime.now(UTC),
+        )
+        occupied = one.store.occupied(INBOXES)
+        requests: list[dg.RunRequest] = []
+        for feed_look in self.feeds:
+            try:
+                requests += one.at(feed_look, may_hold_files=feed_look.feed.name in occupied)
+            except Exception as error:
+                self._report(context, settings, feed_look.feed, error)
+            else:
+                self._resolve(settings, feed_look.feed)
+        return requests
+
+    def describe(self) -> str:
+        """Say why no run was asked for."""
+        reasons = [f"{one.feed.name}: {one.reason}" for one in self.feeds if one.reason]
+        if not reasons:
+            return (
+                f"Nothing waits in the inboxes of {len(self.feeds)} feeds, and every table is up"
+                " to date."
+            )
+        more = len(reasons) - _NAMED_FEEDS
+        told = reasons[:_NAMED_FEEDS] + ([f"and {more} feeds more"] if more > 0 else [])
+        return "\n".join(told)
+
+    def _report(
+        self,
+        context: dg.SensorEvaluationContext,
+        settings: Settings,
+        feed: Feed,
+        error: Exception,
+    ) -> None:
+        cause = cause_without_data(error)
+        context.log.error(f"Feed {feed.name} could not be looked at: {cause}")
+        self.may_have_failed.add(feed.name)
+        report_firing(settings, unlooked(feed, cause))
+
+    def _resolve(self, settings: Settings, feed: Feed) -> None:
+        if feed.name in self.may_have_failed:
+            self.may_have_failed.discard(feed.name)
+            report_resolved(settings, _key(feed), "It was looked at again.")
+
+
+def unlooked(feed: Feed, cause: str) -> Report:
+    """Return the report that a feed could not be looked at."""
+    return Report(
+        _key(feed),
+        f"feed {feed.name} could not be looked at",
+        (cause, "No file of it is ingested by itself until that ends; nothing is lost."),
+        (f"lakehouse ingest {feed.name}", "lakehouse doctor"),
+        table=feed.table,
+    )
+
+
+def _key(feed: Feed) -> str:
+    return f"feed {feed.name}"
+
+
+def _busy_feeds(instance: dg.DagsterInstance) -> dict[str, str]:
+    """Return, by feed, the run of it that goes on."""
+    busy = {}
+    for record in instance.get_run_records(dg.RunsFilter(statuses=UNFINISHED)):
+        run = record.dagster_run
+        if FEED_TAG in run.tags:
+            busy[run.tags[FEED_TAG]] = run.run_id
+    return busy
+
+
+@dataclass(frozen=True)
+class _Look:
+    """One look at all feeds, with what was asked once for all of them."""
+
+    context: dg.SensorEvaluationContext
+    settings: Settings
+    engine: Engine
+    graph: "AssetGraph"
+    store: ObjectStore
+    locations: Mapping[str, str]
+    busy: Mapping[str, str]
+    now: datetime
+
+    def at(self, looked: _FeedLook, *, may_hold_files: bool) -> list[dg.RunRequest]:
+        """Return the runs that a feed needs now; none while a run of it goes on."""
+        feed = looked.feed
+        if feed.name in self.busy:
+            looked.reason = f"Run {self.busy[feed.name][:8]} goes on; one at a time."
+            return []
+        waiting = list_waiting(feed, self.store) if may_hold_files else Waiting()
+        if waiting != looked.waiting:
+            for warning in report_passed_over(self.settings, feed, waiting.passed_over):
+                self.context.log.warning(warning)
+            looked.waiting = waiting
+        state = (
+            waiting,
+            [self.locations.get(table) for table in looked.state_tables(self.graph)],
+            self.now.astimezone(feed.zone).date(),
+        )
+        if looked.settled_at == state:
+            return []
+        return self._requests(looked, waiting, state)
+
+    def _requests(
+        self, looked: _FeedLook, waiting: Waiting, state: object
+    ) -> list[dg.RunRequest]:
+        instance, graph, engine = self.context.instance, self.graph, self.engine
+        decided = looked.requests.decide(instance, graph, engine, waiting, self.now)
+        looked.settled_at = state if decided.is_settled else None
+        looked.reason = "" if decided.is_settled else decided.reason
+        if not decided.runs:
+            looked.requests.show_existing(instance, graph, engine)
+        made = [
+            make_request(graph, looked.feed, stale, digest) for stale, digest in decided.runs
+        ]
+        for request in made:
+            show_requested(instance, graph, request)
+        return made

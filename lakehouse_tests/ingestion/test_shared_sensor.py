@@ -1,0 +1,213 @@
+"""Many feeds share a sensor: what it asks for, and that a look costs no more with ninety tables
+than with ten.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import dagster as dg
+import pyarrow as pa
+import pytest
+from dagster._core.remote_representation.external_data import RepositorySnap
+from dagster._core.test_utils import create_run_for_test
+from dagster_shared.serdes import serialize_value
+
+from benchmarks.many_tables import TABLES_OF_FEED, fill_home, make_project, open_project
+from lakehouse.ingestion import feed_sensors, shared_sensor
+from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG, FEEDS_SENSOR
+from lakehouse.orchestration.incident_reports import read_reports
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.project import Project
+from lakehouse.runtime.deployment import open_engine
+from lakehouse.settings import Settings
+from lakehouse_tests.sqlite_statements import statements
+
+pytestmark = pytest.mark.unit
+FEEDS = shared_sensor.MOST_BY_THEMSELVES + 1
+FIRST, LAST = "orders_000", f"orders_{FEEDS - 1:03}"
+
+
+@dataclass
+class Many:
+    """A project whose tables are up to date, and its sensors in one process."""
+
+    project: Project
+    settings: Settings
+    instance: dg.DagsterInstance
+    repository: dg.RepositoryDefinition
+    cursors: dict[str, str | None]
+
+    def tick(self, name: str = FEEDS_SENSOR) -> list[dg.RunRequest] | str:
+        """Evaluate a sensor: what it asks for, or why not."""
+        with dg.build_sensor_context(
+            self.instance,
+            cursor=self.cursors.get(name),
+            repository_def=self.repository,
+            sensor_name=name,
+        ) as context:
+            ticked = self.repository.get_sensor_def(name).evaluate_tick(context)
+            self.cursors[name] = context.cursor
+        return list(ticked.run_requests or []) or str(ticked.skip_message)
+
+    def look(self) -> None:
+        """Evaluate all sensors."""
+        for sensor in self.repository.sensor_defs:
+            self.tick(sensor.name)
+
+    def put(self, feed: str) -> Path:
+        """Deliver a file that was written long ago."""
+        path = self.settings.home / "inbox" / feed / "a.csv"
+        path.write_text("id,amount,placed_at\n7,1.50,2026-01-01 00:00:00\n")
+        os.utime(path, (1_700_000_000,) * 2)
+        return path
+
+
+@contextmanager
+def opened(root: Path, feeds: int) -> Iterator[Many]:
+    make_project(root, feeds)
+    project, settings = open_project(root)
+    fill_home(project, settings)
+    repository = project.definitions(lambda: settings).get_repository_def()
+    with open_instance(settings) as instance:
+        yield Many(project, settings, instance, repository, {})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def without_a_watch() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(feed_sensors, "WATCH_SECONDS", 0)
+        patch.setattr(shared_sensor, "WATCH_SECONDS", 0)
+        yield
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Many]:
+    with opened(tmp_path_factory.mktemp("scale") / "ninety_tables", FEEDS) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Many]:
+    with opened(tmp_path_factory.mktemp("scale") / "ten_tables", 1) as made:
+        yield made
+
+
+def asked_of(home: Many, do: Callable[[], object], settling: int = 3) -> int:
+    for _ in range(settling):
+        do()
+    with statements() as asked:
+        do()
+    return len(asked)
+
+
+def feeds_of(requests: list[dg.RunRequest] | str) -> list[str]:
+    assert not isinstance(requests, str), requests
+    return [request.tags[FEED_TAG] for request in requests]
+
+
+def test_a_look_that_finds_nothing_new_asks_no_more_of_ninety_tables_than_of_ten(
+    few: Many, many: Many
+) -> None:
+    assert len(many.project.tables) > FEEDS * TABLES_OF_FEED
+    assert asked_of(many, many.look) <= asked_of(few, few.look)
+
+
+@pytest.mark.filterwarnings("ignore:Property:DeprecationWarning")
+def test_what_dagster_is_told_grows_with_the_tables_and_not_with_their_square(
+    few: Many, many: Many
+) -> None:
+    sizes = []
+    for home in (few, many):
+        described = serialize_value(RepositorySnap.from_def(home.repository))
+        sizes.append(len(described))
+    assert sizes[1] < FEEDS * sizes[0]
+
+
+def test_many_feeds_have_one_sensor_and_no_jobs_of_their_own(many: Many) -> None:
+    sensors = {sensor.name for sensor in many.repository.sensor_defs}
+    assert FEEDS_SENSOR in sensors
+    assert not any(f"{feed}_files" in sensors for feed in many.project.feeds)
+    assert many.repository.get_sensor_def(FEEDS_SENSOR).job_name == ALL_ASSETS
+    assert not any(name.startswith("ingest_") for name in many.repository.job_names)
+
+
+def test_few_feeds_have_a_sensor_and_a_job_each(few: Many) -> None:
+    assert few.repository.has_sensor_def(f"{FIRST}_files")
+    assert f"ingest_{FIRST}" in few.repository.job_names
+
+
+def test_where_nothing_waits_it_says_so(many: Many) -> None:
+    assert many.tick() == (
+        f"Nothing waits in the inboxes of {FEEDS} feeds, and every table is up to date."
+    )
+
+
+def test_a_file_is_asked_for_by_a_run_of_its_feed_alone(many: Many) -> None:
+    many.tick()
+    file = many.put(LAST)
+    (request,) = many.tick()
+    assert request.tags[FEED_TAG] == LAST
+    assert len(request.asset_selection or ()) == TABLES_OF_FEED
+    file.unlink()
+    assert "Nothing waits" in str(many.tick())
+
+
+def test_files_of_two_feeds_are_two_runs(many: Many) -> None:
+    files = [many.put(FIRST), many.put(LAST)]
+    assert feeds_of(many.tick()) == [FIRST, LAST]
+    for file in files:
+        file.unlink()
+
+
+def test_while_a_run_of_a_feed_goes_on_others_are_asked_for(many: Many) -> None:
+    files = [many.put(FIRST), many.put(LAST)]
+    run = create_run_for_test(
+        many.instance, status=dg.DagsterRunStatus.STARTED, tags={FEED_TAG: FIRST}
+    )
+    assert feeds_of(many.tick()) == [LAST]
+    many.instance.delete_run(run.run_id)
+    assert feeds_of(many.tick()) == [FIRST, LAST]
+    for file in files:
+        file.unlink()
+
+
+def test_a_feed_that_cannot_be_looked_at_stops_no_other_and_is_reported(many: Many) -> None:
+    many.tick()
+    catalog = open_engine(many.settings).catalog
+    metadata = Path(catalog.load(f"bronze.{FIRST}").metadata_location.removeprefix("file://"))
+    files = [many.put(FIRST), many.put(LAST)]
+    metadata.rename(metadata.with_suffix(".away"))
+    assert feeds_of(many.tick()) == [LAST]
+    notes = [note for note in read_reports(many.settings) if note.report.key == f"feed {FIRST}"]
+    assert notes[-1].report.title == f"feed {FIRST} could not be looked at"
+    metadata.with_suffix(".away").rename(metadata)
+    assert feeds_of(many.tick()) == [FIRST, LAST]
+    notes = [note for note in read_reports(many.settings) if note.report.key == f"feed {FIRST}"]
+    assert notes[-1].resolved
+    for file in files:
+        file.unlink()
+
+
+def test_what_another_process_reported_of_a_feed_is_resolved_once_it_is_looked_at(
+    many: Many,
+) -> None:
+    report = shared_sensor.unlooked(many.project.feeds[FIRST], "OSError: gone")
+    shared_sensor.report_firing(many.settings, report)
+    many.repository = many.project.definitions(lambda: many.settings).get_repository_def()
+    many.tick()
+    notes = [note for note in read_reports(many.settings) if note.report.key == report.key]
+    assert notes[-1].resolved
+
+
+def test_rows_that_come_another_way_are_asked_for_without_a_file(many: Many) -> None:
+    many.tick()
+    loaded = open_engine(many.settings).catalog.load(f"bronze.{LAST}")
+    rows = loaded.scan().to_arrow()
+    loaded.append(pa.Table.from_pylist(rows.to_pylist()[:1], rows.schema))
+    (request,) = many.tick()
+    keys = {key.to_user_string() for key in request.asset_selection or ()}
+    assert f"bronze/{LAST}" not in keys
+    assert f"silver/{LAST}_0" in keys
