@@ -65,6 +65,10 @@ _UNSET = (
     "DAGSTER_HOME",
 )
 _KEPT = ("LAKEHOUSE_CACHE", "LAKEHOUSE_ICEBERG")
+ON_GLUE = bool(os.environ.get("ON_GLUE"))
+"""Whether the tests of the engine that run on the embedded catalog run on Glue instead, as
+`make test-glue-catalog` has them.
+"""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -194,8 +198,15 @@ def on_aws(settings: Settings) -> Settings:
 
 
 @pytest.fixture
-def embedded_engine(spark: "SparkSession", settings: Settings) -> Engine:
-    """An engine on a catalog in SQLite, for what has nothing to do with the kind of catalog."""
+def embedded_engine(
+    request: pytest.FixtureRequest, spark: "SparkSession", settings: Settings
+) -> Engine:
+    """An engine on a catalog in SQLite, for what has nothing to do with the kind of catalog; on
+    Glue where `ON_GLUE` is set, so that this is seen now and then.
+    """
+    if ON_GLUE:
+        engine: Engine = request.getfixturevalue("glue_engine")
+        return engine
     if settings.iceberg == "1.7.1":
         pytest.skip("Iceberg 1.7.1 is refused on the embedded catalog")
     return _engine(spark, settings)
@@ -217,6 +228,13 @@ whatever_the_catalog = pytest.mark.parametrize("engine", ["embedded"], indirect=
 """For a test among those on both catalogs of what Spark does with rows: the catalog has no say
 in it.
 """
+
+
+def on_embedded_alone(reason: str) -> pytest.MarkDecorator:
+    """For tests of the engine that Glue has no say in, or cannot show; the reason is of one
+    clause.
+    """
+    return pytest.mark.skipif(ON_GLUE, reason=f"on the embedded catalog alone: {reason}")
 
 
 def newer_iceberg(lack: str) -> pytest.MarkDecorator:

@@ -15,6 +15,7 @@ from lakehouse.cli.backfill import backfill
 from lakehouse.cli.call_context import State, verbose_option
 from lakehouse.cli.check import check
 from lakehouse.cli.contract import contract
+from lakehouse.cli.copy import copy
 from lakehouse.cli.cost import cost
 from lakehouse.cli.demo import demo
 from lakehouse.cli.dev import dev
@@ -84,6 +85,7 @@ _COMMANDS = (
         check,
         maintain,
         cost,
+        copy,
         alerts,
         mute,
         sql,
