@@ -19,6 +19,7 @@ from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import keep_private
+from lakehouse_tests.ministack import running_ministack
 from lakehouse_tests.processes import STARTS_QUICKLY
 
 if TYPE_CHECKING:
@@ -171,6 +172,19 @@ def moto() -> Iterator[str]:
     server.stop()
 
 
+@pytest.fixture(scope="session")
+def ministack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of another server that answers as Glue and S3, and refuses the second of two
+    commits as AWS says that Glue does; skips where `.ci/ministack` has not run.
+    """
+    program = Path(__file__).parents[1] / ".venv-ministack" / "bin" / "ministack"
+    if not program.is_file():
+        assert not os.environ.get("REQUIRE_MINISTACK"), ".ci/ministack has not run."
+        pytest.skip("MiniStack is not here; .ci/ministack installs it")
+    with running_ministack(program, tmp_path_factory.mktemp("ministack")) as address:
+        yield address
+
+
 @pytest.fixture
 def aws_settings(moto: str, settings: Settings) -> Settings:
     """The settings of an `aws` deployment, on an account that holds one empty bucket and
@@ -181,15 +195,23 @@ def aws_settings(moto: str, settings: Settings) -> Settings:
 
 def on_empty_account(moto: str, settings: Settings) -> Settings:
     """Empty the account, and return the settings of an `aws` deployment on it."""
-    import boto3
     import requests
 
     requests.post(f"{moto}/moto-api/reset", timeout=30).raise_for_status()
+    return with_bucket(moto, settings)
+
+
+def with_bucket(address: str, settings: Settings) -> Settings:
+    """Make the bucket of an empty account, and return the settings of an `aws` deployment on
+    it.
+    """
+    import boto3
+
     location = {"LocationConstraint": REGION}
-    boto3.client("s3", endpoint_url=moto).create_bucket(
+    boto3.client("s3", endpoint_url=address).create_bucket(
         Bucket="lake", CreateBucketConfiguration=location
     )
-    return replace(on_aws(settings), endpoint_url=moto)
+    return replace(on_aws(settings), endpoint_url=address)
 
 
 def on_aws(settings: Settings) -> Settings:
@@ -209,13 +231,13 @@ def embedded_engine(
         return engine
     if settings.iceberg == "1.7.1":
         pytest.skip("Iceberg 1.7.1 is refused on the embedded catalog")
-    return _engine(spark, settings)
+    return engine_on(spark, settings)
 
 
 @pytest.fixture
 def glue_engine(spark: "SparkSession", aws_settings: Settings) -> Engine:
     """An engine on Glue and S3."""
-    return _engine(spark, aws_settings)
+    return engine_on(spark, aws_settings)
 
 
 @pytest.fixture(params=["embedded", "glue"])
@@ -243,7 +265,8 @@ def newer_iceberg(lack: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(is_old, reason=f"Iceberg 1.7.1 {lack}")
 
 
-def _engine(spark: "SparkSession", settings: Settings) -> Engine:
+def engine_on(spark: "SparkSession", settings: Settings) -> Engine:
+    """Return an engine on the catalog of some settings, which the session is told of."""
     from lakehouse.runtime.spark import register
 
     # Spark opens a catalog once for each name.

@@ -15,6 +15,7 @@ _GONE, _KEY = "gone.json", "hmac.key"
 _MASKING_KEY = "masking.key"
 _WITH_TABLES = ("warehouse", "catalog.db", "catalog.db-wal", "catalog.db-shm")
 _OF_PROCESSES = ("locks", "tmp", "staging", "logs", "left", "dev.json", "dev.lock", "heartbeat")
+_DELIVERED = ("inbox", "archive", "rejected")
 _LEFT = {
     "inbox": "files that wait to be ingested",
     "archive": "files that bronze has",
@@ -79,22 +80,24 @@ def copy_who_is_gone(source: Settings, target: Settings) -> list[str]:
 
 def left_behind(source: Settings, target: Settings) -> Iterator[LeftBehind]:
     """Yield what stays where it is, of a home and of a bucket."""
-    if source.deployment == "aws":
-        for name in ("inbox", "archive", "rejected"):
+    for name in _DELIVERED:
+        if source.deployment == "aws":
             yield LeftBehind(f"s3://{source.bucket}/{name}", _LEFT[name])
+        elif _holds_something(source.home / name):
+            yield LeftBehind(str(source.home / name), _LEFT[name])
     if source.home == target.home or not source.home.is_dir():
         return
+    known = (*_WITH_TABLES, *_OF_PROCESSES, *_DELIVERED, "privacy", _MASKING_KEY)
     for path in sorted(source.home.iterdir()):
-        if path.name in (*_WITH_TABLES, *_OF_PROCESSES, "privacy", _MASKING_KEY):
-            continue
-        if not path.name.startswith(".") and _holds_something(path):
+        is_known = path.name in known or path.name.startswith(".")
+        if not is_known and _holds_something(path):
             yield LeftBehind(str(path), _LEFT.get(path.name, "unknown to the lakehouse"))
     for name in _differing(source, target):
         yield LeftBehind(str(source.home / name), "the other place has another")
 
 
 def _holds_something(path: Path) -> bool:
-    if not path.is_dir():
+    if path.is_file():
         return True
     return any(file.is_file() for file in path.rglob("*"))
 

@@ -3,11 +3,11 @@ or not at all.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.errors import LakehouseError, TableBusy, UsageError
+from lakehouse.iceberg.commit.branch import is_audit
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.copy.copy_table import TableCopy, copy_table, main_checksum
 from lakehouse.iceberg.metadata.catalog import Catalog
@@ -18,8 +18,10 @@ from lakehouse.tables.suggestions import meant_name
 if TYPE_CHECKING:
     from pyiceberg.table import Table
 
-WAIT_SECONDS = 600.0
-"""How long is waited for a write that goes on when the state of all tables is taken."""
+_LOOKS = 20
+"""How often all tables are looked at for a moment in which none is written."""
+_WAIT_SECONDS = 600.0
+"""How long is waited for who makes a table of the same name at the other place."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +58,17 @@ def plan_copy(source: Settings, target: Settings, names: Sequence[str] = ()) -> 
     :raises UsageError: when there is nothing to copy from, both are the same, or a table is not
         there.
     :raises LakehouseError: names the tables that the target has with other rows.
-    :raises TableBusy: when a write of one goes on for more than `WAIT_SECONDS`.
+    :raises TableBusy: when there is no such moment, since tables are written again and again.
     """
     _check_places(source, target)
-    engine = _engine(source)
-    known = engine.catalog.tables()
+    catalog = Catalog.of(source)
+    known = catalog.tables()
     for name in names:
         if name not in known:
             raise UsageError(
                 f"There is no table {name!r} at {place_text(source)}; {meant_name(name, known)}"
             )
-    pinned = _pinned(engine, sorted(dict.fromkeys(names)) or known)
+    pinned = _pinned(catalog, sorted(dict.fromkeys(names)) or known)
     elsewhere = []
     if source.deployment == "aws" and not names:
         # An account has one catalog for all of its buckets.
@@ -84,10 +86,11 @@ def copy_planned(plan: CopyPlan, report: Callable[[str, str], None]) -> Iterator
     """Copy the tables of a plan that the target has not, one after the other.
 
     :param report: is told the table, and in how far it is copied.
+    :raises LakehouseError: as `copy_table` does.
     """
     engine = _engine(plan.target)
     for table in plan.left:
-        with table_lock(engine, table.name, WAIT_SECONDS):
+        with table_lock(engine, table.name, _WAIT_SECONDS):
             yield copy_table(table.source, table.name, engine.catalog, _of(table.name, report))
 
 
@@ -125,13 +128,26 @@ def _no_spark() -> NoReturn:
     raise AssertionError("Tables are copied without Spark.")
 
 
-def _pinned(engine: Engine, names: Sequence[str]) -> "dict[str, Table]":
-    """Load tables while nothing writes any of them on this host."""
-    with ExitStack() as locks:
-        # A writer of a table waits for that of its quarantine, whose name comes after it.
-        for name in sorted(names):
-            locks.enter_context(table_lock(engine, name, WAIT_SECONDS))
-        return {name: engine.catalog.load(name) for name in names}
+def _pinned(catalog: Catalog, names: Sequence[str]) -> "dict[str, Table]":
+    """Load tables as they all were at one moment: none was committed to between two looks at all
+    of them. Nobody waits for that.
+    """
+    seen = {name: catalog.load(name) for name in names}
+    for _ in range(_LOOKS):
+        again = {name: catalog.load(name) for name in names}
+        changed = [
+            name
+            for name in names
+            if again[name].metadata_location != seen[name].metadata_location
+        ]
+        if not changed:
+            return again
+        seen = again
+    raise TableBusy(
+        f"Between {_LOOKS} looks at all tables some were written each time, last"
+        f" {', '.join(changed)}; expected a moment without.",
+        next_step="Stop `lakehouse dev` and what else writes, or name fewer tables.",
+    )
 
 
 def _compared(pinned: "dict[str, Table]", target: Settings) -> list[PlannedTable]:
@@ -167,4 +183,5 @@ def _there(source: "Table", found: "Table") -> str | None:
 
 
 def _refs(table: "Table") -> dict[str, int]:
-    return {name: ref.snapshot_id for name, ref in table.metadata.refs.items()}
+    refs = table.metadata.refs.items()
+    return {name: ref.snapshot_id for name, ref in refs if not is_audit(name)}

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
@@ -270,6 +271,45 @@ def test_what_was_copied_before_ctrl_c_stays_and_the_rest_comes_then(
 
     assert ran.code == 0
     assert counts(other) == {"bronze.raw": 1, "silver.clean": 2, "silver.clean_quarantine": 3}
+
+
+def test_tables_that_never_rest_are_not_copied(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch
+) -> None:
+    real = Catalog.load
+
+    def load(catalog, name):
+        if name == TABLES[0]:
+            append_by(real, tables, name)
+        return real(catalog, name)
+
+    monkeypatch.setattr(Catalog, "load", load)
+    monkeypatch.setattr(copy_tables, "_LOOKS", 2)
+    ran = lakehouse("copy", str(home), str(other))
+
+    assert ran.code == 1
+    assert "some were written each time, last bronze.raw" in ran.err[0]
+
+
+def append_by(load, catalog: Catalog, name: str) -> None:
+    with load(catalog, name).transaction() as change:
+        change.set_properties({"touched": uuid4().hex})
+
+
+def test_the_branch_of_a_write_that_goes_on_stays(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
+) -> None:
+    table = tables.load(TABLES[0])
+    snapshot_id = table.metadata.current_snapshot_id
+    for name in ("audit_0123", "experiment"):
+        table.manage_snapshots().create_branch(snapshot_id, name).commit()
+
+    assert lakehouse("copy", str(home), str(other)).code == 0
+    again = lakehouse("copy", str(home), str(other))
+
+    copied = Catalog.of(settings_at(other)).load(TABLES[0])
+    assert set(copied.metadata.refs) == {"main", "experiment"}
+    assert again.out[0] == "bronze.raw is there already."
 
 
 def test_tables_are_as_they_were_at_one_moment(

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakehouse.errors import LakehouseError
+from lakehouse.iceberg.commit.branch import is_audit
 from lakehouse.iceberg.copy.moved_deletes import MovedDeletes, moved_deletes
 from lakehouse.iceberg.copy.moved_metadata import (
     moved_manifest,
@@ -75,7 +76,7 @@ def copy_table(source: "Table", name: str, target: Catalog, report: Report) -> T
     io = open_io(dict(target.client.properties), location)
     copier = FileCopier(source, io, MovedPaths(source.location(), location))
     report("reading its manifests")
-    metadata = read_metadata(source)
+    metadata = _without_writes(read_metadata(source))
     files = find_source_files(source, metadata)
     moved = copier.copy(files.files.values(), _told(files, report))
     report("writing its metadata")
@@ -106,6 +107,12 @@ def main_checksum(table: "Table") -> tuple[VerifiedBy, RowChecksum]:
     if snapshot is None:
         return "rows", RowChecksum(0, 0)
     return _checksum(table, snapshot.snapshot_id, None)
+
+
+def _without_writes(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return metadata without the branches of writes that go on, which end elsewhere."""
+    refs = metadata.get("refs") or {}
+    return metadata | {"refs": {name: ref for name, ref in refs.items() if not is_audit(name)}}
 
 
 def _told(files: SourceFiles, report: Report) -> Progress:
@@ -170,7 +177,7 @@ def _verify(
     """
     kind, main = main_checksum(copied)
     current = source.current_snapshot()
-    refs = {ref.snapshot_id: label for label, ref in source.metadata.refs.items()}
+    refs = {ref.snapshot_id: label for label, ref in copied.metadata.refs.items()}
     for snapshot_id, label in refs.items():
         is_main = current is not None and snapshot_id == current.snapshot_id
         found = main if is_main else _checksum(copied, snapshot_id, None)[1]
