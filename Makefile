@@ -65,6 +65,12 @@ test-glue: setup ## Run the engine, the pipelines and upkeep on the Spark of AWS
 	@.ci/spark_line glue-5-0 1.7.1 -m e2e lakehouse_tests/orchestration/table_jobs $(ARGS)
 	@.ci/spark_line spark-3-5 1.12.0 -m spark lakehouse_tests/iceberg lakehouse_tests/assets $(ARGS)
 
+# Each of them on the catalog of the other deployment; who has a reason not to says it.
+.PHONY: test-glue-catalog
+test-glue-catalog: setup ## Run the tests of the engine that `make test` runs on the embedded catalog on Glue
+	@.ci/ministack
+	@ON_GLUE=1 $(PYTEST) -m spark $(SIDE_BY_SIDE) lakehouse_tests/iceberg $(ARGS)
+
 .PHONY: screens
 screens: setup ## Take the pictures in docs/images anew, with Chromium: a minute
 	@REQUIRE_BROWSER=1 SCREENS=docs/images $(PYTEST) lakehouse_tests/cli/test_dev.py -k people_see $(ARGS)
@@ -108,5 +114,5 @@ lock: ## Write the lock files anew from pyproject.toml; needs uv
 
 .PHONY: clean
 clean: ## Remove the virtual environment and caches; tables, in LAKEHOUSE_HOME, and jars stay
-	@rm -rf $(VENV) .venv-readers build dist ./*.egg-info .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) .venv-readers .venv-ministack build dist ./*.egg-info .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	@find lakehouse lakehouse_tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

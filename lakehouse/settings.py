@@ -4,7 +4,7 @@ import os
 import platform
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, cast, get_args
 
@@ -166,6 +166,23 @@ class Settings:
             definitions=_definitions(env.get("LAKEHOUSE_DEFINITIONS"), project),
             project_root=project.root if project else None,
         )
+
+    def at(self, place: str) -> "Settings":
+        """Return these settings with another deployment: that of a home's folder, or of a bucket,
+        `s3://name`, with region and credentials as here.
+
+        :raises SettingsError: when the place is neither.
+        """
+        if "://" not in place:
+            home = _folder("The home", place, _NOT_IN_A_HOME)
+            return replace(self, home=home, deployment="local", bucket=None)
+        bucket = re.fullmatch(r"s3://([^/]+)/?", place)
+        if bucket is None:
+            raise SettingsError(
+                f"{place!r} is no place of a lakehouse; expected a folder, or s3:// and the name"
+                " of a bucket.",
+            )
+        return replace(self, deployment="aws", bucket=bucket[1])
 
     @property
     def title(self) -> str:

@@ -19,6 +19,7 @@ from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import keep_private
+from lakehouse_tests.ministack import running_ministack
 from lakehouse_tests.processes import STARTS_QUICKLY
 
 if TYPE_CHECKING:
@@ -61,6 +62,10 @@ _UNSET = (
     "DAGSTER_HOME",
 )
 _KEPT = ("LAKEHOUSE_CACHE", "LAKEHOUSE_ICEBERG")
+ON_GLUE = bool(os.environ.get("ON_GLUE"))
+"""Whether the tests of the engine that run on the embedded catalog run on Glue instead, as
+`make test-glue-catalog` has them.
+"""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -174,6 +179,19 @@ def moto(s3a_jars: None) -> Iterator[str]:
     server.stop()
 
 
+@pytest.fixture(scope="session")
+def ministack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of another server that answers as Glue and S3, and refuses the second of two
+    commits as AWS says that Glue does; skips where `.ci/ministack` has not run.
+    """
+    program = Path(__file__).parents[1] / ".venv-ministack" / "bin" / "ministack"
+    if not program.is_file():
+        assert not os.environ.get("REQUIRE_MINISTACK"), ".ci/ministack has not run."
+        pytest.skip("MiniStack is not here; .ci/ministack installs it")
+    with running_ministack(program, tmp_path_factory.mktemp("ministack")) as address:
+        yield address
+
+
 @pytest.fixture
 def aws_settings(moto: str, settings: Settings) -> Settings:
     """The settings of an `aws` deployment, on an account that holds one empty bucket and
@@ -184,15 +202,23 @@ def aws_settings(moto: str, settings: Settings) -> Settings:
 
 def on_empty_account(moto: str, settings: Settings) -> Settings:
     """Empty the account, and return the settings of an `aws` deployment on it."""
-    import boto3
     import requests
 
     requests.post(f"{moto}/moto-api/reset", timeout=30).raise_for_status()
+    return with_bucket(moto, settings)
+
+
+def with_bucket(address: str, settings: Settings) -> Settings:
+    """Make the bucket of an empty account, and return the settings of an `aws` deployment on
+    it.
+    """
+    import boto3
+
     location = {"LocationConstraint": REGION}
-    boto3.client("s3", endpoint_url=moto).create_bucket(
+    boto3.client("s3", endpoint_url=address).create_bucket(
         Bucket="lake", CreateBucketConfiguration=location
     )
-    return replace(on_aws(settings), endpoint_url=moto)
+    return replace(on_aws(settings), endpoint_url=address)
 
 
 def on_aws(settings: Settings) -> Settings:
@@ -201,17 +227,24 @@ def on_aws(settings: Settings) -> Settings:
 
 
 @pytest.fixture
-def embedded_engine(spark: "SparkSession", settings: Settings) -> Engine:
-    """An engine on a catalog in SQLite, for what has nothing to do with the kind of catalog."""
+def embedded_engine(
+    request: pytest.FixtureRequest, spark: "SparkSession", settings: Settings
+) -> Engine:
+    """An engine on a catalog in SQLite, for what has nothing to do with the kind of catalog; on
+    Glue where `ON_GLUE` is set, so that this is seen now and then.
+    """
+    if ON_GLUE:
+        engine: Engine = request.getfixturevalue("glue_engine")
+        return engine
     if settings.iceberg == "1.7.1":
         pytest.skip("Iceberg 1.7.1 is refused on the embedded catalog")
-    return _engine(spark, settings)
+    return engine_on(spark, settings)
 
 
 @pytest.fixture
 def glue_engine(spark: "SparkSession", aws_settings: Settings) -> Engine:
     """An engine on Glue and S3."""
-    return _engine(spark, aws_settings)
+    return engine_on(spark, aws_settings)
 
 
 @pytest.fixture(params=["embedded", "glue"])
@@ -226,13 +259,21 @@ in it.
 """
 
 
+def on_embedded_alone(reason: str) -> pytest.MarkDecorator:
+    """For tests of the engine that Glue has no say in, or cannot show; the reason is of one
+    clause.
+    """
+    return pytest.mark.skipif(ON_GLUE, reason=f"on the embedded catalog alone: {reason}")
+
+
 def newer_iceberg(lack: str) -> pytest.MarkDecorator:
     """For a test of what Iceberg 1.7.1, that of AWS Glue 5.0, does otherwise."""
     is_old = os.environ.get("LAKEHOUSE_ICEBERG") == "1.7.1"
     return pytest.mark.skipif(is_old, reason=f"Iceberg 1.7.1 {lack}")
 
 
-def _engine(spark: "SparkSession", settings: Settings) -> Engine:
+def engine_on(spark: "SparkSession", settings: Settings) -> Engine:
+    """Return an engine on the catalog of some settings, which the session is told of."""
     from lakehouse.runtime.spark import register
 
     # Spark opens a catalog once for each name.

@@ -16,6 +16,7 @@ from lakehouse.cli.call_context import State, verbose_option
 from lakehouse.cli.check import check
 from lakehouse.cli.connect_conf import connect_conf
 from lakehouse.cli.contract import contract
+from lakehouse.cli.copy import copy
 from lakehouse.cli.cost import cost
 from lakehouse.cli.demo import demo
 from lakehouse.cli.dev import dev
@@ -85,6 +86,7 @@ _COMMANDS = (
         check,
         maintain,
         cost,
+        copy,
         alerts,
         mute,
         sql,

@@ -28,6 +28,7 @@ from lakehouse.tables.table import (
     Overwrite,
     OverwritePartitions,
 )
+from lakehouse_tests.conftest import on_embedded_alone
 from lakehouse_tests.iceberg.declarations import content
 from lakehouse_tests.iceberg.kills import at_half, slow
 
@@ -232,6 +233,7 @@ def test_a_branch_that_comes_back_on_a_newer_main_is_not_published(
     assert is_linear(embedded_engine, table)
 
 
+@on_embedded_alone("Glue is no database that somebody locks")
 def test_a_database_that_is_locked_is_waited_for(embedded_engine: Engine, home: Path) -> None:
     write(embedded_engine, KEPT, rows(embedded_engine, "a"))
     locked, released = Event(), []

@@ -7,6 +7,7 @@ import pytest
 from lakehouse.iceberg.commit.retry import Failure, classify
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.spark_errors import one_line, plain
+from lakehouse_tests.conftest import on_embedded_alone
 
 
 @pytest.mark.unit
@@ -172,6 +173,7 @@ def test_an_error_of_a_java_that_is_gone_by_the_time_of_its_text_is_told_all_the
     assert classify(WithoutWords()) is Failure.OTHER
 
 
+@on_embedded_alone("the error is that of a folder")
 def test_a_data_file_that_is_gone_is_named_with_its_table(
     embedded_engine: Engine, home
 ) -> None:

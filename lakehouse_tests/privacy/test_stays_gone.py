@@ -13,7 +13,7 @@ from lakehouse.iceberg.metadata.write_result import Unchanged
 from lakehouse.privacy.gone import allow_again
 from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable
-from lakehouse_tests.conftest import _engine as engine_of
+from lakehouse_tests.conftest import engine_on as engine_of
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.privacy.staying_gone import (
     APPENDED,

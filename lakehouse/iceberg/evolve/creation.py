@@ -12,6 +12,7 @@ from uuid import uuid4
 from lakehouse.iceberg.evolve.managed_properties import created_properties
 from lakehouse.iceberg.metadata.column_types import iceberg_type
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.new_location import create_namespace, new_location
 from lakehouse.tables import types
 from lakehouse.tables.partitioning import PartitionField, Transform
 from lakehouse.tables.table import IcebergTable
@@ -46,26 +47,16 @@ def create_without_spark(engine: Engine, table: IcebergTable) -> bool:
     if table.format_version > _NEWEST_FORMAT:
         return False
     schema = _schema(table)
-    _create_namespace(engine, table.namespace)
+    create_namespace(engine.catalog, table.namespace)
     engine.catalog.client.create_table(
         table.name,
         schema,
-        _location(engine, table),
+        table.location or new_location(engine.catalog, table.name, uuid4().hex),
         _partition_spec(table, schema),
         _sort_order(table, schema),
         {**created_properties(table), "comment": table.comment},
     )
     return True
-
-
-def _create_namespace(engine: Engine, namespace: str) -> None:
-    client = engine.catalog.client
-    try:
-        client.create_namespace_if_not_exists(namespace)
-    except Exception:
-        # Of two at once, the embedded catalog tells the second one of its index.
-        if not client.namespace_exists(namespace):
-            raise
 
 
 def _schema(table: IcebergTable) -> "Schema":
@@ -115,17 +106,3 @@ def _sort_order(table: IcebergTable, schema: "Schema") -> "SortOrder":
         transform = parse_transform(declared.field.in_metadata)
         fields.append(SortField(source.field_id, transform, direction, nulls))
     return SortOrder(*fields) if fields else UNSORTED_SORT_ORDER
-
-
-def _location(engine: Engine, table: IcebergTable) -> str:
-    """Return a folder of the table's own, so that one that is dropped and made again shares
-    none with its past; where each catalog of Iceberg's own puts it.
-    """
-    if table.location:
-        return table.location
-    catalog = engine.catalog
-    folder = catalog.client.load_namespace_properties(table.namespace).get("location")
-    if not folder:
-        ending = ".db" if catalog.pyiceberg["type"] == "glue" else ""
-        folder = f"{catalog.pyiceberg['warehouse']}/{table.namespace}{ending}"
-    return f"{folder.rstrip('/')}/{table.short_name}-{uuid4().hex}"

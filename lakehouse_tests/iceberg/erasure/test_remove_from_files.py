@@ -19,6 +19,7 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.manifests import files
 from lakehouse.iceberg.read.pinned_inputs import pin_since
 from lakehouse.iceberg.read.stale_tables import is_stale
+from lakehouse_tests.conftest import on_embedded_alone
 from lakehouse_tests.iceberg.erasure.people import (
     ANNA,
     ORDERS,
@@ -206,6 +207,7 @@ def test_nothing_that_is_kept_holds_her(embedded_engine: Engine, format_version:
     assert {result.outcome for result in again} == {"skipped"}
 
 
+@on_embedded_alone("leaves a young file in a folder")
 def test_what_a_reader_needs_and_young_files_are_due_later(embedded_engine: Engine) -> None:
     engine = embedded_engine
     filled(engine)

@@ -79,7 +79,9 @@ def stored(engine: Engine, name: str = NAME) -> set[Path]:
 
 def local_path(location: str) -> Path:
     """Return the path of a file or folder of the embedded catalog."""
-    return Path(urlparse(location).path)
+    parsed = urlparse(location)
+    assert parsed.scheme in ("", "file"), f"{location} is in no folder; mark on_embedded_alone"
+    return Path(parsed.path)
 
 
 def put_orphan(engine: Engine, file: str, *, days_old: float, name: str = NAME) -> Path:

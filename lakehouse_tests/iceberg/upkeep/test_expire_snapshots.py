@@ -14,6 +14,7 @@ from lakehouse.iceberg.metadata.measured_health import SnapshotPin
 from lakehouse.iceberg.upkeep.compact import compact
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.snapshot_pins import find_pins
+from lakehouse_tests.conftest import on_embedded_alone
 from lakehouse_tests.iceberg.upkeep.tables import (
     NAME,
     TARGET_BYTES,
@@ -48,6 +49,7 @@ def line(engine: Engine) -> list[int]:
     return [snapshot.snapshot_id for snapshot in read_history(engine, NAME).line]
 
 
+@on_embedded_alone("looks at files of a folder")
 def test_old_snapshots_go_with_their_files_and_refs_and_watermarks_stay(
     embedded_engine: Engine,
 ) -> None:
@@ -128,6 +130,7 @@ def test_a_tag_keeps_its_own_snapshot_and_a_restore_point_what_came_after(
     assert {first, third} < set(left)
 
 
+@on_embedded_alone("keeps a file from being deleted")
 def test_a_file_that_could_not_be_deleted_is_named(embedded_engine: Engine) -> None:
     overwritten(embedded_engine, 2)
     data = local_path(embedded_engine.catalog.load(NAME).location()) / "data"

@@ -10,7 +10,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.location_files import list_location
 from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
-from lakehouse_tests.conftest import newer_iceberg
+from lakehouse_tests.conftest import newer_iceberg, on_embedded_alone
 from lakehouse_tests.iceberg.upkeep.tables import (
     NAME,
     create,
@@ -21,6 +21,9 @@ from lakehouse_tests.iceberg.upkeep.tables import (
     stored,
     undeletable,
 )
+
+# Those on Glue among them run without ON_GLUE.
+pytestmark = on_embedded_alone("gives files an age, which S3 takes from nobody")
 
 
 def filled(engine: Engine) -> str:

@@ -6,6 +6,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.manifests import read_manifests
 from lakehouse.iceberg.upkeep.rewrite_manifests import rewrite_manifests
 from lakehouse.iceberg.upkeep.table_statistics import compute_statistics
+from lakehouse_tests.conftest import on_embedded_alone
 from lakehouse_tests.iceberg.upkeep.tables import MERGE_ON_READ, NAME, create, local_path, rows
 
 
@@ -32,6 +33,7 @@ def test_each_partition_spec_gets_one_manifest_of_a_kind(embedded_engine: Engine
     assert rewrite_manifests(embedded_engine, NAME).outcome == "skipped"
 
 
+@on_embedded_alone("looks at files of a folder")
 def test_statistics_follow_the_rows_and_old_ones_go(embedded_engine: Engine) -> None:
     sick = create(embedded_engine, "id bigint, part int")
     embedded_engine.sql(f"INSERT INTO {sick} SELECT id, 1 FROM range(9)")

@@ -1,0 +1,102 @@
+"""`lakehouse copy`: tables from one deployment to another, without a JVM."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from lakehouse.cli.call_context import State, command, plain_name
+from lakehouse.cli.output.printing import complain, count, size
+from lakehouse.errors import TableBusy
+from lakehouse.settings import Settings
+
+if TYPE_CHECKING:
+    from lakehouse.iceberg.copy.copy_table import TableCopy
+    from lakehouse.recovery.copy_tables import CopyPlan
+
+
+@command("copy")
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@click.argument("names", metavar="[TABLE]...", nargs=-1)
+@click.option("--dry-run", is_flag=True, help="Show what would be copied, and copy nothing.")
+def copy(state: State, source: str, target: str, names: tuple[str, ...], dry_run: bool) -> None:
+    """Copy tables from one deployment to another.
+
+    FROM and TO are homes, by their folders, or buckets (s3://NAME) with the Glue catalog of the
+    account that the environment names. All tables, or those that are named, come with their
+    snapshots, tags and branches, as they all were at one moment, and with the records of who was
+    erased. A table is there once its rows were counted and compared at the new place by a
+    checksum, and not before; one that is there already with other rows is refused. After Ctrl-C
+    or a kill the same command goes on. Nothing is changed at FROM.
+    """
+    from lakehouse.recovery.copy_home import check_who_is_gone
+    from lakehouse.recovery.copy_tables import plan_copy
+
+    settings = state.settings
+    places = settings.at(source), settings.at(target)
+    with _while_nobody_is_erased(places[0]):
+        with state.progress("Looking into the tables of both places"):
+            plan = plan_copy(*places, list(map(plain_name, names)))
+            check_who_is_gone(*places)
+        for table in plan.tables:
+            if table.there:
+                click.echo(f"{table.name} {table.there}.")
+        if dry_run:
+            for table in plan.left:
+                click.echo(f"{table.name} would be copied.")
+        else:
+            _copy(state, plan)
+    _say_what_stays(plan)
+
+
+@contextmanager
+def _while_nobody_is_erased(settings: Settings) -> Iterator[None]:
+    """Hold the lock of erasures: rows that one takes away would come to the other place, unknown
+    to it.
+    """
+    from lakehouse.privacy.folder import erase_lock
+    from lakehouse.storage.file_lock import file_lock
+
+    lock = erase_lock(settings)
+    if not lock.parent.is_dir():
+        yield
+        return
+    busy = TableBusy(
+        f"People are being erased from {settings.home}; expected none meanwhile.",
+        next_step="Wait until `lakehouse erasures` shows that it has ended, and copy then.",
+    )
+    with file_lock(lock, 0, busy):
+        yield
+
+
+def _copy(state: State, plan: "CopyPlan") -> None:
+    from lakehouse.recovery.copy_home import copy_who_is_gone
+    from lakehouse.recovery.copy_tables import copy_planned, place_text
+
+    # First: a row of who is gone is known as such once it is there.
+    for name in copy_who_is_gone(plan.source, plan.target):
+        click.echo(f"{name} copied.")
+    with state.progress(f"Copying {count(len(plan.left), 'table')}") as update:
+        for done in copy_planned(plan, lambda table, text: update(f"{table}: {text}")):
+            click.echo(_line(done))
+    click.echo(f"{place_text(plan.target)} has {count(len(plan.tables), 'table')} of these.")
+
+
+def _line(done: "TableCopy") -> str:
+    compared = "rows" if done.verified_by == "rows" else "files"
+    return (
+        f"{done.table} copied: {count(done.rows, 'row')}, {count(done.snapshots, 'snapshot')},"
+        f" {count(done.files, 'file')}, {size(done.size_bytes)}; {compared} compared, checksum"
+        f" {done.checksum}."
+    )
+
+
+def _say_what_stays(plan: "CopyPlan") -> None:
+    from lakehouse.recovery.copy_home import left_behind
+
+    for name in plan.elsewhere:
+        complain(f"{name} lies outside of the bucket, and is copied where it is named.")
+    for left in left_behind(plan.source, plan.target):
+        complain(f"{left.name} stays: {left.what}.")

@@ -1,0 +1,237 @@
+"""One table with its snapshots, tags and branches to another catalog; registered once its rows
+were seen to be the same, so that nobody sees a part of it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Literal
+
+from lakehouse.errors import LakehouseError
+from lakehouse.iceberg.commit.branch import is_audit
+from lakehouse.iceberg.copy.moved_deletes import MovedDeletes, moved_deletes
+from lakehouse.iceberg.copy.moved_metadata import (
+    moved_manifest,
+    moved_manifest_list,
+    moved_metadata,
+)
+from lakehouse.iceberg.copy.moved_paths import MovedPaths
+from lakehouse.iceberg.copy.row_checksum import (
+    RowChecksum,
+    has_readable_rows,
+    row_checksum,
+)
+from lakehouse.iceberg.copy.source_files import (
+    SourceFiles,
+    find_source_files,
+    open_io,
+    parse_metadata,
+    read_bytes,
+    read_metadata,
+)
+from lakehouse.iceberg.copy.write_files import FileCopier, Progress
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.location_files import list_location, path_key
+from lakehouse.iceberg.metadata.manifests import read_files
+from lakehouse.iceberg.metadata.new_location import create_namespace, new_location
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+VerifiedBy = Literal["rows", "bytes"]
+Report = Callable[[str], None]
+"""Is told in how far a table is copied."""
+
+
+@dataclass(frozen=True)
+class TableCopy:
+    """A table that was copied. `rows` and `checksum` are of main."""
+
+    table: str
+    rows: int
+    checksum: str
+    snapshots: int
+    files: int
+    size_bytes: int
+    verified_by: VerifiedBy
+    """`bytes` where PyIceberg cannot read the rows: where a file is of Avro, or rows are deleted by
+    their values. Then the bytes of each file were compared.
+    """
+
+
+def copy_table(source: "Table", name: str, target: Catalog, report: Report) -> TableCopy:
+    """Copy a table as it was when it was loaded; what another process committed to it since is
+    left out.
+
+    The place is told by the table's UUID, so that a copy that was killed goes on where it was.
+
+    :param report: is told in how far it is done.
+    :raises TableDamaged: when a file is missing that a snapshot needs.
+    :raises LakehouseError: when the rows at the new place are others, or another process
+        registered a table of that name meanwhile.
+    """
+    namespace = name.rpartition(".")[0]
+    create_namespace(target, namespace)
+    location = new_location(target, name, source.metadata.table_uuid.hex)
+    io = open_io(dict(target.client.properties), location)
+    copier = FileCopier(source, io, MovedPaths(source.location(), location))
+    report("reading its manifests")
+    metadata = _without_writes(read_metadata(source))
+    files = find_source_files(source, metadata)
+    moved = copier.copy(files.files.values(), _told(files, report))
+    report("writing its metadata")
+    written = _write_metadata(copier, metadata, files, moved)
+    copied = _open(target, written[-1])
+    report("comparing rows")
+    verified_by, checksum = _verify(source, copied, name, copier.paths)
+    needed = {path_key(copier.paths.of(path)) for path in files.files}
+    left_over = set(list_location(copied)) - needed - set(map(path_key, written))
+    _register(target, name, written[-1])
+    for path in left_over:
+        # Of copies before, of another state; nothing that was registered names it.
+        io.delete(_uri(location, path))
+    return TableCopy(
+        table=name,
+        rows=checksum.rows,
+        checksum=checksum.text,
+        snapshots=len(metadata.get("snapshots") or []),
+        files=len(files.files),
+        size_bytes=files.size_bytes,
+        verified_by=verified_by,
+    )
+
+
+def main_checksum(table: "Table") -> tuple[VerifiedBy, RowChecksum]:
+    """Return the sum of the rows that main has; of a table without a snapshot that of none."""
+    snapshot = table.current_snapshot()
+    if snapshot is None:
+        return "rows", RowChecksum(0, 0)
+    return _checksum(table, snapshot.snapshot_id, None)
+
+
+def _without_writes(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return metadata without the branches of writes that go on, which end elsewhere."""
+    refs = metadata.get("refs") or {}
+    return metadata | {"refs": {name: ref for name, ref in refs.items() if not is_audit(name)}}
+
+
+def _told(files: SourceFiles, report: Report) -> Progress:
+    def tell(done: int, done_bytes: int) -> None:
+        share = 100 * done_bytes // max(1, files.size_bytes)
+        report(f"{done} of {len(files.files)} files, {share} % of the bytes")
+
+    return tell
+
+
+def _write_metadata(
+    copier: FileCopier,
+    metadata: dict[str, Any],
+    files: SourceFiles,
+    moved: Mapping[str, MovedDeletes | None],
+) -> list[str]:
+    """Write what names files, what names it after it; return the paths, last that of the current
+    metadata.
+    """
+    source, paths, written = copier.source, copier.paths, []
+    lengths = {}
+    for path in files.manifests:
+        manifest = moved_manifest(read_bytes(source, path), paths, moved)
+        lengths[path] = len(manifest)
+        copier.write(paths.of(path), manifest)
+        written.append(paths.of(path))
+    for snapshot in metadata.get("snapshots") or []:
+        path = snapshot["manifest-list"]
+        content = moved_manifest_list(read_bytes(source, path), paths, lengths)
+        copier.write(paths.of(path), content)
+        written.append(paths.of(path))
+    metadata["metadata-log"] = list(_log(source, metadata))
+    for entry in metadata["metadata-log"]:
+        path = entry["metadata-file"]
+        earlier = parse_metadata(path, read_bytes(source, path))
+        copier.write(paths.of_metadata_file(path), moved_metadata(earlier, paths))
+        written.append(paths.of_metadata_file(path))
+    path = paths.of_metadata_file(source.metadata_location)
+    copier.write(path, moved_metadata(metadata, paths))
+    return [*written, path]
+
+
+def _log(source: "Table", metadata: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the entries of the log whose files are there."""
+    for entry in metadata.get("metadata-log") or []:
+        if source.io.new_input(entry["metadata-file"]).exists():
+            yield entry
+
+
+def _open(target: Catalog, metadata_location: str) -> "Table":
+    """Open what no catalog names yet."""
+    from pyiceberg.table import StaticTable
+
+    return StaticTable.from_metadata(metadata_location, dict(target.client.properties))
+
+
+def _verify(
+    source: "Table", copied: "Table", name: str, paths: MovedPaths
+) -> tuple[VerifiedBy, RowChecksum]:
+    """Compare the rows of main, and of each tag and branch that has others; return the sum of
+    main's.
+    """
+    kind, main = main_checksum(copied)
+    current = source.current_snapshot()
+    refs = {ref.snapshot_id: label for label, ref in copied.metadata.refs.items()}
+    for snapshot_id, label in refs.items():
+        is_main = current is not None and snapshot_id == current.snapshot_id
+        found = main if is_main else _checksum(copied, snapshot_id, None)[1]
+        expected = _checksum(source, snapshot_id, paths)[1]
+        if found != expected:
+            raise LakehouseError(
+                f"{name} was not copied: at the new place {label} has {found.rows} rows with"
+                f" checksum {found.text}; expected {expected.rows} with {expected.text}.",
+                next_step="Nothing was registered. Look after the disks, and run it again.",
+            )
+    return kind, main
+
+
+def _checksum(
+    table: "Table", snapshot_id: int, paths: MovedPaths | None
+) -> tuple[VerifiedBy, RowChecksum]:
+    if has_readable_rows(table, snapshot_id):
+        return "rows", row_checksum(table, snapshot_id)
+    return "bytes", _byte_checksum(table, snapshot_id, paths)
+
+
+def _byte_checksum(table: "Table", snapshot_id: int, paths: MovedPaths | None) -> RowChecksum:
+    """Sum up the bytes of the files of a snapshot; its rows are those of its data files, those
+    that are deleted among them.
+
+    :param paths: of the source, so that files are taken as the new place is to have them.
+    """
+    rows, total = 0, 0
+    for file in read_files(table, snapshot_id):
+        if file.content == "data":
+            rows += file.record_count
+        name, content = file.path, read_bytes(table, file.path)
+        if paths:
+            name = paths.of(file.path)
+            if file.content == "position deletes":
+                deletes = moved_deletes(file.path, file.format.upper(), content, paths.of)
+                content = deletes.content
+        digest = sha256(path_key(name).encode() + content).digest()
+        total += int.from_bytes(digest[:8], "big")
+    return RowChecksum(rows, total % (1 << 64))
+
+
+def _register(target: Catalog, name: str, metadata_location: str) -> None:
+    from pyiceberg.exceptions import TableAlreadyExistsError
+
+    try:
+        target.client.register_table(name, metadata_location)
+    except TableAlreadyExistsError as error:
+        raise LakehouseError(
+            f"{name} was made at {target.place} by another process meanwhile; expected none.",
+            next_step="Run the same command again: it says whether that has the same rows.",
+        ) from error
+
+
+def _uri(location: str, key: str) -> str:
+    """Return the address of a file by its key, as `path_key` gives it, in a location."""
+    return location + key.removeprefix(path_key(location))

@@ -1,0 +1,328 @@
+"""`lakehouse copy`: the tables of a deployment in another one, without a JVM."""
+
+import json
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+from lakehouse.errors import LakehouseError
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.recovery import copy_tables
+from lakehouse.settings import Settings
+from lakehouse.storage.file_lock import file_lock
+from lakehouse_tests.cli.conftest import Lakehouse
+from lakehouse_tests.conftest import on_aws, settings_at
+
+SCHEMA = Schema(NestedField(1, "id", LongType()))
+TABLES = ("bronze.raw", "silver.clean", "silver.clean_quarantine")
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """Where the tables come to."""
+    return tmp_path / "other"
+
+
+@pytest.fixture
+def tables(home: Path) -> Catalog:
+    """A catalog with three tables, of one to three rows."""
+    catalog = Catalog.of(settings_at(home))
+    for at, name in enumerate(TABLES, 1):
+        made(catalog, name, *range(at))
+    return catalog
+
+
+def made(catalog: Catalog, name: str, *ids: int) -> None:
+    catalog.client.create_namespace_if_not_exists(name.partition(".")[0])
+    catalog.client.create_table(name, SCHEMA)
+    append(catalog, name, *ids)
+
+
+def append(catalog: Catalog, name: str, *ids: int) -> None:
+    table = catalog.load(name)
+    rows = pa.table({"id": pa.array(ids, pa.int64())}, schema=table.schema().as_arrow())
+    table.append(rows)
+
+
+def counts(home: Path) -> dict[str, int]:
+    return counts_in(Catalog.of(settings_at(home)))
+
+
+def counts_in(catalog: Catalog) -> dict[str, int]:
+    return {name: catalog.load(name).scan().count() for name in catalog.tables()}
+
+
+def test_all_tables_come_and_each_is_said(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
+) -> None:
+    ran = lakehouse("copy", str(home), str(other))
+
+    assert ran.code == 0, ran.err
+    assert counts(other) == {"bronze.raw": 1, "silver.clean": 2, "silver.clean_quarantine": 3}
+    assert ran.out[0].startswith("bronze.raw copied: 1 row, 1 snapshot, 1 file, ")
+    assert ran.out[-1] == f"{other} has 3 tables of these."
+
+
+def test_again_it_copies_nothing(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
+) -> None:
+    lakehouse("copy", str(home), str(other))
+    files = sorted(other.rglob("*.parquet"))
+
+    ran = lakehouse("copy", str(home), str(other))
+
+    assert ran.code == 0
+    assert ran.out[:3] == [f"{name} is there already." for name in TABLES]
+    assert sorted(other.rglob("*.parquet")) == files
+
+
+def test_named_tables_alone_come(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
+) -> None:
+    assert lakehouse("copy", str(home), str(other), "lakehouse.silver.clean").code == 0
+
+    assert counts(other) == {"silver.clean": 2}
+
+
+def test_a_table_that_is_not_there_is_wrong_usage(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
+) -> None:
+    ran = lakehouse("copy", str(home), str(other), "silver.clear")
+
+    assert ran.code == 2
+    assert "did you mean silver.clean?" in ran.err[0]
+
+
+def test_tables_with_other_rows_are_refused_by_name_and_nothing_is_copied(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
+) -> None:
+    target = Catalog.of(settings_at(other))
+    made(target, "silver.clean", 7)
+    made(target, "silver.clean_quarantine", 0, 1, 2)
+
+    ran = lakehouse("copy", str(home), str(other))
+
+    assert ran.code == 1
+    assert f"{other} has silver.clean with other rows" in ran.err[0]
+    assert counts(other) == {"silver.clean": 1, "silver.clean_quarantine": 3}
+
+
+def test_a_table_that_went_on_at_the_other_place_is_refused(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
+) -> None:
+    lakehouse("copy", str(home), str(other))
+    append(Catalog.of(settings_at(other)), "bronze.raw", 9)
+
+    ran = lakehouse("copy", str(home), str(other))
+
+    assert ran.code == 1
+    assert "has bronze.raw with other rows" in ran.err[0]
+
+
+def test_a_table_of_its_own_with_the_same_rows_is_left(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
+) -> None:
+    made(Catalog.of(settings_at(other)), "silver.clean", 1, 0)
+
+    ran = lakehouse("copy", str(home), str(other), "silver.clean")
+
+    assert ran.out[0] == ("silver.clean is there with the same rows, and a history of its own.")
+
+
+def test_a_dry_run_copies_nothing(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
+) -> None:
+    ran = lakehouse("copy", str(home), str(other), "--dry-run")
+
+    assert ran.out == [f"{name} would be copied." for name in TABLES]
+    assert counts(other) == {}
+
+
+def test_to_aws_and_back(
+    lakehouse: Lakehouse,
+    tables: Catalog,
+    home: Path,
+    other: Path,
+    aws_settings: Settings,
+    monkeypatch,
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", aws_settings.endpoint_url or "")
+
+    there = lakehouse("copy", str(home), "s3://lake")
+    back = lakehouse("copy", "s3://lake", str(other))
+
+    assert (there.code, back.code) == (0, 0), there.err + back.err
+    aws = Catalog.of(on_aws(aws_settings))
+    assert counts_in(aws) == counts(other) == counts(home)
+    assert aws.load("bronze.raw").location().startswith("s3://lake/warehouse/bronze.db/raw-")
+
+
+def test_tables_of_the_account_outside_of_the_bucket_are_named(
+    lakehouse: Lakehouse, aws_settings: Settings, other: Path, monkeypatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", aws_settings.endpoint_url or "")
+    catalog = Catalog.of(aws_settings)
+    made(catalog, "bronze.raw", 1)
+    catalog.client.create_table("bronze.foreign", SCHEMA, location="s3://lake/others/foreign")
+
+    ran = lakehouse("copy", "s3://lake", str(other))
+
+    assert counts(other) == {"bronze.raw": 1}
+    assert any("bronze.foreign lies outside of the bucket" in line for line in ran.err)
+
+
+@pytest.mark.parametrize(
+    ("places", "said"),
+    [
+        (("s3://one", "s3://two"), "are in one Glue catalog"),
+        (("s3://one/below", "there"), "'s3://one/below' is no place of a lakehouse"),
+        (("nowhere", "there"), "There is no lakehouse at"),
+        (("same", "same"), "would be copied to itself"),
+    ],
+)
+def test_places_that_cannot_be_are_wrong_usage(
+    lakehouse: Lakehouse, places: tuple[str, str], said: str, monkeypatch, tmp_path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    ran = lakehouse("copy", *places)
+
+    assert ran.code == 2
+    assert said in ran.err[0]
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_what_is_no_table_is_copied_or_said_to_stay(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
+) -> None:
+    write(home / "privacy" / "gone.json", json.dumps([{"hmac": "ab"}]))
+    write(home / "privacy" / "hmac.key", "00")
+    write(home / "masking.key", "secret")
+    write(home / "inbox" / "sales" / "a.csv", "id")
+    write(home / "notes.txt", "mine")
+
+    ran = lakehouse("copy", str(home), str(other))
+
+    assert ran.out[:3] == [
+        "privacy/gone.json copied.",
+        "privacy/hmac.key copied.",
+        "masking.key copied.",
+    ]
+    assert (other / "masking.key").read_text() == "secret"
+    assert (other / "privacy").stat().st_mode & 0o077 == 0
+    assert ran.err == [
+        f"lakehouse: {home}/inbox stays: files that wait to be ingested.",
+        f"lakehouse: {home}/notes.txt stays: unknown to the lakehouse.",
+    ]
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+@pytest.mark.parametrize("gone", [[], [{"hmac": "ab"}]], ids=["nobody", "others"])
+def test_rows_do_not_come_to_where_others_were_erased(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, gone: list
+) -> None:
+    write(home / "privacy" / "gone.json", json.dumps(gone))
+    write(other / "privacy" / "gone.json", json.dumps([{"hmac": "cd"}]))
+
+    ran = lakehouse("copy", str(home), str(other))
+
+    assert ran.code == 1
+    assert "knows of other erased people" in ran.err[0]
+    assert counts(other) == {}
+
+
+def test_nothing_is_copied_while_people_are_erased(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
+) -> None:
+    busy = LakehouseError("held")
+    with file_lock(home / "privacy" / ".erase.lock", 0, busy):
+        ran = lakehouse("copy", str(home), str(other))
+
+    assert ran.code == 1
+    assert f"People are being erased from {home}" in ran.err[0]
+    assert counts(other) == {}
+
+
+def test_what_was_copied_before_ctrl_c_stays_and_the_rest_comes_then(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch
+) -> None:
+    real = copy_tables.copy_table
+
+    def interrupted(source, name, *rest):
+        if name == TABLES[1]:
+            raise KeyboardInterrupt
+        return real(source, name, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(copy_tables, "copy_table", interrupted)
+        stopped = lakehouse("copy", str(home), str(other))
+    assert stopped.code == 130
+    assert counts(other) == {TABLES[0]: 1}
+
+    ran = lakehouse("copy", str(home), str(other))
+
+    assert ran.code == 0
+    assert counts(other) == {"bronze.raw": 1, "silver.clean": 2, "silver.clean_quarantine": 3}
+
+
+def test_tables_that_never_rest_are_not_copied(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch
+) -> None:
+    real = Catalog.load
+
+    def load(catalog, name):
+        if name == TABLES[0]:
+            append_by(real, tables, name)
+        return real(catalog, name)
+
+    monkeypatch.setattr(Catalog, "load", load)
+    monkeypatch.setattr(copy_tables, "_LOOKS", 2)
+    ran = lakehouse("copy", str(home), str(other))
+
+    assert ran.code == 1
+    assert "some were written each time, last bronze.raw" in ran.err[0]
+
+
+def append_by(load, catalog: Catalog, name: str) -> None:
+    with load(catalog, name).transaction() as change:
+        change.set_properties({"touched": uuid4().hex})
+
+
+def test_the_branch_of_a_write_that_goes_on_stays(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
+) -> None:
+    table = tables.load(TABLES[0])
+    snapshot_id = table.metadata.current_snapshot_id
+    for name in ("audit_0123", "experiment"):
+        table.manage_snapshots().create_branch(snapshot_id, name).commit()
+
+    assert lakehouse("copy", str(home), str(other)).code == 0
+    again = lakehouse("copy", str(home), str(other))
+
+    copied = Catalog.of(settings_at(other)).load(TABLES[0])
+    assert set(copied.metadata.refs) == {"main", "experiment"}
+    assert again.out[0] == "bronze.raw is there already."
+
+
+def test_tables_are_as_they_were_at_one_moment(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch
+) -> None:
+    """Else a table would say that it was computed from a snapshot that is not there."""
+    real = copy_tables.copy_table
+
+    def late(source, name, *rest):
+        append(tables, TABLES[2], 9)
+        return real(source, name, *rest)
+
+    monkeypatch.setattr(copy_tables, "copy_table", late)
+    assert lakehouse("copy", str(home), str(other)).code == 0
+
+    assert counts(other)[TABLES[2]] == 3
