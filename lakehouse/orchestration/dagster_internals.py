@@ -1,5 +1,6 @@
 """What the lakehouse uses of Dagster that Dagster does not call public; all but the storage of
-events, which is in `event_log`, and the processes of runs, in `warm_runs.dagster_runs`.
+events, which is in `event_log`, the queue of runs, in `prompt_daemons`, and their processes, in
+`warm_runs.dagster_runs`.
 
 `test_dagster_internals.py` fails where another version than `LOOKED_AT` is installed. Then look
 whether each of these is still there and does the same, or has become public, run that test, and
@@ -278,7 +279,11 @@ def is_stopped(context: dg.SensorEvaluationContext) -> bool:
 
 
 def run_services(
-    module: str, working_directory: str | None, host: str | None, port: str | None
+    module: str,
+    working_directory: str | None,
+    host: str | None,
+    port: str | None,
+    of_daemon: Callable[[dg.DagsterInstance], dg.DagsterInstance],
 ) -> None:
     """Run Dagster's webserver, daemon and server of code until they are stopped, as `dg dev`
     does, but the daemon and what hands calls on to the code are in this process, which would only
@@ -287,6 +292,7 @@ def run_services(
     Returns where the webserver ended by itself.
 
     :param module: the module of the definitions.
+    :param of_daemon: returns the instance that the daemon is to have in place of one.
     """
     from dagster._cli.utils import get_instance_for_cli
     from dagster._utils.interrupts import setup_interrupt_handlers
@@ -304,8 +310,9 @@ def run_services(
         get_instance_for_cli() as instance,
         _code_server(instance, module, working_directory or str(Path.cwd())) as workspace,
         _webserver(host, port, workspace) as webserver,
+        of_daemon(instance) as daemon_instance,
     ):
-        _run_daemon(instance, workspace, webserver)
+        _run_daemon(daemon_instance, workspace, webserver)
 
 
 def run_webserver() -> None:
@@ -410,10 +417,15 @@ def _run_daemon(
     from dagster._daemon.controller import daemon_controller_from_instance
     from dagster_shared.cli import WorkspaceOpts
 
+    from lakehouse.orchestration.prompt_daemons import daemons_of
+
     code_servers = workspace_opts_to_load_target(WorkspaceOpts(workspace=(str(workspace),)))
     updated = time.time()
     with daemon_controller_from_instance(
-        instance, code_servers, code_server_log_level=_OF_CODE_SERVER
+        instance,
+        code_servers,
+        gen_daemons=daemons_of,
+        code_server_log_level=_OF_CODE_SERVER,
     ) as controller:
         while webserver.poll() is None:
             time.sleep(_LOOK_SECONDS)

@@ -243,5 +243,6 @@ def test_no_other_module_uses_it() -> None:
     assert using == {
         "orchestration/dagster_internals.py",
         "orchestration/event_log.py",
+        "orchestration/prompt_daemons.py",
         "orchestration/warm_runs/dagster_runs.py",
     }
