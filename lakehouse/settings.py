@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast, get_args
 
+from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.errors import SettingsError
 from lakehouse.project_file import ProjectFile, find_project_file, is_module_name
+from lakehouse.setting_forms import MEMORY, VERSION, value_of_form
 
 Deployment = Literal["local", "aws"]
-_MEMORY = (r"[1-9]\d*[kmgtKMGT]", "a number and its unit, such as 512m or 4g")
-_VERSION = (r"\d+\.\d+\.\d+", "a version, such as 1.12.0")
 _MASTER = (
     r"local(\[(\*|[1-9]\d*)(, *[1-9]\d*)?\])?|local-cluster\[ *\d+ *, *\d+ *, *\d+ *\]"
     r"|spark://[^,/:]+:\d+(,[^,/:]+:\d+)*|k8s://.+|yarn",
@@ -54,6 +54,8 @@ class Settings:
     """A Spark Connect address (`sc://host:port`)."""
     spark_master: str = "local[*]"
     spark_memory: str = "2g"
+    cluster: ClusterSettings = field(default_factory=ClusterSettings, repr=False)
+    """What executors and driver are, where Spark is more than one process. It may hold secrets."""
     iceberg: str = "1.12.0"
     """The version of Iceberg whose jars Spark is given."""
     java_home: Path | None = None
@@ -108,6 +110,11 @@ class Settings:
         java_home = env.get("JAVA_HOME")
         project = _project_around(folder)
         root = project.root if project else Path()
+        master = value_of_form(env, "LAKEHOUSE_SPARK_MASTER", _MASTER, cls.spark_master)
+        remote = _spark_remote(env.get("SPARK_REMOTE"), master)
+        cluster = ClusterSettings.from_env(env)
+        if remote:
+            cluster.require_settable_by_client()
         return cls(
             home=_folder(
                 "LAKEHOUSE_HOME",
@@ -118,10 +125,11 @@ class Settings:
             bucket=_bucket(env.get("LAKEHOUSE_BUCKET"), deployment),
             region=env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or None,
             endpoint_url=env.get("AWS_ENDPOINT_URL") or None,
-            spark_remote=_spark_remote(env.get("SPARK_REMOTE")),
-            spark_master=_of_form(env, "LAKEHOUSE_SPARK_MASTER", _MASTER, cls.spark_master),
-            spark_memory=_of_form(env, "LAKEHOUSE_SPARK_MEMORY", _MEMORY, cls.spark_memory),
-            iceberg=_of_form(env, "LAKEHOUSE_ICEBERG", _VERSION, cls.iceberg),
+            spark_remote=remote,
+            cluster=cluster,
+            spark_master=master,
+            spark_memory=value_of_form(env, "LAKEHOUSE_SPARK_MEMORY", MEMORY, cls.spark_memory),
+            iceberg=value_of_form(env, "LAKEHOUSE_ICEBERG", VERSION, cls.iceberg),
             java_home=Path(java_home) if java_home else None,
             search_path=env.get("PATH", ""),
             cache_dir=_folder(
@@ -150,6 +158,11 @@ class Settings:
         its deployment.
         """
         return f"{self.name or f'{platform.node()}:{self.home}'} ({self.deployment})"
+
+    @property
+    def is_on_cluster(self) -> bool:
+        """Whether what this process starts of Spark has its executors on a cluster."""
+        return not self.spark_remote and not self.spark_master.startswith("local")
 
     @property
     def warehouse(self) -> str:
@@ -193,16 +206,6 @@ class Settings:
     def dagster_home(self) -> Path:
         """Folder of Dagster's instance: runs, checks, ticks."""
         return self.home / "dagster"
-
-
-def _of_form(env: Mapping[str, str], name: str, form: tuple[str, str], default: str) -> str:
-    value, (pattern, expected) = env.get(name), form
-    if value and not re.fullmatch(pattern, value):
-        raise SettingsError(
-            f"{name} is {value!r}; expected {expected}.",
-            next_step=f"Correct it, or unset it for {default}.",
-        )
-    return value or default
 
 
 def _folder(name: str, value: str, refused: str) -> Path:
@@ -307,7 +310,13 @@ def _bucket(name: str | None, deployment: Deployment) -> str | None:
     return name or None
 
 
-def _spark_remote(address: str | None) -> str | None:
+def _spark_remote(address: str | None, master: str) -> str | None:
+    if address and not master.startswith("local"):
+        raise SettingsError(
+            f"SPARK_REMOTE and LAKEHOUSE_SPARK_MASTER={master} are both set, and name two Sparks;"
+            " expected one of them.",
+            next_step="Unset SPARK_REMOTE to use that master, or else LAKEHOUSE_SPARK_MASTER.",
+        )
     if address and not address.startswith("sc://"):
         raise SettingsError(
             f"SPARK_REMOTE is {address!r}; expected an address that starts with 'sc://'.",

@@ -43,12 +43,8 @@ _ENVIRONMENT = {
     # The second compiler pays off after minutes, and costs half of the processor until then.
     "JDK_JAVA_OPTIONS": f"-XX:TieredStopAtLevel=1 {STARTS_QUICKLY}",
 }
-# Each test is a plan and some classes of its own, which run once. The first compiler alone has
-# a small cache by itself.
-_SESSION_JVM = (
-    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseParallelGC"
-    f" {STARTS_QUICKLY}"
-)
+# Each test is a plan and some classes of its own, which run once.
+_SESSION_JVM = f"-XX:TieredStopAtLevel=1 -XX:+UseParallelGC {STARTS_QUICKLY}"
 _FEW_ROWS = {
     # Compiled code pays off over many rows; over few, each plan is interpreted sooner than
     # compiled. The tests of whole commands run on compiled code.
@@ -135,11 +131,14 @@ def settings_at(home: Path) -> Settings:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> "SparkSession":
     """The one session of the run; it knows the catalogs that the engines register on it."""
-    from lakehouse.runtime import spark
+    from lakehouse.runtime import jars, spark
+    from lakehouse.runtime.jar_download import fetch
     from lakehouse_tests.local_files import set_permissions_without_processes
 
     # Of the catalog file, which not every Iceberg reads, nothing is read at the start.
     settings = on_aws(settings_at(tmp_path_factory.mktemp("session")))
+    # `make setup` fetches what this machine's own deployment needs.
+    fetch(settings, lambda _: None, jars.s3a())
     few_rows = [f"-D{name}={value}" for name, value in _FEW_ROWS.items()]
     with pytest.MonkeyPatch.context() as patch:
         # Spark reads them as it reads its own file of settings, which the product has none of.

@@ -15,12 +15,20 @@ from lakehouse.runtime.spark_address import problem_of
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder
 from lakehouse.settings import Settings
 
+SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
+
+
+def free_port() -> int:
+    """Return a port of the loopback address that nobody listens on."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
 
 @contextmanager
 def running_server(settings: Settings) -> Iterator[str]:
     """A server on a free port, for as long as the block takes, which begins once it answers."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     prepare(settings)
     prepare_temporary_folder(settings, is_server=True)
     given = session_configuration(
@@ -32,7 +40,7 @@ def running_server(settings: Settings) -> Iterator[str]:
     options = [part for item in given.items() for part in ("--conf", "=".join(item))]
     server = [
         "--class",
-        "org.apache.spark.sql.connect.service.SparkConnectServer",
+        SERVER_CLASS,
         *options,
         "spark-internal",
     ]

@@ -143,6 +143,12 @@ def test_the_masters_of_spark_are_taken(master):
     assert Settings.from_env({"LAKEHOUSE_SPARK_MASTER": master}).spark_master == master
 
 
+def test_two_sparks_are_not_named_at_once():
+    env = {"SPARK_REMOTE": "sc://spark:15002", "LAKEHOUSE_SPARK_MASTER": "spark://a:7077"}
+    with pytest.raises(SettingsError, match="name two Sparks; expected one of them"):
+        Settings.from_env(env)
+
+
 def test_addresses_that_may_hold_a_secret_are_not_shown():
     """Settings stand in tracebacks, and an error names which entry is wrong, and not what it
     is.

@@ -125,9 +125,17 @@ class AdHocStore:
         """Write UTF-8 text into the store."""
         self.base.write_text(key, text, content_type)
 
+    def remove_folder(self, prefix: str) -> None:
+        """Remove what is below a prefix of the store."""
+        self.base.remove_folder(prefix)
+
     def uri(self, key: str) -> str:
         """Return where the object is, for people."""
         return self.base.uri(key)
+
+    def spark_uri(self, key: str) -> str:
+        """Return where Spark reads and writes it."""
+        return self.base.spark_uri(key)
 
     def _of(self, key: str) -> ObjectStore:
         return self.copies if key.startswith(self.inbox) else self.base

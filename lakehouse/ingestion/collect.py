@@ -140,7 +140,7 @@ def _plan_staging(store: ObjectStore, ingest: Ingest, gone: IsGone | None) -> St
         ingest.staging,
         look_into(ingest.feed, rows),
     )
-    return Staging(rewriting, ingest.staging, ingest.began_at, rows)
+    return Staging(rewriting, ingest.staging, ingest.rows, ingest.began_at, rows)
 
 
 def _stage_all(
@@ -192,7 +192,7 @@ def _stage(
 
     result = _unless_gone(store, item, staged)
     if isinstance(result, StagedFile) and store.stat(item.key) != result.stored:
-        result.path.unlink()
+        staging.rows.remove(result.name)
         return None
     return result
 

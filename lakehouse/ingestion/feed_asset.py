@@ -11,6 +11,7 @@ import dagster as dg
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.ingestion.ad_hoc_files import AD_HOC_TAG, select_store
 from lakehouse.ingestion.land import Landing, land
+from lakehouse.ingestion.staged_rows import open_staging
 from lakehouse.orchestration.code_references import code_references
 from lakehouse.orchestration.code_version import version_of_function
 from lakehouse.orchestration.metadata_keys import LandedFile, LandingMetadata, RejectedReason
@@ -51,6 +52,7 @@ def feed_asset(
                 run,
                 compute=compute,
                 gone=io.gone,
+                bucket=open_staging(settings),
             )
             for warning in (*landing.warnings, *map(str, landing.delivery.rejected)):
                 context.log.warning(warning)

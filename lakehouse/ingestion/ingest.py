@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from lakehouse.errors import TableBusy
+from lakehouse.ingestion.staged_rows import BucketStaging, LocalRows, StagedRows
 from lakehouse.storage.file_lock import file_lock
 from lakehouse.tables.feed import Feed
 
@@ -19,13 +20,14 @@ _CLOCK = "last_ingest"
 
 @dataclass(frozen=True)
 class Ingest:
-    """An ingest that holds its feed: when it began, which is later than any before it, and its
-    staging folder.
+    """An ingest that holds its feed: when it began, which is later than any before it, its
+    staging folder on this machine, and where its rows are staged for Spark.
     """
 
     feed: Feed
     began_at: datetime
     staging: Path
+    rows: StagedRows
 
     @property
     def id(self) -> str:
@@ -35,7 +37,12 @@ class Ingest:
 
 @contextmanager
 def lock_feed(
-    feed: Feed, home: Path, *, wait_seconds: float = WAIT_SECONDS, after: datetime | None = None
+    feed: Feed,
+    home: Path,
+    *,
+    wait_seconds: float = WAIT_SECONDS,
+    after: datetime | None = None,
+    bucket: BucketStaging | None = None,
 ) -> Iterator[Ingest]:
     """Hold a feed while its files are collected, landed and archived; its staging folder is removed
     at the end.
@@ -43,6 +50,7 @@ def lock_feed(
     The lock is the operating system's and goes with its process. Staging folders of dead
     ingests are removed.
 
+    :param bucket: where rows are staged in place of the home.
     :param after: a moment that this ingest must be later than, such as the newest
         `_ingested_at` of another host.
     :raises TableBusy: when another ingest holds the feed for longer than `wait_seconds`.
@@ -51,13 +59,19 @@ def lock_feed(
         folder = home / "staging" / feed.name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         remove_staged(folder)
+        if bucket:
+            bucket.remove_left(feed.name)
         began_at = _tick(folder / _CLOCK, after)
         staging = folder / began_at.strftime("%Y%m%dT%H%M%S.%fZ")
         (staging / "rows").mkdir(parents=True)
+        local = LocalRows(staging / "rows")
+        rows = bucket.rows(feed.name, staging.name) if bucket else local
         try:
-            yield Ingest(feed, began_at, staging)
+            yield Ingest(feed, began_at, staging, rows)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
+            if bucket:
+                rows.clear()
 
 
 def feed_lock(feed_name: str, home: Path, wait_seconds: float) -> AbstractContextManager[None]:

@@ -23,6 +23,7 @@ from lakehouse.ingestion.gone_people import gone_of_feed
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.repeated_content import repeated_content
 from lakehouse.ingestion.staged_frame import plan_landing_table, read_staged_rows
+from lakehouse.ingestion.staged_rows import BucketStaging
 from lakehouse.storage.object_store import ObjectStore
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
@@ -61,6 +62,7 @@ def land(
     *,
     compute: "Callable[[DataFrame], DataFrame]" = lambda delivered: delivered,
     gone: GonePeople = NOBODY_GONE,
+    bucket: BucketStaging | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Landing:
     """Land what waits in a feed's inbox by one append to its bronze table, and archive it.
@@ -70,10 +72,11 @@ def land(
 
     :param compute: makes the `extra` columns of the table from the delivered rows.
     :param gone: who was erased: rows of theirs that were made before do not land.
+    :param bucket: where rows are staged in place of the home.
     :param progress: called with the number of bytes read, again and again.
     :raises TableBusy: when another ingest of the feed goes on for longer than an hour.
     """
-    with lock_feed(feed, home) as ingest:
+    with lock_feed(feed, home, bucket=bucket) as ingest:
         is_gone = gone_of_feed(gone, feed)
         delivery = collect_files(store, ingest, gone=is_gone, progress=progress)
         erase_again(engine, table, gone.begin())

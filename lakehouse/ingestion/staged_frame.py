@@ -1,17 +1,20 @@
 """A delivery as a Spark frame with the columns of its bronze table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.ingestion.delivery import Delivery
+from lakehouse.ingestion.staged_rows import HASH_LENGTH
 from lakehouse.tables.feed import INGEST_COLUMNS, Feed
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import Column, IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_HASH = "_source_sha256"
 
 
 def read_staged_rows(
@@ -20,16 +23,29 @@ def read_staged_rows(
     """Read the staged rows: the feed's columns, those that were added, and where each row
     came from.
 
-    It reads files that are gone when the ingest ends. Spark must see the home's folder.
+    It reads files that are gone when the ingest ends, in the bucket or below the home; then
+    Spark must see the home's folder.
 
     :param added: columns that bronze got from files of any time; NULL where a file lacks them.
     """
     names = dict.fromkeys((*delivery.ingest.feed.column_names, *delivery.added_columns, *added))
     columns = (*(Column(name, "string") for name in names), *INGEST_COLUMNS)
-    # Without a given schema Spark would guess that some hashes in the paths are numbers.
-    schema = ", ".join(f"{identifier(column.name)} {column.type}" for column in columns)
-    staged = spark.read.schema(schema).parquet(f"file://{delivery.ingest.staging / 'rows'}")
-    return staged.selectExpr(*(identifier(column.name) for column in columns))
+    in_files = (column for column in columns if column.name != _HASH)
+    schema = ", ".join(f"{identifier(column.name)} {column.type}" for column in in_files)
+    rows = delivery.ingest.rows
+    staged = spark.read.schema(schema).options(**rows.spark_options).parquet(rows.uri)
+    sha256 = f"substring({_file_name(names)}, 1, {HASH_LENGTH}) AS {_HASH}"
+    return staged.selectExpr(
+        *(sha256 if column.name == _HASH else identifier(column.name) for column in columns)
+    )
+
+
+def _file_name(columns: Iterable[str]) -> str:
+    """Return the expression of the name of the file that a row is read from."""
+    if "_metadata" in map(str.lower, columns):
+        # A column of that name hides what Spark knows of the file.
+        return "substring_index(input_file_name(), '/', -1)"
+    return "_metadata.file_name"
 
 
 def plan_landing_table(

@@ -1,10 +1,4 @@
-"""A delivered file as staged Parquet: what was checked is what Spark reads.
-
-    <home>/staging/<feed>/<ingest id>/rows/_source_sha256=<hash>/<number>.parquet
-
-The hash of a file is known once it was read; so it stands in the path, which Spark reads as a
-column.
-"""
+"""A delivered file as staged Parquet: what was checked is what Spark reads."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,6 +17,7 @@ from lakehouse.ingestion.readers.formats import open_reader
 from lakehouse.ingestion.rewrite_file import Rewriting
 from lakehouse.ingestion.rewritten_files import KnownContent
 from lakehouse.ingestion.row_numbers import RowNumbers
+from lakehouse.ingestion.staged_rows import StagedRows, staged_name
 from lakehouse.storage.object_store import StoredObject
 from lakehouse.tables.feed import Feed
 
@@ -40,14 +35,16 @@ _reading_again = Lock()
 
 @dataclass(frozen=True)
 class StagedFile:
-    """A delivered file that is what its feed declares, with its rows in `path`."""
+    """A delivered file that is what its feed declares, and the name that its rows are staged
+    by.
+    """
 
     stored: StoredObject
     source_file: str
     sha256: str
     """The hash of its content as it was delivered first."""
     rows: int
-    path: Path
+    name: str
     added_columns: tuple[str, ...] = ()
     left_out_rows: int = 0
     """Rows of people who were erased, which the delivery had and are not staged."""
@@ -59,12 +56,14 @@ class StagedFile:
 class Staging:
     """How the files of one ingest are staged.
 
-    `gone` finds the rows of people who were erased. They are left out, and so are those that
-    the ledger of rewritten files has of a delivery; the file itself is rewritten without them.
+    `folder` holds a file while it is written, and `rows` what Spark reads. `gone` finds the rows
+    of people who were erased. They are left out, and so are those that the ledger of rewritten
+    files has of a delivery; the file itself is rewritten without them.
     """
 
     rewriting: Rewriting
     folder: Path
+    rows: StagedRows
     ingested_at: datetime
     gone: RowFinder
 
@@ -92,7 +91,7 @@ class Staging:
                 converted = self._convert(stored, target, _ignore_progress, known)
                 if converted.sha256 != sha256:
                     return None
-            return self._file(stored, target, converted, known)
+            return self._file(stored, number, target, converted, known)
         finally:
             target.unlink(missing_ok=True)
 
@@ -133,7 +132,12 @@ class Staging:
         return _Converted(sha256, rows, frozenset(left_out), reader.header.added)
 
     def _file(
-        self, stored: StoredObject, target: Path, converted: "_Converted", known: KnownContent
+        self,
+        stored: StoredObject,
+        number: int,
+        target: Path,
+        converted: "_Converted",
+        known: KnownContent,
     ) -> StagedFile | None:
         """Rewrite the file without the rows that were left out, and put its staged rows where
         they belong.
@@ -146,15 +150,14 @@ class Staging:
             forms |= self.rewriting.ledger.find(stored.key, known.sha256).forms
         if item is None:
             return None
-        path = target.parent / "rows" / f"_source_sha256={known.sha256}" / target.name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        target.rename(path)
+        name = staged_name(known.sha256, number)
+        self.rows.put(target, name)
         return StagedFile(
             item,
             stored.key.removeprefix(self.rewriting.feed.inbox),
             known.sha256,
             converted.rows - len(converted.left_out),
-            path,
+            name,
             converted.added_columns,
             len(known.missing | converted.left_out),
             forms,

@@ -210,6 +210,8 @@ class WriteMetadata(MetadataRecord):
     partitions: tuple[str, ...] = _texts_key("partitions")
     left_out_rows: int | None = _key("left_out_rows", _count)
     """Rows of people who were erased, which the inputs had."""
+    spark_page: str | None = _key("spark_page", _text, dg.MetadataValue.url)
+    """Where Spark's own web page is, on a cluster."""
     sample: tuple[Mapping[str, Any], ...] = _rows_key("sample")
 
 

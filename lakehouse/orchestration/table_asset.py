@@ -270,6 +270,7 @@ def _events(
         asset_key=asset_key(table.name),
         metadata={
             **written_metadata(io.engine.catalog, table, outcome),
+            **WriteMetadata(spark_page=io.engine.page() or None).to_metadata(),
             **_sample(io, table, outcome),
             **written.metadata,
         },

@@ -21,6 +21,7 @@ from lakehouse.iceberg.read.version_keys import (
     newest_sql,
 )
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
+from lakehouse.iceberg.write.kept_rows import keeping_rows
 from lakehouse.quality.erased_rows import may_have_erased, without_erased
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
@@ -104,20 +105,24 @@ def account(
         engine, target, rows, within=first or _ANYWHERE, pending=None if first else pending
     )
     counts = _count(outcomes)
-    if first and counts["lost"]:
-        rest = outcomes.where("outcome = 'lost'").drop("outcome").localCheckpoint()
-        outcomes = _with_outcome(engine, target, rest, pending=pending, rest=counts.pop("lost"))
-        counts += _count(outcomes)
     sample: tuple[Any, ...] = ()
-    if counts["lost"]:
-        lost = outcomes.where("outcome = 'lost'")
-        not_erased = _without_erased(engine, Pin(source.name, snapshot_id), lost, gone.begin())
-        if not_erased is not None:
-            lost = not_erased
-            counts[ERASED] = counts["lost"] - lost.count()
-            counts["lost"] -= counts[ERASED]
+    with keeping_rows(engine) as kept:
+        if first and counts["lost"]:
+            rest = kept.keep(outcomes.where("outcome = 'lost'").drop("outcome"), eager=True)
+            lost_before = counts.pop("lost")
+            outcomes = _with_outcome(engine, target, rest, pending=pending, rest=lost_before)
+            counts += _count(outcomes)
         if counts["lost"]:
-            sample = sample_of(engine, source, lost.select(*SOURCE_COLUMNS))
+            lost = outcomes.where("outcome = 'lost'")
+            not_erased = _without_erased(
+                engine, Pin(source.name, snapshot_id), lost, gone.begin()
+            )
+            if not_erased is not None:
+                lost = not_erased
+                counts[ERASED] = counts["lost"] - lost.count()
+                counts["lost"] -= counts[ERASED]
+            if counts["lost"]:
+                sample = sample_of(engine, source, lost.select(*SOURCE_COLUMNS))
     said = [*OUTCOMES, *(outcome for outcome in (CLEARED, ERASED) if counts[outcome])]
     return Accounted(snapshot_id, {outcome: counts[outcome] for outcome in said}, sample)
 

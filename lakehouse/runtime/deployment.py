@@ -4,14 +4,17 @@ key.
 
 import secrets
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.lineage.open_lineage import OpenLineageEvents
+from lakehouse.runtime.s3a import s3a_options
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import keep_private
+from lakehouse.storage.stores import open_store
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -28,12 +31,20 @@ def open_engine(settings: Settings) -> Engine:
 
         return open_session(with_server(settings), catalog)
 
+    def page() -> str:
+        from lakehouse.runtime.spark import page_of_process
+
+        return page_of_process()
+
     return Engine(
         catalog,
         session,  # type: ignore[arg-type]
         settings.lock_dir,
         masking_key(settings),
         OpenLineageEvents(settings, catalog),
+        page,
+        partial(open_store, settings),
+        s3a_options(settings) if settings.deployment == "aws" else {},
     )
 
 

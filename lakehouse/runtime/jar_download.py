@@ -19,6 +19,43 @@ from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
 
 _LOOK_SECONDS = 0.2
+_IN_SPARK_OR_ICEBERG = (
+    "com.amazonaws:aws-java-sdk-bundle",
+    "com.fasterxml.jackson.core:*",
+    "com.fasterxml.jackson.dataformat:*",
+    "commons-codec:*",
+    "commons-logging:*",
+    "joda-time:*",
+    "org.apache.httpcomponents:*",
+    "org.wildfly.openssl:*",
+    "software.amazon.ion:*",
+    "software.amazon.awssdk:annotations",
+    "software.amazon.awssdk:arns",
+    "software.amazon.awssdk:auth",
+    "software.amazon.awssdk:aws-core",
+    "software.amazon.awssdk:bundle",
+    "software.amazon.awssdk:checksums",
+    "software.amazon.awssdk:crt-core",
+    "software.amazon.awssdk:http-auth",
+    "software.amazon.awssdk:http-auth-aws",
+    "software.amazon.awssdk:http-auth-spi",
+    "software.amazon.awssdk:http-client-spi",
+    "software.amazon.awssdk:identity-spi",
+    "software.amazon.awssdk:json-utils",
+    "software.amazon.awssdk:metrics-spi",
+    "software.amazon.awssdk:profiles",
+    "software.amazon.awssdk:protocol-core",
+    "software.amazon.awssdk:regions",
+    "software.amazon.awssdk:retries",
+    "software.amazon.awssdk:retries-spi",
+    "software.amazon.awssdk:s3",
+    "software.amazon.awssdk:sdk-core",
+    "software.amazon.awssdk:utils",
+    "software.amazon.s3.analyticsaccelerator:*",
+)
+"""What the jars of S3 name as needed: hundreds of megabytes, of which all that is used is in Spark
+and in the AWS bundle of Iceberg.
+"""
 _PREFIX = ".fetching-"
 _LOCK_SECONDS = 3600.0
 
@@ -115,6 +152,8 @@ def _command(settings: Settings, wanted: Iterable[Jar], folder: Path) -> list[st
         f"spark.jars.ivy={folder}",
         "--packages",
         packages,
+        "--exclude-packages",
+        ",".join(_IN_SPARK_OR_ICEBERG),
         str(program),
     ]
 

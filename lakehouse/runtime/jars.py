@@ -67,6 +67,66 @@ _RUNTIMES = {
     ),
 }
 """By the line of Spark and the version of Iceberg: 3.5 with 1.7.1 is what AWS Glue 5.0 runs."""
+_S3A = {
+    "4.1": (
+        Jar(
+            "org.apache.hadoop:hadoop-aws:3.4.2",
+            sha256="d2d24e6b715b5656b9d238bf13b6682a07e2004dd36aad74a73aeb854319f4d9",
+            size_bytes=936_997,
+        ),
+        Jar(
+            "software.amazon.awssdk:s3-transfer-manager:2.54.17",
+            sha256="7bef0ea4efd5e0860bab63e08317040951edb51b72a5be734284c28b8324ab87",
+            size_bytes=282_942,
+        ),
+        Jar(
+            "software.amazon.awssdk:apache-client:2.54.17",
+            sha256="0b00ae3d55c3d1213ca47b5651dc4c2a0080fc9b6192dde3d53c3da6c1811bcb",
+            size_bytes=77_826,
+        ),
+    ),
+    "3.5": (
+        Jar(
+            "org.apache.hadoop:hadoop-aws:3.3.4",
+            sha256="53f9ae03c681a30a50aa17524bd9790ab596b28481858e54efd989a826ed3a4a",
+            size_bytes=962_685,
+        ),
+        Jar(
+            "com.amazonaws:aws-java-sdk-core:1.12.262",
+            sha256="06fed99f929c389e168278c1b111aaf1afb270d07202fbbce92e73d1e4279678",
+            size_bytes=1_045_128,
+        ),
+        Jar(
+            "com.amazonaws:aws-java-sdk-s3:1.12.262",
+            sha256="a0cb7580178bc0d4d3558295a5bb890008478da8a6b3241989c71238b0ed3be5",
+            size_bytes=1_256_738,
+        ),
+        Jar(
+            "com.amazonaws:aws-java-sdk-kms:1.12.262",
+            sha256="c00f5ae7b334255f661d85512e7203af9523a04fb65d0c431c2eea2003ed8ae2",
+            size_bytes=656_123,
+        ),
+        Jar(
+            "com.amazonaws:aws-java-sdk-sts:1.12.262",
+            sha256="659f48d8ebc02025c5042cc4b925f62610e81f334498f1b9e7a271ce20ecbcae",
+            size_bytes=150_756,
+        ),
+        Jar(
+            "com.amazonaws:aws-java-sdk-dynamodb:1.12.262",
+            sha256="7af4ba06d0d9b3c2ab435089caecd0567810d203aa285f7aa72861f1964d442e",
+            size_bytes=1_997_350,
+        ),
+        Jar(
+            "com.amazonaws:jmespath-java:1.12.262",
+            sha256="9001ea993a45d82a2d3086edcbda8a40b4e012d049a70fbf071fd329c0fbd777",
+            size_bytes=27_590,
+        ),
+    ),
+}
+"""By the line of Spark: the file system of S3 for the Hadoop that is in it, and what that needs of
+the AWS SDK beside the bundle of Iceberg. Hadoop 3.3 is on the first SDK, of which the bundle has
+nothing.
+"""
 _BLIND_TO_THE_CATALOG_FILE = ("1.7.1",)
 
 
@@ -91,7 +151,12 @@ def pinned(settings: Settings) -> tuple[Jar, ...]:
             " there.",
             next_step="Unset LAKEHOUSE_ICEBERG, or set LAKEHOUSE_DEPLOYMENT to aws.",
         )
-    return runtime, _AWS[iceberg], _SQLITE
+    return runtime, _AWS[iceberg], _SQLITE, *(s3a() if settings.deployment == "aws" else ())
+
+
+def s3a() -> tuple[Jar, ...]:
+    """Return the jars by which the Spark that is installed reads files of a bucket."""
+    return _S3A.get(spark_line() or "", ())
 
 
 def reads_catalog_file(iceberg: str) -> bool:

@@ -127,8 +127,14 @@ def prepare(settings: Settings) -> Jvm:
     jvm = find(settings)
     os.environ["JAVA_HOME"] = str(_wrap(jvm, settings) if jvm.needs_wrapper else jvm.home)
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = _python_of_executors(settings)
     return jvm
+
+
+def _python_of_executors(settings: Settings) -> str:
+    """Return the Python that tasks are run by, on this machine that of this process."""
+    here = "python3" if settings.is_on_cluster else sys.executable
+    return settings.cluster.executor_python or here
 
 
 def _wrap(jvm: Jvm, settings: Settings) -> Path:

@@ -14,7 +14,8 @@ from pathlib import Path
 from threading import RLock, current_thread, main_thread
 from typing import TYPE_CHECKING, BinaryIO
 
-from lakehouse.errors import SetupError
+from lakehouse.cluster_settings import ClusterSettings
+from lakehouse.errors import SettingsError, SetupError
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.error_explanations import known_error
 from lakehouse.iceberg.metadata.pyspark_internals import (
@@ -27,9 +28,12 @@ from lakehouse.iceberg.metadata.pyspark_internals import (
 from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.runtime import jars, jvm
+from lakehouse.runtime.executors import require_executor, spark_page
 from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.jvm_compilers import compiler_options
+from lakehouse.runtime.s3a import s3a_session_configuration
 from lakehouse.runtime.spark_address import require_connect, require_master
+from lakehouse.runtime.spark_master import MasterState, executor_configuration, read_master
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings
 
@@ -39,7 +43,13 @@ if TYPE_CHECKING:
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 _LOG_LIMIT_BYTES = 10_000_000
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_CODE_CACHE = "-XX:ReservedCodeCacheSize=512m"
+"""Room for the code that Java compiled, taken as it is needed. By itself Java keeps 240 MB, and
+with the first compiler alone 48, which a Spark that lives fills in minutes; it ends then.
+"""
 _SHUFFLE_PARTITIONS = "8"
+_PORTS = 20
+"""Of each kind, for as many drivers of one machine."""
 _CONNECT_RETRIES = 5
 """After pauses of 0.05, 0.2, 0.8, 3.2 and 12.8 seconds."""
 _LOCAL = re.compile(r"local(\[.*\])?")
@@ -51,13 +61,17 @@ _CLOSED = {
 }
 _opening = RLock()
 _sessions: dict[tuple[str, str], "SparkSession"] = {}
+_pages: dict[tuple[str, str], str] = {}
 
 
-def session_configuration(settings: Settings, *, is_server: bool = False) -> dict[str, str]:
+def session_configuration(
+    settings: Settings, *, is_server: bool = False, state: MasterState | None = None
+) -> dict[str, str]:
     """Return what a session is started with, whatever its catalog: on Connect no more than a
     client may set.
 
     :param is_server: it is for a server that this process starts.
+    :param state: what a standalone master said of its workers, where one did.
     """
     shared = {
         "spark.sql.session.timeZone": "UTC",
@@ -70,20 +84,27 @@ def session_configuration(settings: Settings, *, is_server: bool = False) -> dic
     if is_spark_3():
         # Otherwise rows that Python gives go through it again at each read.
         shared["spark.sql.execution.arrow.pyspark.enabled"] = "true"
+    if settings.cluster.executor_python:
+        shared["spark.sql.execution.pyspark.python"] = settings.cluster.executor_python
     if settings.spark_remote:
         return {"spark.remote": settings.spark_remote, **shared}
-    master = settings.spark_master
+    master, configured = settings.spark_master, dict(settings.cluster.configuration)
     temporary = temporary_folder(settings, is_server=is_server)
     there = (
         _in_this_process(settings, temporary)
         if master.startswith("local")
-        else _on_a_cluster(settings)
+        else _on_a_cluster(settings, state)
     )
+    # Theirs besides ours, which nothing works without.
+    if "spark.jars" in there and "spark.jars" in configured:
+        configured["spark.jars"] = f"{there['spark.jars']},{configured['spark.jars']}"
     return {
         **_embedded(settings, temporary),
         **there,
+        **s3a_session_configuration(settings),
         **(_CLOSED if _LOCAL.fullmatch(master) else {}),
         **shared,
+        **configured,
     }
 
 
@@ -112,11 +133,24 @@ def open_session(
             if settings.spark_remote:
                 require_connect(settings.spark_remote)
             _keep_values_out_of_logs()
-            session = _another(settings) if _sessions else _first(settings, java_options)
+            is_first = not _sessions
+            session = _first(settings, java_options) if is_first else _another(settings)
+            if settings.spark_remote:
+                _configure(session, settings.cluster)
             register(session, catalog)
+            if is_first and (settings.spark_remote or settings.is_on_cluster):
+                require_executor(session, settings)
+                _pages[key] = spark_page(session, settings)
             session.conf.set("spark.sql.defaultCatalog", catalog.name)
             _sessions[key] = session
         return _sessions[key]
+
+
+def page_of_process() -> str:
+    """Return where the web page of this process's Spark is, on a cluster; nothing where it has
+    none.
+    """
+    return next(iter(_pages.values()), "")
 
 
 def _keep_values_out_of_logs() -> None:
@@ -148,6 +182,7 @@ def close_jvm() -> None:
     done.
     """
     _sessions.clear()
+    _pages.clear()
     end_jvm()
 
 
@@ -166,6 +201,24 @@ def register(session: "SparkSession", catalog: Catalog) -> None:
     """Make a running session know a catalog; Spark opens one when its name is first used."""
     for key, value in catalog.spark_configuration.items():
         session.conf.set(key, value)
+
+
+def _configure(session: "SparkSession", cluster: ClusterSettings) -> None:
+    """Set the configuration that somebody gave on a session of Spark Connect.
+
+    :raises SettingsError: when it is to be set where the server is started.
+    """
+    for name, value in cluster.of_sessions.items():
+        if session.conf.get(name, None) == value:
+            continue
+        try:
+            session.conf.set(name, value)
+        except Exception as error:
+            raise SettingsError(
+                f"LAKEHOUSE_SPARK_CONF sets {name}, which a client of Spark Connect cannot set:"
+                f" {one_line(error).rstrip('.')}.",
+                next_step="Leave it out, and start the server with it.",
+            ) from error
 
 
 def _embedded(settings: Settings, temporary: Path) -> dict[str, str]:
@@ -195,7 +248,7 @@ def _java_options(temporary: Path) -> str:
         f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
         f"-Djava.io.tmpdir={temporary}",
     )
-    return f"{_quoted(log4j)} {_quoted(folder)} -Duser.timezone=UTC"
+    return f"{_quoted(log4j)} {_quoted(folder)} -Duser.timezone=UTC {_CODE_CACHE}"
 
 
 def _quoted(option: str) -> str:
@@ -220,15 +273,39 @@ def _in_this_process(settings: Settings, temporary: Path) -> dict[str, str]:
     }
 
 
-def _on_a_cluster(settings: Settings) -> dict[str, str]:
+def _on_a_cluster(settings: Settings, state: MasterState | None) -> dict[str, str]:
     sent = (jars.path(settings, jar).as_uri() for jar in jars.pinned(settings))
-    return {"spark.jars": ",".join(sent)}
+    return {
+        "spark.jars": ",".join(sent),
+        # By which others there see who holds what.
+        "spark.app.name": f"lakehouse {settings.title}",
+        "spark.ui.enabled": "true",
+        **_reached(settings.cluster),
+        **executor_configuration(settings, state),
+    }
+
+
+def _reached(cluster: ClusterSettings) -> dict[str, str]:
+    """Return how executors reach the driver: ports that a firewall may be told of, and a few more
+    of each kind for others on this machine.
+    """
+    reached = {}
+    if cluster.driver_host:
+        reached["spark.driver.host"] = cluster.driver_host
+    if cluster.driver_port:
+        for number, name in enumerate(("driver", "driver.blockManager", "ui")):
+            reached[f"spark.{name}.port"] = str(cluster.driver_port + number * _PORTS)
+        reached["spark.port.maxRetries"] = str(_PORTS - 1)
+    return reached
 
 
 def _first(settings: Settings, java_options: Sequence[str] | None) -> "SparkSession":
     from dagster_pyspark import LazyPySparkResource
 
-    configuration = session_configuration(settings)
+    state = (
+        None if settings.spark_remote else read_master(settings.cluster, settings.spark_master)
+    )
+    configuration = session_configuration(settings, state=state)
     if settings.spark_remote:
         return _impatient(LazyPySparkResource(spark_config=configuration).spark_session)
     _start_jvm(settings, configuration, java_options)

@@ -27,6 +27,8 @@ from lakehouse.runtime.spark import (
     session_configuration,
     with_java_options,
 )
+from lakehouse.runtime.spark_address import require_master
+from lakehouse.runtime.spark_master import read_master
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_text
@@ -96,18 +98,20 @@ def start(
 
     :param like: the one that was there before, whose token it asks for, and whose port it has
         where that is free.
-    :raises SetupError: when Java or a jar is missing or damaged.
+    :raises SetupError: when Java or a jar is missing or damaged, or the master of a cluster does
+        not answer.
     """
     import pyspark
 
+    require_master(settings.spark_master)
     jars.require(settings)
     chosen = jvm.prepare(settings)
     prepare_temporary_folder(settings, is_server=True)
     port = like.port if like and not like.answers else _free_port()
     token = like.token if like else secrets.token_urlsafe(24)
-    configuration = session_configuration(
-        replace(settings, spark_remote=None), is_server=True
-    ) | {
+    own = replace(settings, spark_remote=None)
+    state = read_master(own.cluster, own.spark_master)
+    configuration = session_configuration(own, is_server=True, state=state) | {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
     }

@@ -21,7 +21,8 @@ def file_lock(file: Path, wait_seconds: float, busy: LakehouseError) -> Iterator
     :param busy: what is raised where another process holds it for longer than `wait_seconds`.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(file)
+    # Another thread than the one that took it may let it go.
+    lock = FileLock(file, thread_local=False)
     try:
         lock.acquire(timeout=wait_seconds)
     except Timeout:

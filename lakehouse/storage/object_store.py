@@ -157,8 +157,16 @@ class ObjectStore(Protocol):
         :param content_type: what a bucket says of it to who asks for it by HTTP.
         """
 
+    def remove_folder(self, prefix: str) -> None:
+        """Remove whatever is below a prefix that ends in `/`, also what is hidden or half-written;
+        a bucket keeps no old version of it.
+        """
+
     def uri(self, key: str) -> str:
         """Return where the object is, for people."""
+
+    def spark_uri(self, key: str) -> str:
+        """Return where Spark reads and writes it, by the file systems of Hadoop."""
 
 
 def is_finished(key: str) -> bool:
@@ -407,9 +415,19 @@ class LocalObjectStore:
         unfinished.touch(mode=_PRIVATE)
         return unfinished
 
+    def remove_folder(self, prefix: str) -> None:
+        """Remove a folder with all that is in it."""
+        folder = self._path(prefix)
+        if folder.is_dir():
+            shutil.rmtree(folder)
+
     def uri(self, key: str) -> str:
         """Return the path of the file."""
         return str(self._path(key))
+
+    def spark_uri(self, key: str) -> str:
+        """Return the path of the file as a URI; Hadoop takes it as it stands."""
+        return f"file://{self._path(key)}"
 
     def _path(self, key: str) -> Path:
         parts = PurePosixPath(key).parts

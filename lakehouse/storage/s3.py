@@ -1,6 +1,6 @@
 """A bucket as an object store, by dagster-aws's S3 resource."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from lakehouse.errors import UsageError
+from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import (
     PLAIN_TEXT,
@@ -19,13 +19,14 @@ from lakehouse.storage.object_store import (
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
-    from mypy_boto3_s3.type_defs import CopySourceTypeDef
+    from mypy_boto3_s3.type_defs import CopySourceTypeDef, ObjectIdentifierTypeDef
 
 _GONE = {"404", "NoSuchKey", "NotFound"}
 _GONE_VERSION = {*_GONE, "NoSuchVersion"}
 _CHANGED = {"412", "PreconditionFailed", *_GONE}
 _NO_BUCKET = "NoSuchBucket"
 _ONE_REQUEST_BYTES = 5 << 30
+_MOST_DELETED = 1000
 
 
 @dataclass(frozen=True)
@@ -208,6 +209,48 @@ class S3ObjectStore:
         """Delete a noncurrent version."""
         self.client.delete_object(Bucket=self.bucket, Key=old.key, VersionId=old.version)
 
+    def all_versions(self, prefix: str) -> list[StoredObject]:
+        """Return all that a bucket keeps below a prefix, each with its id as `version`: objects as
+        they are and as they were, and the markers of those that were removed.
+        """
+        pages = self.client.get_paginator("list_object_versions").paginate(
+            Bucket=self.bucket, Prefix=prefix
+        )
+        versions = []
+        with self._bucket_is_there():
+            for page in pages:
+                for item in page.get("Versions", ()):
+                    versions.append(
+                        _seen(
+                            item["Key"], item["LastModified"], item["Size"], item["VersionId"]
+                        )
+                    )
+                for marker in page.get("DeleteMarkers", ()):
+                    versions.append(
+                        _seen(marker["Key"], marker["LastModified"], 0, marker["VersionId"])
+                    )
+        return versions
+
+    def remove_versions(self, versions: Sequence[StoredObject]) -> None:
+        """Delete what `all_versions` returned for good, a thousand by a request.
+
+        :raises LakehouseError: when S3 refuses to delete one.
+        """
+        for start in range(0, len(versions), _MOST_DELETED):
+            some = versions[start : start + _MOST_DELETED]
+            objects: list[ObjectIdentifierTypeDef] = [
+                {"Key": version.key, "VersionId": version.version} for version in some
+            ]
+            answer = self.client.delete_objects(
+                Bucket=self.bucket, Delete={"Objects": objects, "Quiet": True}
+            )
+            for refusal in answer.get("Errors", ()):
+                raise LakehouseError(
+                    f"{self.uri(refusal['Key'])} was not deleted: {refusal['Code']}; expected"
+                    " the permissions s3:DeleteObject and s3:DeleteObjectVersion.",
+                    next_step="Give them to who runs the lakehouse, and run this again.",
+                )
+
     def discard_uploads(self, prefix: str) -> list[str]:
         """Abort the uploads in parts that were not completed."""
         pages = self.client.get_paginator("list_multipart_uploads").paginate(
@@ -230,9 +273,36 @@ class S3ObjectStore:
             ContentType=content_type,
         )
 
+    def remove_folder(self, prefix: str) -> None:
+        """Delete all objects below a prefix with all their versions, a thousand at once."""
+        pages = self.client.get_paginator("list_object_versions").paginate(
+            Bucket=self.bucket, Prefix=prefix
+        )
+        with self._bucket_is_there():
+            for page in pages:
+                versions = [*page.get("Versions", ()), *page.get("DeleteMarkers", ())]
+                self._delete([(item["Key"], item["VersionId"]) for item in versions])
+        self.discard_uploads(prefix)
+
+    def _delete(self, versions: Sequence[tuple[str, str]]) -> None:
+        if not versions:
+            return
+        named: list[ObjectIdentifierTypeDef] = []
+        for key, version in versions:
+            named.append({"Key": key, "VersionId": version})
+        done = self.client.delete_objects(
+            Bucket=self.bucket, Delete={"Objects": named, "Quiet": True}
+        )
+        for error in done.get("Errors", ()):
+            raise OSError(f"{self.uri(error['Key'])}: {error['Code']}: {error['Message']}")
+
     def uri(self, key: str) -> str:
         """Return the `s3://` address of the object."""
         return f"s3://{self.bucket}/{key}"
+
+    def spark_uri(self, key: str) -> str:
+        """Return the `s3://` address of the object."""
+        return self.uri(key)
 
     @contextmanager
     def _bucket_is_there(self) -> Iterator[None]:

@@ -306,7 +306,8 @@ def test_the_readme_lists_every_command():
 
 @pytest.mark.unit
 def test_the_readme_lists_every_setting():
-    source = (ROOT / "lakehouse" / "settings.py").read_text(encoding="utf-8")
+    files = [ROOT / "lakehouse" / name for name in ("settings.py", "cluster_settings.py")]
+    source = "".join(file.read_text(encoding="utf-8") for file in files)
     read = set(re.findall(r'env(?:\.get\(|, )"([A-Z_]+)"', source)) - {"PATH"}
     told = set(re.findall(r"`([A-Z][A-Z_]+)`", README.split("## Settings")[1].split("## ")[0]))
     assert read <= told

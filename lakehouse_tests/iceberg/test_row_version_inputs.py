@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.errors import FrameMismatch
+from lakehouse.errors import DeclarationError, FrameMismatch
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Unchanged
-from lakehouse.iceberg.read import version_keys
+from lakehouse.iceberg.read import stale_partitions, version_keys
 from lakehouse.iceberg.read.inputs import versions_of
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.rules.rows import castable, not_null
+from lakehouse.iceberg.write import row_versions
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.quality.row_accounting import account
 from lakehouse.tables.table import (
@@ -119,14 +120,19 @@ def visits(engine: Engine) -> list[tuple[Any, ...]]:
     return content(engine, VISITS.name, "visit", "pages", "day")
 
 
-in_any_way = pytest.mark.parametrize("few", [2_000, 0], ids=["by values", "by a join"])
+in_any_way = pytest.mark.parametrize(
+    ("few", "partitions"),
+    [(2_000, 10_000), (0, 10_000), (0, 1)],
+    ids=["by values", "by a join", "by a join within a range of partitions"],
+)
 
 
 @in_any_way
 def test_a_version_that_comes_late_or_moves_is_found_wherever_the_others_are(
-    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, few: int
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, few: int, partitions: int
 ) -> None:
     monkeypatch.setattr(version_keys, "_FEW_KEYS", few)
+    monkeypatch.setattr(row_versions, "_MOST_PARTITIONS", partitions)
     deliver(embedded_engine, "1", ("a", "1", 1, MONDAY), ("b", "1", 5, MONDAY))
     compute(embedded_engine, MONDAY)
     deliver(embedded_engine, "2", ("a", "2", 2, WEDNESDAY), ("b", "2", 4, TUESDAY))
@@ -140,9 +146,10 @@ def test_a_version_that_comes_late_or_moves_is_found_wherever_the_others_are(
 
 @in_any_way
 def test_a_day_that_is_computed_by_itself_knows_the_versions_of_other_days(
-    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, few: int
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, few: int, partitions: int
 ) -> None:
     monkeypatch.setattr(version_keys, "_FEW_KEYS", few)
+    monkeypatch.setattr(row_versions, "_MOST_PARTITIONS", partitions)
     deliver(embedded_engine, "1", ("a", "1", 1, MONDAY), ("b", "1", 5, MONDAY))
     compute(embedded_engine, MONDAY)
     deliver(embedded_engine, "2", ("a", "2", 2, WEDNESDAY), ("b", "2", 4, TUESDAY))
@@ -151,6 +158,18 @@ def test_a_day_that_is_computed_by_itself_knows_the_versions_of_other_days(
         compute(embedded_engine, day)
 
     assert visits(embedded_engine) == [("a", 2, WEDNESDAY), ("b", 1, MONDAY)]
+
+
+def test_more_stale_partitions_than_can_be_named_are_refused(
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY), ("b", "1", 5, TUESDAY))
+    compute(embedded_engine, MONDAY, TUESDAY)
+    deliver(embedded_engine, "2", ("a", "2", 2, WEDNESDAY), ("b", "2", 4, WEDNESDAY))
+    monkeypatch.setattr(stale_partitions, "_MOST_PARTITIONS", 1)
+
+    with pytest.raises(DeclarationError, match="visits has more than 1 partitions by day"):
+        stale_values(embedded_engine, VISITS, BY_DAY, EVERY)
 
 
 def test_a_row_of_no_partition_goes_along_with_any_run_until_it_is_corrected(

@@ -251,8 +251,11 @@ def test_few_rows_are_merged_as_many_are(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, mode: str, joined: str, new: tuple
 ) -> None:
     """Few are looked for by a join that sends them to all processes, and compared without what
-    is nested at first; of a large table rows are dropped before it is shuffled.
+    is nested at first; of many it is not known which values they have, and of a large table rows
+    are dropped before it is shuffled.
     """
+    if joined == "many":
+        monkeypatch.setattr(merge_rows, "_FEW_VALUES", 1)
     if joined != "few":
         monkeypatch.setattr(merge_rows, "FEW", 0)
         monkeypatch.setattr(merge_rows, "FEW_WHOLE", 0)

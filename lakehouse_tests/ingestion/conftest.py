@@ -13,6 +13,7 @@ import pytest
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.delivery import Delivery
 from lakehouse.ingestion.ingest import lock_feed
+from lakehouse.ingestion.staged_rows import HASH_LENGTH
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables.feed import Feed, FeedColumn
 
@@ -58,9 +59,7 @@ class Inbox:
         """Take what waits, and read the staged rows before they go."""
         with lock_feed(self.feed, self.store.root) as ingest:
             delivery = collect_files(self.store, ingest)
-            return Taken(
-                delivery, [row for file in delivery.files for row in staged_rows(file.path)]
-            )
+            return Taken(delivery, staged_rows(delivery))
 
 
 @dataclass
@@ -89,15 +88,16 @@ def files(store: LocalObjectStore, prefix: str) -> list[str]:
     )
 
 
-def staged_rows(path: Path) -> list[dict]:
-    """Rows of a staged file, its hash among them."""
+def staged_rows(delivery: Delivery) -> list[dict]:
+    """Rows that are staged on this machine, in the order of files and rows, with their hashes."""
     from pyarrow import parquet
 
-    table = parquet.read_table(path, partitioning=None)
-    return [
-        {**row, "_source_sha256": path.parent.name.partition("=")[2]}
-        for row in table.to_pylist()
-    ]
+    rows = []
+    for file in delivery.files:
+        table = parquet.read_table(delivery.ingest.staging / "rows" / file.name)
+        for row in table.to_pylist():
+            rows.append({**row, "_source_sha256": file.name[:HASH_LENGTH]})
+    return rows
 
 
 @pytest.fixture

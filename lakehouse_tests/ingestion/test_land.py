@@ -16,6 +16,7 @@ from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.land import land
 from lakehouse.ingestion.staged_frame import plan_landing_table, read_staged_rows
+from lakehouse.ingestion.staged_rows import open_staging
 from lakehouse.tables.feed import Feed, bronze_table
 from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS, files
 
@@ -218,19 +219,33 @@ def test_added_columns_are_null_where_a_file_lacks_them(
     assert planning.plan_now(embedded_engine, declared).is_empty
 
 
-@pytest.mark.parametrize(
-    "digits", ["0" * 63 + "7", "1e" + "5" * 62, "9" * 64, "0" * 64, "infinity".ljust(64, "0")]
-)
-def test_a_hash_that_looks_like_a_number_is_text(spark, home, inbox, digits: str) -> None:
-    inbox.put("a.csv", APPLE)
+def test_a_column_may_be_called_as_what_spark_knows_of_a_file(spark, home, inbox_of) -> None:
+    feed = Feed("fruits", ["id", "_Metadata"], "bronze.raw_fruits")
+    inbox = inbox_of(feed)
+    inbox.put("a.csv", "id,_Metadata\n1,own\n")
 
-    with lock_feed(FRUITS, home) as ingest:
+    with lock_feed(feed, home) as ingest:
         delivery = collect_files(inbox.store, ingest)
-        (file,) = delivery.files
-        file.path.parent.rename(file.path.parent.with_name(f"_source_sha256={digits}"))
         (row,) = read_staged_rows(spark, delivery).collect()
 
-    assert row["_source_sha256"] == digits
+    assert (row["_Metadata"], row["_source_sha256"]) == ("own", delivery.files[0].sha256)
+
+
+def test_what_is_staged_in_the_bucket_is_landed_and_gone(
+    glue_engine, aws_settings, inbox
+) -> None:
+    inbox.put("a.csv", APPLE, second=1)
+    inbox.put("b.csv", KIWI, second=2)
+    bucket = open_staging(aws_settings)
+
+    done = land(glue_engine, FRUITS, TABLE, inbox.store, aws_settings.home, bucket=bucket)
+
+    assert done.delivery.ingest.rows.uri.startswith("s3://lake/staging/fruits/")
+    assert rows(glue_engine, f"{COLUMNS}, _source_sha256") == [
+        ("1", "Apple", "false", "a.csv", 1, done.delivery.files[0].sha256),
+        ("2", "Kiwi", None, "b.csv", 1, done.delivery.files[1].sha256),
+    ]
+    assert bucket.store.all_versions("staging/") == []
 
 
 def test_a_frame_reads_values_as_they_were_delivered(spark, home, inbox) -> None:

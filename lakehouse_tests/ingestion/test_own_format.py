@@ -18,6 +18,7 @@ from lakehouse.ingestion.readers.csv_header import plan_header
 from lakehouse.ingestion.readers.formats import READERS
 from lakehouse.ingestion.rewrite_file import Rewriting, look_into
 from lakehouse.ingestion.rewritten_files import RewrittenFiles
+from lakehouse.ingestion.staged_rows import LocalRows
 from lakehouse.ingestion.staging import StagedFile, Staging
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables import feed as feeds
@@ -58,12 +59,13 @@ def stage_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
         stored = store.stat(f"{feed.inbox}{name}")
         assert stored
         staging = tmp_path / "staging"
-        staging.mkdir()
+        (staging / "rows").mkdir(parents=True)
         gone = GoneRows(feed, None)
         ledger = RewrittenFiles(store, feed)
         rewriting = Rewriting(store, feed, ledger, staging, look_into(feed, gone))
         at = datetime.now(UTC)
-        staged = Staging(rewriting, staging, at, gone).stage(stored, 1, lambda _: None)
+        rows = LocalRows(staging / "rows")
+        staged = Staging(rewriting, staging, rows, at, gone).stage(stored, 1, lambda _: None)
         assert staged
         return staged
 
@@ -71,11 +73,12 @@ def stage_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
 
 
 @pytest.mark.parametrize("name", ["people.jsonl", "People.JSONL.GZ"])
-def test_its_rows_are_staged(stage_file: Stage, name: str) -> None:
+def test_its_rows_are_staged(stage_file: Stage, tmp_path: Path, name: str) -> None:
     content = b'{"name": "Ada", "id": "1"}\n{"name": "Alan", "id": "2"}\n'
     is_compressed = name.endswith("GZ")
     staged = stage_file(name, gzip.compress(content) if is_compressed else content)
-    rows = parquet.read_table(staged.path).select(["id", "name", "_source_row"]).to_pylist()
+    table = parquet.read_table(tmp_path / "staging" / "rows" / staged.name)
+    rows = table.select(["id", "name", "_source_row"]).to_pylist()
     assert staged.rows == 2
     assert rows == [
         {"id": "1", "name": "Ada", "_source_row": 1},

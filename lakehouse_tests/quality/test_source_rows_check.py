@@ -19,6 +19,7 @@ from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.run_result import CheckResult, RunResult
 from lakehouse.orchestration.runs import materialize
+from lakehouse.quality import rows_by_source
 from lakehouse.quality.row_accounting_check import NAME, accounted_check, partitions_of
 from lakehouse.quality.source_rows_check import default_checks
 from lakehouse.settings import Settings
@@ -153,8 +154,12 @@ def counts(check: CheckResult) -> dict[str, int]:
 
 
 @pytest.mark.spark
-def test_each_row_is_counted_where_it_is(embedded_engine: Engine, settings: Settings) -> None:
-    """In a run those that it read; alone all of them. One that is in two places fails."""
+def test_each_row_is_counted_where_it_is(
+    embedded_engine: Engine, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a run those that it read; alone all of them, of however many files. One that is in two
+    places fails.
+    """
     engine = embedded_engine
     write(engine, DELIVERED, delivery(engine, "a", [("1", "ann"), ("x", "bob"), ("2", "skip")]))
     assert counted(run(engine, settings)) == (
@@ -164,6 +169,8 @@ def test_each_row_is_counted_where_it_is(embedded_engine: Engine, settings: Sett
     write(engine, DELIVERED, delivery(engine, "b", [("3", "ann")]))
     assert counted(run(engine, settings)) == (True, {"clean": 1})
     everything = {"clean": 1, "quarantined": 1, "superseded": 1, "left_out": 1}
+    assert counted(run(engine, settings, alone=True)) == (True, everything)
+    monkeypatch.setattr(rows_by_source, "_FEW_FILES", 1)
     assert counted(run(engine, settings, alone=True)) == (True, everything)
     held = engine.catalog.sql_name("silver.merged_quarantine")
     engine.sql(

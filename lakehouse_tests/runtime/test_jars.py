@@ -13,6 +13,8 @@ from lakehouse.runtime.jar_download import fetch
 from lakehouse.runtime.jars import Jar
 
 CONTENT = b"as published"
+HADOOP = {"4.1": "3.4.2", "3.5": "3.3.4"}
+"""The Hadoop that is in each line of Spark."""
 JAR = Jar("test.group:small:1.0", sha256(CONTENT).hexdigest(), len(CONTENT))
 
 
@@ -74,7 +76,10 @@ def test_each_jar_is_pinned_to_one_version_and_content(cached, line, iceberg, mo
     for jar in (runtime, *others):
         assert jar.coordinate.count(":") == 2
         assert len(jar.sha256) == 64
-        assert jar.size_bytes > 1_000_000
+        assert jar.size_bytes > 10_000
+    assert [jar.coordinate for jar in others if ":hadoop-aws:" in jar.coordinate] == [
+        f"org.apache.hadoop:hadoop-aws:{HADOOP[line]}"
+    ]
 
 
 def test_an_iceberg_that_the_spark_does_not_have_is_named(cached, monkeypatch):
@@ -93,4 +98,11 @@ def test_an_iceberg_that_cannot_read_the_catalog_file_is_refused_there(cached, m
     glue_5 = replace(cached, iceberg="1.7.1")
     with pytest.raises(SetupError, match=r"expected 1\.12\.0 there\. Unset LAKEHOUSE_ICEBERG"):
         jars.pinned(glue_5)
-    assert len(jars.pinned(replace(glue_5, deployment="aws"))) == 3
+    assert jars.pinned(replace(glue_5, deployment="aws"))
+
+
+def test_what_reads_a_bucket_is_pinned_where_there_is_one(cached):
+    on_aws = jars.pinned(replace(cached, deployment="aws"))
+
+    assert set(on_aws) == {*jars.pinned(cached), *jars.s3a()}
+    assert len(on_aws) > len(jars.pinned(cached))

@@ -128,6 +128,25 @@ def test_a_cluster_is_sent_the_jars_and_can_reach_the_driver(settings):
     assert "spark.driver.bindAddress" not in cluster
 
 
+def test_spark_reads_a_bucket_where_icebergs_own_client_does(aws_settings):
+    configuration = session_configuration(aws_settings)
+    given = {
+        name.removeprefix("spark.hadoop.fs."): value
+        for name, value in configuration.items()
+        if ".fs.s3" in name
+    }
+
+    assert given.pop("s3a.aws.credentials.provider")
+    assert given == {
+        "s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        "s3a.endpoint": aws_settings.endpoint_url,
+        "s3a.endpoint.region": aws_settings.region,
+        "s3a.path.style.access": "true",
+        "s3a.connection.ssl.enabled": "false",
+    }
+    assert ".fs.s3" not in str(session_configuration(replace(aws_settings, deployment="local")))
+
+
 @pytest.mark.parametrize(
     "master",
     ["spark://10.0.0.1:7077", "yarn", "k8s://https://10.0.0.1:6443", "local-cluster[1,1,1024]"],
@@ -175,3 +194,11 @@ def test_what_nobody_reads_any_more_is_let_go_of(spark):
         time.sleep(0.1)
 
     assert not any(file.exists() for file in spilled)
+
+
+def test_the_first_compiler_alone_has_as_much_room_for_its_code_as_both(spark):
+    """By itself it has 48 MB, and Spark ends once they are full."""
+    management = spark.sparkContext._jvm.java.lang.management.ManagementFactory
+    pools = management.getMemoryPoolMXBeans()
+    room = sum(pool.getUsage().getMax() for pool in pools if "Code" in pool.getName())
+    assert room == 512 * 1024 * 1024

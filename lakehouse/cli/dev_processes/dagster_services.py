@@ -6,8 +6,7 @@ import argparse
 import sys
 from contextlib import suppress
 
-from lakehouse.orchestration.dagster_internals import run_services
-from lakehouse.orchestration.warm_runs.dagster_runs import with_own_events
+from lakehouse.orchestration.dev_services import run_services
 from lakehouse.orchestration.warm_runs.server_process import run_server
 from lakehouse.settings import Settings
 
@@ -25,7 +24,7 @@ def main() -> None:
         suppress(KeyboardInterrupt),
         run_server(Settings.from_env().dagster_home, module, folder),
     ):
-        run_services(module, folder, given.host, given.port, with_own_events)
+        run_services(module, folder, given.host, given.port)
         sys.exit("Dagster's webserver ended by itself; its last words are above.")
 
 

@@ -101,6 +101,9 @@ class WarmSpark:
     def _warm_up(self) -> None:
         """Have it do, once it answers and beside all else, what the first run will ask of it."""
         self.children.end(_WARM_UP)
+        if self.settings.is_on_cluster:
+            # It writes on this machine, where executors of another see nothing.
+            return
         with open_log(self.settings) as output:
             child = subprocess.Popen(
                 _WARM_UP_COMMAND,

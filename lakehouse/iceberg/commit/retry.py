@@ -27,6 +27,10 @@ DIRECT_APPEND_ATTEMPTS = 10
 """Of an append of few rows without Spark, which is made again with the next run at the
 latest.
 """
+LOST_ROWS_ATTEMPTS = 4
+"""Of a whole write whose executors end in the middle of it; Spark tries a task as often. More of
+them would end whatever is tried.
+"""
 _LONGEST_PAUSE_SECONDS = 5.0
 
 
@@ -41,6 +45,7 @@ class Failure(Enum):
     CONFLICT = "another commit came first"
     BUSY = "the catalog's database was locked"
     UNKNOWN = "the commit may or may not have happened"
+    LOST = "executors of Spark ended, and rows that they had computed went with them"
     OTHER = "anything else"
 
 
@@ -65,6 +70,16 @@ _SIGNS: tuple[tuple[Failure, tuple[str, ...]], ...] = (
             "ConcurrentModificationException",
             # PyIceberg says so of a commit to another branch that came first.
             "older than last sequence number",
+        ),
+    ),
+    (
+        Failure.LOST,
+        (
+            # Spark 3.5 says it without the name.
+            "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND",
+            "Checkpoint block rdd_",
+            "ExecutorLostFailure",
+            "FetchFailed",
         ),
     ),
 )

@@ -55,7 +55,8 @@ def _tell_of_failure(engine: Engine, write: BegunWrite, error: Exception) -> Non
     if published:
         engine.listener.found_ended(write, published)
     elif failure is not Failure.UNKNOWN:
-        engine.listener.failed(write, error, lost_race=failure is not Failure.OTHER)
+        is_own = failure in (Failure.OTHER, Failure.LOST)
+        engine.listener.failed(write, error, lost_race=not is_own)
 
 
 def _published(table: str, write_id: str, line: Sequence[Snapshot]) -> Published | None:

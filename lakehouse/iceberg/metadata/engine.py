@@ -2,13 +2,14 @@
 locks.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.write_events import NOBODY_LISTENS, WriteListener
+from lakehouse.storage.object_store import LocalObjectStore, ObjectStore
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,6 +22,7 @@ class Engine:
     `session` is called only when Spark is needed: what PyIceberg can answer starts no JVM.
     `lock_dir` holds one lock file for each table; processes that share it take turns.
     `masking_key` keys the hash that personal values are shown as. `listener` is told of writes.
+    `open_store` opens what rows are staged in, which Spark reaches by `store_options`.
     """
 
     catalog: Catalog
@@ -28,6 +30,15 @@ class Engine:
     lock_dir: Path
     masking_key: bytes
     listener: WriteListener = NOBODY_LISTENS
+    page: Callable[[], str] = str
+    """Where the web page of a running Spark on a cluster is; nothing of others."""
+    open_store: Callable[[], ObjectStore] | None = None
+    store_options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def store(self) -> ObjectStore:
+        """Where rows are staged for Spark: the bucket, or the home that the locks are in."""
+        return self.open_store() if self.open_store else LocalObjectStore(self.lock_dir.parent)
 
     @property
     def spark(self) -> "SparkSession":

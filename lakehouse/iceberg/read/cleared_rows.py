@@ -5,6 +5,7 @@ It is made with the first of them. A delivered row of which nothing else is left
 for, and one that is refused once more does not come back to the quarantine.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -86,14 +87,16 @@ def without_cleared(engine: Engine, table: IcebergTable, rows: "DataFrame") -> "
 
 def clearings(engine: Engine, table: IcebergTable) -> list[Clearing]:
     """Return what was cleared from the quarantine of a table, the oldest first; no JVM."""
+    import pyarrow as pa
+
     name = cleared_table(table).name
     if not engine.catalog.has(name):
         return []
-    rows = engine.catalog.load(name).scan(selected_fields=_CLEARING).to_arrow()
-    counted = rows.group_by(list(_CLEARING)).aggregate([([], "count_all")])
-    found = []
-    for row in counted.to_pylist():
-        found.append(
-            Clearing(row["cleared_at"], row["cleared_by"], row["why"], row["count_all"])
-        )
+    rows = engine.catalog.load(name).scan(selected_fields=_CLEARING).to_arrow_batch_reader()
+    cleared = Counter[tuple[datetime, str, str]]()
+    for batch in rows:
+        counts = pa.table(batch).group_by(list(_CLEARING)).aggregate([([], "count_all")])
+        for row in counts.to_pylist():
+            cleared[row["cleared_at"], row["cleared_by"], row["why"]] += row["count_all"]
+    found = [Clearing(at, by, why, count) for (at, by, why), count in cleared.items()]
     return sorted(found, key=lambda clearing: clearing.at)

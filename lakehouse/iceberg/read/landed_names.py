@@ -20,6 +20,7 @@ def landed_names(engine: Engine, table: str, hashes: Collection[str]) -> dict[st
     Data files are left out by their statistics. Where more than a few are left, or one cannot be
     read without Spark, nothing is returned: it is told to help, and worth no more.
     """
+    import pyarrow as pa
     from pyiceberg.expressions import In
 
     if not hashes or not engine.catalog.has(table):
@@ -31,8 +32,9 @@ def landed_names(engine: Engine, table: str, hashes: Collection[str]) -> dict[st
     if not _is_quickly_read(scan):
         return {}
     names: dict[str, set[str]] = {}
-    for row in scan.to_arrow().group_by(list(_COLUMNS)).aggregate([]).to_pylist():
-        names.setdefault(row["_source_sha256"], set()).add(row["_source_file"])
+    for batch in scan.to_arrow_batch_reader():
+        for row in pa.table(batch).group_by(list(_COLUMNS)).aggregate([]).to_pylist():
+            names.setdefault(row["_source_sha256"], set()).add(row["_source_file"])
     return names
 
 

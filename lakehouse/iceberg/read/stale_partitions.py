@@ -9,8 +9,9 @@ partitions, and what the whole table has been computed from since.
 from collections.abc import Iterator, Mapping, Set
 from datetime import date, datetime
 from functools import cache, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.changed_partitions import changed_values, partition_fields
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
@@ -30,6 +31,13 @@ from lakehouse.iceberg.read.version_keys import (
 from lakehouse.tables.quoting import between, identifier, with_zone
 from lakehouse.tables.table import IcebergTable
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_MOST_PARTITIONS = 100_000
+"""As many as Dagster recommends that an asset has at most:
+https://docs.dagster.io/guides/build/partitions-and-backfills/partitioning-assets.
+"""
 _REMEMBERED = 16
 _known_affected: dict[tuple[Pin, Pin], frozenset[Any]] = {}
 """By what had arrived and the state of the table, the partitions that were affected.
@@ -261,7 +269,21 @@ def _existing_values(engine: Engine, table: IcebergTable, snapshot_id: int) -> s
     value = (
         f"to_date({identifier(by)})" if table.column(by).type == "timestamp" else identifier(by)
     )
-    rows = read(engine, Pin(table.name, snapshot_id)).selectExpr(value).distinct().collect()
+    return _collect(table, read(engine, Pin(table.name, snapshot_id)).selectExpr(value))
+
+
+def _collect(table: IcebergTable, values: "DataFrame") -> set[Any]:
+    """Return the values of partitions, each once, as Spark gives them.
+
+    :raises DeclarationError: when they are more than a run, or Dagster, can name.
+    """
+    rows = values.distinct().limit(_MOST_PARTITIONS + 1).collect()
+    if len(rows) > _MOST_PARTITIONS:
+        raise DeclarationError(
+            f"{table.name} has more than {_MOST_PARTITIONS:,} partitions by"
+            f" {table.overwritten_by} to look at; expected fewer, each of which a run computes.",
+            next_step="Let it overwrite by a column of fewer values, such as the day.",
+        )
     return {row[0] for row in rows}
 
 
@@ -293,14 +315,14 @@ def _look_up_affected(
     keys = arrived.selectExpr(*key_terms(table, arrived)).distinct()
     few = few_keys(table, keys)
     if few is not None:
-        rows = read(engine, existing_at, among_keys(table, few)).select(by).distinct()
-        return frozenset(with_zone(row[0]) for row in rows.collect())
+        rows = read(engine, existing_at, among_keys(table, few)).select(by)
+        return frozenset(map(with_zone, _collect(table, rows)))
     # Keys that grow with time lie close together; then few files can have any of them.
     bounds = keys.selectExpr(f"min({identifier(first)})", f"max({identifier(first)})").first()
     assert bounds is not None
     existing = read(engine, existing_at, between(first, *bounds))
-    partitions = key_locations(table, existing, keys).select(by).distinct()
-    return frozenset(with_zone(row[0]) for row in partitions.collect())
+    partitions = key_locations(table, existing, keys).select(by)
+    return frozenset(map(with_zone, _collect(table, partitions)))
 
 
 def _commits_since(

@@ -120,7 +120,10 @@ def _append(
         ], None
     evaluated_now = [*attempt.table.quarantining_rules, *casting]
     split = split_rows(
-        prepared, prepared.frame, count(prepared.frame, counted(prepared, evaluated_now))
+        prepared,
+        prepared.frame,
+        count(prepared.frame, counted(prepared, evaluated_now)),
+        attempt.keep,
     )
     results = [
         *evaluated(attempt.engine, prepared, split, evaluated_now),
@@ -158,17 +161,17 @@ def _overwrite(
     """Split the rows, stage the accepted ones and audit them; meanwhile, the refused ones are
     published, and shown.
 
-    The frame, often dear to compute, is computed once for both, and kept by a local checkpoint:
-    rows as they are take a third less time than the columns of a cache.
+    The frame, often dear to compute, is computed once for both, and kept: rows as they are take a
+    third less time than the columns of a cache.
     """
     if not attempt.table.quarantining_rules and not attempt.table.casts:
         stage.overwrite(attempt, prepared.accepted(), _overwritten(attempt))
         return _audited(attempt), None
     prepared = prepared.evaluated()
-    kept = prepared.frame.localCheckpoint(eager=False)
+    kept = attempt.keep(prepared.frame)
     rules, spark = attempt.table.row_rules, attempt.engine.spark
     aggregates = counted(prepared, rules, _without_partition(attempt))
-    split = split_rows(prepared, kept, count(kept, aggregates))
+    split = split_rows(prepared, kept, count(kept, aggregates), attempt.keep)
     with (
         concurrently(spark, lambda: quarantine(attempt, prepared, write, split)) as quarantined,
         concurrently(

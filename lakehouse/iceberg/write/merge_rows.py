@@ -74,11 +74,11 @@ def merge_attempt(
     """Compare a frame with the table by key, stage what is new or different, audit it, and
     publish or refuse it.
 
-    The compared frame is kept by a local checkpoint for the counts, the quarantine and the
-    merge: the rows that were audited are those that are written, and are computed once. A
-    cached frame would not do: Spark 4.1 resolves the tables in a MERGE's source again, and fails
-    on those that are read incrementally (`No plan for TableReference`). So is the frame before
-    that, where it is compared with rows at all: how many it has tells how to look for them.
+    The compared frame is kept for the counts, the quarantine and the merge: the rows that were
+    audited are those that are written, and are computed once. A cached frame would not do: Spark
+    4.1 resolves the tables in a MERGE's source again, and fails on those that are read
+    incrementally (`No plan for TableReference`). So is the frame before that, where it is compared
+    with rows at all: how many it has tells how to look for them.
 
     :param rejected: what rejections took out of the inputs; rows go that were merged of these
         alone.
@@ -88,10 +88,10 @@ def merge_attempt(
         prepared = with_removed(attempt, mode, prepared, rejected) if rejected else prepared
         if attempt.decided.rereads:
             prepared = without_refused(attempt, mode, prepared)
-        prepared = replace(prepared, frame=prepared.frame.localCheckpoint(eager=False))
+        prepared = replace(prepared, frame=attempt.keep(prepared.frame))
         came = _came(mode, prepared)
     compared, counted_values = _compared(attempt, mode, prepared, came)
-    split = split_rows(prepared, compared, counted_values)
+    split = split_rows(prepared, compared, counted_values, attempt.keep)
     results = _results(attempt, mode, prepared, split)
     quarantined = quarantine(attempt, prepared, write, split)
     repeated = split.count - split.refused_count - counted_values[_KEYS]
@@ -181,14 +181,14 @@ def _compared(
     }
     first = [name for name in columns if name not in nested]
     aggregates = _aggregates(attempt.table, mode, prepared)
-    compared = _compare(attempt, mode, prepared, came, first).localCheckpoint(eager=False)
+    compared = attempt.keep(_compare(attempt, mode, prepared, came, first))
     counted_values = count(compared, aggregates)
     if nested and counted_values[_SAME]:
         alike = replace(prepared, frame=compared.where(f"{_ACTION} = 'same'").drop(_ACTION))
         others = compared.where(f"{_ACTION} <> 'same'")
-        compared = others.unionByName(
-            _compare(attempt, mode, alike, came, columns)
-        ).localCheckpoint(eager=False)
+        compared = attempt.keep(
+            others.unionByName(_compare(attempt, mode, alike, came, columns))
+        )
         counted_values = count(compared, aggregates)
     return compared, counted_values
 

@@ -20,7 +20,7 @@ from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.rows_outside_partitions import IS_LEFT_OUT
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, written_columns
-from lakehouse.iceberg.write.write_attempt import Decided
+from lakehouse.iceberg.write.write_attempt import Attempt, Decided
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import SOURCE_COLUMNS, Append, IcebergTable, Merge, Overwrite
 
@@ -184,23 +184,15 @@ def _takes_rows_out(commit: Snapshot) -> bool:
     return commit.operation in ("overwrite", "delete")
 
 
-def leaving(
-    engine: Engine,
-    table: IcebergTable,
-    decided: Decided,
-    prepared: PreparedFrame,
-    split: "Split",
-    existing: "DataFrame",
-) -> "DataFrame":
+def leaving(attempt: Attempt, prepared: PreparedFrame, split: "Split") -> "DataFrame":
     """Return the keys of the rows that leave the quarantine for a write, kept: they are told
     before it is published.
-
-    :param existing: the rows that the table has before the write.
     """
+    table, decided = prepared.table, attempt.decided
     assert table.quarantine is not None
-    quarantined = read_main(engine, table.quarantine.name)
+    quarantined = read_main(attempt.engine, table.quarantine.name)
     looked_at = [
-        *_decided(table, decided, quarantined, existing),
+        *_decided(table, decided, quarantined, attempt.existing()),
         *_gone(decided, quarantined),
         *_accepted(prepared, split, quarantined),
     ]
@@ -210,7 +202,7 @@ def leaving(
         keys = keys.join(
             prepared.quarantine_rows(split.refused).select("_row_key"), "_row_key", "left_anti"
         )
-    return keys.dropDuplicates(["_row_key"]).localCheckpoint()
+    return attempt.keep(keys.dropDuplicates(["_row_key"]), eager=True)
 
 
 def undone_rows(table: IcebergTable, decided: Decided) -> "DataFrame | None":

@@ -23,8 +23,9 @@ from lakehouse.iceberg.read.version_keys import (
     few_keys,
     key_locations,
 )
+from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, prepare
-from lakehouse.tables.quoting import among, identifier, with_zone
+from lakehouse.tables.quoting import among, between, identifier, with_zone
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable, Merge, Versions
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ _RIVAL, _EXISTING_ROW, _DELIVERY = 0, 1, 2
 """What a version may be here; of two that are equal, a row that stands and came again, the one
 just evaluated counts.
 """
+_MOST_PARTITIONS = 10_000
+"""Partitions that a statement names with ease."""
 _NEWEST = "__newest"
 _NONE_ACCEPTED = "__none_accepted"
 _FILE_ORDER = ("_ingested_at", "_source_modified_at", "_source_file", "_source_row")
@@ -51,6 +54,7 @@ def select_versions(
     inputs: Mapping[str, Input],
     compute: "Callable[..., DataFrame]",
     partitions: Partitions | None,
+    keep: Keep = keep_on_one_machine,
 ) -> "Callable[..., DataFrame]":
     """Return a function that computes what another does, and keeps of its rows the newest
     versions; the other itself where no input is of versions.
@@ -77,6 +81,7 @@ def select_versions(
             rivals=[compute(**rivals)],
             standing=frames[EXISTING],
             elsewhere=frames[EXISTING_ELSEWHERE],
+            keep=keep,
         )
 
     return newest_of_partitions
@@ -138,6 +143,7 @@ def newest_accepted(
     rivals: "Sequence[DataFrame]" = (),
     standing: "DataFrame | None" = None,
     elsewhere: "DataFrame | None" = None,
+    keep: Keep = keep_on_one_machine,
 ) -> "DataFrame":
     """Keep of each thing's versions the newest that the table's rules accept, and the refused
     ones not yet corrected.
@@ -154,6 +160,7 @@ def newest_accepted(
         version displaces them.
     :param elsewhere: rows of the table itself outside of the run's partitions, which displace
         and correct.
+    :param keep: keeps the keys and partitions of those of them that are versions of a row.
     """
     versions = declared_versions(table)
     order = [*map(identifier, dict.fromkeys((*versions.of, *versions.newest)))]
@@ -177,16 +184,17 @@ def newest_accepted(
             )
         ]
     if elsewhere is not None:
-        relevant = _versions_of(
-            table, elsewhere, mine.frame.selectExpr(*map(identifier, versions.of)).distinct()
-        )
+        keys = mine.frame.selectExpr(*map(identifier, versions.of)).distinct()
+        relevant = _versions_of(table, elsewhere, keys, keep)
         seen += [relevant.selectExpr(*order, f"false AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")]
     return _newest(versions, together(seen, allow_missing=True)).selectExpr(
         *map(identifier, mine.names)
     )
 
 
-def _versions_of(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "DataFrame":
+def _versions_of(
+    table: IcebergTable, rows: "DataFrame", keys: "DataFrame", keep: Keep
+) -> "DataFrame":
     """Return a table's rows that have any of some keys.
 
     Few have: so the key alone is read of all rows, and what else tells a version of those
@@ -201,16 +209,26 @@ def _versions_of(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "
         found = rows.where(among_keys(table, few))
         partitions = found.select(identifier(by)).distinct().collect()
         return found.where(among(by, {with_zone(row[0]) for row in partitions}))
-    met = key_locations(table, rows, keys).localCheckpoint()
-    rows_by_partition = {
-        with_zone(row[0]): row[1] for row in met.groupBy(identifier(by)).count().collect()
-    }
-    return with_keys(
-        rows.where(among(by, rows_by_partition)),
-        met.selectExpr(*map(identifier, of)),
-        of,
-        sum(rows_by_partition.values()),
-    )
+    met = keep(key_locations(table, rows, keys), eager=True)
+    where, met_rows = _partitions_of(met, by)
+    return with_keys(rows.where(where), met.selectExpr(*map(identifier, of)), of, met_rows)
+
+
+def _partitions_of(rows: "DataFrame", by: str) -> tuple[str, int]:
+    """Return the SQL predicate of the partitions that some rows lie in, and how many rows these
+    are; of many partitions, that of all between the first and the last.
+    """
+    column = identifier(by)
+    counts = rows.groupBy(column).count().limit(_MOST_PARTITIONS + 1).collect()
+    if len(counts) <= _MOST_PARTITIONS:
+        rows_by_partition = {with_zone(row[0]): row[1] for row in counts}
+        return among(by, rows_by_partition), sum(rows_by_partition.values())
+    least, greatest = f"min({column})", f"max({column})"
+    spread = rows.selectExpr(least, greatest, f"count_if({column} IS NULL)", "count(1)").first()
+    assert spread is not None
+    first, last, unplaced, count = spread
+    within = between(by, first, last)
+    return f"({within} OR {column} IS NULL)" if unplaced else within, count
 
 
 def _prepared(table: IcebergTable, delivered: "DataFrame") -> PreparedFrame:

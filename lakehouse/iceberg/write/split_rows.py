@@ -11,6 +11,7 @@ from lakehouse.iceberg.metadata.frame_joins import FEW
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.rules.audit import TOTAL
 from lakehouse.iceberg.rules.failing_row_samples import samples_of
+from lakehouse.iceberg.write.kept_rows import Keep
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame
 from lakehouse.tables.quoting import counts
 from lakehouse.tables.rule import Rule
@@ -68,13 +69,13 @@ class Split:
 
 
 def split_rows(
-    prepared: PreparedFrame, rows: "DataFrame", counted_values: Mapping[str, Any]
+    prepared: PreparedFrame, rows: "DataFrame", counted_values: Mapping[str, Any], keep: Keep
 ) -> Split:
     """Split rows that were counted; the refused are kept, so that they and the samples need one
     look at all rows.
     """
     refused = rows.where(prepared.refused_predicate)
-    kept = refused.localCheckpoint(eager=False) if counted_values[REFUSED] else refused
+    kept = keep(refused) if counted_values[REFUSED] else refused
     return Split(rows, kept, counted_values)
 
 

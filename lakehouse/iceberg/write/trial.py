@@ -21,6 +21,7 @@ from lakehouse.iceberg.read.stale_partitions import partition_only_sources
 from lakehouse.iceberg.rules.audit import audit, count
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, evaluable
 from lakehouse.iceberg.write.append_or_overwrite import in_partitions
+from lakehouse.iceberg.write.kept_rows import keep_on_one_machine
 from lakehouse.iceberg.write.merge_rows import merge_key_rule
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, prepare
 from lakehouse.iceberg.write.quarantine_outside_partitions import rows_without_partition
@@ -203,8 +204,9 @@ def judge(
     :raises FrameMismatch: when the frame is not what the table declares.
     """
     prepared = prepare(table, frame).evaluated()
-    kept = prepared.frame.localCheckpoint(eager=False)
-    split = split_rows(prepared, kept, count(kept, counted(prepared, table.row_rules)))
+    kept = keep_on_one_machine(prepared.frame)
+    counted_values = count(kept, counted(prepared, table.row_rules))
+    split = split_rows(prepared, kept, counted_values, keep_on_one_machine)
     results = evaluated(engine, prepared, split, table.row_rules)
     results += evaluate_refusals(prepared, split)
     rows, removed = _accepted(prepared, kept)

@@ -199,7 +199,7 @@ def take_out_computed(attempt: Attempt, following: Following) -> Attempt:
         return attempt
     keys = _keys(prepare(attempt.table, following.went).evaluated(), names)
     # Spark resolves the tables in a MERGE's source once more, and need not be able to.
-    went = keys.distinct().localCheckpoint(eager=False)
+    went = attempt.keep(keys.distinct())
     if with_keys(attempt.existing(), went, attempt.table.once_by).isEmpty():
         return attempt
     stage.delete_keys(attempt, went, attempt.table.once_by)

@@ -15,6 +15,7 @@ from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.snapshot_rows import rows_at
 from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn
+from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
 from lakehouse.tables.table import Append, IcebergTable
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ class Attempt:
 
     look: "Callable[[Attempt], None] | None" = None
     """What looks at the rows once they are staged, of a write that publishes nothing."""
+    keep: Keep = keep_on_one_machine
+    """What keeps rows that are looked at more than once."""
 
     @property
     def branch(self) -> str:

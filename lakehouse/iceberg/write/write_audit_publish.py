@@ -13,6 +13,7 @@ from lakehouse.errors import FrameMismatch, WriteConflict
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.lock import WriteLog, table_lock
 from lakehouse.iceberg.commit.retry import (
+    LOST_ROWS_ATTEMPTS,
     WRITE_ATTEMPTS,
     Failure,
     FenceLost,
@@ -43,6 +44,7 @@ from lakehouse.iceberg.read.stale_partitions import affected_partitions, waterma
 from lakehouse.iceberg.read.withdrawn_deliveries import withdrawn_by_source
 from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
+from lakehouse.iceberg.write.kept_rows import Keep, keeping_rows
 from lakehouse.iceberg.write.merge_rows import merge_attempt
 from lakehouse.iceberg.write.prepared_frame import DELETED, with_all_columns
 from lakehouse.iceberg.write.publish_branch import remember_unchanged
@@ -80,7 +82,7 @@ def write(
     table first.
 
     :param compute: called with the pinned frame of each input by name; called again, from fresh
-        pins, on a conflict.
+        pins, on a conflict, and where executors of Spark ended with rows that they had computed.
     :param arriving: for an append, the `once_by` values in the frame where the caller knows
         them; spares a scan.
     :param gone: who was erased: rows of theirs that were made before are left out.
@@ -90,20 +92,20 @@ def write(
         (nothing to commit).
     :raises WriteConflict: when other writers kept winning.
     :raises FrameMismatch: when the frame is not what the table declares.
-    :raises EvolutionRefused, PendingChanges: when the table cannot take the declared shape by
-        itself.
+    :raises EvolutionRefused, PendingChanges: when a person has to change the table first.
     """
     run, declared = run or Run(), inputs or {}
-    inputs = with_version_reads(table, declared)
-    compute = select_versions(table, declared, checked(table, compute), run.partitions)
-    attempt = partial(_attempt, engine, table, compute, inputs, run, gone, look)
+    inputs, compute = with_version_reads(table, declared), checked(table, compute)
     # What is only looked at is no write to tell of.
     telling = engine if look is None else replace(engine, listener=NOBODY_LISTENS)
     if look is None:
         _erase_again(engine, table, inputs, gone)
-    with table_lock(engine, table.name) as log:
+    with table_lock(engine, table.name) as log, keeping_rows(engine) as kept:
+        compute = select_versions(table, declared, compute, run.partitions, kept.keep)
+        attempt = partial(_attempt, engine, table, compute, inputs, run, gone, look, kept.keep)
         if look is None:
             _make_ready(engine, table, run, log)
+        failures: list[Exception] = []
         for number in range(1, WRITE_ATTEMPTS + 1):
             plan = plan_read(engine, table, inputs, run)
             if not plan.has_news:
@@ -115,15 +117,22 @@ def write(
                     outcome = attempt(write_id, plan, log, arriving, number, leaving)
                     tell(outcome)
             except Exception as error:
-                if classify(error) is Failure.OTHER:
+                failures.append(error)
+                if _is_final(failures):
                     raise
-                last = error
+                kept.forget()
             else:
                 if look is None and not isinstance(outcome, Refused):
                     leave(engine, table, run, write, leaving)
                 return outcome
             pause(number)
-    raise _lost_each_race(table, last) from last
+    raise _lost_each_race(table, failures[-1]) from failures[-1]
+
+
+def _is_final(failures: Sequence[Exception]) -> bool:
+    """Whether it helps nobody to begin again after some failures, of which the last is new."""
+    kinds = [classify(failure) for failure in failures]
+    return kinds[-1] is Failure.OTHER or kinds.count(Failure.LOST) == LOST_ROWS_ATTEMPTS
 
 
 def _lost_each_race(table: IcebergTable, last: Exception) -> WriteConflict:
@@ -166,6 +175,7 @@ def _attempt(
     run: Run,
     gone: GonePeople,
     look: Look | None,
+    keep: Keep,
     write_id: str,
     plan: ReadPlan,
     log: WriteLog,
@@ -184,7 +194,7 @@ def _attempt(
         affected = affected_partitions(engine, table, inputs, attempt.pins)
         frames = read_inputs(engine, inputs, attempt.pins, run, table.name, affected)
         decided = plan_decided(engine, table, inputs, attempt.pins, run, frames)
-        attempt = replace(attempt, decided=decided, leaving=leaving, look=look)
+        attempt = replace(attempt, decided=decided, leaving=leaving, look=look, keep=keep)
         frame = compute(**frames)
         refused, evaluated = (
             quarantine_left_out(attempt, left_out, write_refused),

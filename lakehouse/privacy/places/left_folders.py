@@ -10,8 +10,11 @@ from datetime import datetime
 from pathlib import Path
 
 from lakehouse.errors import TableBusy
+from lakehouse.iceberg.write.kept_rows_folder import KEPT_ROWS, KeptRowsFolder, list_folders
 from lakehouse.ingestion.ingest import feed_lock, remove_staged
+from lakehouse.ingestion.staged_rows import open_staging
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
+from lakehouse.privacy.places.staged_in_bucket import remove_staged_in_bucket
 from lakehouse.runtime.spark_server import with_server
 from lakehouse.runtime.temporary_folders import (
     process_of,
@@ -19,6 +22,7 @@ from lakehouse.runtime.temporary_folders import (
     temporary_folders,
 )
 from lakehouse.settings import Settings
+from lakehouse.storage.stores import open_store
 
 _AD_HOC = ".ad-hoc-"
 _AD_HOC_SECONDS = 3600.0
@@ -39,14 +43,20 @@ def is_of_a_process(settings: Settings, path: Path) -> bool:
 def remove_left_folders(
     settings: Settings, gone_at: datetime | None = None, *, is_dry: bool
 ) -> Iterator[ScrubbedPlace]:
-    """Remove Spark's temporary folders, staged rows and copies of files whose process is gone.
+    """Remove Spark's temporary folders, staged and kept rows and copies of files whose process is
+    gone.
 
     :param gone_at: what a living Spark wrote later than that is without the persons.
     """
     for folder in temporary_folders(settings):
         yield from _temporary(settings, folder, gone_at, is_dry=is_dry)
     for folder in _folders(settings.home / "staging"):
-        yield from _staged(settings, folder, is_dry=is_dry)
+        if folder.name != KEPT_ROWS:
+            yield from _staged(settings, folder, is_dry=is_dry)
+    if bucket := open_staging(settings):
+        yield from remove_staged_in_bucket(settings, bucket, is_dry=is_dry)
+    for kept in _kept_folders(settings):
+        yield from _kept(kept, gone_at, is_dry=is_dry)
     for folder in _folders(settings.home):
         if folder.name.startswith(_AD_HOC):
             yield from _copied(settings, folder, is_dry=is_dry)
@@ -122,6 +132,40 @@ def _staged(settings: Settings, folder: Path, *, is_dry: bool) -> Iterator[Scrub
         )
     else:
         yield ScrubbedPlace(_name(settings, folder), "removed", files=len(files))
+
+
+def _kept_folders(settings: Settings) -> list[KeptRowsFolder]:
+    if settings.deployment == "local" and not settings.home.is_dir():
+        # No home is made to see that it is empty.
+        return []
+    return list_folders(open_store(settings), settings.lock_dir)
+
+
+def _kept(
+    folder: KeptRowsFolder, gone_at: datetime | None, *, is_dry: bool
+) -> Iterator[ScrubbedPlace]:
+    place, files = folder.prefix.rstrip("/"), len(folder.files)
+    if not files:
+        # A Spark may yet write into it what its client, which is gone, had told it to.
+        if not is_dry:
+            folder.remove_if_left()
+        return
+    if folder.is_left and (is_dry or folder.remove_if_left()):
+        yield ScrubbedPlace(place, "removed", files=files)
+    elif folder.is_left:
+        yield ScrubbedPlace(place, "not reached", files=files, why="It cannot be removed.")
+    elif gone_at is None or folder.begun_at <= gone_at:
+        yield ScrubbedPlace(
+            place,
+            "busy",
+            files=files,
+            why=(
+                "A write keeps its rows there while it is computed on a cluster; it removes them"
+                " when it ends. Of one that was killed on another host, the next write removes"
+                " them after seven days."
+            ),
+            owner="a write",
+        )
 
 
 def _copied(settings: Settings, folder: Path, *, is_dry: bool) -> Iterator[ScrubbedPlace]:

@@ -21,7 +21,9 @@ class ScrubbedPlace:
     """
 
     place: str
-    """Its path from the home, or what it is where it lies elsewhere; no value stands in it."""
+    """Its path from the home, or in the bucket, or what it is where it lies elsewhere; no value
+    stands in it.
+    """
     outcome: Outcome
     values: int = 0
     """How many values were overwritten."""

@@ -88,7 +88,7 @@ class Files:
     def staged(self, gone=None) -> list[tuple]:
         """Take what waits, and return (hash, number, id) of each row."""
         with self.collected(gone) as delivery:
-            rows = [row for file in delivery.files for row in staged_rows(file.path)]
+            rows = staged_rows(delivery)
         names = ("_source_sha256", "_source_row", "customer_id")
         return [tuple(row[name] for name in names) for row in rows]
 

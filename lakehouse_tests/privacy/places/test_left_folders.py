@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from lakehouse.iceberg.write.kept_rows_folder import KeptRowsFolder
 from lakehouse.ingestion.ingest import feed_lock
 from lakehouse.privacy.places.left_folders import remove_left_folders, wait_for_spark
 from lakehouse.runtime.temporary_folders import temporary_folder
 from lakehouse.settings import Settings
+from lakehouse.storage.stores import open_store
 from lakehouse_tests.privacy.places.a_person import EMAIL
 
 pytestmark = pytest.mark.unit
@@ -80,6 +82,19 @@ def test_what_is_being_ingested_is_left(settings):
         assert remove(settings) == [("staging/fruits", "busy", 1)]
 
     assert staged.exists()
+
+
+def test_what_a_dead_write_kept_on_a_cluster_goes(settings):
+    folder = KeptRowsFolder.new(open_store(settings), settings.lock_dir)
+    with folder.held():
+        put(settings.home / folder.prefix, "1/part-0.parquet")
+        assert remove(settings) == [(folder.prefix.rstrip("/"), "busy", 1)]
+        began_later = folder.begun_at - timedelta(seconds=1)
+        assert list(remove_left_folders(settings, began_later, is_dry=False)) == []
+
+    assert remove(settings, is_dry=True) == [(folder.prefix.rstrip("/"), "removed", 1)]
+    assert remove(settings) == [(folder.prefix.rstrip("/"), "removed", 1)]
+    assert remove(settings) == []
 
 
 def test_copies_of_named_files_go_when_nobody_can_be_at_them(settings):

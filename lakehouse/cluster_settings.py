@@ -1,0 +1,128 @@
+"""The settings of a Spark that is more than one process: what its executors are, how they reach the
+driver, and any configuration of Spark's own.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from lakehouse.errors import SettingsError
+from lakehouse.setting_forms import COUNT, HOST, MEMORY, PORT, value_of_form
+
+_WEB_PAGE = (r"https?://[^\s/]+.*", "the address of a web page, such as http://host:8080")
+_SECONDS = "120"
+_SET_BY = {
+    "spark.master": "LAKEHOUSE_SPARK_MASTER sets it",
+    "spark.remote": "SPARK_REMOTE sets it",
+    "spark.driver.memory": "LAKEHOUSE_SPARK_MEMORY sets it",
+    "spark.sql.ansi.enabled": "a value that cannot be cast must not become nothing in silence",
+    "spark.sql.catalogImplementation": "tables are in the catalog of Iceberg",
+    "spark.sql.extensions": "those of Iceberg are needed",
+    "spark.sql.session.timeZone": "times are in UTC",
+}
+SESSION_PREFIX = "spark.sql."
+"""How what a session may set begins; all else is set where Spark is started."""
+
+
+@dataclass(frozen=True)
+class ClusterSettings:
+    """What somebody said of executors and driver; what is None follows from the cluster."""
+
+    configuration: tuple[tuple[str, str], ...] = ()
+    """Configuration of Spark, which goes before that of the lakehouse."""
+    master_page: str | None = None
+    """Where the web page of a standalone master is."""
+    driver_host: str | None = None
+    """By which name or address executors reach the driver."""
+    driver_port: int | None = None
+    """The first of 60 ports that a driver takes of the machine, for up to 20 of them at once."""
+    executors: int | None = None
+    executor_cores: int | None = None
+    executor_memory: str | None = None
+    executor_python: str | None = None
+    """The Python that executors have; a path on them."""
+    wait_seconds: int = int(_SECONDS)
+    """How long the first executor may take."""
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> "ClusterSettings":
+        """Read and check what the environment says.
+
+        :raises SettingsError: names the variable, what it held and what was expected.
+        """
+        port = value_of_form(env, "LAKEHOUSE_DRIVER_PORT", PORT, "")
+        executors = value_of_form(env, "LAKEHOUSE_EXECUTORS", COUNT, "")
+        cores = value_of_form(env, "LAKEHOUSE_EXECUTOR_CORES", COUNT, "")
+        page = value_of_form(env, "LAKEHOUSE_SPARK_MASTER_PAGE", _WEB_PAGE, "")
+        return cls(
+            configuration=tuple(_configuration(env.get("LAKEHOUSE_SPARK_CONF") or "")),
+            master_page=page.rstrip("/") or None,
+            driver_host=value_of_form(env, "LAKEHOUSE_DRIVER_HOST", HOST, "") or None,
+            driver_port=int(port) if port else None,
+            executors=int(executors) if executors else None,
+            executor_cores=int(cores) if cores else None,
+            executor_memory=value_of_form(env, "LAKEHOUSE_EXECUTOR_MEMORY", MEMORY, "") or None,
+            executor_python=env.get("LAKEHOUSE_EXECUTOR_PYTHON") or None,
+            wait_seconds=int(
+                value_of_form(env, "LAKEHOUSE_EXECUTOR_WAIT_SECONDS", COUNT, _SECONDS)
+            ),
+        )
+
+    @property
+    def of_sessions(self) -> dict[str, str]:
+        """The configuration that a session may set, whoever started its Spark."""
+        return {
+            name: value for name, value in self.configuration if name.startswith(SESSION_PREFIX)
+        }
+
+    def require_settable_by_client(self) -> None:
+        """Make sure that nothing is said that only whoever starts Spark can set.
+
+        :raises SettingsError: names all of it.
+        """
+        of_start = {
+            "LAKEHOUSE_DRIVER_HOST": self.driver_host,
+            "LAKEHOUSE_DRIVER_PORT": self.driver_port,
+            "LAKEHOUSE_EXECUTORS": self.executors,
+            "LAKEHOUSE_EXECUTOR_CORES": self.executor_cores,
+            "LAKEHOUSE_EXECUTOR_MEMORY": self.executor_memory,
+        }
+        named = [name for name, value in of_start.items() if value is not None]
+        named += [name for name, _ in self.configuration if name not in self.of_sessions]
+        if named:
+            raise SettingsError(
+                f"SPARK_REMOTE is set, and {', '.join(named)} too, which a client of Spark Connect"
+                " cannot set.",
+                next_step=(
+                    "Unset them, and start the server with what they say; `lakehouse"
+                    " connect-conf` prints what it needs besides."
+                ),
+            )
+
+
+def _configuration(text: str) -> Iterator[tuple[str, str]]:
+    try:
+        entries = shlex.split(text)
+    except ValueError as error:
+        raise _no_configuration(f"cannot be read ({error})") from error
+    for number, entry in enumerate(entries, start=1):
+        name, equals, value = entry.partition("=")
+        if not equals or not re.fullmatch(r"spark\.[\w.-]+", name):
+            # What was found may hold a secret.
+            raise _no_configuration(f"has no name=value as entry {number} of {len(entries)}")
+        if name in _SET_BY:
+            raise SettingsError(
+                f"LAKEHOUSE_SPARK_CONF sets {name}, which is not to be set there:"
+                f" {_SET_BY[name]}.",
+                next_step="Leave it out.",
+            )
+        yield name, value
+
+
+def _no_configuration(problem: str) -> SettingsError:
+    return SettingsError(
+        f"LAKEHOUSE_SPARK_CONF {problem}; expected entries such as"
+        " spark.executor.memoryOverhead=1g, with spaces between them.",
+        next_step="Correct it; a value with spaces in it stands in quotes.",
+    )

@@ -1,0 +1,167 @@
+"""Where the staged rows of an ingest stand, so that every part of Spark can read them: below the
+home, or in the bucket.
+
+    <home>/staging/<feed>/<ingest id>/rows/<sha256>-<number>.parquet
+    s3://<bucket>/staging/<feed>/<writer>/<ingest id>/<sha256>-<number>.parquet
+
+The hash of a file is known once it was read; so it stands in the name. All files of an ingest
+are in one folder: S3 is asked about each folder.
+"""
+
+import hashlib
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from lakehouse.runtime.s3a import s3a_options
+from lakehouse.settings import Settings
+from lakehouse.storage.object_store import StoredObject
+
+if TYPE_CHECKING:
+    from lakehouse.storage.s3 import S3ObjectStore
+
+HASH_LENGTH = 64
+"""Characters of a name that are the hash."""
+LEFT_AFTER = timedelta(days=1)
+"""What another host staged in the bucket so long ago is taken for left behind."""
+_WRITER_LENGTH = 12
+
+
+def staged_name(sha256: str, number: int) -> str:
+    """Return the name of the staged rows of a file, the one of that number in its delivery."""
+    return f"{sha256}-{number:06}.parquet"
+
+
+class StagedRows(Protocol):
+    """The folder of one ingest's staged rows."""
+
+    @property
+    def uri(self) -> str:
+        """Where Spark reads it."""
+
+    @property
+    def spark_options(self) -> Mapping[str, str]:
+        """What a reader of Spark has to be told besides."""
+
+    def put(self, file: Path, name: str) -> None:
+        """Give a local Parquet file to the folder; it may be gone afterwards."""
+
+    def remove(self, name: str) -> None:
+        """Remove a file of it."""
+
+    def clear(self) -> None:
+        """Remove all of it."""
+
+
+@dataclass(frozen=True)
+class LocalRows:
+    """Rows below the home; they go with the ingest's folder."""
+
+    folder: Path
+    spark_options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def uri(self) -> str:
+        """Where Spark reads it: the path as it stands, since Hadoop takes no escapes."""
+        return f"file://{self.folder}"
+
+    def put(self, file: Path, name: str) -> None:
+        """Move a file of the same disk."""
+        file.rename(self.folder / name)
+
+    def remove(self, name: str) -> None:
+        """Remove a file."""
+        (self.folder / name).unlink()
+
+    def clear(self) -> None:
+        """Remove all files."""
+        for file in self.folder.iterdir():
+            file.unlink()
+
+
+@dataclass(frozen=True)
+class BucketRows:
+    """Rows in the bucket below a prefix that ends in `/`."""
+
+    store: "S3ObjectStore"
+    prefix: str
+    spark_options: Mapping[str, str]
+
+    @property
+    def uri(self) -> str:
+        """Where Spark reads it."""
+        return self.store.uri(self.prefix)
+
+    def put(self, file: Path, name: str) -> None:
+        """Upload a file."""
+        self.store.put(file, f"{self.prefix}{name}")
+
+    def remove(self, name: str) -> None:
+        """Remove an object, with all that the bucket keeps of it."""
+        self.store.remove_versions(self.store.all_versions(f"{self.prefix}{name}"))
+
+    def clear(self) -> None:
+        """Remove all objects, with all that the bucket keeps of them."""
+        self.store.remove_versions(self.store.all_versions(self.prefix))
+
+
+@dataclass(frozen=True)
+class BucketStaging:
+    """The staged rows of all feeds in a bucket, which lakehouses of several hosts may write to.
+
+    `writer` is what tells this home from the others.
+    """
+
+    store: "S3ObjectStore"
+    writer: str
+    spark_options: Mapping[str, str]
+
+    def rows(self, feed_name: str, ingest_id: str) -> BucketRows:
+        """Return the folder of an ingest."""
+        prefix = f"{self.own_prefix(feed_name)}{ingest_id}/"
+        return BucketRows(self.store, prefix, self.spark_options)
+
+    def own_prefix(self, feed_name: str) -> str:
+        """Return where this home stages the rows of a feed."""
+        return f"staging/{feed_name}/{self.writer}/"
+
+    def remove_left(self, feed_name: str) -> None:
+        """Remove what dead ingests of a feed left, which is held: those of this home, and of
+        others what is older than `LEFT_AFTER`.
+        """
+        own = self.own_prefix(feed_name)
+        versions = self.store.all_versions(f"staging/{feed_name}/")
+        self.store.remove_versions(
+            [version for version in versions if version.key.startswith(own) or is_left(version)]
+        )
+        self.store.discard_uploads(own)
+
+
+def is_left(version: StoredObject) -> bool:
+    """Whether rows of another host are so old that nobody can be at them."""
+    return datetime.now(UTC) - version.modified_at > LEFT_AFTER
+
+
+def by_writer(versions: Sequence[StoredObject]) -> dict[tuple[str, str], list[StoredObject]]:
+    """Return what is staged in a bucket by feed and writer."""
+    staged: dict[tuple[str, str], list[StoredObject]] = {}
+    for version in versions:
+        _, feed_name, writer, *_ = (*version.key.split("/"), "", "")
+        staged.setdefault((feed_name, writer), []).append(version)
+    return staged
+
+
+def open_staging(settings: Settings) -> BucketStaging | None:
+    """Return where rows are staged in the deployment's bucket; None where they are below the
+    home.
+    """
+    if settings.deployment != "aws":
+        return None
+    from lakehouse.storage.s3 import open_bucket
+
+    home = f"{platform.node()}:{settings.home}"
+    writer = hashlib.sha256(home.encode()).hexdigest()[:_WRITER_LENGTH]
+    return BucketStaging(open_bucket(settings), writer, s3a_options(settings))

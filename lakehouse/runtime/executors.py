@@ -1,0 +1,106 @@
+"""Whether a session has an executor: on a cluster it comes when others leave it room, or never, and
+Spark itself waits without end.
+"""
+
+from collections.abc import Callable
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import SetupError
+from lakehouse.runtime.spark_master import MasterState, master_page, read_master
+from lakehouse.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SHOWN = 3
+_LOCAL = "local"
+
+
+def master_of(session: "SparkSession") -> str:
+    """Return the master of a session's Spark; nothing where it does not tell."""
+    return session.conf.get("spark.master", "") or ""
+
+
+def require_executor(session: "SparkSession", settings: Settings) -> None:
+    """Wait until an executor has run a task, where Spark is on a cluster.
+
+    :raises SetupError: when none has within the time of the settings; says who has the cores.
+    """
+    master = master_of(session)
+    if not master or master.startswith(_LOCAL):
+        return
+    seconds = settings.cluster.wait_seconds
+    if _ends_within(seconds, lambda: session.range(1).count()):
+        return
+    if settings.spark_remote:
+        # The server lives on, and would go on to wait for it.
+        session.interruptAll()
+    raise no_executor(settings, master, read_master(settings.cluster, master))
+
+
+def no_executor(settings: Settings, master: str, state: MasterState | None) -> SetupError:
+    """Return the error of a session that waited for an executor and has none."""
+    seconds = settings.cluster.wait_seconds
+    return SetupError(
+        f"No executor came within {seconds} s on {master}: {_reason(settings, master, state)}.",
+        next_step=(
+            "Wait and run this again, ask for less (LAKEHOUSE_EXECUTOR_CORES,"
+            " LAKEHOUSE_EXECUTOR_MEMORY), or set LAKEHOUSE_EXECUTOR_WAIT_SECONDS to more."
+        ),
+    )
+
+
+def spark_page(session: "SparkSession", settings: Settings) -> str:
+    """Return where the web page of a session's Spark is, on a cluster; nothing where none is known.
+
+    A client of Spark Connect knows that of the master alone, which leads there.
+    """
+    if settings.is_on_cluster:
+        return session.sparkContext.uiWebUrl or ""
+    if not settings.spark_remote:
+        return ""
+    page = master_page(settings.cluster, master_of(session))
+    application = session.conf.get("spark.app.id", "") if page else ""
+    return f"{page}/app/?appId={application}" if application else ""
+
+
+def _reason(settings: Settings, master: str, state: MasterState | None) -> str:
+    page = master_page(settings.cluster, master)
+    if state is None:
+        return (
+            f"who has the cores cannot be told, since the master's page {page} does not answer"
+            if page
+            else "its own pages say who has the cores"
+        )
+    if not state.workers:
+        return "it has no worker"
+    holders = sorted(
+        (one for one in state.applications if one.cores), key=lambda one: -one.cores
+    )
+    named = [f"{one.name} ({one.id}) has {one.cores}" for one in holders[:_SHOWN]]
+    others = len(holders) - _SHOWN
+    more = f" and {others} more" if others > 0 else ""
+    held = f"; {', '.join(named)}{more}" if named else ""
+    return (
+        f"{state.free_cores} of its {state.cores} cores and"
+        f" {max(worker.free_memory_mb for worker in state.workers)} MB on one worker are free{held}"
+    )
+
+
+def _ends_within(seconds: float, work: Callable[[], object]) -> bool:
+    """Whether some work ends in time; what it raises is raised."""
+    raised: list[Exception] = []
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as error:
+            raised.append(error)
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if raised:
+        raise raised[0]
+    return not thread.is_alive()

@@ -1,0 +1,76 @@
+"""A Spark Connect server in front of a cluster, which sees no file of its clients."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lakehouse.runtime.spark import session_configuration
+from lakehouse.runtime.spark_address import problem_of
+from lakehouse.settings import Settings
+from lakehouse_tests.cluster.spark_cluster import Part, SparkCluster, spark_program
+from lakehouse_tests.processes import wait_for
+from lakehouse_tests.spark_server import SERVER_CLASS, free_port
+
+_START_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class ConnectServer:
+    """A server, and the address that it answers at."""
+
+    remote: str
+    part: Part
+
+    @property
+    def client_environment(self) -> dict[str, str]:
+        """What a process is told that is a client of it."""
+        return {"SPARK_REMOTE": self.remote}
+
+
+@contextmanager
+def connect_server(
+    cluster: SparkCluster,
+    settings: Settings,
+    configuration: Mapping[str, str] | None = None,
+    kept: Iterable[Path] = (),
+) -> Iterator[ConnectServer]:
+    """A server for as long as the block takes, which begins once it answers.
+
+    :param configuration: what it is given besides master and port; as `lakehouse dev` gives its
+        server unless it is said.
+    :param kept: what it sees of its clients' files, as if they were on a shared disk.
+    """
+    port = free_port()
+    folder = cluster.folder / f"connect-{port}"
+    own = replace(
+        settings, home=folder, spark_master=cluster.url, spark_memory="1g", spark_remote=None
+    )
+    if configuration is None:
+        configuration = session_configuration(own, is_server=True)
+    given = {
+        **configuration,
+        # Its own file for the log is in the clone, and the driver's temporary folder in the home.
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.master": cluster.url,
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+    }
+    options = [part for item in given.items() for part in ("--conf", "=".join(item))]
+    part = cluster.start_isolated(
+        [spark_program("spark-submit"), "--class", SERVER_CLASS, *options, "spark-internal"],
+        folder,
+        {"SPARK_LOCAL_DIRS": str(folder / "local"), "SPARK_DAEMON_MEMORY": "1g"},
+        kept=[settings.cache_dir.expanduser(), *kept],
+    )
+    remote = f"sc://127.0.0.1:{port}"
+
+    def answers() -> bool:
+        assert part.process.poll() is None, part.said[-4000:]
+        return not problem_of(remote)
+
+    try:
+        wait_for(answers, "the start of a Connect server", _START_SECONDS)
+        yield ConnectServer(remote, part)
+    finally:
+        part.kill()

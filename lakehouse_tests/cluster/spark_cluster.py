@@ -1,0 +1,192 @@
+"""A standalone cluster: a master, and workers that see nothing of the driver's files."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lakehouse.runtime import jvm
+from lakehouse.settings import Settings
+from lakehouse_tests.cluster.namespaces import isolated, require_namespaces
+from lakehouse_tests.processes import ROOT, wait_for
+from lakehouse_tests.spark_server import free_port
+
+_HOST = "127.0.0.1"
+_START_SECONDS = 300
+_SMALL = {
+    "SPARK_DAEMON_MEMORY": "256m",
+    "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A process of the cluster, the leader of a group in which its executors are too."""
+
+    process: "subprocess.Popen[bytes]"
+    folder: Path
+    """What it has on disk; of this machine's files it sees no others that a test made."""
+
+    @property
+    def said(self) -> str:
+        """What it wrote to its log."""
+        return _text(self.folder / "log")
+
+    @property
+    def executors_said(self) -> str:
+        """What its executors wrote to their logs."""
+        return "".join(map(_text, sorted(self.folder.glob("work/*/*/stderr"))))
+
+    def kill(self) -> None:
+        """End it and its executors, without a chance to clean up."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+@dataclass
+class SparkCluster:
+    """A master that answers at `url`, and its workers."""
+
+    url: str
+    web_url: str
+    folder: Path
+    hidden: tuple[Path, ...]
+    environment: dict[str, str]
+    workers: list[Part] = field(default_factory=list)
+
+    @property
+    def client_environment(self) -> dict[str, str]:
+        """What a process is told whose Spark works on the cluster."""
+        return {"LAKEHOUSE_SPARK_MASTER": self.url, "SPARK_LOCAL_IP": _HOST}
+
+    def state(self) -> dict[str, Any]:
+        """Return what the master says of its workers and applications."""
+        with urllib.request.urlopen(f"{self.web_url}/json/", timeout=30) as answer:
+            state: dict[str, Any] = json.load(answer)
+        return state
+
+    def start_worker(self, *, cores: int = 1, kept: Iterable[Path] = ()) -> Part:
+        """Start one more worker; it is there after some seconds, see `wait_for_workers`.
+
+        :param kept: what it sees of what is hidden, as if it were on a shared disk.
+        """
+        folder = self.folder / f"worker-{len(self.workers)}"
+        for name in ("work", "local"):
+            (folder / name).mkdir(parents=True)
+        worker = _spark_class("worker.Worker", "--host", _HOST, "--webui-port", "0")
+        given = ("--cores", str(cores), "--memory", "1g", "--work-dir", str(folder / "work"))
+        local = {"SPARK_LOCAL_DIRS": str(folder / "local")}
+        command = [*worker, *given, self.url]
+        self.workers.append(self.start_isolated(command, folder, local, kept))
+        return self.workers[-1]
+
+    def start_isolated(
+        self,
+        command: Iterable[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        kept: Iterable[Path] = (),
+    ) -> Part:
+        """Start a process that sees its own folder and, of what is hidden, what is kept."""
+        always = (Path(sys.prefix), Path(self.environment["JAVA_HOME"]), folder)
+        alone = isolated(
+            command, stage=self.folder / "stage", hidden=self.hidden, kept=(*always, *kept)
+        )
+        return _start(alone, folder, self.environment | environment)
+
+    def wait_for_workers(self, number: int) -> None:
+        """Wait until as many workers are there, no more and no less."""
+        wait_for(
+            lambda: len(self._alive()) == number,
+            f"a cluster of {number} workers",
+            _START_SECONDS,
+        )
+
+    def _alive(self) -> list[Any]:
+        return [worker for worker in self.state()["workers"] if worker["state"] == "ALIVE"]
+
+
+@contextmanager
+def running_cluster(
+    settings: Settings, folder: Path, *, workers: int = 2
+) -> Iterator[SparkCluster]:
+    """A cluster for as long as the block takes, which begins once all workers are there.
+
+    Workers see the system, the virtual environment and Java. The clone, the cache of jars, the
+    folders of tests, and what another worker keeps are empty to them.
+
+    :param folder: below the temporary folder of the tests.
+    """
+    require_namespaces()
+    (folder / "stage").mkdir(parents=True)
+    hidden = (ROOT, settings.home, settings.cache_dir.expanduser(), folder)
+    temporary = (Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
+    jvm.prepare(settings)
+    environment = {**os.environ, "SPARK_LOCAL_IP": _HOST, **_SMALL}
+    port, web_port = free_port(), free_port()
+    master = _spark_class("master.Master", "--host", _HOST, "--port", str(port))
+    parts = [_start([*master, "--webui-port", str(web_port)], folder / "master", environment)]
+    cluster = SparkCluster(
+        f"spark://{_HOST}:{port}",
+        f"http://{_HOST}:{web_port}",
+        folder,
+        (*hidden, *temporary),
+        environment,
+    )
+    try:
+        wait_for(_answering(cluster, parts[0]), "the start of a master", _START_SECONDS)
+        for _ in range(workers):
+            cluster.start_worker()
+        cluster.wait_for_workers(workers)
+        yield cluster
+    finally:
+        for part in [*cluster.workers, *parts]:
+            part.kill()
+
+
+def spark_program(name: str) -> str:
+    """Return where a program of the installed Spark is."""
+    return str(Path(os.environ["SPARK_HOME"]) / "bin" / name)
+
+
+def _answering(cluster: SparkCluster, master: Part) -> Callable[[], bool]:
+    def answers() -> bool:
+        assert master.process.poll() is None, master.said
+        try:
+            return bool(cluster.state())
+        except OSError:
+            return False
+
+    return answers
+
+
+def _spark_class(name: str, *arguments: str) -> list[str]:
+    return [spark_program("spark-class"), f"org.apache.spark.deploy.{name}", *arguments]
+
+
+def _start(command: list[str], folder: Path, environment: Mapping[str, str]) -> Part:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            command,
+            cwd="/",
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    return Part(process, folder)
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""

@@ -1,0 +1,47 @@
+"""The workers see no file of the driver's; without that, what runs on them shows nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from lakehouse_tests.processes import engine_of_process, start
+
+pytestmark = pytest.mark.e2e
+
+
+def read_lines(file: str) -> dict[str, str | int]:
+    """Read a file by tasks of Spark: the number of its lines, or what a task said."""
+    try:
+        lines = engine_of_process().spark.read.text(f"file://{file}").collect()
+    except Exception as error:
+        return {"error": str(error)}
+    return {"lines": len(lines)}
+
+
+def test_a_task_cannot_open_a_file_of_the_drivers(cluster, home, tmp_path):
+    file = tmp_path / "drivers.txt"
+    file.write_text("one\ntwo\n", encoding="utf-8")
+
+    here = start(home, read_lines, file=str(file))
+    there = start(home, read_lines, env=cluster.client_environment, file=str(file))
+
+    assert here.result() == {"lines": 2}
+    assert f"File file:{file} does not exist" in there.result()["error"]
+
+
+def test_a_worker_sees_no_folder_of_another(cluster):
+    for worker in cluster.workers:
+        root = Path("/proc") / str(worker.process.pid) / "root"
+        seen = {path.name for path in (root / str(cluster.folder).lstrip("/")).iterdir()}
+        assert seen == {worker.folder.name}
+
+
+def test_neither_a_connect_server_nor_its_tasks_see_a_file_of_a_client(
+    cluster, connect, home, tmp_path
+):
+    file = tmp_path / "clients.txt"
+    file.write_text("one\n", encoding="utf-8")
+
+    there = start(home, read_lines, env=connect.client_environment, file=str(file))
+
+    assert "PATH_NOT_FOUND" in there.result()["error"]

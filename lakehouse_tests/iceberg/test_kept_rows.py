@@ -1,0 +1,137 @@
+"""Rows that are kept on a cluster are the same as those of one machine; here, Spark is told to be
+none.
+"""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame
+
+from lakehouse.iceberg.commit import retry
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_result import Published
+from lakehouse.iceberg.read.inputs import incremental
+from lakehouse.iceberg.write import kept_rows
+from lakehouse.iceberg.write.kept_rows import is_on_one_machine, keeping_rows
+from lakehouse.iceberg.write.kept_rows_folder import list_folders
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse_tests.iceberg.declarations import (
+    DELIVERED,
+    PEOPLE,
+    content,
+    delivery,
+    people,
+    refs,
+)
+
+pytestmark = pytest.mark.spark
+OF_EACH_KIND = (
+    "SELECT id, uuid() AS other, CAST(id / 3 AS DECIMAL(10, 2)) AS amount, NULL AS nothing,"
+    " DATE'0001-01-01' AS ancient, TIMESTAMP'1582-10-10 12:00:00' AS moment,"
+    " TIMESTAMP_NTZ'2026-03-29 02:30:00' AS wall, X'00FF' AS bytes, named_struct('a b', id) AS `s,t`,"
+    " map('k', array(id, NULL)) AS m FROM range(3)"
+)
+LOST = "[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND] Checkpoint block rdd_7_0 not found!"
+
+
+@pytest.fixture
+def on_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_rows, "is_on_one_machine", lambda _: False)
+
+
+def staged_files(engine: Engine) -> list[Path]:
+    folder = engine.lock_dir.parent / "staging" / "kept-rows"
+    return [*folder.rglob("*.parquet")]
+
+
+def test_a_session_tells_whether_it_is_on_one_machine(spark):
+    assert is_on_one_machine(spark)
+
+
+def test_rows_of_each_kind_are_read_as_they_were_and_computed_once(
+    embedded_engine, on_a_cluster
+):
+    engine = embedded_engine
+    frame = engine.sql(OF_EACH_KIND)
+    with keeping_rows(engine) as kept:
+        rows = kept.keep(frame)
+        first = sorted(rows.collect())
+        assert sorted(rows.collect()) == first
+        assert sorted(rows.drop("other").collect()) == sorted(frame.drop("other").collect())
+        assert rows.dtypes == frame.dtypes
+        assert staged_files(engine)
+
+    assert staged_files(engine) == []
+    assert list_folders(engine.store, engine.lock_dir) == []
+
+
+@pytest.mark.parametrize(
+    "column", ["array(NULL)", "named_struct()", "struct(1 AS a) AS a, 2 AS A"]
+)
+def test_what_parquet_cannot_hold_is_kept_where_it_is(embedded_engine, on_a_cluster, column):
+    with keeping_rows(embedded_engine) as kept:
+        rows = kept.keep(embedded_engine.sql(f"SELECT {column}"))
+
+        assert len(rows.collect()) == 1
+        assert staged_files(embedded_engine) == []
+
+
+def test_of_no_rows_there_are_none(embedded_engine, on_a_cluster):
+    with keeping_rows(embedded_engine) as kept:
+        rows = kept.keep(embedded_engine.sql(f"{OF_EACH_KIND} WHERE id < 0"))
+
+        assert rows.collect() == []
+
+
+def test_what_fails_leaves_no_rows_and_lets_the_next_one_look_again(
+    embedded_engine, on_a_cluster
+):
+    engine = embedded_engine
+    with pytest.raises(ZeroDivisionError), keeping_rows(engine) as kept:
+        kept.keep(engine.sql("SELECT 1 AS one"))
+        raise ZeroDivisionError
+
+    assert staged_files(engine) == []
+    (looked_at_again,) = list_folders(engine.store, engine.lock_dir)
+    assert looked_at_again.is_left
+
+
+def test_a_merge_and_its_quarantine_are_the_same(embedded_engine, on_a_cluster):
+    engine = embedded_engine
+    rows = [("1", "ann"), ("x", "bob"), ("3", None)]
+    write(engine, DELIVERED, delivery(engine, "a", rows))
+    write(engine, PEOPLE, people, {"delivered": incremental(DELIVERED.name)})
+    write(engine, DELIVERED, delivery(engine, "b", [("4", "ann"), ("5", "bob")]))
+    done = write(engine, PEOPLE, people, {"delivered": incremental(DELIVERED.name)})
+
+    assert isinstance(done, Published)
+    assert (done.inserted_rows, done.updated_rows) == (1, 1)
+    assert content(engine, PEOPLE.name, "id", "name") == [(4, "ann"), (5, "bob")]
+    assert len(content(engine, PEOPLE.quarantine.name, "_source_row")) == 2
+    assert staged_files(engine) == []
+
+
+@pytest.mark.parametrize(("losses", "attempts"), [(3, 4), (4, None)])
+def test_a_write_that_lost_its_rows_begins_again_a_few_times(
+    embedded_engine, monkeypatch, losses, attempts
+):
+    engine, left = embedded_engine, [None] * losses
+    deliver = delivery(engine, "a", [("1", "ann")])
+    monkeypatch.setattr(retry.time, "sleep", lambda _: None)
+
+    def losing() -> DataFrame:
+        if left:
+            left.pop()
+            raise RuntimeError(LOST)
+        return deliver()
+
+    if attempts is None:
+        with pytest.raises(RuntimeError, match="Checkpoint block"):
+            write(engine, DELIVERED, losing)
+        return
+    done = write(engine, DELIVERED, losing)
+
+    assert isinstance(done, Published)
+    assert done.attempts == attempts
+    assert content(engine, DELIVERED.name, "id") == [("1",)]
+    assert refs(engine, DELIVERED.name) == {"main"}

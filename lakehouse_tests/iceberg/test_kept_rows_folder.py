@@ -1,0 +1,106 @@
+"""Who removes rows that were kept on a cluster, and when."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from lakehouse.iceberg.write.kept_rows_folder import KeptRowsFolder, list_folders, remove_left
+from lakehouse.settings import Settings
+from lakehouse.storage.object_store import LocalObjectStore, ObjectStore
+from lakehouse.storage.s3 import open_bucket
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture
+def store(home: Path) -> LocalObjectStore:
+    return LocalObjectStore(home)
+
+
+@pytest.fixture
+def folder(store: LocalObjectStore, settings: Settings) -> KeptRowsFolder:
+    return KeptRowsFolder.new(store, settings.lock_dir)
+
+
+def put(folder: KeptRowsFolder) -> None:
+    for name in ("part-0.parquet", "_SUCCESS", ".part-0.parquet.crc", "_temporary/0/part-1"):
+        folder.store.write_text(f"{folder.prefix}1/{name}", "rows")
+
+
+def files(store: ObjectStore) -> int:
+    return len([*store.objects("staging/"), *store.unfinished("staging/")])
+
+
+def aged(folder: KeptRowsFolder, age: timedelta) -> KeptRowsFolder:
+    moment = (datetime.now(UTC) - age).strftime("%Y%m%dT%H%M%SZ")
+    return KeptRowsFolder(folder.store, folder.lock_dir, f"{moment}-0123456789abcdef")
+
+
+def test_what_is_in_use_stays_and_what_was_left_goes(store, folder):
+    with folder.held():
+        put(folder)
+        remove_left(store, folder.lock_dir)
+        assert files(store) == 4
+
+    remove_left(store, folder.lock_dir)
+
+    assert not (store.root / "staging" / "kept-rows" / folder.name).exists()
+
+
+def test_what_a_server_writes_after_its_client_was_killed_goes_too(store, folder):
+    with folder.held():
+        put(folder)
+    remove_left(store, folder.lock_dir)
+    put(folder)
+
+    remove_left(store, folder.lock_dir)
+
+    assert files(store) == 0
+    assert folder.lock_file.exists()
+
+
+def test_no_server_writes_that_late_after_a_day(store, folder):
+    folder = aged(folder, timedelta(hours=25))
+    with folder.held():
+        put(folder)
+
+    remove_left(store, folder.lock_dir)
+
+    assert list_folders(store, folder.lock_dir) == []
+
+
+def test_of_another_host_it_stays_for_a_week(store, folder):
+    young, old = aged(folder, timedelta(days=6)), aged(folder, timedelta(days=8))
+    put(young)
+    put(old)
+
+    remove_left(store, folder.lock_dir)
+
+    assert list_folders(store, folder.lock_dir) == [young]
+    assert not young.lock_file.exists()
+
+
+def test_a_bucket_keeps_no_version_of_it(aws_settings):
+    store = open_bucket(aws_settings)
+    store.client.put_bucket_versioning(
+        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
+    )
+    folder = KeptRowsFolder.new(store, aws_settings.lock_dir)
+    put(folder)
+    put(folder)
+    store.client.put_object(Bucket=store.bucket, Key=f"{folder.prefix}1/", Body=b"")
+    store.write_text("staging/fruits/a.parquet", "of another")
+
+    assert folder.try_to_remove()
+
+    left = store.client.list_object_versions(Bucket=store.bucket)
+    assert [version["Key"] for version in left["Versions"]] == ["staging/fruits/a.parquet"]
+    assert "DeleteMarkers" not in left
+
+
+def test_spark_finds_it_by_a_file_system_of_hadoop(store, folder, aws_settings):
+    in_bucket = KeptRowsFolder(open_bucket(aws_settings), folder.lock_dir, folder.name)
+
+    assert folder.uri(1) == f"file://{store.root}/staging/kept-rows/{folder.name}/1"
+    assert in_bucket.uri(2) == f"s3://lake/staging/kept-rows/{folder.name}/2"

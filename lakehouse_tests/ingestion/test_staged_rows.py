@@ -1,0 +1,110 @@
+"""Staged rows in a bucket: one folder for an ingest, and no trace of it after its end."""
+
+import hashlib
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from lakehouse.ingestion import staged_rows
+from lakehouse.ingestion.collect import collect_files
+from lakehouse.ingestion.ingest import lock_feed
+from lakehouse.ingestion.staged_rows import BucketStaging, open_staging
+from lakehouse_tests.ingestion.conftest import FRUITS
+
+pytestmark = pytest.mark.unit
+
+APPLE = "id,fruit,berry\n1,Apple,false\n"
+OF_ANOTHER = "staging/fruits/0123456789ab/20261125T093853.974097Z/0.parquet"
+
+
+@pytest.fixture
+def bucket(aws_settings) -> BucketStaging:
+    """Where the rows of the home are staged."""
+    staging = open_staging(aws_settings)
+    assert staging
+    return staging
+
+
+@pytest.fixture(params=["Enabled", None])
+def versioning(request, bucket) -> None:
+    """A bucket that keeps what was removed, and one that does not."""
+    if request.param:
+        bucket.store.client.put_bucket_versioning(
+            Bucket=bucket.store.bucket, VersioningConfiguration={"Status": request.param}
+        )
+
+
+def keys(bucket: BucketStaging) -> list[str]:
+    """All that the bucket keeps of staged rows."""
+    return [version.key for version in bucket.store.all_versions("staging/")]
+
+
+def test_the_rows_of_all_files_are_in_one_folder(home, inbox, bucket) -> None:
+    for name in ("a.csv", "b.csv"):
+        inbox.put(name, APPLE, second=ord(name[0]))
+    sha256 = hashlib.sha256(APPLE.encode()).hexdigest()
+
+    with lock_feed(FRUITS, home, bucket=bucket) as ingest:
+        collect_files(inbox.store, ingest)
+        folder = f"{bucket.own_prefix('fruits')}{ingest.id}/"
+        assert keys(bucket) == [f"{folder}{sha256}-{number:06}.parquet" for number in (0, 1)]
+        assert [path for path in ingest.staging.rglob("*") if path.is_file()] == []
+
+
+def test_a_file_that_changed_while_it_was_read_leaves_no_rows(
+    home, inbox, bucket, versioning, monkeypatch
+) -> None:
+    path = inbox.put("a.csv", APPLE)
+
+    with lock_feed(FRUITS, home, bucket=bucket) as ingest:
+        put = type(ingest.rows).put
+
+        def put_and_change(rows, file, name) -> None:
+            put(rows, file, name)
+            path.write_text(APPLE * 2)
+
+        monkeypatch.setattr(type(ingest.rows), "put", put_and_change)
+        delivery = collect_files(inbox.store, ingest)
+        assert (list(delivery.unsettled), keys(bucket)) == ([f"{FRUITS.inbox}a.csv"], [])
+
+
+@pytest.mark.parametrize("error", [None, ValueError])
+def test_they_go_however_the_ingest_ends(home, inbox, bucket, versioning, error) -> None:
+    inbox.put("a.csv", APPLE)
+    try:
+        with lock_feed(FRUITS, home, bucket=bucket) as ingest:
+            collect_files(inbox.store, ingest)
+            assert len(keys(bucket)) == 1
+            if error:
+                raise error
+    except ValueError:
+        pass
+
+    assert keys(bucket) == []
+
+
+def test_those_of_a_killed_ingest_go_with_the_next(
+    home, bucket, versioning, tmp_path: Path
+) -> None:
+    file = tmp_path / "rows"
+    file.write_bytes(b"rows")
+    bucket.rows("fruits", "20261125T093853.974097Z").put(file, "0.parquet")
+    client, name = bucket.store.client, bucket.store.bucket
+    upload = {"Bucket": name, "Key": f"{bucket.own_prefix('fruits')}1/1.parquet"}
+    client.create_multipart_upload(**upload)
+
+    with lock_feed(FRUITS, home, bucket=bucket):
+        assert keys(bucket) == []
+        assert "Uploads" not in client.list_multipart_uploads(Bucket=name)
+
+
+def test_those_of_another_host_go_when_they_are_a_day_old(home, bucket, monkeypatch) -> None:
+    bucket.store.write_text(OF_ANOTHER, "rows")
+    with lock_feed(FRUITS, home, bucket=bucket):
+        pass
+    assert keys(bucket) == [OF_ANOTHER]
+
+    monkeypatch.setattr(staged_rows, "LEFT_AFTER", timedelta(seconds=-2))
+    with lock_feed(FRUITS, home, bucket=bucket):
+        assert keys(bucket) == []

@@ -1,0 +1,66 @@
+"""Rows that an ingest staged in the bucket: those of a dead one go, and of whom the others are is
+said.
+"""
+
+from datetime import timedelta
+
+import pytest
+
+from lakehouse.ingestion import staged_rows
+from lakehouse.ingestion.ingest import feed_lock
+from lakehouse.ingestion.staged_rows import BucketStaging, open_staging
+from lakehouse.privacy.places.left_folders import remove_left_folders
+from lakehouse.settings import Settings
+from lakehouse_tests.privacy.places.a_person import EMAIL
+
+pytestmark = pytest.mark.unit
+
+INGEST = "20261125T093853.974097Z/0.parquet"
+ANOTHER = "staging/fruits/0123456789ab"
+
+
+@pytest.fixture
+def bucket(aws_settings) -> BucketStaging:
+    """A bucket that keeps what was removed, with rows of this home that were removed once."""
+    staging = open_staging(aws_settings)
+    assert staging
+    store = staging.store
+    store.client.put_bucket_versioning(
+        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
+    )
+    key = f"{staging.own_prefix('fruits')}{INGEST}"
+    store.write_text(key, EMAIL)
+    store.client.delete_object(Bucket=store.bucket, Key=key)
+    return staging
+
+
+def remove(settings: Settings, *, is_dry: bool = False) -> list[tuple[str, str, int]]:
+    places = remove_left_folders(settings, is_dry=is_dry)
+    return [(place.place, place.outcome, place.files) for place in places]
+
+
+def test_what_a_dead_ingest_staged_goes_with_its_versions(aws_settings, bucket):
+    own = bucket.own_prefix("fruits").rstrip("/")
+
+    assert remove(aws_settings, is_dry=True) == [(own, "removed", 2)]
+    assert remove(aws_settings) == [(own, "removed", 2)]
+    assert remove(aws_settings) == []
+    assert bucket.store.all_versions("") == []
+
+
+def test_what_is_being_ingested_is_left(aws_settings, bucket):
+    with feed_lock("fruits", aws_settings.home, 0):
+        ((_, outcome, files),) = remove(aws_settings)
+
+    assert (outcome, files) == ("busy", 2)
+    assert len(bucket.store.all_versions("staging/")) == 2
+
+
+def test_what_another_host_staged_goes_when_it_is_a_day_old(aws_settings, bucket, monkeypatch):
+    remove(aws_settings)
+    bucket.store.write_text(f"{ANOTHER}/{INGEST}", EMAIL)
+
+    assert remove(aws_settings) == [(ANOTHER, "busy", 1)]
+    monkeypatch.setattr(staged_rows, "LEFT_AFTER", timedelta(seconds=-2))
+    assert remove(aws_settings) == [(ANOTHER, "removed", 1)]
+    assert bucket.store.all_versions("") == []

@@ -1,0 +1,90 @@
+"""What the environment says of a cluster."""
+
+import pytest
+
+from lakehouse.cluster_settings import ClusterSettings
+from lakehouse.errors import SettingsError
+from lakehouse.settings import Settings
+
+
+def test_nothing_is_said_by_an_empty_environment():
+    assert Settings.from_env({}).cluster == ClusterSettings()
+
+
+def test_executors_and_driver_are_read():
+    env = {
+        "LAKEHOUSE_EXECUTORS": "3",
+        "LAKEHOUSE_EXECUTOR_CORES": "2",
+        "LAKEHOUSE_EXECUTOR_MEMORY": "6g",
+        "LAKEHOUSE_EXECUTOR_PYTHON": "/opt/python/bin/python3",
+        "LAKEHOUSE_EXECUTOR_WAIT_SECONDS": "5",
+        "LAKEHOUSE_DRIVER_HOST": "10.0.0.7",
+        "LAKEHOUSE_DRIVER_PORT": "40000",
+        "LAKEHOUSE_SPARK_MASTER_PAGE": "http://10.0.0.1:8081/",
+    }
+
+    assert Settings.from_env(env).cluster == ClusterSettings(
+        executors=3,
+        executor_cores=2,
+        executor_memory="6g",
+        executor_python="/opt/python/bin/python3",
+        wait_seconds=5,
+        driver_host="10.0.0.7",
+        driver_port=40000,
+        master_page="http://10.0.0.1:8081",
+    )
+
+
+def test_any_configuration_of_spark_is_taken_with_spaces_in_quotes():
+    text = "spark.yarn.queue=night 'spark.executor.extraJavaOptions=-Da=1 -Db=2'"
+    given = Settings.from_env({"LAKEHOUSE_SPARK_CONF": text}).cluster.configuration
+
+    assert given == (
+        ("spark.yarn.queue", "night"),
+        ("spark.executor.extraJavaOptions", "-Da=1 -Db=2"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("LAKEHOUSE_EXECUTORS", "0", "LAKEHOUSE_EXECUTORS is '0'; expected a number from 1 on"),
+        ("LAKEHOUSE_EXECUTOR_MEMORY", "6", "LAKEHOUSE_EXECUTOR_MEMORY is '6'"),
+        ("LAKEHOUSE_DRIVER_PORT", "80", "expected a port from 1024 on"),
+        ("LAKEHOUSE_DRIVER_HOST", "a b", "expected a name or an address of this machine"),
+        ("LAKEHOUSE_SPARK_MASTER_PAGE", "host:8080", "expected the address of a web page"),
+        ("LAKEHOUSE_SPARK_CONF", "spark.a=1 secret", "no name=value as entry 2 of 2"),
+        ("LAKEHOUSE_SPARK_CONF", "'spark.a=1", "cannot be read (No closing quotation)"),
+        ("LAKEHOUSE_SPARK_CONF", "spark.master=yarn", "LAKEHOUSE_SPARK_MASTER sets it"),
+        ("LAKEHOUSE_SPARK_CONF", "spark.sql.ansi.enabled=false", "in silence"),
+    ],
+)
+def test_what_cannot_be_is_named(name, value, said):
+    with pytest.raises(SettingsError) as raised:
+        Settings.from_env({name: value})
+
+    assert said in str(raised.value)
+    assert name in str(raised.value)
+    assert "secret" not in str(raised.value)
+
+
+def test_a_client_of_a_server_is_told_by_name_what_it_cannot_set():
+    env = {
+        "SPARK_REMOTE": "sc://spark:15002",
+        "LAKEHOUSE_EXECUTOR_CORES": "2",
+        "LAKEHOUSE_SPARK_CONF": "spark.executor.memory=4g spark.sql.shuffle.partitions=20",
+    }
+    with pytest.raises(
+        SettingsError,
+        match=r"LAKEHOUSE_EXECUTOR_CORES, spark\.executor\.memory too, which a client of",
+    ):
+        Settings.from_env(env)
+
+
+def test_a_client_of_a_server_sets_what_a_session_may_set():
+    env = {
+        "SPARK_REMOTE": "sc://spark:15002",
+        "LAKEHOUSE_EXECUTOR_PYTHON": "python3.11",
+        "LAKEHOUSE_SPARK_CONF": "spark.sql.shuffle.partitions=20",
+    }
+    assert Settings.from_env(env).cluster.of_sessions == {"spark.sql.shuffle.partitions": "20"}

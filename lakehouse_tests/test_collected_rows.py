@@ -1,0 +1,164 @@
+"""What leaves Spark, or a scan of PyIceberg, for the memory of the driver: each place has its
+reason and its bound.
+
+Rows of a table are never collected as a whole: they would fit into one process as long as the
+table is small.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import lakehouse
+
+pytestmark = pytest.mark.unit
+
+PACKAGE = Path(lakehouse.__file__).parent
+COLLECTING = {
+    *("collect", "toArrow", "toPandas", "toLocalIterator"),
+    *("to_arrow", "to_pandas", "to_polars", "to_duckdb"),
+}
+WHERE_CALLED = {"first", "head", "tail", "take"}
+"""Names of methods that collect rows, and of much else."""
+
+ONE_ROW = "one row of aggregates, or of what a procedure or statement did"
+PER_RULE = "one row for each declared rule"
+SAMPLES = "a sample: at most 20 rows of a rule, found among a bounded number of rows"
+OUTPUT = "what a person asked to see; Spark refuses more than spark.driver.maxResultSize, 1 GB by itself"
+FEW_OR_OTHERWISE = (
+    "at most a stated number; of more, what is looked for is looked for another way"
+)
+PARTITIONS = "at most 100,000 partitions; more are refused by name"
+OF_A_TEST = "the few rows that a test or a trial was given"
+OWN_LOG = "rows that the lakehouse wrote of itself in a window of days, a few for each run"
+
+COLLECTED = {
+    # A query's output.
+    "cli/diff.py:_rows.collect": OUTPUT,
+    "cli/sql.py:_rendered.collect": OUTPUT,
+    "cli/try_table.py:_masked_rows.collect": OF_A_TEST,
+    "iceberg/diff/row_diff.py:count_by.collect": f"{OUTPUT}: a row for each value of a column",
+    "iceberg/diff/row_diff.py:sample_rows.collect": SAMPLES,
+    "runtime/pandas_to_spark.py:to_pandas.toPandas": f"{OUTPUT}: a function takes pandas",
+    "runtime/pandas_to_spark.py:to_pandas.toArrow": f"{OUTPUT}: a function takes pandas",
+    "runtime/pandas_to_spark.py:to_pandas.to_pandas": "the same rows once more",
+    "runtime/pandas_to_spark.py:arrow_to_spark.to_pandas": "rows that the driver has already",
+    "testing/try_table.py:_plain_rows.collect": OF_A_TEST,
+    "runtime/jvm_class_training.py:write_small_tables.collect": OF_A_TEST,
+    "cli/demo.py:_last_week.to_arrow": "the daily summary of the sample: a row a day and currency",
+    # Counts.
+    "iceberg/commit/branch.py:fast_forward.collect": ONE_ROW,
+    "iceberg/diff/key.py:_check_snapshot.collect": ONE_ROW,
+    "iceberg/diff/row_diff.py:count_changes.collect": "a row for each of four kinds of change",
+    "iceberg/erasure/spark_rows.py:count_by_spark.collect": ONE_ROW,
+    "iceberg/read/stale_partitions.py:_look_up_affected.first": ONE_ROW,
+    "iceberg/rules/audit.py:count.first": ONE_ROW,
+    "iceberg/rules/audit.py:_count_lookups.collect": PER_RULE,
+    "iceberg/rules/snapshot_aggregates.py:values_of.collect": PER_RULE,
+    "iceberg/upkeep/expire_snapshots.py:_call_procedure.collect": ONE_ROW,
+    "iceberg/upkeep/newer_procedures.py:call_newer.collect": (
+        "one row, or of orphans a path for each, in a location that the driver lists itself"
+    ),
+    "iceberg/upkeep/newer_procedures.py:call_newer.head": ONE_ROW,
+    "iceberg/upkeep/readers_view.py:_counted.collect": ONE_ROW,
+    "iceberg/upkeep/rewrite_procedures.py:rewrite_manifests_of_spec.collect": ONE_ROW,
+    "iceberg/upkeep/rewrite_procedures.py:_rewritten.collect": ONE_ROW,
+    "iceberg/upkeep/rewrite_procedures.py:rewrite_position_deletes.collect": ONE_ROW,
+    "iceberg/write/row_versions.py:_partitions_of.first": ONE_ROW,
+    "quality/row_accounting.py:_count.collect": "a row for each outcome",
+    "quality/rows_by_source.py:count_places.collect": "a row for each place",
+    "runtime/spark.py:let_go.collect": ONE_ROW,
+    # Samples.
+    "iceberg/rules/failing_row_samples.py:samples_of.collect": SAMPLES,
+    "iceberg/rules/failing_row_samples.py:_rare.collect": SAMPLES,
+    "iceberg/rules/failing_row_samples.py:sample_of.collect": SAMPLES,
+    # Sets of keys.
+    "iceberg/erasure/erase_again.py:erase_again.collect": (
+        "identifiers of people who were erased, all of whom this process holds already"
+    ),
+    "iceberg/read/stale_partitions.py:_collect.collect": PARTITIONS,
+    "iceberg/read/version_keys.py:few_keys.collect": FEW_OR_OTHERWISE,
+    "iceberg/write/append_or_overwrite.py:_landed.collect": (
+        "names and hashes among those of the files that one ingest brings, which it holds already"
+    ),
+    "iceberg/write/merge_rows.py:_came.collect": FEW_OR_OTHERWISE,
+    "iceberg/write/row_versions.py:_versions_of.collect": (
+        "partitions of at most 2,000 keys, each of which stands once"
+    ),
+    "iceberg/write/row_versions.py:_partitions_of.collect": FEW_OR_OTHERWISE,
+    "ingestion/withdraw_delivery.py:_landed.collect": "a row for each content of one name",
+    "quality/rows_by_source.py:_with_place.collect": FEW_OR_OTHERWISE,
+    # By PyIceberg.
+    "iceberg/write/append_without_spark.py:has_run.to_arrow": "at most one row",
+    "maintenance/size_history.py:size_history.to_arrow": OWN_LOG,
+    "maintenance/table_reads.py:recorded_reads.to_arrow": OWN_LOG,
+    "maintenance/upkeep_log.py:past_upkeep.to_arrow": OWN_LOG,
+    "quality/metrics/recent_metrics.py:recent_metrics.to_arrow": OWN_LOG,
+    "privacy/audit_chain.py:verify_chain.to_arrow": "a few rows for each request of a person",
+    "privacy/audit_chain.py:_has_occasion.to_arrow": "at most one row",
+    "privacy/audit_chain.py:_head.to_arrow": "two values for each request of a person",
+}
+OTHER_METHODS = {
+    # Methods of these names that read no rows.
+    "iceberg/erasure/erasure_commits.py:erasure_properties.head": "of a history",
+    "iceberg/metadata/history.py:main.head": "of a history",
+    "iceberg/read/refused_rows.py:_breaking.take": "of rows that are there",
+    "iceberg/read/refused_rows.py:_per_rule.take": "of rows that are there",
+    "iceberg/write/append_or_overwrite.py:_head.head": "of a history",
+    "iceberg/write/stage.py:_commit.head": "of a history",
+    "iceberg/write/staged_rules.py:evaluate_prepared.head": "of a history",
+    "iceberg/write/withdrawn_rows.py:take_out_appended.head": "of a history",
+    "iceberg/write/withdrawn_rows.py:take_out_computed.head": "of a history",
+    "iceberg/write/write_audit_publish.py:_fence.head": "of a history",
+    "maintenance/compaction_budget.py:choose.take": "of a budget",
+    "maintenance/when_due/compute_statistics.py:plan_statistics.take": "of a budget",
+    "orchestration/warm_runs/run_server.py:load.collect": "of garbage",
+    "privacy/verifier/column_values.py:match.take": "of rows that are there",
+    "sample_data": "makes rows, and reads none",
+}
+
+
+def collecting_calls() -> set[str]:
+    return {
+        f"{source.relative_to(PACKAGE)}:{call}"
+        for source in sorted(PACKAGE.rglob("*.py"))
+        if source.relative_to(PACKAGE).parts[0] not in OTHER_METHODS
+        for call in calls_in(ast.parse(source.read_text(encoding="utf-8")))
+    }
+
+
+def calls_in(node: ast.AST, function: str = "") -> Iterator[str]:
+    """Yield each collecting method as `function.method`, also where it is handed on."""
+    for child in ast.iter_child_nodes(node):
+        is_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+        if isinstance(child, ast.Attribute) and child.attr in COLLECTING:
+            yield f"{function}.{child.attr}"
+        called = child.func if isinstance(child, ast.Call) else None
+        if isinstance(called, ast.Attribute) and called.attr in WHERE_CALLED:
+            yield f"{function}.{called.attr}"
+        yield from calls_in(child, child.name if is_function else function)
+
+
+def test_each_place_that_collects_rows_has_a_bound():
+    known = (COLLECTED | OTHER_METHODS).keys() - {"sample_data"}
+
+    assert collecting_calls() - known == set(), (
+        "Leave the rows with Spark, or state here why they are few, and what happens with more."
+    )
+    assert known - collecting_calls() == set(), "They are there no more."
+
+
+@pytest.mark.parametrize(
+    ("line", "calls"),
+    [
+        ("def f(rows): return rows.where('a').collect()", ["f.collect"]),
+        ("read = frame.toArrow", [".toArrow"]),
+        ("def f(rows):\n  def g(): rows.toLocalIterator()", ["g.toLocalIterator"]),
+        ("def f(rows): return rows.first()", ["f.first"]),
+        ("first(rows), versions.first", []),
+    ],
+)
+def test_a_place_is_named_by_its_function(line, calls):
+    assert list(calls_in(ast.parse(line))) == calls
