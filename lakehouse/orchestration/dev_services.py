@@ -40,6 +40,7 @@ def run_services(
     from dagster._utils.log import configure_loggers
 
     from lakehouse.orchestration.event_log import keep_engines
+    from lakehouse.orchestration.warm_runs.dagster_runs import with_own_events
 
     os.environ["DAGSTER_IS_DEV_CLI"] = "1"
     setup_interrupt_handlers()
@@ -51,8 +52,9 @@ def run_services(
         get_instance_for_cli() as instance,
         _code_server(instance, module, working_directory or str(Path.cwd())) as workspace,
         _webserver(host, port, workspace) as webserver,
+        with_own_events(instance) as daemon_instance,
     ):
-        _run_daemon(instance, workspace, webserver)
+        _run_daemon(daemon_instance, workspace, webserver)
 
 
 def run_webserver() -> None:
@@ -157,10 +159,15 @@ def _run_daemon(
     from dagster._daemon.controller import daemon_controller_from_instance
     from dagster_shared.cli import WorkspaceOpts
 
+    from lakehouse.orchestration.prompt_daemons import daemons_of
+
     code_servers = workspace_opts_to_load_target(WorkspaceOpts(workspace=(str(workspace),)))
     updated = time.time()
     with daemon_controller_from_instance(
-        instance, code_servers, code_server_log_level=_OF_CODE_SERVER
+        instance,
+        code_servers,
+        gen_daemons=daemons_of,
+        code_server_log_level=_OF_CODE_SERVER,
     ) as controller:
         while webserver.poll() is None:
             time.sleep(_LOOK_SECONDS)

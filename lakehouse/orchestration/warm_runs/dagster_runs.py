@@ -72,6 +72,15 @@ def request_of_run(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dict[str
     }
 
 
+def with_own_events(instance: dg.DagsterInstance) -> dg.DagsterInstance:
+    """Return an instance with the event log that commands have.
+
+    A run that is asked for gets a file of events, and where it is of a single partition an event
+    for each asset and check that it is about to compute.
+    """
+    return dg.DagsterInstance.from_ref(_with_own_event_log(instance))
+
+
 def _with_own_event_log(instance: dg.DagsterInstance) -> InstanceRef:
     """Return what an instance is made of, with the event log that commands have: each event of a
     run takes a fraction of the time.
