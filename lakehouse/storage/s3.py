@@ -306,8 +306,8 @@ class S3ObjectStore:
         return f"s3://{self.bucket}/{key}"
 
     def spark_uri(self, key: str) -> str:
-        """Return the `s3a://` address of the object, which Hadoop's own file system reads."""
-        return f"s3a://{self.bucket}/{key}"
+        """Return the `s3://` address of the object."""
+        return self.uri(key)
 
     @contextmanager
     def _bucket_is_there(self) -> Iterator[None]:

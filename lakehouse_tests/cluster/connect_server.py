@@ -1,8 +1,9 @@
 """A Spark Connect server in front of a cluster, which sees no file of its clients."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from lakehouse.runtime.spark import session_configuration
 from lakehouse.runtime.spark_address import problem_of
@@ -29,12 +30,16 @@ class ConnectServer:
 
 @contextmanager
 def connect_server(
-    cluster: SparkCluster, settings: Settings, configuration: Mapping[str, str] | None = None
+    cluster: SparkCluster,
+    settings: Settings,
+    configuration: Mapping[str, str] | None = None,
+    kept: Iterable[Path] = (),
 ) -> Iterator[ConnectServer]:
     """A server for as long as the block takes, which begins once it answers.
 
     :param configuration: what it is given besides master and port; as `lakehouse dev` gives its
         server unless it is said.
+    :param kept: what it sees of its clients' files, as if they were on a shared disk.
     """
     port = free_port()
     folder = cluster.folder / f"connect-{port}"
@@ -56,7 +61,7 @@ def connect_server(
         [spark_program("spark-submit"), "--class", SERVER_CLASS, *options, "spark-internal"],
         folder,
         {"SPARK_LOCAL_DIRS": str(folder / "local"), "SPARK_DAEMON_MEMORY": "1g"},
-        kept=[settings.cache_dir.expanduser()],
+        kept=[settings.cache_dir.expanduser(), *kept],
     )
     remote = f"sc://127.0.0.1:{port}"
 

@@ -80,15 +80,19 @@ class SparkCluster:
             state: dict[str, Any] = json.load(answer)
         return state
 
-    def start_worker(self, *, cores: int = 1) -> Part:
-        """Start one more worker; it is there after some seconds, see `wait_for_workers`."""
+    def start_worker(self, *, cores: int = 1, kept: Iterable[Path] = ()) -> Part:
+        """Start one more worker; it is there after some seconds, see `wait_for_workers`.
+
+        :param kept: what it sees of what is hidden, as if it were on a shared disk.
+        """
         folder = self.folder / f"worker-{len(self.workers)}"
         for name in ("work", "local"):
             (folder / name).mkdir(parents=True)
         worker = _spark_class("worker.Worker", "--host", _HOST, "--webui-port", "0")
         given = ("--cores", str(cores), "--memory", "1g", "--work-dir", str(folder / "work"))
         local = {"SPARK_LOCAL_DIRS": str(folder / "local")}
-        self.workers.append(self.start_isolated([*worker, *given, self.url], folder, local))
+        command = [*worker, *given, self.url]
+        self.workers.append(self.start_isolated(command, folder, local, kept))
         return self.workers[-1]
 
     def start_isolated(

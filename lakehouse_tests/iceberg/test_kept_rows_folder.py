@@ -103,4 +103,4 @@ def test_spark_finds_it_by_a_file_system_of_hadoop(store, folder, aws_settings):
     in_bucket = KeptRowsFolder(open_bucket(aws_settings), folder.lock_dir, folder.name)
 
     assert folder.uri(1) == f"file://{store.root}/staging/kept-rows/{folder.name}/1"
-    assert in_bucket.uri(2) == f"s3a://lake/staging/kept-rows/{folder.name}/2"
+    assert in_bucket.uri(2) == f"s3://lake/staging/kept-rows/{folder.name}/2"

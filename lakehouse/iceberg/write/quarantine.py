@@ -45,17 +45,7 @@ def quarantine(
     if target is None:
         return None
     if attempt.decided.is_any:
-        attempt.leaving.append(
-            leaving(
-                engine,
-                prepared.table,
-                attempt.decided,
-                prepared,
-                split,
-                attempt.existing(),
-                attempt.keep,
-            )
-        )
+        attempt.leaving.append(leaving(attempt, prepared, split))
     correctable, undone = (
         _correctable_rows(engine, prepared.table),
         undone_rows(prepared.table, attempt.decided),

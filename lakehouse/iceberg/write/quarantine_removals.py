@@ -19,9 +19,8 @@ from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.rows_outside_partitions import IS_LEFT_OUT
-from lakehouse.iceberg.write.kept_rows import Keep
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, written_columns
-from lakehouse.iceberg.write.write_attempt import Decided
+from lakehouse.iceberg.write.write_attempt import Attempt, Decided
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import SOURCE_COLUMNS, Append, IcebergTable, Merge, Overwrite
 
@@ -185,24 +184,15 @@ def _takes_rows_out(commit: Snapshot) -> bool:
     return commit.operation in ("overwrite", "delete")
 
 
-def leaving(
-    engine: Engine,
-    table: IcebergTable,
-    decided: Decided,
-    prepared: PreparedFrame,
-    split: "Split",
-    existing: "DataFrame",
-    keep: Keep,
-) -> "DataFrame":
+def leaving(attempt: Attempt, prepared: PreparedFrame, split: "Split") -> "DataFrame":
     """Return the keys of the rows that leave the quarantine for a write, kept: they are told
     before it is published.
-
-    :param existing: the rows that the table has before the write.
     """
+    table, decided = prepared.table, attempt.decided
     assert table.quarantine is not None
-    quarantined = read_main(engine, table.quarantine.name)
+    quarantined = read_main(attempt.engine, table.quarantine.name)
     looked_at = [
-        *_decided(table, decided, quarantined, existing),
+        *_decided(table, decided, quarantined, attempt.existing()),
         *_gone(decided, quarantined),
         *_accepted(prepared, split, quarantined),
     ]
@@ -212,7 +202,7 @@ def leaving(
         keys = keys.join(
             prepared.quarantine_rows(split.refused).select("_row_key"), "_row_key", "left_anti"
         )
-    return keep(keys.dropDuplicates(["_row_key"]), eager=True)
+    return attempt.keep(keys.dropDuplicates(["_row_key"]), eager=True)
 
 
 def undone_rows(table: IcebergTable, decided: Decided) -> "DataFrame | None":

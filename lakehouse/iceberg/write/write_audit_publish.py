@@ -92,23 +92,20 @@ def write(
         (nothing to commit).
     :raises WriteConflict: when other writers kept winning.
     :raises FrameMismatch: when the frame is not what the table declares.
-    :raises EvolutionRefused, PendingChanges: when the table cannot take the declared shape by
-        itself.
+    :raises EvolutionRefused, PendingChanges: when a person has to change the table first.
     """
     run, declared = run or Run(), inputs or {}
-    inputs = with_version_reads(table, declared)
+    inputs, compute = with_version_reads(table, declared), checked(table, compute)
     # What is only looked at is no write to tell of.
     telling = engine if look is None else replace(engine, listener=NOBODY_LISTENS)
     if look is None:
         _erase_again(engine, table, inputs, gone)
     with table_lock(engine, table.name) as log, keeping_rows(engine) as kept:
-        compute = select_versions(
-            table, declared, checked(table, compute), run.partitions, kept.keep
-        )
+        compute = select_versions(table, declared, compute, run.partitions, kept.keep)
         attempt = partial(_attempt, engine, table, compute, inputs, run, gone, look, kept.keep)
-        lost = 0
         if look is None:
             _make_ready(engine, table, run, log)
+        failures: list[Exception] = []
         for number in range(1, WRITE_ATTEMPTS + 1):
             plan = plan_read(engine, table, inputs, run)
             if not plan.has_news:
@@ -120,9 +117,8 @@ def write(
                     outcome = attempt(write_id, plan, log, arriving, number, leaving)
                     tell(outcome)
             except Exception as error:
-                failure, last = classify(error), error
-                lost += failure is Failure.LOST
-                if failure is Failure.OTHER or lost == LOST_ROWS_ATTEMPTS:
+                failures.append(error)
+                if _is_final(failures):
                     raise
                 kept.forget()
             else:
@@ -130,7 +126,13 @@ def write(
                     leave(engine, table, run, write, leaving)
                 return outcome
             pause(number)
-    raise _lost_each_race(table, last) from last
+    raise _lost_each_race(table, failures[-1]) from failures[-1]
+
+
+def _is_final(failures: Sequence[Exception]) -> bool:
+    """Whether it helps nobody to begin again after some failures, of which the last is new."""
+    kinds = [classify(failure) for failure in failures]
+    return kinds[-1] is Failure.OTHER or kinds.count(Failure.LOST) == LOST_ROWS_ATTEMPTS
 
 
 def _lost_each_race(table: IcebergTable, last: Exception) -> WriteConflict:
