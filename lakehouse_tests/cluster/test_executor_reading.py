@@ -3,6 +3,7 @@ driver's.
 """
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,18 +50,17 @@ def land_waiting(*, driver_reads: bool) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("python", [sys.executable, "/no/python"])
-def test_executors_read_files_and_without_a_python_the_driver_does(
-    cluster, aws_settings, home, python
-):
-    store = open_store(aws_settings)
+def read_and_check(
+    settings: Settings, home: Path, env: dict[str, str], *, python: str
+) -> list[str]:
+    """Land three files and refuse one; return what was warned of."""
+    store = open_store(settings)
     for number in range(3):
         store.write_text(f"{FRUITS.inbox}{number}.csv", f"id,fruit,berry\n{number},Fig,true\n")
     store.write_text(f"{FRUITS.inbox}wrong.csv", "id,fruit,berry\n1,Fig,true\n2,Fig\n")
-    env = on_account(aws_settings) | cluster.client_environment
+    env = on_account(settings) | env
     env |= {"LAKEHOUSE_EXECUTORS_READ": "always", "LAKEHOUSE_EXECUTOR_PYTHON": python}
     driver_reads = python != sys.executable
-
     done = start(home, land_waiting, env=env, driver_reads=driver_reads).result()
 
     assert done["rows"] == [{"id": str(n), "_source_file": f"{n}.csv"} for n in range(3)]
@@ -68,9 +68,22 @@ def test_executors_read_files_and_without_a_python_the_driver_does(
         "a ragged row: found 2 fields in row 2; expected 3, as in the header. Correct the file"
         " and put it back."
     ]
-    assert [warning.partition(":")[0] for warning in done["warnings"]] == (
-        ["The driver read the files, since executors cannot"] if driver_reads else []
-    )
-    staging = open_staging(aws_settings)
+    staging = open_staging(settings)
     assert staging is not None
     assert staging.store.all_versions("staging/") == []
+    warnings: list[str] = done["warnings"]
+    return warnings
+
+
+def test_executors_behind_a_connect_server_read_files(aws_connect, aws_settings, home):
+    env = aws_connect.client_environment
+
+    assert read_and_check(aws_settings, home, env, python=sys.executable) == []
+
+
+def test_without_a_python_on_executors_the_driver_reads(cluster, aws_settings, home):
+    env = cluster.client_environment
+
+    (warning,) = read_and_check(aws_settings, home, env, python="/no/python")
+
+    assert 'Cannot run program "/no/python"' in warning
