@@ -59,6 +59,7 @@ def test_a_second_command_beside_one_that_holds_all_cores_says_so_in_one_line(
     assert "lakehouse nightly (local)" in line
 
 
+@pytest.mark.soak
 def test_a_command_leaves_a_core_to_the_next(cluster, home, tmp_path):
     note = tmp_path / "works"
     first = start(home, hold_cores, env=cluster.client_environment, note=str(note))
@@ -74,6 +75,7 @@ def test_a_command_leaves_a_core_to_the_next(cluster, home, tmp_path):
         first.kill()
 
 
+@pytest.mark.soak
 def test_a_cluster_without_workers_is_named(cluster_without_workers, home):
     env = cluster_without_workers.client_environment | IMPATIENT
     command = start_command(ONE, home, env=env)
