@@ -43,12 +43,8 @@ _ENVIRONMENT = {
     # The second compiler pays off after minutes, and costs half of the processor until then.
     "JDK_JAVA_OPTIONS": f"-XX:TieredStopAtLevel=1 {STARTS_QUICKLY}",
 }
-# Each test is a plan and some classes of its own, which run once. The first compiler alone has
-# a small cache by itself.
-_SESSION_JVM = (
-    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseParallelGC"
-    f" {STARTS_QUICKLY}"
-)
+# Each test is a plan and some classes of its own, which run once.
+_SESSION_JVM = f"-XX:TieredStopAtLevel=1 -XX:+UseParallelGC {STARTS_QUICKLY}"
 _FEW_ROWS = {
     # Compiled code pays off over many rows; over few, each plan is interpreted sooner than
     # compiled. The tests of whole commands run on compiled code.

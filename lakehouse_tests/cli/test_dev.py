@@ -68,7 +68,7 @@ def demo(live: Live) -> None:
     """
     find_browser()
     ran = live.command("demo")
-    assert ran.status(SECONDS) == 0, ran.said
+    assert ran.status(SECONDS) == 0, f"{ran.said}\n{live.dev.said}"
     # It fails where one of the other tests left something that it finds.
     live.command("check").status(SECONDS)
     live.wait_for_runs()

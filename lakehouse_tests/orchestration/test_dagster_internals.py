@@ -6,25 +6,18 @@ import ast
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from unittest.mock import create_autospec
 
 import dagster as dg
 import pytest
-from dagster._cli.workspace.cli_target import workspace_opts_to_load_target
 from dagster._core.test_utils import create_run_for_test
-from dagster._grpc import client, proxy_server, server, server_watcher
-from dagster_shared.cli import WorkspaceOpts
 
 import lakehouse
-from lakehouse.orchestration import dagster_internals
 from lakehouse.orchestration.dagster_internals import (
     EVALUATED_ALONE,
     LOOKED_AT,
     NO_COMPUTE_LOGS,
     NOTES_ITS_ASSETS,
-    _code_server,
     add_run_tags,
-    ask_less_often,
     asset_graph,
     check_executions,
     check_summaries,
@@ -67,6 +60,13 @@ _NOT_PUBLIC = {
     "step_context",
 }
 """Attributes that Dagster does not mark as public, by names that nothing of ours has."""
+_USERS = {
+    "orchestration/dagster_internals.py",
+    "orchestration/dev_services.py",
+    "orchestration/event_log.py",
+    "orchestration/warm_runs/dagster_runs.py",
+}
+"""The modules that use what is not public."""
 KEY = dg.AssetCheckKey(dg.AssetKey("fruit"), "ripe")
 
 
@@ -80,8 +80,7 @@ def fruit() -> dg.MaterializeResult:
 def test_the_version_that_is_installed_was_looked_at() -> None:
     assert version("dagster") == LOOKED_AT, (
         f"Dagster {version('dagster')} is installed, and {LOOKED_AT} was looked at: look whether"
-        f" all that {dagster_internals.__name__} and event_log use is still there and does the"
-        " same."
+        f" all that {', '.join(sorted(_USERS))} use is still there and does the same."
     )
 
 
@@ -187,37 +186,6 @@ def test_a_run_is_reported_as_failed(tmp_path: Path) -> None:
         assert entry.get_dagster_event().message == "Its process is gone."
 
 
-def test_the_code_is_served_under_the_name_of_its_module(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DAGSTER_GRPC_MAX_WORKERS", "2")
-    for module, name in (
-        (proxy_server, "DagsterProxyApiServicer"),
-        (server, "DagsterGrpcServer"),
-    ):
-        monkeypatch.setattr(module, name, create_autospec(getattr(module, name)))
-    with (
-        dg.DagsterInstance.local_temp(str(tmp_path)) as instance,
-        _code_server(instance, "shop.definitions", "/shop") as workspace,
-    ):
-        options = WorkspaceOpts(workspace=(str(workspace),))
-        (origin,) = workspace_opts_to_load_target(options).create_origins()
-    assert origin.location_name == "shop.definitions"
-    assert origin.get_display_metadata()["working_directory"] == "/shop"
-    loaded = proxy_server.DagsterProxyApiServicer.call_args.kwargs["loadable_target_origin"]
-    assert (loaded.module_name, loaded.working_directory) == ("shop.definitions", "/shop")
-    assert server.DagsterGrpcServer.return_value.serve.called
-
-
-def test_what_says_how_often_a_server_is_asked_is_there(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(client, "CLIENT_HEARTBEAT_INTERVAL", 1)
-    monkeypatch.setattr(server_watcher, "WATCH_INTERVAL", 1)
-    ask_less_often()
-    assert client.CLIENT_HEARTBEAT_INTERVAL == server_watcher.WATCH_INTERVAL == 5
-
-
 def test_the_manager_that_keeps_no_logs_is_there() -> None:
     assert getattr(import_module(NO_COMPUTE_LOGS["module"]), NO_COMPUTE_LOGS["class"])
 
@@ -240,8 +208,4 @@ def test_no_other_module_uses_it() -> None:
         for file in _HOME.rglob("*.py")
         if private_uses(ast.parse(file.read_text(encoding="utf-8")))
     }
-    assert using == {
-        "orchestration/dagster_internals.py",
-        "orchestration/event_log.py",
-        "orchestration/warm_runs/dagster_runs.py",
-    }
+    assert using == _USERS

@@ -194,3 +194,11 @@ def test_what_nobody_reads_any_more_is_let_go_of(spark):
         time.sleep(0.1)
 
     assert not any(file.exists() for file in spilled)
+
+
+def test_the_first_compiler_alone_has_as_much_room_for_its_code_as_both(spark):
+    """By itself it has 48 MB, and Spark ends once they are full."""
+    management = spark.sparkContext._jvm.java.lang.management.ManagementFactory
+    pools = management.getMemoryPoolMXBeans()
+    room = sum(pool.getUsage().getMax() for pool in pools if "Code" in pool.getName())
+    assert room == 512 * 1024 * 1024

@@ -6,7 +6,7 @@ import argparse
 import sys
 from contextlib import suppress
 
-from lakehouse.orchestration.dagster_internals import run_services
+from lakehouse.orchestration.dev_services import run_services
 from lakehouse.orchestration.warm_runs.server_process import run_server
 from lakehouse.settings import Settings
 

@@ -1,10 +1,9 @@
 """Rows that are computed once and looked at more than once: kept where no executor's end takes
 them along.
 
-On one machine the Spark that computed them keeps them: it ends as a whole, and takes a third of
-the time (`benchmarks/bench_kept_rows.py`). On a cluster each
-executor would have some for itself, so that they are staged as Parquet, where every one can read
-them:
+On one machine the Spark that computed them keeps them: it ends as a whole, and takes half the
+time or less (`benchmarks/bench_kept_rows.py`). On a cluster each executor would have some for
+itself, so that they are staged as Parquet, where every one can read them:
 
     staging/kept-rows/<moment>-<id>/<number>/part-….parquet
 """

@@ -17,7 +17,7 @@ from lakehouse.storage.object_store import ObjectStore, StoredObject
 
 KEPT_ROWS = "kept-rows"
 """The folder below that of staged rows; no feed can have this name."""
-_PREFIX = f"staging/{KEPT_ROWS}/"
+KEPT_ROWS_PREFIX = f"staging/{KEPT_ROWS}/"
 _MOMENT = "%Y%m%dT%H%M%SZ"
 _WRITTEN_LATE = timedelta(days=1)
 """How long after its client a Spark server may still write what it was told to."""
@@ -46,7 +46,7 @@ class KeptRowsFolder:
     @property
     def prefix(self) -> str:
         """The beginning of the keys of what is in it."""
-        return f"{_PREFIX}{self.name}/"
+        return f"{KEPT_ROWS_PREFIX}{self.name}/"
 
     @property
     def lock_file(self) -> Path:
@@ -117,8 +117,8 @@ def list_folders(store: ObjectStore, lock_dir: Path) -> list[KeptRowsFolder]:
     files: dict[str, list[StoredObject]] = {}
     for lock_file in (lock_dir / KEPT_ROWS).glob("*.lock"):
         files[lock_file.stem] = []
-    for item in (*store.objects(_PREFIX), *store.unfinished(_PREFIX)):
-        name = item.key.removeprefix(_PREFIX).partition("/")[0]
+    for item in (*store.objects(KEPT_ROWS_PREFIX), *store.unfinished(KEPT_ROWS_PREFIX)):
+        name = item.key.removeprefix(KEPT_ROWS_PREFIX).partition("/")[0]
         files.setdefault(name, []).append(item)
     return [KeptRowsFolder(store, lock_dir, name, files[name]) for name in sorted(files)]
 

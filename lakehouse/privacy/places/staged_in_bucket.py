@@ -5,7 +5,7 @@ bucket kept of it.
 from collections.abc import Iterator, Sequence
 
 from lakehouse.errors import TableBusy
-from lakehouse.iceberg.write.kept_rows_folder import KEPT_ROWS
+from lakehouse.iceberg.write.kept_rows_folder import KEPT_ROWS_PREFIX
 from lakehouse.ingestion.ingest import feed_lock
 from lakehouse.ingestion.staged_rows import BucketStaging, by_writer, is_left
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
@@ -24,10 +24,9 @@ def remove_staged_in_bucket(
     """Remove the staged rows of this home whose ingest is gone, and those of others that are
     old.
     """
-    staged = by_writer(bucket.store.all_versions("staging/"))
+    versions = bucket.store.all_versions("staging/")
+    staged = by_writer([one for one in versions if not one.key.startswith(KEPT_ROWS_PREFIX)])
     for (feed_name, writer), versions in sorted(staged.items()):
-        if feed_name == KEPT_ROWS:
-            continue
         if writer == bucket.writer:
             yield _own(settings, bucket, feed_name, versions, is_dry=is_dry)
         else:

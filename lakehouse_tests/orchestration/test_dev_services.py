@@ -1,0 +1,45 @@
+"""Dagster's services as `lakehouse dev` has them: what they use of Dagster is there."""
+
+from pathlib import Path
+from unittest.mock import create_autospec
+
+import dagster as dg
+import pytest
+from dagster._cli.workspace.cli_target import workspace_opts_to_load_target
+from dagster._grpc import client, proxy_server, server, server_watcher
+from dagster_shared.cli import WorkspaceOpts
+
+from lakehouse.orchestration.dev_services import _code_server, ask_less_often
+
+pytestmark = pytest.mark.unit
+
+
+def test_the_code_is_served_under_the_name_of_its_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_GRPC_MAX_WORKERS", "2")
+    for module, name in (
+        (proxy_server, "DagsterProxyApiServicer"),
+        (server, "DagsterGrpcServer"),
+    ):
+        monkeypatch.setattr(module, name, create_autospec(getattr(module, name)))
+    with (
+        dg.DagsterInstance.local_temp(str(tmp_path)) as instance,
+        _code_server(instance, "shop.definitions", "/shop") as workspace,
+    ):
+        options = WorkspaceOpts(workspace=(str(workspace),))
+        (origin,) = workspace_opts_to_load_target(options).create_origins()
+    assert origin.location_name == "shop.definitions"
+    assert origin.get_display_metadata()["working_directory"] == "/shop"
+    loaded = proxy_server.DagsterProxyApiServicer.call_args.kwargs["loadable_target_origin"]
+    assert (loaded.module_name, loaded.working_directory) == ("shop.definitions", "/shop")
+    assert server.DagsterGrpcServer.return_value.serve.called
+
+
+def test_what_says_how_often_a_server_is_asked_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client, "CLIENT_HEARTBEAT_INTERVAL", 1)
+    monkeypatch.setattr(server_watcher, "WATCH_INTERVAL", 1)
+    ask_less_often()
+    assert client.CLIENT_HEARTBEAT_INTERVAL == server_watcher.WATCH_INTERVAL == 5
