@@ -166,7 +166,7 @@ def _can_be_staged(schema: "StructType") -> bool:
 
 
 def _is_held(kind: "DataType") -> bool:
-    from pyspark.sql.types import ArrayType, CalendarIntervalType, MapType, NullType, StructType
+    from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(kind, StructType):
         return bool(kind.fields) and all(_is_held(field.dataType) for field in kind.fields)
@@ -174,4 +174,4 @@ def _is_held(kind: "DataType") -> bool:
         return _is_held(kind.elementType)
     if isinstance(kind, MapType):
         return _is_held(kind.keyType) and _is_held(kind.valueType)
-    return not isinstance(kind, NullType | CalendarIntervalType)
+    return kind.typeName() not in ("void", "interval")
