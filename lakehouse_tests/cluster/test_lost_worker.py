@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import col
 
 from lakehouse.iceberg.read.inputs import incremental
-from lakehouse.iceberg.write import stage
+from lakehouse.iceberg.write import merge_rows, stage
+from lakehouse.iceberg.write.kept_rows import KeptRows
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse_tests.cluster.connect_server import connect_server
 from lakehouse_tests.cluster.spark_cluster import Part, SparkCluster, running_cluster
@@ -33,7 +34,14 @@ from lakehouse_tests.processes import Child, engine_of_process, start, wait_for
 
 pytestmark = pytest.mark.e2e
 
-GATES = ("append", "merge")
+WORK: dict[str, tuple[Any, str]] = {
+    "append": (stage, "append"),
+    "compute": (KeptRows, "keep"),
+    "audit": (merge_rows, "count"),
+    "merge": (stage, "merge"),
+}
+"""What takes rows, in the order in which they come to it."""
+SOAK = pytest.mark.soak
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +63,13 @@ def cluster(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sp
         yield running
 
 
-def write_slowly(kind: str, gates: str) -> dict[str, Any]:
-    """Write two deliveries to tables of this kind of session; of the second each staging waits at
-    a gate of its own.
+def write_slowly(name: str, work: list[str], gates: str) -> dict[str, Any]:
+    """Write two deliveries to tables whose names end in one; of the second some work waits, each
+    at a gate of its own.
     """
     engine = engine_of_process()
     landed, latest = (
-        replace(table, name=f"{table.name}_{kind}", rules=()) for table in (LANDED, LATEST)
+        replace(table, name=f"{table.name}_{name}", rules=()) for table in (LANDED, LATEST)
     )
 
     def bring(file: str, rows: list[tuple[str, str]]) -> None:
@@ -70,8 +78,8 @@ def write_slowly(kind: str, gates: str) -> dict[str, Any]:
         write(engine, latest, latest_rows, {"landed": incremental(landed.name)})
 
     bring("first", FIRST)
-    for name in GATES:
-        _let_wait(name, Path(gates) / name)
+    for one in work:
+        _let_wait(*WORK[one], Path(gates) / one)
     bring("second", SECOND[:2])
     return {
         "landed": content(engine, landed.name, "id", "n"),
@@ -80,15 +88,18 @@ def write_slowly(kind: str, gates: str) -> dict[str, Any]:
     }
 
 
-def _let_wait(name: str, gate: Path) -> None:
-    """Let the rows of a way of staging come when a gate is opened."""
-    real: Callable[..., None] = getattr(stage, name)
+def _let_wait(owner: Any, name: str, gate: Path) -> None:
+    """Let the rows that a function is given first come when a gate is opened."""
+    real: Callable[..., Any] = getattr(owner, name)
 
-    def waiting(attempt: Any, rows: DataFrame, *given: Any, **named: Any) -> None:
+    def waiting(*given: Any, **named: Any) -> Any:
+        if gate.exists():
+            return real(*given, **named)
         gate.mkdir(parents=True)
-        real(attempt, slow(rows, gate), *given, **named)
+        rows = (slow(one, gate) if isinstance(one, DataFrame) else one for one in given)
+        return real(*rows, **named)
 
-    setattr(stage, name, waiting)
+    setattr(owner, name, waiting)
 
 
 def kill_working(cluster: SparkCluster, home: Path, gate: Path, child: Child) -> None:
@@ -124,15 +135,26 @@ def spark_of(cluster: SparkCluster, home: Path, kind: str) -> Iterator[dict[str,
         yield server.client_environment
 
 
-@pytest.mark.parametrize("kind", ["classic", pytest.param("connect", marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    ("kind", "work"),
+    [
+        ("classic", ["append", "merge"]),
+        pytest.param("classic", [*WORK], marks=SOAK),
+        pytest.param("connect", [*WORK], marks=SOAK),
+    ],
+    ids=["classic", "classic, at all work", "connect, at all work"],
+)
 def test_a_worker_killed_at_a_running_task_costs_time_and_nothing_else(
-    cluster: SparkCluster, home: Path, kind: str
+    cluster: SparkCluster, home: Path, kind: str, work: list[str]
 ) -> None:
-    gates = home / kind
+    name = f"{kind}_{len(work)}"
+    gates = home / name
     with spark_of(cluster, home, kind) as environment:
-        child = start(home, write_slowly, env=environment, kind=kind, gates=str(gates))
-        for name in GATES:
-            kill_working(cluster, home, gates / name, child)
+        child = start(
+            home, write_slowly, env=environment, name=name, work=work, gates=str(gates)
+        )
+        for one in work:
+            kill_working(cluster, home, gates / one, child)
         done = child.result()
 
     assert done == {

@@ -2,7 +2,7 @@
 none.
 """
 
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 from pyspark.sql import DataFrame
@@ -15,6 +15,8 @@ from lakehouse.iceberg.write import kept_rows
 from lakehouse.iceberg.write.kept_rows import is_on_one_machine, keeping_rows
 from lakehouse.iceberg.write.kept_rows_folder import list_folders
 from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.runtime.s3a import s3a_options
+from lakehouse.storage.stores import open_store
 from lakehouse_tests.iceberg.declarations import (
     DELIVERED,
     PEOPLE,
@@ -39,19 +41,28 @@ def on_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_rows, "is_on_one_machine", lambda _: False)
 
 
-def staged_files(engine: Engine) -> list[Path]:
-    folder = engine.lock_dir.parent / "staging" / "kept-rows"
-    return [*folder.rglob("*.parquet")]
+@pytest.fixture(params=["home", "bucket"])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """An engine that stages rows below its home, and one that does in its bucket."""
+    if request.param == "home":
+        return request.getfixturevalue("embedded_engine")
+    settings = request.getfixturevalue("aws_settings")
+    return replace(
+        request.getfixturevalue("glue_engine"),
+        open_store=lambda: open_store(settings),
+        store_options=s3a_options(settings),
+    )
+
+
+def staged_files(engine: Engine) -> list[str]:
+    return [item.key for item in engine.store.objects("staging/kept-rows/")]
 
 
 def test_a_session_tells_whether_it_is_on_one_machine(spark):
     assert is_on_one_machine(spark)
 
 
-def test_rows_of_each_kind_are_read_as_they_were_and_computed_once(
-    embedded_engine, on_a_cluster
-):
-    engine = embedded_engine
+def test_rows_of_each_kind_are_read_as_they_were_and_computed_once(engine, on_a_cluster):
     frame = engine.sql(OF_EACH_KIND)
     with keeping_rows(engine) as kept:
         rows = kept.keep(frame)

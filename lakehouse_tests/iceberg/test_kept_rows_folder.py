@@ -81,6 +81,21 @@ def test_of_another_host_it_stays_for_a_week(store, folder):
     assert not young.lock_file.exists()
 
 
+def test_what_cannot_be_removed_is_said_and_tried_again(folder, caplog, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise PermissionError("denied")
+
+    with monkeypatch.context() as patch, folder.held():
+        put(folder)
+        patch.setattr(LocalObjectStore, "remove_folder", refuse)
+        assert not folder.try_to_remove()
+    assert f"{folder.name} was not removed; the next write tries again: denied" in caplog.text
+
+    remove_left(folder.store, folder.lock_dir)
+
+    assert files(folder.store) == 0
+
+
 def test_a_bucket_keeps_no_version_of_it(aws_settings):
     store = open_bucket(aws_settings)
     store.client.put_bucket_versioning(

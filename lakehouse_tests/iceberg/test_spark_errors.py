@@ -107,6 +107,13 @@ FILE = "/home/warehouse/silver/fruits-2e00ebe171564d1ca6add1552b2df56a/data/a.pa
             "Spark ran out of memory. Set",
         ),
         (
+            "Py4JJavaError: x.\n: org.apache.spark.SparkException: Job aborted due to stage"
+            " failure: Task 0 in stage 7.0 failed 4 times, most recent failure: Lost task 0.3 in"
+            " stage 7.0 (TID 9) (10.0.0.7 executor 3): ExecutorLostFailure (executor 3 exited"
+            " unrelated to the running tasks) Reason: worker lost" + STACK,
+            "Executors of Spark ended again and again while this ran",
+        ),
+        (
             (
                 "SparkConnectGrpcException: <_MultiThreadedRendezvous of RPC with:\n\tdetails ="
                 ' "Java heap space"\n>'

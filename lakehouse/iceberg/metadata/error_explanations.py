@@ -95,6 +95,13 @@ _KNOWN = (
     ),
     *_SPARK_ENDED,
     _known(
+        r"CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND|Checkpoint block rdd_|ExecutorLostFailure"
+        r"|FetchFailed",
+        "Executors of Spark ended again and again while this ran, as those do that are killed"
+        " for lack of memory, or are taken away. What was published stays; the same command"
+        " again does what is left. Why they ended stands in the logs of the cluster.",
+    ),
+    _known(
         r"No FileSystem for scheme \"?s3|S3AFileSystem not found",
         "Spark cannot read s3://. `lakehouse connect-conf` prints what a Spark Connect server has"
         " to be started with, and `lakehouse setup` fetches the jars of one that this machine"

@@ -4,6 +4,7 @@ A folder is removed at the end of who made it. Whoever was killed left a lock th
 by which the next one knows that the rows can go.
 """
 
+import logging
 import secrets
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -15,6 +16,7 @@ from lakehouse.errors import TableBusy
 from lakehouse.storage.file_lock import BRIEF_SECONDS, file_lock, is_held
 from lakehouse.storage.object_store import ObjectStore, StoredObject
 
+_log = logging.getLogger(__name__)
 KEPT_ROWS = "kept-rows"
 """The folder below that of staged rows; no feed can have this name."""
 _PREFIX = f"staging/{KEPT_ROWS}/"
@@ -88,10 +90,14 @@ class KeptRowsFolder:
         return file_lock(self.lock_file, wait_seconds, busy)
 
     def try_to_remove(self) -> bool:
-        """Remove what is in it; False where it cannot be, so that somebody has to again."""
+        """Remove what is in it; False where it cannot be: what was written stays written, and the
+        log says that there are rows left.
+        """
         try:
             self.store.remove_folder(self.prefix)
-        except Exception:
+        except Exception as error:
+            place = self.store.uri(self.prefix)
+            _log.warning("%s was not removed; the next write tries again: %s", place, error)
             return False
         return True
 
