@@ -180,11 +180,17 @@ def slow(rows: DataFrame, gate: Path) -> DataFrame:
 
 
 def at_half(gate: Path, action: Callable[[], None]) -> None:
-    """Do something once a slow write is under way."""
+    """Do something once a slow write is under way; where that fails, the write goes on, and does
+    not wait for ever.
+    """
 
     def watch() -> None:
-        wait_for((gate / "asked").exists, "a slow write")
-        action()
+        try:
+            wait_for((gate / "asked").exists, "a slow write")
+            action()
+        except BaseException:
+            (gate / "opened").touch()
+            raise
 
     Thread(target=watch, daemon=True).start()
 

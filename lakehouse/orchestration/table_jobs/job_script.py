@@ -36,4 +36,6 @@ def unpack(archive: Path) -> Path:
 if __name__ == "__main__":
     code = fetch_code(sys.argv[sys.argv.index(CODE_ARGUMENT) + 1])
     sys.path.insert(0, str(unpack(code)))
-    sys.exit(import_module("lakehouse.table_job").main(code))
+    # An end without an exit is a success to every service.
+    if status := import_module("lakehouse.table_job").main(code):
+        sys.exit(status)
