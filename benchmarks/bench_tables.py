@@ -2,8 +2,8 @@
 
 Run as `python -m benchmarks.bench_tables [--rounds N] [--minutes N] [--settles N]`. Both projects
 are written as a user would, and are up to date: see `many_tables`. Commands run as processes of
-their own; looks of the sensors in this one, as Dagster's server of code makes them; the queries of
-the UI's first page are asked of a `lakehouse dev`, whose idle share is measured after them.
+their own, and so do looks of the sensors; the queries of the UI's first page are asked of a
+`lakehouse dev`, whose idle share is measured after them.
 """
 
 import os
@@ -12,13 +12,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import dagster as dg
 import requests
 
 from benchmarks.bench_idle import PORT, cpu_of, idle_share, open_dev, processes_table
@@ -37,8 +36,6 @@ from benchmarks.harness import (
 from benchmarks.many_tables import TABLES_OF_FEED, fill_home, make_project, open_project
 from benchmarks.process_times import Times, times_of
 from benchmarks.ui_queries import query_text
-from lakehouse.ingestion import feed_sensors, shared_sensor
-from lakehouse.orchestration.instance import open_instance
 from lakehouse.project import Project
 from lakehouse.settings import Settings
 
@@ -63,6 +60,8 @@ _BATCH = 1_000
 _SETTLING_LOOKS = 3
 _ASKED = 5
 _RUN_SECONDS = 300
+_NOTHING_NEW = "A look of all sensors that finds nothing new"
+_CLOCKS = {"wall": "until it ends", "cpu": "time of the processor"}
 
 
 @dataclass(frozen=True)
@@ -141,68 +140,41 @@ def _processes(
 
 
 def _looks(both: Sequence[Lakehouse], rounds: int) -> dict[str, list[Measured]]:
-    """Compare the first look of all sensors of a process, and those that find nothing new."""
-
-    def first(one: Lakehouse) -> Times:
-        with _sensors(one) as sensors:
-            return sensors.look()
-
-    def nothing_new(one: Lakehouse) -> Times:
-        with _sensors(one) as sensors:
-            for _ in range(_SETTLING_LOOKS):
-                sensors.look()
-            looks = [sensors.look() for _ in range(_ASKED)]
-        return Times(
-            statistics.median(look.wall for look in looks),
-            statistics.median(look.cpu for look in looks),
-        )
-
-    def ways(take: Any, at_most: float) -> list[TimedWay]:
-        few, many = both
-        return [
-            TimedWay(few.name, lambda: take(few)),
-            TimedWay(many.name, lambda: take(many), at_most, at_most),
-        ]
-
-    return {
-        **compare_times("First look of all sensors", ways(first, AT_MOST), rounds=rounds),
-        **compare_times(
-            "A look that finds nothing new", ways(nothing_new, LOOK_AT_MOST), rounds=rounds
-        ),
-    }
+    """Compare the first look of all sensors after a start, and those that find nothing new."""
+    taken: dict[str, list[list[Times]]] = {one.name: [] for one in both}
+    for number in range(-1, rounds):
+        for one in both if number % 2 else both[::-1]:
+            looks = _looks_of(one)
+            show(f"Looks of all sensors: {one.name}, {looks[0]} and {looks[-1]}")
+            # In the first round, the home was never looked at.
+            if number >= 0:
+                taken[one.name].append(looks)
+    parts: dict[str, list[Measured]] = {}
+    kinds = {"First look of all sensors after a start": AT_MOST, _NOTHING_NEW: LOOK_AT_MOST}
+    for title, at_most in kinds.items():
+        for what in ("wall", "cpu"):
+            seconds = [
+                [_seconds(looks, title, what) for looks in taken[one.name]] for one in both
+            ]
+            parts[f"{title}: {_CLOCKS[what]}"] = [
+                measured_against(seconds[0], both[0].name, None, seconds[0]),
+                measured_against(seconds[0], both[1].name, at_most, seconds[1]),
+            ]
+    return parts
 
 
-@dataclass
-class _Sensors:
-    """All sensors of a lakehouse, as a process that has loaded the code asks them."""
-
-    instance: dg.DagsterInstance
-    repository: dg.RepositoryDefinition
-    cursors: dict[str, str | None]
-
-    def look(self) -> Times:
-        """Ask each once, and say what that took."""
-        wall, cpu = time.perf_counter(), time.process_time()
-        for sensor in self.repository.sensor_defs:
-            with dg.build_sensor_context(
-                self.instance,
-                cursor=self.cursors.get(sensor.name),
-                repository_def=self.repository,
-                sensor_name=sensor.name,
-            ) as context:
-                ticked = sensor.evaluate_tick(context)
-                self.cursors[sensor.name] = context.cursor
-            assert not ticked.run_requests, f"{sensor.name} asks for {ticked.run_requests}"
-        return Times(time.perf_counter() - wall, time.process_time() - cpu)
+def _looks_of(one: Lakehouse) -> list[Times]:
+    command = [sys.executable, "-m", "benchmarks.sensor_looks", str(_SETTLING_LOOKS + _ASKED)]
+    done = subprocess.run(
+        command, cwd=one.root, env=one.env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return [Times(*map(float, line.split())) for line in done.stdout.splitlines()]
 
 
-@contextmanager
-def _sensors(one: Lakehouse) -> Iterator[_Sensors]:
-    """Open the sensors, which do not wait for files within a look."""
-    feed_sensors.WATCH_SECONDS = shared_sensor.WATCH_SECONDS = 0.0
-    repository = one.project.definitions(lambda: one.settings).get_repository_def()
-    with open_instance(one.settings) as instance:
-        yield _Sensors(instance, repository, {})
+def _seconds(looks: Sequence[Times], title: str, what: str) -> float:
+    chosen = looks[_SETTLING_LOOKS:] if title == _NOTHING_NEW else looks[:1]
+    return statistics.median(getattr(look, what) for look in chosen)
 
 
 def _asked_of_ui(one: Lakehouse) -> Mapping[str, list[float]]:

@@ -4,7 +4,7 @@ the daemon, the server of code and its threads as much whether its inbox is empt
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,10 @@ job with all assets of the project, and a sensor would wait for the threads of t
 """
 INBOXES = "inbox/"
 _PAUSE_SECONDS = 2.0
+_CATALOG_SECONDS = 10.0
+"""How long it counts within a tick where the metadata of the tables is: of Glue, that is some
+requests, and paid for.
+"""
 _NAMED_FEEDS = 5
 
 
@@ -107,6 +111,7 @@ class SharedSensor:
             if tick.may_go_on:
                 engine.catalog.kept()
             until = time.monotonic() + WATCH_SECONDS
+            looks.begin_tick()
             asked = looks.look(context, settings, engine)
             while not asked and _waits(tick, until):
                 asked = looks.look(context, settings, engine)
@@ -153,9 +158,9 @@ class _FeedLook:
 class FeedLooks:
     """Looks at many feeds at once, again and again.
 
-    One look asks once for the runs that go on, once where the metadata of all tables is, and once
-    which inboxes hold anything. All else is asked for feeds of which something changed since
-    nothing was needed of them.
+    One look asks once for the runs that go on, once which inboxes hold anything, and where ten
+    seconds are over, once where the metadata of all tables is. All else is asked for feeds of which
+    something changed since nothing was needed of them.
     """
 
     feeds: Sequence[_FeedLook]
@@ -164,8 +169,15 @@ class FeedLooks:
     before this one may have reported them.
     """
 
+    _locations: Mapping[str, str] = field(init=False, default_factory=dict)
+    _locations_until: float = field(init=False, default=0.0)
+
     def __post_init__(self) -> None:
         self.may_have_failed = {one.feed.name for one in self.feeds}
+
+    def begin_tick(self) -> None:
+        """Have the next look ask the catalog."""
+        self._locations_until = 0.0
 
     def look(
         self, context: dg.SensorEvaluationContext, settings: Settings, engine: Engine
@@ -177,14 +189,17 @@ class FeedLooks:
         assert context.repository_def is not None
         graph, instance = graph_of_repository(context.repository_def), context.instance
         fail_dead_runs(instance)
+        # Before the catalog is asked: what a run that is over has committed is seen.
+        busy = _busy_feeds(instance)
+        engine = self._asked(engine)
         one = _Look(
             context,
             settings,
             engine,
             graph,
             open_store(settings),
-            engine.catalog.metadata_locations(),
-            _busy_feeds(instance),
+            self._locations,
+            busy,
             datetime.now(UTC),
         )
         occupied = one.store.occupied(INBOXES)
@@ -197,6 +212,17 @@ class FeedLooks:
             else:
                 self._resolve(settings, feed_look.feed)
         return requests
+
+    def _asked(self, engine: Engine) -> Engine:
+        """Ask the catalog where it is time to, and return what looks at tables: as of then, or each
+        as it is.
+        """
+        if time.monotonic() < self._locations_until:
+            return engine
+        moment = engine.catalog.at_one_moment()
+        self._locations = moment.metadata_locations()
+        self._locations_until = time.monotonic() + _CATALOG_SECONDS
+        return replace(engine, catalog=moment)
 
     def describe(self) -> str:
         """Say why no run was asked for."""

@@ -42,3 +42,10 @@ def test_a_table_that_waits_for_nothing_is_not_looked_at_again() -> None:
     looks = LastLooks().after(plan_upkeep([health], Known(), NOW), {"silver.t": health})
     place = {"silver.t": health.metadata_location}
     assert looks.worth_a_look(place, NOW + timedelta(days=999)) == []
+
+
+def test_one_that_cannot_be_read_is_looked_at_again_once_its_metadata_is_elsewhere() -> None:
+    plan = plan_upkeep([], Known(), NOW)
+    looks = LastLooks().after(plan, {}, {"silver.t": "gone.json"})
+    assert looks.worth_a_look({"silver.t": "gone.json"}, NOW) == []
+    assert looks.worth_a_look({"silver.t": "next.json"}, NOW) == ["silver.t"]

@@ -149,6 +149,8 @@ class Catalog:
         from pyiceberg.catalog.glue import GlueCatalog
         from pyiceberg.catalog.sql import SqlCatalog
 
+        if self._locations is not None:
+            return dict(self._locations)
         with explain_catalog(self.place):
             if isinstance(self.client, SqlCatalog):
                 return _locations_of_sqlite(self.client)

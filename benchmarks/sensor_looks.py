@@ -1,0 +1,54 @@
+"""What looks of all sensors of a project take, in a process that has just loaded its definitions.
+
+Run in the folder of a project as `python -m benchmarks.sensor_looks LOOKS`; prints the seconds of
+each look, until it ends and of the processor. Cursors are kept beside the home, as Dagster keeps
+them. No sensor may ask for a run, nor wait for files.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import dagster as dg
+
+from lakehouse.ingestion import feed_sensors, shared_sensor
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.project import load_project
+from lakehouse.settings import Settings
+
+
+def main(looks: int) -> None:
+    """Look some times."""
+    feed_sensors.WATCH_SECONDS = shared_sensor.WATCH_SECONDS = 0.0
+    settings = Settings.from_env()
+    repository = load_project(settings).definitions().get_repository_def()
+    kept = settings.home.with_name("cursors.json")
+    cursors = json.loads(kept.read_text()) if kept.exists() else {}
+    with open_instance(settings) as instance:
+        for _ in range(looks):
+            wall, cpu = time.perf_counter(), time.process_time()
+            _look(instance, repository, cursors)
+            print(time.perf_counter() - wall, time.process_time() - cpu)  # noqa: T201
+    Path(kept).write_text(json.dumps(cursors))
+
+
+def _look(
+    instance: dg.DagsterInstance,
+    repository: dg.RepositoryDefinition,
+    cursors: dict[str, str | None],
+) -> None:
+    for sensor in repository.sensor_defs:
+        with dg.build_sensor_context(
+            instance,
+            cursor=cursors.get(sensor.name),
+            repository_def=repository,
+            sensor_name=sensor.name,
+        ) as context:
+            ticked = sensor.evaluate_tick(context)
+            cursors[sensor.name] = context.cursor
+        assert not ticked.run_requests, f"{sensor.name} asks for {ticked.run_requests}"
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
