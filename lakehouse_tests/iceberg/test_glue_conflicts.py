@@ -8,6 +8,7 @@ conflicts by tests on moto.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
 
@@ -20,9 +21,13 @@ from pyiceberg.types import LongType, NestedField
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.spark_errors import plain
+from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.write.append_without_spark import append_once
+from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.settings import Settings
-from lakehouse_tests.conftest import with_bucket
+from lakehouse_tests.conftest import engine_on, with_bucket
+from lakehouse_tests.iceberg.declarations import EVENTS
 from lakehouse_tests.iceberg.test_append_without_spark import TABLE as NUMBERS
 from lakehouse_tests.iceberg.test_append_without_spark import no_spark
 from lakehouse_tests.iceberg.test_append_without_spark import rows as numbers
@@ -97,6 +102,60 @@ def at_once(append_one: Callable[[int, int], bool]) -> list[bool]:
 
     with ThreadPoolExecutor(WRITERS) as pool:
         return [one for done in pool.map(append_rounds, range(WRITERS)) for one in done]
+
+
+@pytest.mark.spark
+@on_each_emulator(always_loses=False)
+def test_without_retries_rows_are_what_was_reported(spark, account: Settings) -> None:
+    engine = engine_on(spark, account)
+    table = engine.catalog.sql_name(NAME)
+    engine.sql(f"CREATE NAMESPACE {engine.catalog.name}.silver")
+    engine.sql(
+        f"CREATE TABLE {table} (id INT) TBLPROPERTIES ('commit.retry.num-retries' = '0')"
+    )
+
+    def insert(writer: int, batch: int) -> bool:
+        try:
+            engine.sql(f"INSERT INTO {table} VALUES ({writer * ROUNDS + batch})")
+        except Exception as error:
+            assert "Cannot commit" in plain(str(error)), error
+            return False
+        return True
+
+    reported = at_once(insert)
+
+    ids = [row.id for row in engine.sql(f"SELECT id FROM {table}").collect()]
+    assert sorted(ids) == [at for at, is_written in enumerate(reported) if is_written]
+    assert not all(reported), "nobody came second"
+
+
+@pytest.mark.spark
+def test_writers_on_hosts_of_their_own_lose_nothing(
+    spark, on_ministack: Settings, tmp_path: Path
+) -> None:
+    engine = engine_on(spark, on_ministack)
+    attempts = []
+
+    def write_one(writer: int, batch: int) -> bool:
+        own = replace(engine, lock_dir=tmp_path / f"locks-{writer}")
+        done = write(own, EVENTS, lambda: frame(own, writer * ROUNDS + batch))
+        assert isinstance(done, Published)
+        attempts.append(done.attempts)
+        return True
+
+    at_once(write_one)
+
+    ids = [row["id"] for row in rows(engine)]
+    assert sorted(ids) == list(range(WRITERS * ROUNDS))
+    assert max(attempts) > 1, "nobody came second"
+
+
+def frame(engine: Engine, at: int):
+    return engine.sql(f"SELECT CAST({at} AS BIGINT) AS id, 1 AS v")
+
+
+def rows(engine: Engine) -> list[dict]:
+    return engine.catalog.load(EVENTS.name).scan().to_arrow().to_pylist()
 
 
 def test_appends_without_spark_lose_nothing(on_ministack: Settings, tmp_path: Path) -> None:
