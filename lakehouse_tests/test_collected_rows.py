@@ -72,6 +72,7 @@ COLLECTED = {
     "quality/rows_by_source.py:count_places.collect": "a row for each place",
     "runtime/connect_server.py:require_server.collect": ONE_ROW,
     "runtime/spark.py:let_go.collect": ONE_ROW,
+    "runtime/spark.py:open_platform_session.collect": ONE_ROW,
     "ingestion/executor_reading.py:_problem.collect": ONE_ROW,
     "ingestion/executor_reading.py:_outcomes.collect": (
         "a line for each file of an ingest, which this process has listed already"
@@ -80,6 +81,9 @@ COLLECTED = {
     "iceberg/rules/failing_row_samples.py:samples_of.collect": SAMPLES,
     "iceberg/rules/failing_row_samples.py:_rare.collect": SAMPLES,
     "iceberg/rules/failing_row_samples.py:sample_of.collect": SAMPLES,
+    "iceberg/copy/moved_deletes.py:_moved_parquet.take": (
+        "one file of position deletes, which names a file and a number for each"
+    ),
     # Sets of keys.
     "iceberg/erasure/erase_again.py:erase_again.collect": (
         "identifiers of people who were erased, all of whom this process holds already"
