@@ -57,6 +57,7 @@ from lakehouse.orchestration.shown_partitions import (
     shown_of,
 )
 from lakehouse.orchestration.unmasked_rows_command import table_of_rows
+from lakehouse.orchestration.whole_looks import need_whole_look
 from lakehouse.orchestration.windows_with_rows import WindowsWithRows
 from lakehouse.orchestration.written_metadata import (
     quarantined_metadata,
@@ -250,7 +251,7 @@ def _events(
     written: Written,
     run: Run,
     keys: Sequence[str],
-    implied: Collection[Rule],
+    implied: Mapping[Rule, Look],
 ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[Any]]:
     outcome, code_tags = written.outcome, _code_tags(io, table, run)
     has_sample = any(result.sample for result in outcome.results)
@@ -266,6 +267,7 @@ def _events(
         yield from checks
         metadata = {**refused_rows(table, outcome).to_metadata(), **written.metadata}
         raise refusal(outcome, context.run.run_id, metadata, evaluated)
+    checks = _looked_at_as_a_whole(context, io, table, run, checks, implied)
     result = dg.MaterializeResult[Any](
         asset_key=asset_key(table.name),
         metadata={
@@ -282,6 +284,34 @@ def _events(
     if notes_its_assets(context):
         note_computed(context, result, keys)
     yield result
+
+
+def _looked_at_as_a_whole(
+    context: dg.AssetExecutionContext,
+    io: IcebergIOManager,
+    table: IcebergTable,
+    run: Run,
+    checks: Sequence[dg.AssetCheckResult],
+    implied: Mapping[Rule, Look],
+) -> list[dg.AssetCheckResult]:
+    """Return the results of checks; of those that failed last, and pass for what was written, what
+    all rows tell.
+    """
+    passed = [check.check_name for check in checks if check.passed and check.check_name]
+    names = need_whole_look(context.instance, table, passed)
+    if not names:
+        return [*checks]
+    with values_withheld(table):
+        results, evaluated = io.evaluate(table, run)
+        for rule, look in implied.items():
+            results.extend(look(io, run) if rule.name in names else ())
+    whole = {result.rule.name: result for result in results if result.rule.name in names}
+    return [
+        check_result(table, whole[name], evaluated)
+        if (name := check.check_name) in whole
+        else check
+        for check in checks
+    ]
 
 
 def _code_tags(io: IcebergIOManager, table: IcebergTable, run: Run) -> dict[str, str]:

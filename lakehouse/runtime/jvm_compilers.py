@@ -32,9 +32,9 @@ def compiler_options(settings: Settings) -> tuple[str, ...]:
 def _has_little(home: Path) -> bool:
     total_bytes = 0
     for file in _files(home):
-        # Another process may have moved it meanwhile.
+        # Another process may have moved it meanwhile; a link is read by nobody.
         with suppress(FileNotFoundError):
-            total_bytes += file.stat().st_size
+            total_bytes += file.lstat().st_size
         if total_bytes > _LITTLE_BYTES:
             return False
     return True

@@ -156,6 +156,26 @@ def test_a_write_that_changes_nothing_keeps_the_version_and_lets_downstream_go_o
     assert project.downstream_runs == 2
 
 
+def test_a_check_that_failed_passes_once_no_row_of_the_table_breaks_it(project):
+    """Whatever the rows that come keep."""
+    project.deliver("first", ANN, ("3", None, "somebody@example.org"))
+    (failed,) = _evaluations(project, "not_null_name")
+    assert not failed.passed
+
+    for file, *rows in (("second", BOB), ("second", BOB)):
+        project.deliver(file, *rows)
+        newest, *_ = _evaluations(project, "not_null_name")
+        assert not newest.passed
+        assert newest.metadata["total_rows"].value == 3
+
+    table = project.engine.catalog.sql_name("silver.people")
+    project.engine.sql(f"DELETE FROM {table} WHERE name IS NULL")
+    project.deliver("third", ("4", "Cid", "cid@example.org"))
+    newest, *_ = _evaluations(project, "not_null_name")
+    assert newest.passed
+    assert newest.metadata["total_rows"].value == 3
+
+
 def test_checks_alone_are_evaluated_on_main_and_write_nothing(project):
     project.deliver("first", ANN, BOB)
     before, materialized = (

@@ -108,6 +108,8 @@ _SHARED = {
     "cli/files.py",
     # Fields of records, which the builder hands on by name.
     "orchestration/written_metadata.py",
+    # The fields of a result, as a job tells them.
+    "orchestration/table_jobs/job_answer.py",
 }
 _WORDS = {"files", "value", "low", "high", "note", "table", "sample", "branch", "snapshot_id"}
 _WORDS |= {"partitions", "predicate", "landed", "rejected", "warnings", "evaluated", "archived"}

@@ -54,3 +54,10 @@ def test_what_no_command_reads_rows_from_is_not_counted(
 def test_both_compilers_work_where_nobody_knows_how_much_there_is(settings: Settings) -> None:
     assert compiler_options(replace(settings, spark_master="yarn")) == ()
     assert compiler_options(replace(settings, deployment="aws")) == ()
+
+
+def test_a_link_to_itself_is_in_nobodys_way(settings: Settings, home: Path) -> None:
+    loop = home / "inbox" / "fruits" / "loop.csv"
+    loop.parent.mkdir(parents=True)
+    loop.symlink_to(loop.name)
+    assert compiler_options(settings) == FIRST_COMPILER

@@ -28,7 +28,6 @@ from lakehouse.settings import Settings, TableJob
 
 if TYPE_CHECKING:
     from dagster import PipesClientCompletedInvocation
-    from dagster._core.pipes.context import PipesMessageHandler
 
     from lakehouse.storage.s3 import S3ObjectStore
 
@@ -54,7 +53,7 @@ class _Messages(PipesS3MessageReader):
     def __init__(self, store: "S3ObjectStore", folder: str) -> None:
         super().__init__(bucket=store.bucket, client=store.client, interval=_POLL_SECONDS)
         self._folder = folder
-        self._handler: PipesMessageHandler | None = None
+        self._handler: Any = None
 
     @property
     def expected_writer_count(self) -> int:
@@ -67,7 +66,7 @@ class _Messages(PipesS3MessageReader):
         return self._handler.get_custom_messages() if self._handler else ()
 
     @contextmanager
-    def read_messages(self, handler: "PipesMessageHandler") -> Iterator[Any]:
+    def read_messages(self, handler: Any) -> Iterator[Any]:
         """Read until the end of the block."""
         self._handler = handler
         with super().read_messages(handler) as params:

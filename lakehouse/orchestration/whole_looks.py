@@ -1,0 +1,43 @@
+"""Checks that failed last: what a write brings may keep a rule that rows of before still break, so
+that such a check passes after a look at all rows alone.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import dagster as dg
+
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.dagster_internals import check_summaries
+from lakehouse.orchestration.metadata_keys import CheckMetadata
+from lakehouse.tables.table import IcebergTable
+
+
+def need_whole_look(
+    instance: dg.DagsterInstance, table: IcebergTable, passed: Iterable[str]
+) -> set[str]:
+    """Return those checks of a table that pass now, and failed when they were evaluated last on
+    what readers see.
+
+    Left out are rules that quarantine: what breaks one of them is not in the table.
+
+    :param passed: names of the checks that pass for what a write brought.
+    """
+    quarantining = {rule.name for rule in table.quarantining_rules}
+    keys = [
+        dg.AssetCheckKey(asset_key(table.name), name) for name in set(passed) - quarantining
+    ]
+    if not keys:
+        return set()
+    found = check_summaries(instance, keys)
+    return {key.name for key in keys if key in found and _failed(found[key])}
+
+
+def _failed(summary: Any) -> bool:
+    last = summary.last_completed_check_execution_record
+    event = last.event.dagster_event if last and last.event else None
+    if event is None or event.event_type is not dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+        return False
+    evaluation = event.event_specific_data
+    is_of_main = CheckMetadata.from_metadata(evaluation.metadata).evaluated == "main"
+    return is_of_main and not evaluation.passed
