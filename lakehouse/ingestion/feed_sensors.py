@@ -41,7 +41,7 @@ other.
 """
 _LOOK_SECONDS = 10.0
 """How long a look polls in a tick that goes on for longer; with each, all is decided anew."""
-_RUN_POLL_SECONDS = 0.5
+_RUN_POLL_SECONDS = 0.2
 ReadSettings = Callable[[], Settings]
 
 

@@ -14,7 +14,7 @@ from lakehouse.iceberg.rules.reconciliation import reconciles
 from lakehouse.iceberg.rules.rows import accepted, not_blank, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write.write_audit_publish import Compute, write
-from lakehouse.runtime.spark import open_session
+from lakehouse.runtime.spark import let_go, open_session
 from lakehouse.settings import Settings
 from lakehouse.tables.table import (
     Append,
@@ -111,6 +111,8 @@ def write_warm_up_tables(settings: Settings) -> None:
     catalog = Catalog.of(settings)
     session = open_session(settings, catalog)
     write_each_way(Engine(catalog, lambda: session, settings.lock_dir, masking_key=b"warm-up"))
+    # It took memory that nobody needs until the first run.
+    let_go(session)
 
 
 def write_each_way(engine: Engine) -> None:

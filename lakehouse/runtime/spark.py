@@ -23,6 +23,7 @@ from lakehouse.iceberg.metadata.pyspark_internals import (
     end_jvm,
     has_context,
     launch_jvm,
+    release_at_exit,
     set_connect_retries,
 )
 from lakehouse.iceberg.metadata.spark_errors import one_line
@@ -357,17 +358,18 @@ def _first(settings: Settings, java_options: Sequence[str] | None) -> "SparkSess
     )
     configuration = session_configuration(settings, state=state)
     if settings.spark_remote:
-        return _impatient(LazyPySparkResource(spark_config=configuration).spark_session)
+        return _connected(LazyPySparkResource(spark_config=configuration).spark_session)
     _start_jvm(settings, configuration, java_options)
     session: SparkSession = LazyPySparkResource(spark_config=configuration).spark_session
     return session
 
 
-def _impatient(session: "SparkSession") -> "SparkSession":
-    """Let a client give up on a server that is gone after a quarter of a minute; by itself it
-    does after ten.
+def _connected(session: "SparkSession") -> "SparkSession":
+    """Let a client give up on a server that is gone after a quarter of a minute, by itself it
+    does after ten; and let the server forget it at its end.
     """
     set_connect_retries(session, _CONNECT_RETRIES)
+    release_at_exit(session)
     return session
 
 
@@ -375,7 +377,7 @@ def _another(settings: Settings) -> "SparkSession":
     from pyspark.sql import SparkSession
 
     if settings.spark_remote:
-        return _impatient(
+        return _connected(
             SparkSession.builder.config(map={**session_configuration(settings)}).create()
         )
     return next(iter(_sessions.values())).newSession()

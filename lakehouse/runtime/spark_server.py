@@ -18,6 +18,8 @@ from pathlib import Path
 from lakehouse.errors import SetupError
 from lakehouse.runtime import jars, jvm
 from lakehouse.runtime.jvm_class_archive import archive_options
+from lakehouse.runtime.jvm_compilers import LATER_SECOND_COMPILER
+from lakehouse.runtime.jvm_memory import GIVES_BACK, KEEPS_LITTLE
 from lakehouse.runtime.processes import Process
 from lakehouse.runtime.spark import (
     last_words,
@@ -111,11 +113,17 @@ def start(
     token = like.token if like else secrets.token_urlsafe(24)
     own = replace(settings, spark_remote=None)
     state = read_master(own.cluster, own.spark_master)
-    configuration = session_configuration(own, is_server=True, state=state) | {
+    configuration = KEEPS_LITTLE | session_configuration(own, is_server=True, state=state)
+    configuration |= {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
     }
-    configuration = with_java_options(configuration, archive_options(settings, chosen))
+    java_options = [
+        *archive_options(settings, chosen),
+        *LATER_SECOND_COMPILER,
+        *GIVES_BACK,
+    ]
+    configuration = with_java_options(configuration, java_options)
     options = [part for item in configuration.items() for part in ("--conf", "=".join(item))]
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     started_at = log_size(settings)

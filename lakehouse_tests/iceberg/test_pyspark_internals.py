@@ -3,13 +3,16 @@ said to be, and there.
 """
 
 import ast
+import atexit
 from importlib.metadata import version
 from pathlib import Path
+from unittest.mock import create_autospec
 
 import pyspark
 import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
+from pyspark.sql.connect.client.core import SparkConnectClient
 
 import lakehouse
 from lakehouse.iceberg.metadata import pyspark_internals
@@ -19,6 +22,7 @@ from lakehouse.iceberg.metadata.pyspark_internals import (
     connect_channel,
     has_context,
     java_property,
+    release_at_exit,
 )
 
 _HOME = Path(lakehouse.__file__).parent
@@ -53,6 +57,24 @@ def test_a_channel_is_to_the_server_that_is_named() -> None:
     channel = connect_channel("sc://localhost:15002")
     assert channel._channel.target() == b"dns:///localhost:15002"
     channel.close()
+
+
+@pytest.mark.unit
+def test_a_session_is_forgotten_at_the_end_of_a_process_where_its_server_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = create_autospec(SparkSession, client=create_autospec(SparkConnectClient))
+    session.client.release_session.side_effect = [None, ConnectionError("it is gone")]
+    at_exit: dict[object, tuple[object, ...]] = {session.client._cleanup_ml_cache: ()}
+    monkeypatch.setattr(atexit, "register", lambda ends, *given: at_exit.update({ends: given}))
+    monkeypatch.setattr(atexit, "unregister", at_exit.pop)
+
+    release_at_exit(session)
+
+    ((ends, given),) = at_exit.items()
+    for _ in range(2):
+        ends(*given)  # type: ignore[operator]
+    assert session.client.release_session.call_count == 2
 
 
 def test_a_session_has_a_context_and_tells_of_its_jvm(spark: SparkSession) -> None:

@@ -207,10 +207,13 @@ def test_leaves_files_without_a_changed_row(engine: Engine) -> None:
 
 
 @whatever_the_catalog
-def test_looks_only_near_the_rows_that_it_merges(engine: Engine) -> None:
+def test_looks_only_near_the_rows_that_it_merges(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A row of the same key that breaks the promise of `near` is not found, which shows where
     was looked.
     """
+    monkeypatch.setattr(merge_rows, "_is_small", lambda _: False)
     pruned = replace(
         PEOPLE,
         write=Merge(on=["name"], stamp="changed_at", prune_by=["id"]),
@@ -245,18 +248,22 @@ def test_keeps_a_null_key_once(engine: Engine) -> None:
 
 @whatever_the_catalog
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
-@pytest.mark.parametrize("joined", ["few", "many", "many by a Bloom filter"])
+@pytest.mark.parametrize(
+    "joined", ["with all of the table", "few", "many", "many by a Bloom filter"]
+)
 @pytest.mark.parametrize("new", [(), (("eve", 7, False),)], ids=["none is new", "one is new"])
 def test_few_rows_are_merged_as_many_are(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, mode: str, joined: str, new: tuple
 ) -> None:
-    """Few are looked for by a join that sends them to all processes, and compared without what
-    is nested at first; of many it is not known which values they have, and of a large table rows
-    are dropped before it is shuffled.
+    """A small table is compared with as it is. In another few are looked for by a join that
+    sends them to all processes, and compared without what is nested at first; of many it is not
+    known which values they have, and of a large table rows are dropped before it is shuffled.
     """
     if joined == "many":
         monkeypatch.setattr(merge_rows, "_FEW_VALUES", 1)
-    if joined != "few":
+    if joined == "few":
+        monkeypatch.setattr(merge_rows, "_is_small", lambda _: False)
+    elif joined != "with all of the table":
         monkeypatch.setattr(merge_rows, "FEW", 0)
         monkeypatch.setattr(merge_rows, "FEW_WHOLE", 0)
     if joined == "many by a Bloom filter":

@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.pyspark_internals import commit_properties_of_thread
+from lakehouse.iceberg.metadata.pyspark_internals import (
+    commit_properties_of_thread,
+    set_all,
+    unset_all,
+)
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
 
 if TYPE_CHECKING:
@@ -50,15 +54,11 @@ def session_with(
         options |= settings
         before = {key: spark.conf.get(key, None) for key in settings}
         try:
-            for key, value in options.items():
-                spark.conf.set(key, value)
+            set_all(spark, options)
             yield
         finally:
-            for key in options:
-                spark.conf.unset(key)
-            for key, had in before.items():
-                if had is not None:
-                    spark.conf.set(key, had)
+            unset_all(spark, options)
+            set_all(spark, {key: had for key, had in before.items() if had is not None})
 
 
 @contextmanager

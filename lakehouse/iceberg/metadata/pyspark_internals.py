@@ -6,8 +6,9 @@ whether each of these is still there and does the same, or has become public, ru
 those of the session, and set the version.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import atexit
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from subprocess import STDOUT
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -97,6 +98,47 @@ def set_connect_retries(session: "SparkSession", max_retries: int) -> None:
     # Only a session of Connect has a client, and the class of both is one to mypy.
     client = cast(Any, session).client
     client.set_retry_policies([DefaultPolicy(max_retries=max_retries)])
+
+
+def set_all(session: "SparkSession", values: Mapping[str, str]) -> None:
+    """Set the configuration of a session, where it is of Spark Connect by one call."""
+    at_once = getattr(session.conf, "_set_all", None)
+    if at_once and values:
+        at_once(dict(values), silent=False)
+        return
+    for key, value in values.items():
+        session.conf.set(key, value)
+
+
+def unset_all(session: "SparkSession", keys: Collection[str]) -> None:
+    """Let a session have its defaults again, where it is of Spark Connect by one call."""
+    if not keys or not hasattr(session.conf, "_set_all"):
+        for key in keys:
+            session.conf.unset(key)
+        return
+    from pyspark.sql.connect.proto import ConfigRequest
+
+    unset = ConfigRequest.Operation(unset=ConfigRequest.Unset(keys=[*keys]))
+    cast(Any, session).client.config(unset)
+
+
+def release_at_exit(session: "SparkSession") -> None:
+    """Let a Spark Connect session be forgotten by its server once this process ends; by itself a
+    server keeps what a session opened and cached for an hour.
+
+    It takes the place of what the client does at its end, which is to forget models alone.
+    """
+    client = cast(Any, session).client
+    # A client of Spark 3.5 has neither.
+    if hasattr(client, "release_session"):
+        atexit.unregister(client._cleanup_ml_cache)
+        atexit.register(_release, client)
+
+
+def _release(client: Any) -> None:
+    # A server that is gone has nothing to forget.
+    with suppress(Exception):
+        client.release_session()
 
 
 def connect_channel(remote: str) -> "grpc.Channel":

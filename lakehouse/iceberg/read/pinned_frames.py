@@ -52,7 +52,7 @@ def read_inputs(
     affected: Collection[Any] | None = None,
 ) -> "dict[str, DataFrame]":
     """Return the frames of a write's inputs, each narrowed to the run's partitions where it
-    asks for that.
+    asks for that; none of rows elsewhere where it is known that there are none.
 
     :param affected: the partitions where versions of what came stand; None where they are not
         known.
@@ -64,7 +64,20 @@ def read_inputs(
             else read(engine, pins[name], narrowed(declared, run, affected))
         )
         for name, declared in inputs.items()
+        if not _has_none_elsewhere(declared, run, affected)
     }
+
+
+def _has_none_elsewhere(declared: Input, run: Run, affected: Collection[Any] | None) -> bool:
+    """Whether an input reads the table's own rows outside of the run's partitions, and all that
+    it is to read of them lie inside.
+    """
+    if declared.mode != "existing_rows" or not declared.outside:
+        return False
+    partitions = run.partitions
+    return (
+        affected is not None and partitions is not None and all(map(partitions.has, affected))
+    )
 
 
 def _read_keys(engine: Engine, declared: Input, pinned: Pin, target: str) -> "DataFrame":

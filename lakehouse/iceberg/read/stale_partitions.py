@@ -312,11 +312,12 @@ def _look_up_affected(
     assert table.versions is not None
     arrived, first = read(engine, arrived_at), table.versions.of[0]
     by = identifier(table.write.by)  # type: ignore[union-attr]
-    keys = arrived.selectExpr(*key_terms(table, arrived)).distinct()
+    keys = arrived.selectExpr(*key_terms(table, arrived))
     few = few_keys(table, keys)
     if few is not None:
         rows = read(engine, existing_at, among_keys(table, few)).select(by)
         return frozenset(map(with_zone, _collect(table, rows)))
+    keys = keys.distinct()
     # Keys that grow with time lie close together; then few files can have any of them.
     bounds = keys.selectExpr(f"min({identifier(first)})", f"max({identifier(first)})").first()
     assert bounds is not None

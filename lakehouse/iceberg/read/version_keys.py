@@ -31,12 +31,14 @@ def few_keys(table: IcebergTable, keys: "DataFrame") -> set[Any] | None:
     stand for nobody, since statements are shown: by their values rows are found without a join.
     None where they are not.
 
-    :param keys: each once.
+    :param keys: each at least once. Few rows are told apart here, which spares Spark a shuffle.
     """
     first, *others = declared_versions(table).of
     if others or first in table.masked_columns:
         return None
     rows = keys.limit(_FEW_KEYS + 1).collect()
+    if len(rows) > _FEW_KEYS:
+        rows = keys.distinct().limit(_FEW_KEYS + 1).collect()
     values = {row[0] for row in rows}
     is_plain = all(isinstance(value, int | str | None) for value in values)
     return values if len(rows) <= _FEW_KEYS and is_plain else None

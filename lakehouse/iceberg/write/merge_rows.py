@@ -78,18 +78,13 @@ def merge_attempt(
     audited are those that are written, and are computed once. A cached frame would not do: Spark
     4.1 resolves the tables in a MERGE's source again, and fails on those that are read
     incrementally (`No plan for TableReference`). So is the frame before that, where it is compared
-    with rows at all: how many it has tells how to look for them.
+    with many rows: how many it has tells how to look for them. Of a small table all are looked at,
+    and that look is spared.
 
     :param rejected: what rejections took out of the inputs; rows go that were merged of these
         alone.
     """
-    prepared, came = prepare(attempt.table, frame).evaluated(), _Came()
-    if not attempt.base.is_empty:
-        prepared = with_removed(attempt, mode, prepared, rejected) if rejected else prepared
-        if attempt.decided.rereads:
-            prepared = without_refused(attempt, mode, prepared)
-        prepared = replace(prepared, frame=attempt.keep(prepared.frame))
-        came = _came(mode, prepared)
+    prepared, came = _prepared(attempt, mode, frame, rejected)
     compared, counted_values = _compared(attempt, mode, prepared, came)
     split = split_rows(prepared, compared, counted_values, attempt.keep)
     results = _results(attempt, mode, prepared, split)
@@ -123,6 +118,29 @@ def merge_attempt(
         removed_rows=deleted,
         profile=profile_of(counted_values),
     )
+
+
+def _prepared(
+    attempt: Attempt, mode: Merge, frame: "DataFrame", rejected: Following | None
+) -> "tuple[PreparedFrame, _Came]":
+    """Return the rows that are merged, evaluated by their rules, and what is known of them
+    before they are compared.
+    """
+    prepared = prepare(attempt.table, frame).evaluated()
+    if attempt.base.is_empty:
+        return prepared, _Came()
+    prepared = with_removed(attempt, mode, prepared, rejected) if rejected else prepared
+    if attempt.decided.rereads:
+        prepared = without_refused(attempt, mode, prepared)
+    if _is_small(attempt):
+        return prepared, _Came()
+    prepared = replace(prepared, frame=attempt.keep(prepared.frame))
+    return prepared, _came(mode, prepared)
+
+
+def _is_small(attempt: Attempt) -> bool:
+    """Whether one process holds all rows of the table with ease, as they are."""
+    return attempt.base.count("total-records") < FEW_WHOLE
 
 
 class _Came(NamedTuple):
@@ -215,7 +233,7 @@ def _compare(
     if came.rows is not None and came.rows < FEW:
         keys = prepared.frame.selectExpr(*map(identifier, mode.on))
         existing = with_keys(existing, keys, mode.on, came.rows)
-        existing = broadcast(existing) if came.is_few else existing
+    existing = broadcast(existing) if came.is_few or _is_small(attempt) else existing
     on = same_key(mode.on, "s", "t")
     joined = prepared.frame.alias("s").join(existing.alias("t"), on, "left_outer")
     differs = [

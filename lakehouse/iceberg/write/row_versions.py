@@ -80,7 +80,7 @@ def select_versions(
             compute(**arrived),
             rivals=[compute(**rivals)],
             standing=frames[EXISTING],
-            elsewhere=frames[EXISTING_ELSEWHERE],
+            elsewhere=frames.get(EXISTING_ELSEWHERE),
             keep=keep,
         )
 
@@ -184,7 +184,7 @@ def newest_accepted(
             )
         ]
     if elsewhere is not None:
-        keys = mine.frame.selectExpr(*map(identifier, versions.of)).distinct()
+        keys = mine.frame.selectExpr(*map(identifier, versions.of))
         relevant = _versions_of(table, elsewhere, keys, keep)
         seen += [relevant.selectExpr(*order, f"false AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")]
     return _newest(versions, together(seen, allow_missing=True)).selectExpr(
@@ -203,13 +203,13 @@ def _versions_of(
     of = declared_versions(table).of
     by = table.overwritten_by
     if by is None:
-        return with_keys(rows, keys, of)
+        return with_keys(rows, keys.distinct(), of)
     few = few_keys(table, keys)
     if few is not None:
         found = rows.where(among_keys(table, few))
-        partitions = found.select(identifier(by)).distinct().collect()
+        partitions = found.select(identifier(by)).collect()
         return found.where(among(by, {with_zone(row[0]) for row in partitions}))
-    met = keep(key_locations(table, rows, keys), eager=True)
+    met = keep(key_locations(table, rows, keys.distinct()), eager=True)
     where, met_rows = _partitions_of(met, by)
     return with_keys(rows.where(where), met.selectExpr(*map(identifier, of)), of, met_rows)
 
