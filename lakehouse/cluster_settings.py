@@ -5,7 +5,7 @@ driver, and any configuration of Spark's own.
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from lakehouse.errors import SettingsError
@@ -31,8 +31,8 @@ SESSION_PREFIX = "spark.sql."
 class ClusterSettings:
     """What somebody said of executors and driver; what is None follows from the cluster."""
 
-    configuration: tuple[tuple[str, str], ...] = ()
-    """Configuration of Spark, which goes before that of the lakehouse."""
+    configuration: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Configuration of Spark, which goes before that of the lakehouse. It may hold secrets."""
     master_page: str | None = None
     """Where the web page of a standalone master is."""
     driver_host: str | None = None
