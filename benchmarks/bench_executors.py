@@ -203,7 +203,7 @@ def main() -> None:
         measured, peaks[form] = measure_form(
             form, is_small=arguments.small, rounds=arguments.rounds
         )
-        parts[form] = measured
+        parts[f"{form}, a tenth" if arguments.small else form] = measured
         for reader, peak_bytes in peaks[form].items():
             name = f"{form}, {reader}"
             figures.append(Figure(name, peak_bytes / peaks[_HUNDRED][reader], MEMORY_AT_MOST))
