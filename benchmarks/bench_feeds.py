@@ -37,6 +37,8 @@ from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.ingestion.feed_runs import FEED_TAG, ingest
 from lakehouse.orchestration.instance import open_instance
+from lakehouse.runtime import jars
+from lakehouse.runtime.jar_download import fetch
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
 
@@ -94,7 +96,9 @@ def bucket(settings: Settings) -> Iterator[Settings]:
         boto3.client("s3").create_bucket(
             Bucket=says["LAKEHOUSE_BUCKET"], CreateBucketConfiguration=where
         )
-        yield replace(Settings.from_env(), home=settings.home)
+        on_aws = replace(Settings.from_env(), home=settings.home)
+        fetch(on_aws, lambda _: None, jars.s3a())
+        yield on_aws
     finally:
         process.terminate()
         process.wait()

@@ -5,7 +5,7 @@ driver, and any configuration of Spark's own.
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from lakehouse.errors import SettingsError
@@ -31,8 +31,8 @@ SESSION_PREFIX = "spark.sql."
 class ClusterSettings:
     """What somebody said of executors and driver; what is None follows from the cluster."""
 
-    configuration: tuple[tuple[str, str], ...] = ()
-    """Configuration of Spark, which goes before that of the lakehouse."""
+    configuration: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Configuration of Spark, which goes before that of the lakehouse. It may hold secrets."""
     master_page: str | None = None
     """Where the web page of a standalone master is."""
     driver_host: str | None = None
@@ -44,6 +44,8 @@ class ClusterSettings:
     executor_memory: str | None = None
     executor_python: str | None = None
     """The Python that executors have; a path on them."""
+    pyspark_python: str | None = None
+    """What Spark itself was told of that."""
     executors_read: Literal["auto", "always", "never"] = "auto"
     """When executors read delivered files; by itself where they are many or large."""
     wait_seconds: int = int(_SECONDS)
@@ -68,6 +70,7 @@ class ClusterSettings:
             executor_cores=int(cores) if cores else None,
             executor_memory=value_of_form(env, "LAKEHOUSE_EXECUTOR_MEMORY", MEMORY, "") or None,
             executor_python=env.get("LAKEHOUSE_EXECUTOR_PYTHON") or None,
+            pyspark_python=env.get("PYSPARK_PYTHON") or None,
             executors_read=cast(
                 Literal["auto", "always", "never"],
                 value_of_form(env, "LAKEHOUSE_EXECUTORS_READ", _WHEN, "auto"),

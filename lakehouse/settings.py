@@ -54,8 +54,8 @@ class Settings:
     """A Spark Connect address (`sc://host:port`)."""
     spark_master: str = "local[*]"
     spark_memory: str = "2g"
-    cluster: ClusterSettings = field(default_factory=ClusterSettings, repr=False)
-    """What executors and driver are, where Spark is more than one process. It may hold secrets."""
+    cluster: ClusterSettings = field(default_factory=ClusterSettings)
+    """What executors and driver are, where Spark is more than one process."""
     iceberg: str = "1.12.0"
     """The version of Iceberg whose jars Spark is given."""
     java_home: Path | None = None

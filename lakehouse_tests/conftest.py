@@ -129,16 +129,24 @@ def settings_at(home: Path) -> Settings:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> "SparkSession":
-    """The one session of the run; it knows the catalogs that the engines register on it."""
-    from lakehouse.runtime import jars, spark
+def s3a_jars() -> None:
+    """What Spark reads a bucket by; `make setup` fetches what this machine's own deployment
+    needs.
+    """
+    from lakehouse.runtime import jars
     from lakehouse.runtime.jar_download import fetch
+
+    fetch(Settings.from_env(), lambda _: None, jars.s3a())
+
+
+@pytest.fixture(scope="session")
+def spark(s3a_jars: None, tmp_path_factory: pytest.TempPathFactory) -> "SparkSession":
+    """The one session of the run; it knows the catalogs that the engines register on it."""
+    from lakehouse.runtime import spark
     from lakehouse_tests.local_files import set_permissions_without_processes
 
     # Of the catalog file, which not every Iceberg reads, nothing is read at the start.
     settings = on_aws(settings_at(tmp_path_factory.mktemp("session")))
-    # `make setup` fetches what this machine's own deployment needs.
-    fetch(settings, lambda _: None, jars.s3a())
     few_rows = [f"-D{name}={value}" for name, value in _FEW_ROWS.items()]
     with pytest.MonkeyPatch.context() as patch:
         # Spark reads them as it reads its own file of settings, which the product has none of.
@@ -151,7 +159,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "SparkSession":
 
 
 @pytest.fixture(scope="session")
-def moto() -> Iterator[str]:
+def moto(s3a_jars: None) -> Iterator[str]:
     """The address of a server that answers as Glue, S3 and SNS; the JVM reaches no patched
     client.
     """

@@ -17,6 +17,7 @@ def test_executors_and_driver_are_read():
         "LAKEHOUSE_EXECUTOR_CORES": "2",
         "LAKEHOUSE_EXECUTOR_MEMORY": "6g",
         "LAKEHOUSE_EXECUTOR_PYTHON": "/opt/python/bin/python3",
+        "LAKEHOUSE_EXECUTORS_READ": "never",
         "LAKEHOUSE_EXECUTOR_WAIT_SECONDS": "5",
         "LAKEHOUSE_DRIVER_HOST": "10.0.0.7",
         "LAKEHOUSE_DRIVER_PORT": "40000",
@@ -28,6 +29,7 @@ def test_executors_and_driver_are_read():
         executor_cores=2,
         executor_memory="6g",
         executor_python="/opt/python/bin/python3",
+        executors_read="never",
         wait_seconds=5,
         driver_host="10.0.0.7",
         driver_port=40000,
@@ -49,6 +51,7 @@ def test_any_configuration_of_spark_is_taken_with_spaces_in_quotes():
     ("name", "value", "said"),
     [
         ("LAKEHOUSE_EXECUTORS", "0", "LAKEHOUSE_EXECUTORS is '0'; expected a number from 1 on"),
+        ("LAKEHOUSE_EXECUTORS_READ", "Always", "expected auto, always or never"),
         ("LAKEHOUSE_EXECUTOR_MEMORY", "6", "LAKEHOUSE_EXECUTOR_MEMORY is '6'"),
         ("LAKEHOUSE_DRIVER_PORT", "80", "expected a port from 1024 on"),
         ("LAKEHOUSE_DRIVER_HOST", "a b", "expected a name or an address of this machine"),

@@ -72,6 +72,8 @@ COLLECTED = {
     "quality/rows_by_source.py:count_places.collect": "a row for each place",
     "runtime/connect_server.py:require_server.collect": ONE_ROW,
     "runtime/spark.py:let_go.collect": ONE_ROW,
+    "cli/staged_object.py:_read.collect": "the one row of an object that it has just written",
+    "runtime/connect_server.py:require_server.collect": ONE_ROW,
     "ingestion/executor_reading.py:_problem.collect": ONE_ROW,
     "ingestion/executor_reading.py:_outcomes.collect": (
         "a line for each file of an ingest, which this process has listed already"

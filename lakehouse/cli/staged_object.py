@@ -22,12 +22,12 @@ def read_staged_object(settings: Settings) -> None:
 
     :raises LakehouseError: says in one line what the server lacks.
     """
-    from lakehouse.ingestion.staged_rows import LocalRows, open_staging, staged_name
+    from lakehouse.ingestion.staged_rows import LocalRows, open_staging
     from lakehouse.runtime.spark import open_session
 
     session = open_session(settings, Catalog.of(settings))
     staging = open_staging(settings)
-    name = staged_name("0" * 64, 0)
+    name = "0.parquet"
     with tempfile.TemporaryDirectory() as folder:
         file = _write(Path(folder) / name)
         if staging:

@@ -162,12 +162,13 @@ def _read_by_executors(
     """Have executors read files where that is worth it, and return those that need no look of the
     driver's, by number; with a line for people where executors cannot.
     """
-    if executors is None or not executors.is_worth([item.size_bytes for item in batch]):
-        return "", {}
     files = []
     for number, item in enumerate(batch):
         if not _is_misnamed(staging, item):
             files.append(NumberedFile(number, item))
+    sizes = [file.stored.size_bytes for file in files]
+    if executors is None or not executors.is_worth(sizes):
+        return "", {}
     task = ExecutorTask(staging.converter, staging.rows, plan_groups(files))
     reading = executors.read(task)
     results: dict[int, Result] = {}

@@ -156,9 +156,11 @@ def _cannot(problem: str) -> str:
 
 def _send_package(session: "SparkSession", package: Path) -> None:
     """Let Python on executors import this package, once for each form of it."""
+    from pyspark.sql.utils import is_remote
+
     if _sent.get(session) == package:
         return
-    if hasattr(session, "client"):
+    if is_remote():
         session.addArtifacts(str(package), pyfile=True)
     else:
         session.sparkContext.addPyFile(str(package))

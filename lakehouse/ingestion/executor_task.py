@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import FileRejected
-from lakehouse.ingestion.staged_rows import BucketRows, LocalRows, StagedRows, staged_name
+from lakehouse.ingestion.staged_rows import BucketRows, LocalRows, StagedRows
 from lakehouse.ingestion.staging import Converted, FileConverter, ignore_progress
 from lakehouse.storage.object_store import StoredObject
 
@@ -132,7 +132,7 @@ class ExecutorTask:
         if converted.left_out or not is_same:
             target.unlink()
             return driver_looks
-        self.rows.put(target, staged_name(converted.sha256, file.number))
+        self.rows.put(target, self.rows.name(converted.sha256, file.number))
         with suppress(FileNotFoundError):
             target.unlink()
         return FileOutcome(file.number, converted)

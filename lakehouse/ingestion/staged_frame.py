@@ -1,20 +1,18 @@
 """A delivery as a Spark frame with the columns of its bronze table."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.ingestion.delivery import Delivery
-from lakehouse.ingestion.staged_rows import HASH_LENGTH
+from lakehouse.ingestion.staged_rows import FILE_NAME_SQL, HASH
 from lakehouse.tables.feed import INGEST_COLUMNS, Feed
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import Column, IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_HASH = "_source_sha256"
 
 
 def read_staged_rows(
@@ -30,22 +28,20 @@ def read_staged_rows(
     """
     names = dict.fromkeys((*delivery.ingest.feed.column_names, *delivery.added_columns, *added))
     columns = (*(Column(name, "string") for name in names), *INGEST_COLUMNS)
-    in_files = (column for column in columns if column.name != _HASH)
-    schema = ", ".join(f"{identifier(column.name)} {column.type}" for column in in_files)
     rows = delivery.ingest.rows
-    staged = spark.read.schema(schema).options(**rows.spark_options).parquet(rows.uri)
-    sha256 = f"substring({_file_name(names)}, 1, {HASH_LENGTH}) AS {_HASH}"
-    return staged.selectExpr(
-        *(sha256 if column.name == _HASH else identifier(column.name) for column in columns)
-    )
-
-
-def _file_name(columns: Iterable[str]) -> str:
-    """Return the expression of the name of the file that a row is read from."""
-    if "_metadata" in map(str.lower, columns):
+    hash_sql = rows.hash_sql
+    if hash_sql and "_metadata" in map(str.lower, names):
         # A column of that name hides what Spark knows of the file.
-        return "substring_index(input_file_name(), '/', -1)"
-    return "_metadata.file_name"
+        hash_sql = hash_sql.replace(
+            FILE_NAME_SQL, "substring_index(input_file_name(), '/', -1)"
+        )
+    in_files = [column for column in columns if not (hash_sql and column.name == HASH)]
+    # Without a given schema Spark would guess that some hashes in the paths are numbers.
+    schema = ", ".join(f"{identifier(column.name)} {column.type}" for column in in_files)
+    staged = spark.read.schema(schema).options(**rows.spark_options).parquet(rows.uri)
+    if hash_sql:
+        staged = staged.selectExpr("*", f"{hash_sql} AS {HASH}")
+    return staged.selectExpr(*(identifier(column.name) for column in columns))
 
 
 def plan_landing_table(

@@ -1,15 +1,17 @@
 """Where the staged rows of an ingest stand, so that every part of Spark can read them: below the
 home, or in the bucket.
 
-    <home>/staging/<feed>/<ingest id>/rows/<sha256>-<number>.parquet
+    <home>/staging/<feed>/<ingest id>/rows/_source_sha256=<sha256>/<number>.parquet
     s3://<bucket>/staging/<feed>/<writer>/<ingest id>/<sha256>-<number>.parquet
 
-The hash of a file is known once it was read; so it stands in the name. All files of an ingest
-are in one folder: S3 is asked about each folder.
+The hash of a file is known once it was read; so it stands in the path. Spark reads a folder's name
+as a column, which costs nothing for each row. S3 is asked about each folder, so that there all
+files of an ingest are in one, and the hash is cut out of their names.
 """
 
 import hashlib
 import platform
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -23,16 +25,13 @@ from lakehouse.storage.object_store import StoredObject
 if TYPE_CHECKING:
     from lakehouse.storage.s3 import S3ObjectStore
 
-HASH_LENGTH = 64
-"""Characters of a name that are the hash."""
+HASH = "_source_sha256"
+_HASH_LENGTH = 64
+FILE_NAME_SQL = "_metadata.file_name"
+"""The name of the file that a row is read from."""
 LEFT_AFTER = timedelta(days=1)
 """What another host staged in the bucket so long ago is taken for left behind."""
 _WRITER_LENGTH = 12
-
-
-def staged_name(sha256: str, number: int) -> str:
-    """Return the name of the staged rows of a file, the one of that number in its delivery."""
-    return f"{sha256}-{number:06}.parquet"
 
 
 class StagedRows(Protocol):
@@ -45,6 +44,15 @@ class StagedRows(Protocol):
     @property
     def spark_options(self) -> Mapping[str, str]:
         """What a reader of Spark has to be told besides."""
+
+    @property
+    def hash_sql(self) -> str | None:
+        """The SQL of the hash of the file that a row is from; None where it is a column."""
+
+    def name(self, sha256: str, number: int) -> str:
+        """Return the name, in the folder, of the rows of a file: the one of that number in its
+        delivery.
+        """
 
     def put(self, file: Path, name: str) -> None:
         """Give a local Parquet file to the folder; it may be gone afterwards."""
@@ -68,9 +76,19 @@ class LocalRows:
         """Where Spark reads it: the path as it stands, since Hadoop takes no escapes."""
         return f"file://{self.folder}"
 
+    @property
+    def hash_sql(self) -> None:
+        """A folder's name is a column."""
+
+    def name(self, sha256: str, number: int) -> str:
+        """Return a path with the hash as a column."""
+        return f"{HASH}={sha256}/{number:06}.parquet"
+
     def put(self, file: Path, name: str) -> None:
         """Move a file of the same disk."""
-        file.rename(self.folder / name)
+        target = self.folder / name
+        target.parent.mkdir(exist_ok=True)
+        file.rename(target)
 
     def remove(self, name: str) -> None:
         """Remove a file."""
@@ -78,8 +96,8 @@ class LocalRows:
 
     def clear(self) -> None:
         """Remove all files."""
-        for file in self.folder.iterdir():
-            file.unlink()
+        for folder in self.folder.iterdir():
+            shutil.rmtree(folder)
 
 
 @dataclass(frozen=True)
@@ -94,6 +112,15 @@ class BucketRows:
     def uri(self) -> str:
         """Where Spark reads it."""
         return self.store.uri(self.prefix)
+
+    @property
+    def hash_sql(self) -> str:
+        """The beginning of a file's name."""
+        return f"substring({FILE_NAME_SQL}, 1, {_HASH_LENGTH})"
+
+    def name(self, sha256: str, number: int) -> str:
+        """Return a name that begins with the hash."""
+        return f"{sha256}-{number:06}.parquet"
 
     def put(self, file: Path, name: str) -> None:
         """Upload a file."""

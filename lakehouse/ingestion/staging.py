@@ -17,7 +17,7 @@ from lakehouse.ingestion.readers.formats import open_reader
 from lakehouse.ingestion.rewrite_file import Rewriting
 from lakehouse.ingestion.rewritten_files import KnownContent
 from lakehouse.ingestion.row_numbers import RowNumbers
-from lakehouse.ingestion.staged_rows import StagedRows, staged_name
+from lakehouse.ingestion.staged_rows import StagedRows
 from lakehouse.storage.object_store import ObjectStore, StoredObject
 from lakehouse.tables.feed import Feed
 
@@ -179,7 +179,7 @@ class Staging:
         """Return a file that another process has read and put among the staged rows; None, and
         its rows are removed, where its content was ever rewritten.
         """
-        name = staged_name(converted.sha256, number)
+        name = self.rows.name(converted.sha256, number)
         if self.rewriting.ledger.find(stored.key, converted.sha256) != KnownContent(
             converted.sha256
         ):
@@ -214,7 +214,7 @@ class Staging:
             forms |= self.rewriting.ledger.find(stored.key, known.sha256).forms
         if item is None:
             return None
-        name = staged_name(known.sha256, number)
+        name = self.rows.name(known.sha256, number)
         self.rows.put(target, name)
         return StagedFile(
             item,

@@ -2,6 +2,7 @@
 extensions, and a file system for the bucket.
 """
 
+import re
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import SetupError
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 EXTENSIONS_KEY = "spark.sql.extensions"
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_NO_CLASS = re.compile(
+    r"catalog plugin class|PLUGIN_CLASS|ClassNotFoundException|NoClassDefFoundError"
+)
 _NEXT_STEP = "`lakehouse connect-conf` prints what the server is to be started with."
 
 
@@ -53,11 +57,14 @@ def require_server(session: "SparkSession", settings: Settings, catalog: Catalog
     try:
         session.sql(f"SELECT {identifier(catalog.name)}.system.iceberg_version()").collect()
     except Exception as error:
-        text = str(error)
-        if "class" in text.lower() and catalog.spark_configuration:
+        if _NO_CLASS.search(str(error)):
             runtime = jars.pinned(settings)[0]
             raise lacking(settings, f"the jar of Iceberg ({runtime.coordinate})") from error
-        raise lacking(settings, f"the catalog: {one_line(error).rstrip('.')}") from error
+        raise SetupError(
+            f"The Spark server at {place_of(settings.spark_remote or '')} cannot open the"
+            f" catalog: {one_line(error).rstrip('.')}.",
+            next_step=_NEXT_STEP,
+        ) from error
 
 
 def lacking(settings: Settings, what: str) -> SetupError:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SHOWN = 3
+_CANCEL_SECONDS = 5.0
 _LOCAL = "local"
 
 
@@ -30,12 +31,15 @@ def require_executor(session: "SparkSession", settings: Settings) -> None:
     master = master_of(session)
     if not master or master.startswith(_LOCAL):
         return
-    seconds = settings.cluster.wait_seconds
-    if _ends_within(seconds, lambda: session.range(1).count()):
+    waiting = _Waiting(lambda: session.range(1).count())
+    if waiting.ends_within(settings.cluster.wait_seconds):
         return
+    # A server lives on, and would go on to wait for it.
     if settings.spark_remote:
-        # The server lives on, and would go on to wait for it.
         session.interruptAll()
+    else:
+        session.sparkContext.cancelAllJobs()
+    waiting.thread.join(_CANCEL_SECONDS)
     raise no_executor(settings, master, read_master(settings.cluster, master))
 
 
@@ -88,19 +92,24 @@ def _reason(settings: Settings, master: str, state: MasterState | None) -> str:
     )
 
 
-def _ends_within(seconds: float, work: Callable[[], object]) -> bool:
-    """Whether some work ends in time; what it raises is raised."""
-    raised: list[Exception] = []
+class _Waiting:
+    """Some work in a thread of its own, which may go on for longer than anybody waits."""
 
-    def run() -> None:
+    def __init__(self, work: Callable[[], object]) -> None:
+        self._work = work
+        self._raised: list[Exception] = []
+        self.thread = Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def ends_within(self, seconds: float) -> bool:
+        """Whether it ends in time; what it raised is raised."""
+        self.thread.join(seconds)
+        if self._raised:
+            raise self._raised[0]
+        return not self.thread.is_alive()
+
+    def _run(self) -> None:
         try:
-            work()
+            self._work()
         except Exception as error:
-            raised.append(error)
-
-    thread = Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if raised:
-        raise raised[0]
-    return not thread.is_alive()
+            self._raised.append(error)

@@ -135,7 +135,7 @@ def _python_of_executors(settings: Settings) -> str:
     """Return the Python that tasks are run by, on this machine that of this process."""
     if not settings.is_on_cluster:
         return settings.cluster.executor_python or sys.executable
-    return settings.cluster.executor_python or os.environ.get("PYSPARK_PYTHON") or "python3"
+    return settings.cluster.executor_python or settings.cluster.pyspark_python or "python3"
 
 
 def _wrap(jvm: Jvm, settings: Settings) -> Path:

@@ -179,6 +179,14 @@ def test_each_spark_that_answers_is_warmed_up_and_no_warm_up_outlives_its_end(
     assert child.returncode == -signal.SIGINT
 
 
+def test_a_spark_whose_tasks_run_elsewhere_is_not_warmed_up_by_tables_of_this_machine(
+    settings: Settings, warm: WarmSpark
+) -> None:
+    warm.settings = replace(settings, spark_master="spark://10.0.0.1:7077")
+    warm.start(_no_progress)
+    assert warm_spark._WARM_UP not in warm.children._running
+
+
 def _no_progress(_: str):
     return nullcontext()
 

@@ -88,9 +88,11 @@ class SparkCluster:
         folder = self.folder / f"worker-{len(self.workers)}"
         for name in ("work", "local"):
             (folder / name).mkdir(parents=True)
-        worker = _spark_class("worker.Worker", "--host", _HOST, "--webui-port", "0")
+        # By one address Spark would take the disks of two workers for one.
+        host = f"127.0.0.{len(self.workers) + 2}"
+        worker = _spark_class("worker.Worker", "--host", host, "--webui-port", "0")
         given = ("--cores", str(cores), "--memory", "1g", "--work-dir", str(folder / "work"))
-        local = {"SPARK_LOCAL_DIRS": str(folder / "local")}
+        local = {"SPARK_LOCAL_DIRS": str(folder / "local"), "SPARK_LOCAL_IP": host}
         command = [*worker, *given, self.url]
         self.workers.append(self.start_isolated(command, folder, local, kept))
         return self.workers[-1]

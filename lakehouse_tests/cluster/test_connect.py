@@ -48,4 +48,5 @@ def test_what_a_server_lacks_is_said_in_one_line(
         assert said in line
         assert "`lakehouse connect-conf` prints what the server is to be started with." in line
         assert "\tat " not in ran.said
-        assert command == ["doctor"] or ran.said.splitlines() == [line]
+        told = [other for other in ran.said.splitlines() if not other.endswith(" …")]
+        assert command == ["doctor"] or told == [line]

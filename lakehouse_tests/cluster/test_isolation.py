@@ -36,6 +36,7 @@ def test_a_worker_sees_no_folder_of_another(cluster):
         assert seen == {worker.folder.name}
 
 
+@pytest.mark.soak
 def test_neither_a_connect_server_nor_its_tasks_see_a_file_of_a_client(
     cluster, connect, home, tmp_path
 ):

@@ -219,12 +219,29 @@ def test_added_columns_are_null_where_a_file_lacks_them(
     assert planning.plan_now(embedded_engine, declared).is_empty
 
 
-def test_a_column_may_be_called_as_what_spark_knows_of_a_file(spark, home, inbox_of) -> None:
+@pytest.mark.parametrize(
+    "digits", ["0" * 63 + "7", "1e" + "5" * 62, "9" * 64, "0" * 64, "infinity".ljust(64, "0")]
+)
+def test_a_hash_that_looks_like_a_number_is_text(spark, home, inbox, digits: str) -> None:
+    inbox.put("a.csv", APPLE)
+
+    with lock_feed(FRUITS, home) as ingest:
+        delivery = collect_files(inbox.store, ingest)
+        folder = (ingest.staging / "rows" / delivery.files[0].name).parent
+        folder.rename(folder.with_name(f"_source_sha256={digits}"))
+        (row,) = read_staged_rows(spark, delivery).collect()
+
+    assert row["_source_sha256"] == digits
+
+
+def test_a_column_may_be_called_as_what_spark_knows_of_a_file(
+    spark, aws_settings, inbox_of
+) -> None:
     feed = Feed("fruits", ["id", "_Metadata"], "bronze.raw_fruits")
     inbox = inbox_of(feed)
     inbox.put("a.csv", "id,_Metadata\n1,own\n")
 
-    with lock_feed(feed, home) as ingest:
+    with lock_feed(feed, aws_settings.home, bucket=open_staging(aws_settings)) as ingest:
         delivery = collect_files(inbox.store, ingest)
         (row,) = read_staged_rows(spark, delivery).collect()
 
