@@ -48,7 +48,6 @@ COLLECTED = {
     "testing/try_table.py:_plain_rows.collect": OF_A_TEST,
     "runtime/jvm_class_training.py:write_small_tables.collect": OF_A_TEST,
     "cli/demo.py:_last_week.to_arrow": "the daily summary of the sample: a row a day and currency",
-    "cli/staged_object.py:_read.collect": "one row, staged to see whether a server reads it",
     # Counts.
     "iceberg/commit/branch.py:fast_forward.collect": ONE_ROW,
     "iceberg/diff/key.py:_check_snapshot.collect": ONE_ROW,
@@ -70,7 +69,6 @@ COLLECTED = {
     "iceberg/write/row_versions.py:_partitions_of.first": ONE_ROW,
     "quality/row_accounting.py:_count.collect": "a row for each outcome",
     "quality/rows_by_source.py:count_places.collect": "a row for each place",
-    "runtime/connect_server.py:require_server.collect": ONE_ROW,
     "runtime/spark.py:let_go.collect": ONE_ROW,
     "runtime/spark.py:open_platform_session.collect": ONE_ROW,
     "ingestion/executor_reading.py:_problem.collect": ONE_ROW,

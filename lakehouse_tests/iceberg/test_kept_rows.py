@@ -77,7 +77,7 @@ def test_rows_of_each_kind_are_read_as_they_were_and_computed_once(engine, on_a_
 
 
 @pytest.mark.parametrize(
-    "column", ["array(NULL)", "named_struct()", "struct(1 AS a) AS a, 2 AS A"]
+    "column", ["array(NULL)", "map('a', NULL)", "struct(1 AS a) AS a, 2 AS A"]
 )
 def test_what_parquet_cannot_hold_is_kept_where_it_is(embedded_engine, on_a_cluster, column):
     with keeping_rows(embedded_engine) as kept:
