@@ -52,9 +52,15 @@ serialize_value(RepositorySnap.from_def(defs.get_repository_def()))
 _PROGRAM = "import sys; from lakehouse.cli import main; sys.exit(main())"
 _COMMANDS = ("status", "plan")
 _CHECKS = """
-query { assetNodes { assetChecksOrError { ... on AssetChecks { checks {
-  name executionForLatestMaterialization { status evaluation { severity } }
+query { assetNodes { assetKey { path } assetChecksOrError { ... on AssetChecks { checks {
+  name description blocking
 } } } } }
+"""
+"""All checks; the UI asks for those of one table, and `status` for the last results of all."""
+_FIRST_PAGE, _ALL_CHECKS = "First page of the UI", "All checks, by name, of Dagster's server"
+_NO_SPARK = "sc://127.0.0.1:1"
+"""Nothing here asks Spark, and `dev` keeps none where another is named: what it would take is the
+same for both, and would hide what is not.
 """
 _BATCH = 1_000
 _SETTLING_LOOKS = 3
@@ -77,7 +83,8 @@ class Lakehouse:
         """What its commands are told."""
         own = Path(__file__).parent.parent
         kept = {name: value for name, value in os.environ.items() if name != "LAKEHOUSE_HOME"}
-        return kept | {"PYTHONPATH": os.pathsep.join([str(own), str(self.root)])}
+        path = os.pathsep.join([str(own), str(self.root)])
+        return kept | {"PYTHONPATH": path, "SPARK_REMOTE": _NO_SPARK}
 
     @property
     def name(self) -> str:
@@ -178,9 +185,7 @@ def _seconds(looks: Sequence[Times], title: str, what: str) -> float:
 
 
 def _asked_of_ui(one: Lakehouse) -> Mapping[str, list[float]]:
-    """Return the seconds of what the UI asks for its first page, and of the results of all
-    checks.
-    """
+    """Return the seconds of what the UI asks for its first page, and of all checks by name."""
     location = {"name": f"{one.root.name}.definitions"}
 
     def first_page() -> None:
@@ -200,7 +205,7 @@ def _asked_of_ui(one: Lakehouse) -> Mapping[str, list[float]]:
         assert len(nodes) > len(one.project.feeds) * TABLES_OF_FEED
 
     took: dict[str, list[float]] = {}
-    for title, ask in {"First page of the UI": first_page, "All checks": checks}.items():
+    for title, ask in {_FIRST_PAGE: first_page, _ALL_CHECKS: checks}.items():
         for _ in range(_ASKED):
             began = time.perf_counter()
             ask()
@@ -225,7 +230,9 @@ def _ui_parts(asked: Mapping[str, Mapping[str, list[float]]]) -> dict[str, list[
     return {
         title: [
             measured_against(of_few[title], few, None, of_few[title]),
-            measured_against(of_few[title], many, AT_MOST, of_many[title]),
+            measured_against(
+                of_few[title], many, AT_MOST if title == _FIRST_PAGE else None, of_many[title]
+            ),
         ]
         for title in of_few
     }
