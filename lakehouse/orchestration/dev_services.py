@@ -47,7 +47,7 @@ def run_services(
     from lakehouse.orchestration.warm_runs.dagster_runs import with_own_events
 
     os.environ["DAGSTER_IS_DEV_CLI"] = "1"
-    os.environ.setdefault("FRESHNESS_DAEMON_INTERVAL_SECONDS", str(_FRESHNESS_SECONDS))
+    os.environ["FRESHNESS_DAEMON_INTERVAL_SECONDS"] = str(_FRESHNESS_SECONDS)
     setup_interrupt_handlers()
     configure_loggers(formatter="colored", log_level="INFO")
     keep_engines()
