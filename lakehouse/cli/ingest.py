@@ -1,5 +1,6 @@
 """`lakehouse ingest`: delivered files through Dagster into the tables."""
 
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -50,14 +51,32 @@ def ingest(state: State, names: tuple[str, ...], path: str | None, form: str) ->
         )
     results: list[IngestResult] = []
     try:
-        for name in feeds:
-            results.append(ingest_one(state, name, path))
-            report(results[-1], is_json=form == "json")
+        for result in _ingest_each(state, feeds, path):
+            results.append(result)
+            report(result, is_json=form == "json")
     finally:
         if form == "json":
             print_records(map(ingest_record, results))
     if not all(result.success for result in results):
         click.get_current_context().exit(1)
+
+
+def _ingest_each(
+    state: State, feeds: Sequence[str], path: str | None
+) -> "Iterator[IngestResult]":
+    """Ingest feeds one after the other. What lacks a table that a later one may bring is computed
+    again at the end, and what failed for that is not told.
+    """
+    again = []
+    for number, name in enumerate(feeds, start=1):
+        result = ingest_one(state, name, path)
+        if result.lacks_a_table and number < len(feeds):
+            again.append(name)
+            yield result.without_lacking()
+        else:
+            yield result
+    for name in again:
+        yield ingest_one(state, name)
 
 
 def ingest_one(state: State, name: str, path: str | None = None) -> "IngestResult":

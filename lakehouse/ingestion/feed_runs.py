@@ -10,6 +10,7 @@ from itertools import chain
 
 import dagster as dg
 
+from lakehouse.errors import TableNotFound
 from lakehouse.ingestion.ad_hoc_files import (
     AD_HOC_TAG,
     NAME_IT,
@@ -103,8 +104,25 @@ class IngestResult:
         return tuple(message for run in self.runs for message in run.messages)
 
     @property
+    def lacks_a_table(self) -> bool:
+        """Whether a table was not computed since one that it needs is not there yet."""
+        return any(asset.error == TableNotFound.__name__ for asset in self.assets)
+
+    def without_lacking(self) -> "IngestResult":
+        """Return it without the runs that failed since a table is not there yet."""
+        return replace(self, runs=tuple(map(_without_lacking, self.runs)))
+
+    @property
     def _landings(self) -> list[AssetResult]:
         return [asset for asset in self.assets if asset.table == self.feed.table]
+
+
+def _without_lacking(run: RunResult) -> RunResult:
+    kept = tuple(asset for asset in run.assets if asset.error != TableNotFound.__name__)
+    if kept == run.assets:
+        return run
+    without = replace(run, assets=kept, message="")
+    return replace(without, success=not without.messages)
 
 
 def ingest(

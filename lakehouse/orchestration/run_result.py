@@ -32,6 +32,8 @@ class AssetResult:
     status: Status
     metadata: Mapping[str, Any]
     message: str = ""
+    error: str = ""
+    """The name of the error's class, where it is one of ours."""
 
     @property
     def write(self) -> WriteMetadata:
@@ -163,7 +165,7 @@ def _check(event: dg.DagsterEvent) -> CheckResult:
 def _failed(table: str, event: dg.DagsterEvent) -> AssetResult:
     data = event.step_failure_data
     if data.user_failure_data is None:
-        return AssetResult(table, "failed", {}, _text(data.error))
+        return AssetResult(table, "failed", {}, _text(data.error), _kind(data.error))
     failure = data.user_failure_data
     message = failure.description or _text(data.error)
     return AssetResult(table, "failed", plain_values(failure.metadata), message)
@@ -180,3 +182,8 @@ def _text(error: Any) -> str:
     # The text makes the kind of error plain.
     kind, _, text = message.removeprefix(OURS).partition(": ")
     return text or kind
+
+
+def _kind(error: Any) -> str:
+    message: str = known_cause(error).message.strip()
+    return message.removeprefix(OURS).partition(": ")[0] if message.startswith(OURS) else ""
