@@ -19,6 +19,7 @@ from lakehouse.iceberg.metadata.manifests import files
 from lakehouse.iceberg.read.snapshot_rows import rows_at
 from lakehouse.tables.quoting import literal
 from lakehouse.tables.table import Column, IcebergTable
+from lakehouse_tests.conftest import on_embedded_alone
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
 REGIONS = columns(id="bigint", region="string")
@@ -243,6 +244,7 @@ def test_a_watermark_that_a_property_notes_outlives_the_commit_of_a_schema(
     assert read_history(engine, NAME).watermark("bronze.raw") == 42
 
 
+@on_embedded_alone("what it says is of a folder")
 def test_a_table_moves_with_its_location_and_keeps_its_rows(embedded_engine: Engine) -> None:
     root = embedded_engine.catalog.spark["warehouse"]
     ensure(embedded_engine, declared(location=f"{root}/old"))

@@ -14,6 +14,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.manifests import files
 from lakehouse.iceberg.metadata.metadata_files import metadata_files
+from lakehouse_tests.conftest import on_embedded_alone
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
 COLUMNS = columns(
@@ -161,6 +162,7 @@ def test_refs_are_those_of_spark(table: Engine) -> None:
     assert seen([*refs.items()]) == told(table, "SELECT name, snapshot_id FROM {t}.refs")
 
 
+@on_embedded_alone("looks at files of a folder")
 def test_metadata_files_are_all_that_are_kept_beside_the_data(embedded_engine: Engine) -> None:
     ensure(embedded_engine, declared())
     for number in range(2):
