@@ -153,9 +153,12 @@ def test_a_worker_killed_at_a_running_task_costs_time_and_nothing_else(
         child = start(
             home, write_slowly, env=environment, name=name, work=work, gates=str(gates)
         )
-        for one in work:
-            kill_working(cluster, home, gates / one, child)
-        done = child.result()
+        try:
+            for one in work:
+                kill_working(cluster, home, gates / one, child)
+            done = child.result()
+        finally:
+            child.kill()
 
     assert done == {
         "landed": [["a", 1], ["b", 2], ["b", 4], ["c", 3]],
