@@ -1,5 +1,6 @@
 """One small object, staged as delivered rows are, and read by a Spark Connect server."""
 
+import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,12 +10,14 @@ from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.runtime.connect_server import lacking
+from lakehouse.runtime.spark_address import place_of
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _FEED = "doctor"
+_NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme|S3AFileSystem not found")
 
 
 def read_staged_object(settings: Settings) -> None:
@@ -61,7 +64,13 @@ def _read(
     except LakehouseError:
         raise
     except Exception as error:
-        what = (
-            "a file system for s3://" if uri.startswith("s3:") else f"sight of {settings.home}"
-        )
-        raise lacking(settings, f"{what}: {one_line(error).rstrip('.')}") from error
+        if _NO_FILE_SYSTEM.search(str(error)):
+            what = (
+                "a file system for s3:// (spark.hadoop.fs.s3.impl, and the jar of hadoop-aws)"
+            )
+            raise lacking(settings, what) from error
+        raise LakehouseError(
+            f"{place_of(settings.spark_remote or '')} cannot read {uri}, which was staged as"
+            f" delivered rows are: {one_line(error).rstrip('.')}.",
+            next_step="Give the server and its executors what they need to read there.",
+        ) from error

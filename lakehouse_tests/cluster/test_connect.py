@@ -44,7 +44,7 @@ def test_what_a_server_lacks_is_said_in_one_line(
         ran = start_command([LAKEHOUSE, *command], home, env=env)
 
         assert ran.status() == 1
-        (line,) = [line for line in ran.said.splitlines() if "lacks" in line]
+        (line,) = [line for line in ran.said.splitlines() if " lacks " in line]
         assert said in line
         assert "`lakehouse connect-conf` prints what the server is to be started with." in line
         assert "\tat " not in ran.said
