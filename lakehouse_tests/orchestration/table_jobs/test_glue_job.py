@@ -29,6 +29,7 @@ from lakehouse.settings import Settings, TableJob
 from lakehouse_tests.cli.projects import forget
 from lakehouse_tests.docs.markdown import ROOT, sections
 from lakehouse_tests.orchestration.table_jobs.glue_stand_in import GlueStandIn
+from lakehouse_tests.processes import wait_for
 
 pytestmark = [
     pytest.mark.e2e,
@@ -98,7 +99,7 @@ def totals(orders: DataFrame) -> DataFrame:
 
 @iceberg_asset(SLOW, inputs={{"orders": ORDERS}})
 def slow(orders: DataFrame) -> DataFrame:
-    dg.get_dagster_logger().info("slow begins")
+    print("slow begins", flush=True)
     time.sleep(600)
     return orders.selectExpr("day", "amount AS total")
 """,
@@ -210,6 +211,12 @@ def land_orders(settings: Settings) -> None:
     table.append(rows)
 
 
+def interrupt_once_said(log: Path, text: str) -> None:
+    """Interrupt this process once a job has said something."""
+    wait_for(lambda: log.is_file() and text in log.read_text(), f"{text!r} in {log}")
+    os.kill(os.getpid(), signal.SIGINT)
+
+
 @on_glue
 def test_a_job_computes_the_partitions_of_a_run(shop: Shop) -> None:
     land_orders(shop.settings)
@@ -240,21 +247,12 @@ def test_a_job_computes_the_partitions_of_a_run(shop: Shop) -> None:
 @on_glue
 def test_an_interrupt_stops_the_job(shop: Shop) -> None:
     land_orders(shop.settings)
-    begun = threading.Event()
-
-    def interrupt_once_it_runs() -> None:
-        if begun.wait(120):
-            os.kill(os.getpid(), signal.SIGINT)
-
-    waiting = threading.Thread(target=interrupt_once_it_runs)
+    waiting = threading.Thread(
+        target=interrupt_once_said, args=(shop.glue.log("jr_0"), "slow begins")
+    )
     waiting.start()
     with pytest.raises(KeyboardInterrupt):
-        shop.run(
-            "gold.slow",
-            on_event=lambda event: (
-                begun.set() if "slow begins" in (event.message or "") else None
-            ),
-        )
+        shop.run("gold.slow")
 
     waiting.join()
     assert shop.glue.stopped == {"jr_0"}
