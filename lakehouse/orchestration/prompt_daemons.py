@@ -70,20 +70,25 @@ class PromptSensors(SensorDaemon):
 
 class _EndOrRun:
     """Stands for the event that ends a daemon: who waits for it goes on, too, soon after a run
-    was asked for.
+    was asked for, and once more where the tick that asked was not over by then.
     """
 
     def __init__(self, ends: Event, is_asked: Event) -> None:
         self._ends, self._is_asked = ends, is_asked
+        self._goes_on_again = False
 
     def is_set(self) -> bool:
         return self._ends.is_set()
 
     def wait(self, seconds: float) -> bool:
+        if self._goes_on_again:
+            self._goes_on_again = False
+            return self._ends.wait(min(seconds, _TICK_ENDS_SECONDS))
         until = time.monotonic() + seconds
         while not self.is_set() and (rest := until - time.monotonic()) > 0:
             if self._is_asked.wait(min(rest, _LOOK_SECONDS)):
                 self._is_asked.clear()
+                self._goes_on_again = True
                 return self._ends.wait(_TICK_ENDS_SECONDS)
         return self.is_set()
 
