@@ -49,10 +49,6 @@ _OF_CODE_SERVER = "warning"
 _WEBSERVER = "lakehouse.cli.dev_processes.dagster_webserver"
 _LOOK_SECONDS = 5
 _ASK_SECONDS = 5
-_FRESHNESS_SECONDS = 120
-"""How often Dagster's daemon evaluates the freshness of all assets, by itself every half minute: of
-a thousand tables, that is most of what it does while nothing happens. Alerts do not wait for it.
-"""
 _CODE_THREADS = 32
 NOTES_ITS_ASSETS = {"dagster/defer_asset_events": "true"}
 """Tag of a run whose assets note themselves what is computed, see `note_planned` and
@@ -315,7 +311,6 @@ def run_services(
     from lakehouse.orchestration.event_log import keep_engines
 
     os.environ["DAGSTER_IS_DEV_CLI"] = "1"
-    os.environ.setdefault("FRESHNESS_DAEMON_INTERVAL_SECONDS", str(_FRESHNESS_SECONDS))
     setup_interrupt_handlers()
     configure_loggers(formatter="colored", log_level="INFO")
     keep_engines()
