@@ -1,6 +1,5 @@
 """Dagster's services as a child that tells what happened, and not each look of a sensor."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -10,11 +9,6 @@ from typing import IO
 from lakehouse.cli.dev_processes.log_filter import is_told, without_colours
 
 _LAST_WORDS_SECONDS = 2.0
-_SETTINGS = {"FRESHNESS_DAEMON_INTERVAL_SECONDS": "120"}
-"""How often Dagster's daemon evaluates the freshness of all assets, by itself every half minute: of
-a thousand tables, most of what it does while nothing happens. Alerts do not wait for it. Dagster
-reads it when it is imported.
-"""
 
 
 def main() -> None:
@@ -51,7 +45,6 @@ def _start(arguments: list[str]) -> "subprocess.Popen[str]":
             "lakehouse.cli.dev_processes.dagster_services",
             *arguments,
         ],
-        env={**_SETTINGS, **os.environ},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
