@@ -58,7 +58,7 @@ def serve(
         os.environ["LAKEHOUSE_DEFINITIONS"] = settings.definitions
         # By itself every half minute: of a thousand tables, most of what the daemon does while
         # nothing happens. Alerts do not wait for it.
-        os.environ.setdefault("FRESHNESS_DAEMON_INTERVAL_SECONDS", _FRESHNESS_SECONDS)
+        os.environ["FRESHNESS_DAEMON_INTERVAL_SECONDS"] = _FRESHNESS_SECONDS
         spark = WarmSpark(settings, children, _say)
         try:
             # PySpark 3.5 brings no server: there each run starts a Spark of its own.
