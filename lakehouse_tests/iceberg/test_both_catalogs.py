@@ -40,6 +40,7 @@ ELSEWHERE = {
     "test_partition_values.py": _WITHOUT_TABLES,
     "test_pyiceberg_internals.py": "is of PyIceberg",
     "test_pyspark_internals.py": "is of PySpark",
+    "test_rows_elsewhere.py": _WITHOUT_TABLES,
     "test_snapshot_properties.py": "reads the sources",
     "test_snapshot_refs.py": _WITHOUT_TABLES,
     "test_stale_tables.py": _WITHOUT_TABLES,
