@@ -30,7 +30,9 @@ OUTPUT = "what a person asked to see; Spark refuses more than spark.driver.maxRe
 FEW_OR_OTHERWISE = (
     "at most a stated number; of more, what is looked for is looked for another way"
 )
-PARTITIONS = "at most 100,000 partitions; more are refused by name"
+PARTITIONS = (
+    "at most 100,000 values; of more, all partitions are meant, which are refused by name above"
+)
 OF_A_TEST = "the few rows that a test or a trial was given"
 OWN_LOG = "rows that the lakehouse wrote of itself in a window of days, a few for each run"
 
@@ -94,9 +96,6 @@ COLLECTED = {
         "names and hashes among those of the files that one ingest brings, which it holds already"
     ),
     "iceberg/write/merge_rows.py:_came.collect": FEW_OR_OTHERWISE,
-    "iceberg/write/row_versions.py:_versions_of.collect": (
-        "partitions of at most 2,000 keys, each of which stands once"
-    ),
     "iceberg/write/row_versions.py:_partitions_of.collect": FEW_OR_OTHERWISE,
     "ingestion/withdraw_delivery.py:_landed.collect": "a row for each content of one name",
     "quality/rows_by_source.py:_with_place.collect": FEW_OR_OTHERWISE,

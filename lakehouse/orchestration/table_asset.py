@@ -3,8 +3,8 @@ its checks alone.
 """
 
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from types import MappingProxyType
 from typing import Any
@@ -45,7 +45,10 @@ from lakehouse.orchestration.partition_bounds import (
     names_stretches,
 )
 from lakehouse.orchestration.run_failures.refused_write_text import refusal
-from lakehouse.orchestration.run_failures.withheld_values import values_withheld
+from lakehouse.orchestration.run_failures.withheld_values import (
+    cause_without_data,
+    values_withheld,
+)
 from lakehouse.orchestration.runs_for_stale_tables import (
     BACKFILL,
     COMPUTED_ANEW,
@@ -267,7 +270,7 @@ def _events(
         yield from checks
         metadata = {**refused_rows(table, outcome).to_metadata(), **written.metadata}
         raise refusal(outcome, context.run.run_id, metadata, evaluated)
-    checks = _looked_at_as_a_whole(context, io, table, run, checks, implied)
+    checks = _looked_at_as_a_whole(context, io, table, checks, implied)
     result = dg.MaterializeResult[Any](
         asset_key=asset_key(table.name),
         metadata={
@@ -290,28 +293,50 @@ def _looked_at_as_a_whole(
     context: dg.AssetExecutionContext,
     io: IcebergIOManager,
     table: IcebergTable,
-    run: Run,
     checks: Sequence[dg.AssetCheckResult],
     implied: Mapping[Rule, Look],
 ) -> list[dg.AssetCheckResult]:
     """Return the results of checks; of those that failed last, and pass for what was written, what
-    all rows tell.
+    all rows of the table tell. One that cannot be told so has no result, and stays as it was.
     """
     passed = [check.check_name for check in checks if check.passed and check.check_name]
     names = need_whole_look(context.instance, table, passed)
     if not names:
         return [*checks]
+    whole: dict[str | None, dg.AssetCheckResult] = {}
+    try:
+        whole = _whole_results(io, table, names, implied, context.run.run_id)
+    except Exception as error:
+        # The table is published: this is no reason to fail.
+        context.log.warning(
+            f"{table.name}: {', '.join(sorted(names))} failed last, and all rows could not be"
+            f" looked at: {cause_without_data(error)}. `lakehouse check {table.name}` does."
+        )
+    return [
+        whole.get(check.check_name, check)
+        for check in checks
+        if check.check_name not in names - whole.keys()
+    ]
+
+
+def _whole_results(
+    io: IcebergIOManager,
+    table: IcebergTable,
+    names: Set[str],
+    implied: Mapping[Rule, Look],
+    run_id: str,
+) -> dict[str | None, dg.AssetCheckResult]:
+    alone = replace(table, rules=[rule for rule in table.rules if rule.name in names])
+    run = Run(run_id)
     with values_withheld(table):
-        results, evaluated = io.evaluate(table, run)
+        results, evaluated = io.evaluate(alone, run)
         for rule, look in implied.items():
             results.extend(look(io, run) if rule.name in names else ())
-    whole = {result.rule.name: result for result in results if result.rule.name in names}
-    return [
-        check_result(table, whole[name], evaluated)
-        if (name := check.check_name) in whole
-        else check
-        for check in checks
-    ]
+    return {
+        result.rule.name: check_result(table, result, evaluated)
+        for result in results
+        if result.rule.name in names
+    }
 
 
 def _code_tags(io: IcebergIOManager, table: IcebergTable, run: Run) -> dict[str, str]:

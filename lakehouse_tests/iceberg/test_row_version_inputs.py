@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.errors import DeclarationError, FrameMismatch
+from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
@@ -160,16 +160,25 @@ def test_a_day_that_is_computed_by_itself_knows_the_versions_of_other_days(
     assert visits(embedded_engine) == [("a", 2, WEDNESDAY), ("b", 1, MONDAY)]
 
 
-def test_more_stale_partitions_than_can_be_named_are_refused(
+def test_where_too_many_values_hold_versions_of_what_came_all_partitions_are_stale(
     embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY), ("b", "1", 5, TUESDAY))
-    compute(embedded_engine, MONDAY, TUESDAY)
+    thursday = WEDNESDAY + timedelta(days=1)
+    deliver(
+        embedded_engine,
+        "1",
+        ("a", "1", 1, MONDAY),
+        ("b", "1", 5, TUESDAY),
+        ("c", "1", 5, thursday),
+    )
+    compute(embedded_engine, MONDAY, TUESDAY, thursday)
     deliver(embedded_engine, "2", ("a", "2", 2, WEDNESDAY), ("b", "2", 4, WEDNESDAY))
-    monkeypatch.setattr(stale_partitions, "_MOST_PARTITIONS", 1)
+    known = stale_values(embedded_engine, VISITS, BY_DAY, EVERY)
+    assert known == {MONDAY, TUESDAY, WEDNESDAY}
 
-    with pytest.raises(DeclarationError, match="visits has more than 1 partitions by day"):
-        stale_values(embedded_engine, VISITS, BY_DAY, EVERY)
+    monkeypatch.setattr(stale_partitions, "_MOST_PARTITIONS", 1)
+    stale_partitions._known_affected.clear()
+    assert stale_values(embedded_engine, VISITS, BY_DAY, EVERY) == known | {thursday}
 
 
 def test_a_row_of_no_partition_goes_along_with_any_run_until_it_is_corrected(

@@ -136,7 +136,10 @@ def release_at_exit(session: "SparkSession") -> None:
 
 
 def _release(client: Any) -> None:
-    # A server that is gone has nothing to forget.
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    # A server that is gone has nothing to forget, and is not waited for.
+    client.set_retry_policies([DefaultPolicy(max_retries=0)])
     with suppress(Exception):
         client.release_session()
 

@@ -39,7 +39,7 @@ _MOST_PARTITIONS = 100_000
 https://docs.dagster.io/guides/build/partitions-and-backfills/partitioning-assets.
 """
 _REMEMBERED = 16
-_known_affected: dict[tuple[Pin, Pin], frozenset[Any]] = {}
+_known_affected: dict[tuple[Pin, Pin], frozenset[Any] | None] = {}
 """By what had arrived and the state of the table, the partitions that were affected.
 
 Of the process, and no part of the plan that a write is given: who decides which partitions a run
@@ -211,7 +211,8 @@ def affected_partitions(
     """Return the partitions where rows stand that may be versions of what the inputs read as
     having come since.
 
-    None where that is not known: what is computed in full is more than what came.
+    None where that is not known: what is computed in full is more than what came, or they are
+    too many.
     """
     since = read_since(inputs, pins)
     own = next(
@@ -253,14 +254,19 @@ def _changed(
         values |= changed_values(loaded, history, None, until, column)
     if main.is_empty:
         return values
-    return values | _affected(
+    affected = _affected(
         engine, table, pin_since(history, since, until), Pin(table.name, main.snapshot_id)
     )
+    if affected is None:
+        return values | _existing_values(engine, table, main.snapshot_id)
+    return values | affected
 
 
 def _existing_values(engine: Engine, table: IcebergTable, snapshot_id: int) -> set[Any]:
     """Return the partitions that a table has rows of; where its files are of coarser ones, such
     as months, of Spark.
+
+    :raises DeclarationError: when they are more than a run, or Dagster, can name.
     """
     by = table.write.by  # type: ignore[union-attr]
     loaded = engine.catalog.load(table.name)
@@ -269,29 +275,29 @@ def _existing_values(engine: Engine, table: IcebergTable, snapshot_id: int) -> s
     value = (
         f"to_date({identifier(by)})" if table.column(by).type == "timestamp" else identifier(by)
     )
-    return _collect(table, read(engine, Pin(table.name, snapshot_id)).selectExpr(value))
-
-
-def _collect(table: IcebergTable, values: "DataFrame") -> set[Any]:
-    """Return the values of partitions, each once, as Spark gives them.
-
-    :raises DeclarationError: when they are more than a run, or Dagster, can name.
-    """
-    rows = values.distinct().limit(_MOST_PARTITIONS + 1).collect()
-    if len(rows) > _MOST_PARTITIONS:
+    found = _collect(read(engine, Pin(table.name, snapshot_id)).selectExpr(value))
+    if found is None:
         raise DeclarationError(
-            f"{table.name} has more than {_MOST_PARTITIONS:,} partitions by"
-            f" {table.overwritten_by} to look at; expected fewer, each of which a run computes.",
+            f"{table.name} has more than {_MOST_PARTITIONS:,} partitions by {by} to look at;"
+            " expected fewer, each of which a run computes.",
             next_step="Let it overwrite by a column of fewer values, such as the day.",
         )
-    return {row[0] for row in rows}
+    return found
+
+
+def _collect(values: "DataFrame") -> set[Any] | None:
+    """Return the values of a column, each once, as Spark gives them; None where they are too
+    many.
+    """
+    rows = values.distinct().limit(_MOST_PARTITIONS + 1).collect()
+    return None if len(rows) > _MOST_PARTITIONS else {row[0] for row in rows}
 
 
 def _affected(
     engine: Engine, table: IcebergTable, arrived_at: Pin, existing_at: Pin
-) -> frozenset[Any]:
+) -> frozenset[Any] | None:
     """Return the partitions where rows stand, of which others have arrived that are versions of
-    them.
+    them, as the values of its column; None where these are too many, as moments may be.
 
     It looks at every row of the table, and is asked more than once: for what is stale, and by
     each run that does some of it. No two tables have a snapshot id in common, so that the pins
@@ -308,22 +314,26 @@ def _affected(
 
 def _look_up_affected(
     engine: Engine, table: IcebergTable, arrived_at: Pin, existing_at: Pin
-) -> frozenset[Any]:
+) -> frozenset[Any] | None:
     assert table.versions is not None
     arrived, first = read(engine, arrived_at), table.versions.of[0]
     by = identifier(table.write.by)  # type: ignore[union-attr]
     keys = arrived.selectExpr(*key_terms(table, arrived))
     few = few_keys(table, keys)
     if few is not None:
-        rows = read(engine, existing_at, among_keys(table, few)).select(by)
-        return frozenset(map(with_zone, _collect(table, rows)))
+        return _with_zones(
+            _collect(read(engine, existing_at, among_keys(table, few)).select(by))
+        )
     keys = keys.distinct()
     # Keys that grow with time lie close together; then few files can have any of them.
     bounds = keys.selectExpr(f"min({identifier(first)})", f"max({identifier(first)})").first()
     assert bounds is not None
     existing = read(engine, existing_at, between(first, *bounds))
-    partitions = key_locations(table, existing, keys).select(by)
-    return frozenset(map(with_zone, _collect(table, partitions)))
+    return _with_zones(_collect(key_locations(table, existing, keys).select(by)))
+
+
+def _with_zones(values: set[Any] | None) -> frozenset[Any] | None:
+    return None if values is None else frozenset(map(with_zone, values))
 
 
 def _commits_since(

@@ -140,7 +140,8 @@ def _prepared(
 
 def _is_small(attempt: Attempt) -> bool:
     """Whether one process holds all rows of the table with ease, as they are."""
-    return attempt.base.count("total-records") < FEW_WHOLE
+    rows = attempt.base.summary.get("total-records")
+    return rows is not None and int(rows) < FEW_WHOLE
 
 
 class _Came(NamedTuple):

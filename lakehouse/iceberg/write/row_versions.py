@@ -207,8 +207,8 @@ def _versions_of(
     few = few_keys(table, keys)
     if few is not None:
         found = rows.where(among_keys(table, few))
-        partitions = found.select(identifier(by)).collect()
-        return found.where(among(by, {with_zone(row[0]) for row in partitions}))
+        where, _ = _partitions_of(found, by)
+        return found.where(where)
     met = keep(key_locations(table, rows, keys.distinct()), eager=True)
     where, met_rows = _partitions_of(met, by)
     return with_keys(rows.where(where), met.selectExpr(*map(identifier, of)), of, met_rows)
