@@ -182,7 +182,8 @@ def _answering(cluster: SparkCluster, master: Part) -> Callable[[], bool]:
         assert master.process.poll() is None, master.said
         try:
             return bool(cluster.state())
-        except OSError:
+        except (OSError, ValueError):
+            # It listens before it has anything to say.
             return False
 
     return answers
