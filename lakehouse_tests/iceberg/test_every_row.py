@@ -129,8 +129,14 @@ def is_superseded(lakehouse: Lakehouse, row: tuple, table: set[tuple]) -> bool:
     """
     rivals = [found for found in table if found[3] == row[3]]
     if lakehouse.table.versions:
-        return any(found[4] >= row[4] for found in rivals)
+        return any(_age(found) >= _age(row) for found in rivals)
     return lakehouse.shape == "merge" and bool(rivals)
+
+
+def _age(row: tuple) -> tuple:
+    """Return what orders versions."""
+    file, sha256, number, _, version = row
+    return version, file, number, sha256
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Quarantined, Refused
 from lakehouse.iceberg.read.cleared_rows import without_cleared
 from lakehouse.iceberg.read.pinned_frames import read_main
+from lakehouse.iceberg.read.version_keys import is_newer_sql, order_sql
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame
 from lakehouse.iceberg.write.quarantine_removals import (
     delivered_in_type,
@@ -111,7 +112,7 @@ def _correctable_rows(engine: Engine, table: IcebergTable) -> int:
 
 
 def _corrected(prepared: PreparedFrame, split: Split, quarantined: "DataFrame") -> "DataFrame":
-    """Return the keys of quarantined rows of which an accepted version, at least as new, is
+    """Return the keys of quarantined rows of which an accepted version, that is not older, is
     among those that go on.
     """
     from pyspark.sql.functions import expr
@@ -119,17 +120,26 @@ def _corrected(prepared: PreparedFrame, split: Split, quarantined: "DataFrame") 
     table = prepared.table
     assert table.versions is not None
     assert table.quarantine is not None
-    first = table.versions.newest[0]
+    newest = table.versions.newest
     # A row that goes corrects none.
     rows = split.rows.where(f"NOT {DELETED}") if prepared.deletes else split.rows
-    accepted = prepared.accepted(rows).selectExpr(*map(identifier, (*table.versions.of, first)))
+    columns = dict.fromkeys((*table.versions.of, *newest))
+    accepted = prepared.accepted(rows).selectExpr(*map(identifier, columns))
     same = " AND ".join(
         f"{delivered_in_type(table, name, 'q')} = a.{identifier(name)}"
         for name in table.versions.of
     )
-    newer = f"coalesce({delivered_in_type(table, first, 'q')} <= a.{identifier(first)}, true)"
+    refused = {name: delivered_in_type(table, name, "q") for name in newest}
+    is_newer = is_newer_sql(
+        refused[newest[0]],
+        order_sql(refused),
+        order_sql({name: f"a.{identifier(name)}" for name in newest}),
+    )
     corrected = having(
-        quarantined.alias("q"), accepted.alias("a"), expr(f"{same} AND {newer}"), split.count
+        quarantined.alias("q"),
+        accepted.alias("a"),
+        expr(f"{same} AND NOT {is_newer}"),
+        split.count,
     )
     mode = table.quarantine.write
     assert isinstance(mode, Merge)

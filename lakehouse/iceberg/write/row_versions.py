@@ -21,7 +21,9 @@ from lakehouse.iceberg.read.version_keys import (
     declared_versions,
     delivered_casts,
     few_keys,
+    is_newer_sql,
     key_locations,
+    order_sql,
 )
 from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, prepare
@@ -148,10 +150,11 @@ def newest_accepted(
     """Keep of each thing's versions the newest that the table's rules accept, and the refused
     ones not yet corrected.
 
-    A refused version is corrected by an accepted one that is at least as new, whichever came
-    first. What a version is, and which is newest, is the table's `versions`. The rows are
-    returned for the table's write alone, cast and evaluated by its rules, so that this is done
-    once.
+    A refused version is corrected by an accepted one that is not older, by all that orders
+    versions, whichever came first: so it comes to the same whether they are computed in one run
+    or in several. What a version is, and which is newest, is the table's `versions`. The rows
+    are returned for the table's write alone, cast and evaluated by its rules, so that this is
+    done once.
 
     :param frame: the rows as delivered; columns that the table does not have are left out.
     :param rivals: rows of other partitions, as delivered, that displace and correct those of
@@ -254,16 +257,16 @@ def _newest(versions: Versions, evaluated: "DataFrame") -> "DataFrame":
     order = [f"{identifier(name)} DESC" for name in versions.newest]
     key = ", ".join(map(identifier, versions.of))
     within = f"PARTITION BY {key} ORDER BY {_REFUSED}, {', '.join(order)}, {_ROLE} DESC"
-    first = identifier(versions.newest[0])
+    newest = order_sql({name: identifier(name) for name in versions.newest})
     ranked = evaluated.selectExpr(
         "*",
         f"rank() OVER ({within}) AS {_RANK}",
         f"first_value({_REFUSED}) OVER ({within}) AS {_NONE_ACCEPTED}",
-        f"first_value({first}) OVER ({within}) AS {_NEWEST}",
+        f"first_value({newest}) OVER ({within}) AS {_NEWEST}",
     )
     is_newest = f"(NOT {_REFUSED} AND {_RANK} = 1)"
     has_no_key = " OR ".join(f"{identifier(name)} IS NULL" for name in versions.of)
-    is_newer = f"coalesce({first} > {_NEWEST}, false)"
+    is_newer = is_newer_sql(identifier(versions.newest[0]), newest, _NEWEST)
     is_uncorrected = f"({_REFUSED} AND ({has_no_key} OR {_NONE_ACCEPTED} OR {is_newer}))"
     return ranked.where(f"{_ROLE} <> {_RIVAL} AND ({is_newest} OR {is_uncorrected})")
 
