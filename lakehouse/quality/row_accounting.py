@@ -204,6 +204,14 @@ def _newest(target: IcebergTable, rows: "DataFrame") -> dict[str, str]:
     return newest
 
 
+def _existing(engine: Engine, target: IcebergTable, within: str) -> "DataFrame":
+    """Return the key of the target's rows, their place among its versions, and what they are."""
+    versions = declared_versions(target)
+    order = order_sql({_NEWEST + name: identifier(name) for name in versions.newest})
+    columns = [*map(identifier, versions.of), f"{order} AS __existing", _IS]
+    return read_main(engine, target.name).where(within).selectExpr(*columns)
+
+
 def _with_outcome(
     engine: Engine,
     target: IcebergTable,
@@ -226,15 +234,7 @@ def _with_outcome(
     assert target.quarantine is not None
     versions = declared_versions(target)
     keys = list(map(identifier, versions.of))
-    # Cast in the join, of the few rows that get so far: reading moments takes longer than all
-    # else.
-    newest = _newest(target, rows)
-    its = {name: identifier(name.removeprefix(_NEWEST)) for name in newest}
-    existing = (
-        read_main(engine, target.name)
-        .where(within)
-        .selectExpr(*keys, f"{order_sql(its)} AS __existing", _IS)
-    )
+    existing = _existing(engine, target, within)
     refused = read_main(engine, target.quarantine.name).selectExpr(_IS, "true AS __refused")
     if rest:
         refused = refused.where("false")
@@ -259,6 +259,8 @@ def _with_outcome(
         known = cleared.selectExpr(_IS, "true AS __cleared").alias("c")
         joined = joined.join(known, expr("s.__is = c.__is"), "left")
         when_cleared = "WHEN __cleared THEN 'cleared'"
+    # Cast here, of the few rows that get so far: reading moments takes longer than all else.
+    newest = _newest(target, rows)
     is_newer = is_newer_sql(next(iter(newest.values())), order_sql(newest), "__existing")
     return joined.selectExpr(
         "s.*",
