@@ -274,6 +274,25 @@ def test_a_merge_without_versions_keeps_the_accepted_row_that_was_delivered_last
     assert isinstance(again, Unchanged)
 
 
+@pytest.mark.parametrize("batches", ["123", "12 3", "1 2 3"])
+def test_a_merge_without_versions_comes_to_the_same_however_deliveries_are_batched(
+    embedded_engine: Engine, batches: str
+) -> None:
+    for number, files in enumerate(batches.split(), 1):
+        for file in files:
+            deliver(embedded_engine, file, *DELIVERIES[file], ingest=str(number))
+        write(embedded_engine, LATEST, as_given, BY_FILE, Run(files))
+
+    assert content(embedded_engine, LATEST.name) == [
+        ("back and forth", 3),
+        ("kept", 1),
+        ("mended", 2),
+        ("twice", 1),
+    ]
+    held = content(embedded_engine, f"{LATEST.name}_quarantine", "visit", "_source_file")
+    assert held == [("kept", "3"), ("never right", "2"), ("twice", "1")]
+
+
 def test_a_merge_may_keep_the_first_row_of_a_file(embedded_engine: Engine) -> None:
     deliver(embedded_engine, "1", ("a", "1", 0, MONDAY), ("a", "2", 0, MONDAY))
     deliver(embedded_engine, "2", ("a", "x", 0, MONDAY), ("a", "3", 0, MONDAY))

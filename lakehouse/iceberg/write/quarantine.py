@@ -16,6 +16,7 @@ from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.read.version_keys import is_newer_sql, order_sql
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame
 from lakehouse.iceberg.write.quarantine_removals import (
+    correction_key,
     delivered_in_type,
     leaving,
     removal,
@@ -66,6 +67,9 @@ def quarantine(
         if not _correctable_rows(engine, prepared.table):
             return rows
         corrected = _corrected(prepared, split, read_main(engine, target.name))
+        if prepared.table.versions is None:
+            # Of rows of one key that are merged together nothing tells which is newer.
+            corrected = corrected.join(rows.select("_row_key"), "_row_key", "left_anti")
         return rows.unionByName(removal(prepared.table, corrected))
 
     outcome = write(engine, target, changes, run=Run(attempt.run.run_id))
@@ -105,7 +109,7 @@ def _correctable_rows(engine: Engine, table: IcebergTable) -> int:
     """Return how many rows may be corrected: none where the table does not say what a version
     is.
     """
-    if table.versions is None or table.quarantine is None:
+    if table.quarantine is None or not correction_key(table):
         return 0
     main = read_history(engine, table.quarantine.name).main
     return main.rows if main else 0
@@ -113,37 +117,38 @@ def _correctable_rows(engine: Engine, table: IcebergTable) -> int:
 
 def _corrected(prepared: PreparedFrame, split: Split, quarantined: "DataFrame") -> "DataFrame":
     """Return the keys of quarantined rows of which an accepted version, that is not older, is
-    among those that go on.
+    among those that go on; of a merge that declares no versions, any accepted row of that key.
     """
     from pyspark.sql.functions import expr
 
-    table = prepared.table
-    assert table.versions is not None
+    table, key = prepared.table, correction_key(prepared.table)
     assert table.quarantine is not None
-    newest = table.versions.newest
+    newest = table.versions.newest if table.versions else ()
     # A row that goes corrects none.
     rows = split.rows.where(f"NOT {DELETED}") if prepared.deletes else split.rows
-    columns = dict.fromkeys((*table.versions.of, *newest))
+    columns = dict.fromkeys((*key, *newest))
     accepted = prepared.accepted(rows).selectExpr(*map(identifier, columns))
     same = " AND ".join(
-        f"{delivered_in_type(table, name, 'q')} = a.{identifier(name)}"
-        for name in table.versions.of
-    )
-    refused = {name: delivered_in_type(table, name, "q") for name in newest}
-    is_newer = is_newer_sql(
-        refused[newest[0]],
-        order_sql(refused),
-        order_sql({name: f"a.{identifier(name)}" for name in newest}),
+        f"{delivered_in_type(table, name, 'q')} = a.{identifier(name)}" for name in key
     )
     corrected = having(
         quarantined.alias("q"),
         accepted.alias("a"),
-        expr(f"{same} AND NOT {is_newer}"),
+        expr(f"{same} AND NOT {_is_newer(table, newest)}"),
         split.count,
     )
     mode = table.quarantine.write
     assert isinstance(mode, Merge)
     return corrected.select(*mode.on, *mode.prune_by)
+
+
+def _is_newer(table: IcebergTable, newest: Sequence[str]) -> str:
+    """Return the SQL predicate that a quarantined row `q` is newer than an accepted one `a`."""
+    if not newest:
+        return "false"
+    refused = {name: delivered_in_type(table, name, "q") for name in newest}
+    accepted = {name: f"a.{identifier(name)}" for name in newest}
+    return is_newer_sql(refused[newest[0]], order_sql(refused), order_sql(accepted))
 
 
 def leave(
