@@ -293,6 +293,24 @@ def test_a_merge_without_versions_comes_to_the_same_however_deliveries_are_batch
     assert held == [("kept", "3"), ("never right", "2"), ("twice", "1")]
 
 
+@pytest.mark.parametrize("batches", ["12", "1 2"])
+def test_a_refused_version_that_comes_late_to_a_merge_was_corrected_before(
+    embedded_engine: Engine, batches: str
+) -> None:
+    table = replace(VISITS, partitioning=(), write=Merge(on="visit"))
+    files: dict[str, tuple[Visit, ...]] = {
+        "1": (("a", "1", 5, MONDAY), ("b", "1", 5, MONDAY)),
+        "2": (("a", "x", 3, MONDAY), ("b", "x", 7, MONDAY)),
+    }
+    for together in batches.split():
+        for file in together:
+            deliver(embedded_engine, file, *files[file])
+        write(embedded_engine, table, as_given, BY_FILE, Run(together))
+
+    assert content(embedded_engine, table.name, "visit", "pages") == [("a", 1), ("b", 1)]
+    assert content(embedded_engine, f"{table.name}_quarantine", "visit") == [("b",)]
+
+
 def test_a_merge_may_keep_the_first_row_of_a_file(embedded_engine: Engine) -> None:
     deliver(embedded_engine, "1", ("a", "1", 0, MONDAY), ("a", "2", 0, MONDAY))
     deliver(embedded_engine, "2", ("a", "x", 0, MONDAY), ("a", "3", 0, MONDAY))
