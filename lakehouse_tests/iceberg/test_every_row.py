@@ -160,10 +160,11 @@ def test_each_row_is_in_one_place(
     check(lakehouse)
 
 
+@pytest.mark.parametrize("shape", ["versions", "merge"])
 def test_a_row_comes_back_that_was_corrected_by_what_never_was_published(
-    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, shape: Shape
 ) -> None:
-    lakehouse = Lakehouse(embedded_engine, "versions", "string")
+    lakehouse = Lakehouse(embedded_engine, shape, "string")
     lakehouse.play(UNDONE, monkeypatch)
     check(lakehouse)
     assert len(lakehouse.fates()["quarantine"]) == 2
