@@ -30,16 +30,18 @@ def replay(state: State, name: str) -> None:
         replayed = judge_again(state.project.definitions, state.settings, state.engine, owner)
     assets = (asset for run in replayed.runs for asset in run.assets)
     messages = (message for run in replayed.runs for message in run.messages)
-    lines = [*describe_tables(assets), _describe(owner.name, replayed)]
+    lines = [*describe_tables(assets), *_describe(owner.name, replayed)]
     conclude(lines, messages, success=replayed.success)
 
 
-def _describe(table: str, replayed: "Replayed") -> str:
+def _describe(table: str, replayed: "Replayed") -> list[str]:
     if not replayed.rows:
-        return f"{table}: no row is in quarantine."
+        return [f"{table}: no row is in quarantine."]
     stay = replayed.rows - replayed.left
     new = f", and {replayed.new_rows:,} came to it" if replayed.new_rows else ""
-    return (
+    left = (
         f"{table}: {replayed.left:,} of {count(replayed.rows, 'refused row')} left the"
         f" quarantine, {stay:,} {'stays' if stay == 1 else 'stay'}{new}."
     )
+    clear = f"lakehouse quarantine clear {table} --why …: takes out what nobody will correct."
+    return [left, clear] if stay else [left]

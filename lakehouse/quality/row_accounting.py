@@ -17,8 +17,10 @@ from lakehouse.iceberg.read.pinned_inputs import pin_since
 from lakehouse.iceberg.read.version_keys import (
     declared_versions,
     delivered_name,
+    is_newer_sql,
     key_terms,
-    newest_sql,
+    order_sql,
+    typed_sql,
 )
 from lakehouse.iceberg.rules.failing_row_samples import sample_of
 from lakehouse.iceberg.write.kept_rows import keeping_rows
@@ -44,6 +46,8 @@ only where there are some.
 _IS = "struct(xxhash64(_source_file, _source_sha256) AS file, _source_row AS row) AS __is"
 """What tells a row from all others in a few bytes: its file by a hash, and its number there."""
 _ANYWHERE = "true"
+_NEWEST = "__newest_"
+"""What stands before the name of a column that orders versions, as it was delivered."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,7 @@ def account(
     rows = _row_keys(target, read(engine, pin, where))
     if increment is not None and increment.target_before is not None:
         removed = _removed_rows(engine, target, increment.target_before, first)
-        rows = _with_newest(target, rows).unionByName(removed)
+        rows = _typed(target, rows).unionByName(_typed(target, removed))
     pending = _arrived_since(engine, source, computed_id)
     outcomes = _with_outcome(
         engine, target, rows, within=first or _ANYWHERE, pending=None if first else pending
@@ -150,12 +154,11 @@ def _removed_rows(
     return before.join(current, "__is", "left_anti")
 
 
-def _with_newest(target: IcebergTable, rows: "DataFrame") -> "DataFrame":
-    """Return delivered rows with what tells a newer version in the target's type."""
+def _typed(target: IcebergTable, rows: "DataFrame") -> "DataFrame":
+    """Return delivered rows with what orders versions in the target's types."""
     from pyspark.sql.functions import expr
 
-    newest = newest_sql(target, "__newest", dict(rows.dtypes)["__newest"])
-    return rows.withColumn("__newest", expr(newest))
+    return rows.withColumns({name: expr(sql) for name, sql in _newest(target, rows).items()})
 
 
 def _count(outcomes: "DataFrame") -> Counter[str]:
@@ -180,9 +183,33 @@ def _row_keys(target: IcebergTable, delivered: "DataFrame") -> "DataFrame":
     versions = declared_versions(target)
     # What tells a row may tell its versions too.
     source = [name for name in SOURCE_COLUMNS if name not in versions.of]
-    moment = delivered_name(target, versions.newest[0], delivered.columns)
-    newest = f"{identifier(moment)} AS __newest"
-    return delivered.selectExpr(*source, *key_terms(target, delivered), newest, _IS)
+    newest = []
+    for name in versions.newest:
+        known = delivered_name(target, name, delivered.columns)
+        # The function may make it of others: nothing is known of it here.
+        value = identifier(known) if known in delivered.columns else "CAST(NULL AS string)"
+        newest.append(f"{value} AS {identifier(_NEWEST + name)}")
+    return delivered.selectExpr(*source, *key_terms(target, delivered), *newest, _IS)
+
+
+def _newest(target: IcebergTable, rows: "DataFrame") -> dict[str, str]:
+    """Return SQL for what orders the versions of `_row_keys`, in the target's types, by their
+    names there.
+    """
+    types = dict(rows.dtypes)
+    newest = {}
+    for name in declared_versions(target).newest:
+        delivered = _NEWEST + name
+        newest[delivered] = typed_sql(target, name, identifier(delivered), types[delivered])
+    return newest
+
+
+def _existing(engine: Engine, target: IcebergTable, within: str) -> "DataFrame":
+    """Return the key of the target's rows, their place among its versions, and what they are."""
+    versions = declared_versions(target)
+    order = order_sql({_NEWEST + name: identifier(name) for name in versions.newest})
+    columns = [*map(identifier, versions.of), f"{order} AS __existing", _IS]
+    return read_main(engine, target.name).where(within).selectExpr(*columns)
 
 
 def _with_outcome(
@@ -207,12 +234,7 @@ def _with_outcome(
     assert target.quarantine is not None
     versions = declared_versions(target)
     keys = list(map(identifier, versions.of))
-    newest_column = identifier(versions.newest[0])
-    existing = (
-        read_main(engine, target.name)
-        .where(within)
-        .selectExpr(*keys, f"{newest_column} AS __existing", _IS)
-    )
+    existing = _existing(engine, target, within)
     refused = read_main(engine, target.quarantine.name).selectExpr(_IS, "true AS __refused")
     if rest:
         refused = refused.where("false")
@@ -220,8 +242,6 @@ def _with_outcome(
         # The rows that an outer join keeps cannot be sent to all processes; like this, those
         # beside them are few too.
         existing = with_keys(existing, rows.selectExpr(*keys), versions.of, rest)
-    # Cast here, of the few rows that get so far: reading moments takes longer than all else.
-    newest = newest_sql(target, "__newest", dict(rows.dtypes)["__newest"])
     joined = rows.alias("s").join(existing.alias("v"), same_key(versions.of, "s", "v"), "left")
     joined = joined.join(refused.alias("q"), expr("s.__is = q.__is"), "left")
     when_pending = when_cleared = ""
@@ -239,9 +259,12 @@ def _with_outcome(
         known = cleared.selectExpr(_IS, "true AS __cleared").alias("c")
         joined = joined.join(known, expr("s.__is = c.__is"), "left")
         when_cleared = "WHEN __cleared THEN 'cleared'"
+    # Cast here, of the few rows that get so far: reading moments takes longer than all else.
+    newest = _newest(target, rows)
+    is_newer = is_newer_sql(next(iter(newest.values())), order_sql(newest), "__existing")
     return joined.selectExpr(
         "s.*",
         "CASE WHEN __refused THEN 'quarantined' WHEN v.__is = s.__is THEN 'clean' "
-        f"WHEN __existing >= coalesce({newest}, __existing) THEN 'superseded' "
+        f"WHEN __existing IS NOT NULL AND NOT {is_newer} THEN 'superseded' "
         f"{when_cleared} {when_pending} ELSE 'lost' END AS outcome",
     )

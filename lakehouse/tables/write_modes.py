@@ -186,9 +186,9 @@ class Versions:
     of: Sequence[str]
     """The key of the thing."""
     newest: Sequence[str]
-    """What orders versions, greatest last. By the first column alone a refused version counts as
-    corrected by another, which takes it out of the quarantine; one in which that column cannot
-    be read counts as corrected by any.
+    """What orders versions, greatest last. By all of it a refused version counts as corrected by
+    a newer one, which takes it out of the quarantine; one in which the first column cannot be
+    read counts as corrected by any.
     """
     may_leave_out: bool = field(default=False, repr=False)
     """The function leaves rows out on purpose: `every_row_is_accounted_for` counts them, and

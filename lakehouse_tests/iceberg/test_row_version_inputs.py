@@ -97,12 +97,15 @@ def as_given(delivered: DataFrame) -> DataFrame:
     return delivered
 
 
-def deliver(engine: Engine, file: str, *visits: Visit) -> None:
-    """Bring a file that is as new as its name says."""
+def deliver(engine: Engine, file: str, *visits: Visit, ingest: str | None = None) -> None:
+    """Bring a file that is as new as its name says, by an ingest of a number; that of its name
+    where it is left out.
+    """
     schema = ", ".join(f"{column.name} {column.type}" for column in RAW.columns[:-2])
     rows = [(*visit, file, f"sha-{file}", at) for at, visit in enumerate(visits, 1)]
     moments = [
-        f"timestamp'2024-02-0{file} 00:00:00' AS {column.name}" for column in RAW.columns[-2:]
+        f"timestamp'2024-02-0{number} 00:00:00' AS {column.name}"
+        for column, number in zip(RAW.columns[-2:], (file, ingest or file), strict=True)
     ]
     given = rows_of(engine, schema, rows)
     write(engine, RAW, lambda: given().selectExpr("*", *moments))
@@ -198,6 +201,56 @@ def test_a_row_of_no_partition_goes_along_with_any_run_until_it_is_corrected(
     assert visits(embedded_engine) == [("a", 2, MONDAY), ("b", 1, TUESDAY)]
 
 
+DELIVERIES: dict[str, tuple[Visit, ...]] = {
+    "1": (
+        ("kept", "1", 1, MONDAY),
+        ("mended", "x", 1, MONDAY),
+        ("back and forth", "1", 1, MONDAY),
+        ("twice", "1", 1, MONDAY),
+        ("twice", "x", 1, MONDAY),
+    ),
+    "2": (
+        ("mended", "2", 1, MONDAY),
+        ("back and forth", "x", 1, MONDAY),
+        ("never right", "x", 1, MONDAY),
+    ),
+    "3": (("kept", "x", 1, MONDAY), ("back and forth", "3", 1, MONDAY)),
+}
+"""By file: rows that are corrected, and corrections that are refused."""
+
+
+@pytest.mark.parametrize("batches", ["123", "12 3", "1 23", "1 2 3"])
+@pytest.mark.parametrize("mode", ["days", "merge"])
+def test_the_outcome_is_the_same_however_deliveries_are_batched(
+    embedded_engine: Engine, mode: str, batches: str
+) -> None:
+    columns = [*VISITS.columns, *RAW.columns[-2:]]
+    newest = ("_ingested_at", "_source_modified_at", "_source_file", "_source_row")
+    table = replace(VISITS, columns=columns, versions=Versions("visit", newest))
+    inputs, partitions = BY_DAY, Partitions(("d",), ((MONDAY, TUESDAY),), EVERY)
+    if mode == "merge":
+        table = replace(table, write=Merge(on="visit"))
+        inputs = BY_FILE
+
+    for number, files in enumerate(batches.split(), 1):
+        for file in files:
+            deliver(embedded_engine, file, *DELIVERIES[file], ingest=str(number))
+        run = Run(files, partitions if mode == "days" else None)
+        write(embedded_engine, table, as_given, inputs, run)
+
+    assert content(embedded_engine, table.name, "visit", "pages") == [
+        ("back and forth", 3),
+        ("kept", 1),
+        ("mended", 2),
+        ("twice", 1),
+    ]
+    held = content(embedded_engine, f"{table.name}_quarantine", "visit", "_source_file")
+    assert held == [("kept", "3"), ("never right", "2"), ("twice", "1")]
+    accounted = account(embedded_engine, RAW, table, snapshot_id(embedded_engine, RAW.name))
+    outcomes = {name: rows for name, rows in accounted.rows.items() if rows}
+    assert outcomes == {"clean": 4, "quarantined": 3, "superseded": 3}
+
+
 def test_rows_that_the_function_leaves_out_are_no_versions(embedded_engine: Engine) -> None:
     deliver(embedded_engine, "1", ("a", "1", 1, MONDAY))
     compute(embedded_engine, MONDAY)
@@ -228,6 +281,43 @@ def test_a_merge_without_versions_keeps_the_accepted_row_that_was_delivered_last
     assert held == [("a", "2"), ("b", "3")]
     again = write(embedded_engine, LATEST, as_given, BY_FILE)
     assert isinstance(again, Unchanged)
+
+
+@pytest.mark.parametrize("batches", ["123", "12 3", "1 2 3"])
+def test_a_merge_without_versions_comes_to_the_same_however_deliveries_are_batched(
+    embedded_engine: Engine, batches: str
+) -> None:
+    for number, files in enumerate(batches.split(), 1):
+        for file in files:
+            deliver(embedded_engine, file, *DELIVERIES[file], ingest=str(number))
+        write(embedded_engine, LATEST, as_given, BY_FILE, Run(files))
+
+    assert content(embedded_engine, LATEST.name) == [
+        ("back and forth", 3),
+        ("kept", 1),
+        ("mended", 2),
+        ("twice", 1),
+    ]
+    held = content(embedded_engine, f"{LATEST.name}_quarantine", "visit", "_source_file")
+    assert held == [("kept", "3"), ("never right", "2"), ("twice", "1")]
+
+
+@pytest.mark.parametrize("batches", ["12", "1 2"])
+def test_a_refused_version_that_comes_late_to_a_merge_was_corrected_before(
+    embedded_engine: Engine, batches: str
+) -> None:
+    table = replace(VISITS, partitioning=(), write=Merge(on="visit"))
+    files: dict[str, tuple[Visit, ...]] = {
+        "1": (("a", "1", 5, MONDAY), ("b", "1", 5, MONDAY)),
+        "2": (("a", "x", 3, MONDAY), ("b", "x", 7, MONDAY)),
+    }
+    for together in batches.split():
+        for file in together:
+            deliver(embedded_engine, file, *files[file])
+        write(embedded_engine, table, as_given, BY_FILE, Run(together))
+
+    assert content(embedded_engine, table.name, "visit", "pages") == [("a", 1), ("b", 1)]
+    assert content(embedded_engine, f"{table.name}_quarantine", "visit") == [("b",)]
 
 
 def test_a_merge_may_keep_the_first_row_of_a_file(embedded_engine: Engine) -> None:

@@ -112,3 +112,16 @@ def test_a_date_is_whole_and_a_moment_falls_on_its_day_there(spark, text, value)
 )
 def test_a_moment_without_an_offset_was_written_there(spark, text, value):
     assert cast(spark, text, "timestamp", KUALA_LUMPUR) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2020-04-01T17:00:00.123456789Z", "2020-04-01 17:00:00.123456"),
+        ("2020-03-29T02:30", "2020-03-29 01:30:00"),
+        ("2020-10-25T02:30", "2020-10-25 00:30:00"),
+    ],
+    ids=["finer than a microsecond", "an hour that is left out", "an hour that comes twice"],
+)
+def test_what_a_moment_loses_and_what_is_taken_of_a_change_of_clocks(spark, text, value):
+    assert cast(spark, text, "timestamp", "Europe/Rome") == value

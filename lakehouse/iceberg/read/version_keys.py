@@ -2,7 +2,7 @@
 hold them.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.frame_joins import with_keys
@@ -75,13 +75,35 @@ def delivered_name(table: IcebergTable, column: str, delivered: Collection[str])
     return next((name for name in former if name in delivered), column)
 
 
-def newest_sql(table: IcebergTable, raw: str, delivered_type: str) -> str:
-    """Return SQL for what tells a newer version from an older one, in the table's type.
+def order_sql(values: Mapping[str, str]) -> str:
+    """Return SQL for the place of a version among all of its key, the greatest the newest; NULL
+    comes first.
+
+    :param values: SQL by column of the table's `newest`, in its order and in the table's types.
+    """
+    parts = [f"{sql} AS {identifier(name)}" for name, sql in values.items()]
+    return f"struct({', '.join(parts)})"
+
+
+def is_newer_sql(first: str, refused: str, accepted: str) -> str:
+    """Return the SQL predicate that a refused version is newer than an accepted one, which then
+    does not correct it. One that does not say when it was written is corrected by any.
+
+    :param first: what the refused version has in the first column of `newest`.
+    :param refused: its `order_sql`.
+    :param accepted: that of the accepted one, in the same types.
+    """
+    return f"({first} IS NOT NULL AND {refused} > {accepted})"
+
+
+def typed_sql(table: IcebergTable, column: str, raw: str, delivered_type: str) -> str:
+    """Return SQL for a delivered value in the type that its column has in the table.
 
     :param raw: SQL of its value as delivered.
     :param delivered_type: the type that it was delivered in.
     """
-    return _cast_sql(table, declared_versions(table).newest[0], raw, delivered_type) or raw
+    value = _cast_sql(table, column, raw, delivered_type) or raw
+    return f"try_cast({value} AS {table.column(column).type})"
 
 
 def delivered_casts(table: IcebergTable, frame: "DataFrame") -> dict[str, str]:

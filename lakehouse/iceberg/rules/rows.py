@@ -254,8 +254,8 @@ def castable(
     time_zone: str = "UTC",
     **options: Unpack[CountOptions],
 ) -> Rule:
-    """Say that what was delivered in the column can be read as the type, with nothing lost;
-    NULL passes.
+    """Say that what was delivered in the column can be read as the type, with nothing lost but
+    what of a moment is finer than a microsecond; NULL passes.
 
     The table's write then casts the column itself, so that the asset hands on what it got. In a
     table that says `rows_of` it follows from the column's type, unless another is declared.

@@ -12,6 +12,7 @@ from lakehouse.iceberg.metadata.frame_joins import (
     without_keys,
 )
 from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
+from lakehouse.iceberg.read.version_keys import is_newer_sql, order_sql
 from lakehouse.iceberg.rules.audit import audit, count
 from lakehouse.iceberg.rules.column_profile import profile_aggregates, profile_of
 from lakehouse.iceberg.rules.evaluable_rule import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ACTION = "__action"
+_REFUSED = "__refused"
 _FEW_VALUES = 1000
 """Values that files are pruned by; a predicate of more of them takes longer to plan than files
 to read.
@@ -216,7 +218,7 @@ def _compare(
     attempt: Attempt, mode: Merge, prepared: PreparedFrame, came: _Came, columns: Sequence[str]
 ) -> "DataFrame":
     """Return the candidate's rows, each with what would become of it: insert, update, delete or
-    same.
+    same; without the refused ones that the table holds a newer version of.
 
     :param columns: those that are compared, the keys among them.
     """
@@ -236,7 +238,9 @@ def _compare(
         existing = with_keys(existing, keys, mode.on, came.rows)
     existing = broadcast(existing) if came.is_few or _is_small(attempt) else existing
     on = same_key(mode.on, "s", "t")
-    joined = prepared.frame.alias("s").join(existing.alias("t"), on, "left_outer")
+    rows = prepared.frame.selectExpr("*", f"{prepared.refused_predicate} AS {_REFUSED}")
+    joined = rows.alias("s").join(existing.alias("t"), on, "left_outer")
+    joined = joined.where(f"NOT {_is_corrected(attempt, mode)}").drop(_REFUSED)
     differs = [
         differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on
     ]
@@ -248,18 +252,36 @@ def _compare(
     return joined.selectExpr("s.*", f"{action} AS {_ACTION}")
 
 
-def _is_older(attempt: Attempt) -> str:
-    """Return the SQL predicate that `t` holds a newer version than `s` brings: it stays.
-
-    What was computed from all rows of its inputs, or after a rejection, is the newest of all
-    that is left.
+def _is_corrected(attempt: Attempt, mode: Merge) -> str:
+    """Return the SQL predicate that `s` is refused, and `t` holds a version that is not older: it
+    was corrected before it came.
     """
-    versions, read = (
-        attempt.table.versions,
-        [pin for pin in attempt.pins.values() if pin.table != attempt.table.name],
+    versions = attempt.table.versions
+    if versions is None or _is_newest(attempt):
+        return "false"
+    first = f"s.{identifier(versions.newest[0])}"
+    came, existing = (
+        order_sql({name: f"{alias}.{identifier(name)}" for name in versions.newest})
+        for alias in ("s", "t")
     )
+    has_key = " AND ".join(f"s.{identifier(name)} IS NOT NULL" for name in mode.on)
+    is_known = f"{has_key} AND t.__existing IS NOT NULL"
+    return f"({_REFUSED} AND {is_known} AND NOT {is_newer_sql(first, came, existing)})"
+
+
+def _is_newest(attempt: Attempt) -> bool:
+    """Whether a frame was computed from all rows of its inputs, or after a rejection: it is the
+    newest of all that is left.
+    """
+    read = [pin for pin in attempt.pins.values() if pin.table != attempt.table.name]
     reads_all = bool(read) and all(pin.since_snapshot_id is None for pin in read)
-    if versions is None or reads_all or attempt.withdrawn:
+    return reads_all or bool(attempt.withdrawn)
+
+
+def _is_older(attempt: Attempt) -> str:
+    """Return the SQL predicate that `t` holds a newer version than `s` brings: it stays."""
+    versions = attempt.table.versions
+    if versions is None or _is_newest(attempt):
         return "false"
     came = ", ".join(f"s.{identifier(name)}" for name in versions.newest)
     existing = ", ".join(f"t.{identifier(name)}" for name in versions.newest)

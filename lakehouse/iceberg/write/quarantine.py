@@ -13,8 +13,10 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Quarantined, Refused
 from lakehouse.iceberg.read.cleared_rows import without_cleared
 from lakehouse.iceberg.read.pinned_frames import read_main
+from lakehouse.iceberg.read.version_keys import is_newer_sql, order_sql
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame
 from lakehouse.iceberg.write.quarantine_removals import (
+    correction_key,
     delivered_in_type,
     leaving,
     removal,
@@ -65,6 +67,9 @@ def quarantine(
         if not _correctable_rows(engine, prepared.table):
             return rows
         corrected = _corrected(prepared, split, read_main(engine, target.name))
+        if prepared.table.versions is None:
+            # Of rows of one key that are merged together nothing tells which is newer.
+            corrected = corrected.join(rows.select("_row_key"), "_row_key", "left_anti")
         return rows.unionByName(removal(prepared.table, corrected))
 
     outcome = write(engine, target, changes, run=Run(attempt.run.run_id))
@@ -104,36 +109,46 @@ def _correctable_rows(engine: Engine, table: IcebergTable) -> int:
     """Return how many rows may be corrected: none where the table does not say what a version
     is.
     """
-    if table.versions is None or table.quarantine is None:
+    if table.quarantine is None or not correction_key(table):
         return 0
     main = read_history(engine, table.quarantine.name).main
     return main.rows if main else 0
 
 
 def _corrected(prepared: PreparedFrame, split: Split, quarantined: "DataFrame") -> "DataFrame":
-    """Return the keys of quarantined rows of which an accepted version, at least as new, is
-    among those that go on.
+    """Return the keys of quarantined rows of which an accepted version, that is not older, is
+    among those that go on; of a merge that declares no versions, any accepted row of that key.
     """
     from pyspark.sql.functions import expr
 
-    table = prepared.table
-    assert table.versions is not None
+    table, key = prepared.table, correction_key(prepared.table)
     assert table.quarantine is not None
-    first = table.versions.newest[0]
+    newest = table.versions.newest if table.versions else ()
     # A row that goes corrects none.
     rows = split.rows.where(f"NOT {DELETED}") if prepared.deletes else split.rows
-    accepted = prepared.accepted(rows).selectExpr(*map(identifier, (*table.versions.of, first)))
+    columns = dict.fromkeys((*key, *newest))
+    accepted = prepared.accepted(rows).selectExpr(*map(identifier, columns))
     same = " AND ".join(
-        f"{delivered_in_type(table, name, 'q')} = a.{identifier(name)}"
-        for name in table.versions.of
+        f"{delivered_in_type(table, name, 'q')} = a.{identifier(name)}" for name in key
     )
-    newer = f"coalesce({delivered_in_type(table, first, 'q')} <= a.{identifier(first)}, true)"
     corrected = having(
-        quarantined.alias("q"), accepted.alias("a"), expr(f"{same} AND {newer}"), split.count
+        quarantined.alias("q"),
+        accepted.alias("a"),
+        expr(f"{same} AND NOT {_is_newer(table, newest)}"),
+        split.count,
     )
     mode = table.quarantine.write
     assert isinstance(mode, Merge)
     return corrected.select(*mode.on, *mode.prune_by)
+
+
+def _is_newer(table: IcebergTable, newest: Sequence[str]) -> str:
+    """Return the SQL predicate that a quarantined row `q` is newer than an accepted one `a`."""
+    if not newest:
+        return "false"
+    refused = {name: delivered_in_type(table, name, "q") for name in newest}
+    accepted = {name: f"a.{identifier(name)}" for name in newest}
+    return is_newer_sql(refused[newest[0]], order_sql(refused), order_sql(accepted))
 
 
 def leave(

@@ -21,7 +21,9 @@ from lakehouse.iceberg.read.version_keys import (
     declared_versions,
     delivered_casts,
     few_keys,
+    is_newer_sql,
     key_locations,
+    order_sql,
 )
 from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, prepare
@@ -41,6 +43,7 @@ just evaluated counts.
 """
 _MOST_PARTITIONS = 10_000
 """Partitions that a statement names with ease."""
+_NEWER = "__newer"
 _NEWEST = "__newest"
 _NONE_ACCEPTED = "__none_accepted"
 _FILE_ORDER = ("_ingested_at", "_source_modified_at", "_source_file", "_source_row")
@@ -104,34 +107,44 @@ def _newest_version(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
                 " have are left out."
             ),
         )
-    *files, row = (f"{identifier(name)} DESC" for name in _FILE_ORDER)
+    newest = [f"{identifier(name)} DESC" for name in _FILE_ORDER]
+    order = newest
     if table.write.within_file == "first":
-        row = identifier("_source_row")
-    order = [*files, row]
-    newest = first_accepted(table, frame, key=table.write.on, order=order)
-    return newest.selectExpr(*_known_columns(table, newest, DELETED))
+        order = [*newest[:-1], identifier("_source_row")]
+    kept = first_accepted(table, frame, key=table.write.on, order=order, newest=newest)
+    return kept.selectExpr(*_known_columns(table, kept, DELETED))
 
 
 def first_accepted(
-    table: IcebergTable, frame: "DataFrame", *, key: Sequence[str], order: Sequence[str]
+    table: IcebergTable,
+    frame: "DataFrame",
+    *,
+    key: Sequence[str],
+    order: Sequence[str],
+    newest: Sequence[str] = (),
 ) -> "DataFrame":
-    """Keep, of the rows that share a key, the first that the table's rules accept, and every
-    row that they refuse.
+    """Keep, of the rows that share a key, the first that the table's rules accept, and those
+    that they refuse and no accepted row corrects.
 
-    A refused row goes to the quarantine and never displaces an accepted one, so that many
-    deliveries taken at once come to the same as one after the other. The rows are returned as
-    they were given.
+    A refused row goes to the quarantine and never displaces an accepted one, and any accepted
+    row that is newer corrects it, so that many deliveries taken at once come to the same as one
+    after the other. The rows are returned as they were given.
 
     :param order: SQL sort terms such as `created_at DESC`; a column with a `castable` rule is
         compared in its type.
+    :param newest: the same for which of them are newer, newest first, where that is another
+        order.
     """
     evaluated = _evaluated(table, frame)
-    within = (
-        f"PARTITION BY {', '.join(map(identifier, key))}, {_REFUSED} ORDER BY"
-        f" {', '.join(order)}"
+    of_key = f"PARTITION BY {', '.join(map(identifier, key))}"
+    first = f"row_number() OVER ({of_key}, {_REFUSED} ORDER BY {', '.join(order)})"
+    newer = (
+        f"count(CASE WHEN NOT {_REFUSED} THEN 1 END) OVER ({of_key} ORDER BY"
+        f" {', '.join(newest or order)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     )
-    ranked = evaluated.selectExpr("*", f"row_number() OVER ({within}) AS {_RANK}").where(
-        f"{_REFUSED} OR {_RANK} = 1"
+    has_no_key = " OR ".join(f"{identifier(name)} IS NULL" for name in key)
+    ranked = evaluated.selectExpr("*", f"{first} AS {_RANK}", f"{newer} AS {_NEWER}").where(
+        f"if({_REFUSED}, {has_no_key} OR {_NEWER} = 0, {_RANK} = 1)"
     )
     return _as_delivered(table, frame, ranked)
 
@@ -148,10 +161,11 @@ def newest_accepted(
     """Keep of each thing's versions the newest that the table's rules accept, and the refused
     ones not yet corrected.
 
-    A refused version is corrected by an accepted one that is at least as new, whichever came
-    first. What a version is, and which is newest, is the table's `versions`. The rows are
-    returned for the table's write alone, cast and evaluated by its rules, so that this is done
-    once.
+    A refused version is corrected by an accepted one that is not older, by all that orders
+    versions, whichever came first: so it comes to the same whether they are computed in one run
+    or in several. What a version is, and which is newest, is the table's `versions`. The rows
+    are returned for the table's write alone, cast and evaluated by its rules, so that this is
+    done once.
 
     :param frame: the rows as delivered; columns that the table does not have are left out.
     :param rivals: rows of other partitions, as delivered, that displace and correct those of
@@ -254,16 +268,16 @@ def _newest(versions: Versions, evaluated: "DataFrame") -> "DataFrame":
     order = [f"{identifier(name)} DESC" for name in versions.newest]
     key = ", ".join(map(identifier, versions.of))
     within = f"PARTITION BY {key} ORDER BY {_REFUSED}, {', '.join(order)}, {_ROLE} DESC"
-    first = identifier(versions.newest[0])
+    newest = order_sql({name: identifier(name) for name in versions.newest})
     ranked = evaluated.selectExpr(
         "*",
         f"rank() OVER ({within}) AS {_RANK}",
         f"first_value({_REFUSED}) OVER ({within}) AS {_NONE_ACCEPTED}",
-        f"first_value({first}) OVER ({within}) AS {_NEWEST}",
+        f"first_value({newest}) OVER ({within}) AS {_NEWEST}",
     )
     is_newest = f"(NOT {_REFUSED} AND {_RANK} = 1)"
     has_no_key = " OR ".join(f"{identifier(name)} IS NULL" for name in versions.of)
-    is_newer = f"coalesce({first} > {_NEWEST}, false)"
+    is_newer = is_newer_sql(identifier(versions.newest[0]), newest, _NEWEST)
     is_uncorrected = f"({_REFUSED} AND ({has_no_key} OR {_NONE_ACCEPTED} OR {is_newer}))"
     return ranked.where(f"{_ROLE} <> {_RIVAL} AND ({is_newest} OR {is_uncorrected})")
 

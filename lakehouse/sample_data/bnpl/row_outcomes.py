@@ -21,8 +21,8 @@ def assign_outcomes(
     `quarantined`.
 
     Of a transaction's valid rows that with the greatest (created_at, file name, row) is clean.
-    A refused row is superseded by a valid row of its transaction that is not older, or whose
-    age it does not tell itself.
+    A refused row is superseded by a valid row of its transaction that is greater by the same, or
+    by any where it does not tell its own age.
     """
     frames = []
     for file in sorted(files, key=lambda file: file.name):
@@ -44,9 +44,13 @@ def _winners(valid: pd.DataFrame) -> pd.Index:
 
 
 def _is_overtaken(rows: pd.DataFrame, is_valid: pd.Series) -> pd.Series:
-    """Return which rows have a valid one of their transaction that is not older."""
+    """Return which rows have a valid one of their transaction that is newer."""
     created = rows["created_at"]
     by_transaction = created.where(is_valid, _NO_ROW).groupby(rows["transaction_id"])
     newest = by_transaction.transform("max")
     has_valid = rows["has_transaction_id"] & (newest > _NO_ROW)
-    return has_valid & (~rows["has_created_at"] | (newest >= created))
+    winners = _winners(rows[is_valid])
+    position = pd.Series(winners, index=rows.loc[winners, "transaction_id"])
+    stands_later = rows["transaction_id"].map(position) > rows.index
+    is_newer = (newest > created) | ((newest == created) & stands_later)
+    return has_valid & (~rows["has_created_at"] | is_newer)

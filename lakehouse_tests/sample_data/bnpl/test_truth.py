@@ -78,6 +78,12 @@ def test_a_refused_row_stays_until_a_version_that_is_not_older_is_valid(files):
     assert outcomes(files(one=[refused], two=[at(9)])) == ["quarantined", "clean"]
     assert outcomes(files(one=[refused], two=[at(10)])) == ["superseded", "clean"]
     assert outcomes(files(one=[refused], two=[at(11)])) == ["superseded", "clean"]
+    assert outcomes(files(one=[at(10)], two=[refused])) == ["clean", "quarantined"]
+    assert outcomes(files(one=[at(10), refused, at(10)])) == [
+        "superseded",
+        "superseded",
+        "clean",
+    ]
 
 
 @pytest.mark.parametrize("created_at", ["", "not a time"])

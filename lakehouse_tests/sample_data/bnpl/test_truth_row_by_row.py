@@ -97,9 +97,7 @@ def stays_refused(row: dict[str, Any], clean: dict[int, dict[str, Any]]) -> bool
     winner = clean.get(row["transaction_id"])
     if not row["reasons"]:
         return False
-    return winner is None or (
-        row["created_at"] is not None and winner["created_at"] < row["created_at"]
-    )
+    return winner is None or (row["created_at"] is not None and winner["place"] < row["place"])
 
 
 def test_totals_and_reasons(least, rows, clean):
