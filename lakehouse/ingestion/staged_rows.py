@@ -4,13 +4,15 @@ home, or in the bucket.
     <home>/staging/<feed>/<ingest id>/rows/_source_sha256=<sha256>/<number>.parquet
     s3://<bucket>/staging/<feed>/<writer>/<ingest id>/<sha256>-<number>.parquet
 
+What executors stage has names of its own: one that was given up may still put rows there, at any
+time.
+
 The hash of a file is known once it was read; so it stands in the path. Spark reads a folder's name
 as a column, which costs nothing for each row. S3 is asked about each folder, so that there all
 files of an ingest are in one, and the hash is cut out of their names.
 """
 
-import hashlib
-import platform
+import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from lakehouse.runtime.s3a import s3a_options
 from lakehouse.settings import Settings
+from lakehouse.storage.atomic_files import create_bytes, replace_text
 from lakehouse.storage.object_store import StoredObject
 
 if TYPE_CHECKING:
@@ -31,7 +34,8 @@ FILE_NAME_SQL = "_metadata.file_name"
 """The name of the file that a row is read from."""
 LEFT_AFTER = timedelta(days=1)
 """What another host staged in the bucket so long ago is taken for left behind."""
-_WRITER_LENGTH = 12
+_WRITER_FILE = "staging-writer"
+_WRITER_BYTES = 6
 
 
 class StagedRows(Protocol):
@@ -49,7 +53,7 @@ class StagedRows(Protocol):
     def hash_sql(self) -> str | None:
         """The SQL of the hash of the file that a row is from; None where it is a column."""
 
-    def name(self, sha256: str, number: int) -> str:
+    def name(self, sha256: str, number: int, *, by_executor: bool = False) -> str:
         """Return the name, in the folder, of the rows of a file: the one of that number in its
         delivery.
         """
@@ -80,9 +84,9 @@ class LocalRows:
     def hash_sql(self) -> None:
         """A folder's name is a column."""
 
-    def name(self, sha256: str, number: int) -> str:
+    def name(self, sha256: str, number: int, *, by_executor: bool = False) -> str:
         """Return a path with the hash as a column."""
-        return f"{HASH}={sha256}/{number:06}.parquet"
+        return f"{HASH}={sha256}/{_file_name(number, by_executor=by_executor)}"
 
     def put(self, file: Path, name: str) -> None:
         """Move a file of the same disk."""
@@ -118,9 +122,9 @@ class BucketRows:
         """The beginning of a file's name."""
         return f"substring({FILE_NAME_SQL}, 1, {_HASH_LENGTH})"
 
-    def name(self, sha256: str, number: int) -> str:
+    def name(self, sha256: str, number: int, *, by_executor: bool = False) -> str:
         """Return a name that begins with the hash."""
-        return f"{sha256}-{number:06}.parquet"
+        return f"{sha256}-{_file_name(number, by_executor=by_executor)}"
 
     def put(self, file: Path, name: str) -> None:
         """Upload a file."""
@@ -139,7 +143,8 @@ class BucketRows:
 class BucketStaging:
     """The staged rows of all feeds in a bucket, which lakehouses of several hosts may write to.
 
-    `writer` is what tells this home from the others.
+    `writer` is what tells this home from the others: a random id that it keeps, since containers
+    may share a name and a path.
     """
 
     store: "S3ObjectStore"
@@ -150,6 +155,10 @@ class BucketStaging:
         """Return the folder of an ingest."""
         prefix = f"{self.own_prefix(feed_name)}{ingest_id}/"
         return BucketRows(self.store, prefix, self.spark_options)
+
+    def feed_uri(self, feed_name: str) -> str:
+        """Return where all hosts stage the rows of a feed, for people."""
+        return self.store.uri(f"staging/{feed_name}/")
 
     def own_prefix(self, feed_name: str) -> str:
         """Return where this home stages the rows of a feed."""
@@ -189,6 +198,19 @@ def open_staging(settings: Settings) -> BucketStaging | None:
         return None
     from lakehouse.storage.s3 import open_bucket
 
-    home = f"{platform.node()}:{settings.home}"
-    writer = hashlib.sha256(home.encode()).hexdigest()[:_WRITER_LENGTH]
-    return BucketStaging(open_bucket(settings), writer, s3a_options(settings))
+    return BucketStaging(open_bucket(settings), _writer(settings), s3a_options(settings))
+
+
+def _writer(settings: Settings) -> str:
+    file = settings.home / _WRITER_FILE
+    if not file.exists():
+        settings.make_home()
+        text = secrets.token_hex(_WRITER_BYTES)
+        # Another process may be first, and has made one for both.
+        if not create_bytes(file, text.encode()) and not file.exists():
+            replace_text(file, text)
+    return file.read_text(encoding="utf-8")
+
+
+def _file_name(number: int, *, by_executor: bool) -> str:
+    return f"{number:06}{'-executor' if by_executor else ''}.parquet"

@@ -261,11 +261,7 @@ class S3ObjectStore:
                 Bucket=self.bucket, Delete={"Objects": objects, "Quiet": True}
             )
             for refusal in answer.get("Errors", ()):
-                raise LakehouseError(
-                    f"{self.uri(refusal['Key'])} was not deleted: {refusal['Code']}; expected"
-                    " the permissions s3:DeleteObject and s3:DeleteObjectVersion.",
-                    next_step="Give them to who runs the lakehouse, and run this again.",
-                )
+                raise _not_deleted(self.uri(refusal["Key"]), refusal["Code"])
 
     def discard_uploads(self, prefix: str) -> list[str]:
         """Abort the uploads in parts that were not completed."""
@@ -346,6 +342,19 @@ def _open_again(bucket: str, region: str, endpoint_url: str) -> S3ObjectStore:
 def _seen(key: str, modified_at: datetime, size_bytes: int, etag: str) -> StoredObject:
     return StoredObject(
         key, modified_at.astimezone(UTC).replace(microsecond=0), size_bytes, etag
+    )
+
+
+def _not_deleted(uri: str, code: str) -> LakehouseError:
+    if code != "AccessDenied":
+        return LakehouseError(
+            f"{uri} was not deleted: {code}; expected that S3 deletes it.",
+            next_step="Run this again.",
+        )
+    return LakehouseError(
+        f"{uri} was not deleted: {code}; expected the permissions s3:DeleteObject and"
+        " s3:DeleteObjectVersion.",
+        next_step="Give them to who runs the lakehouse, and run this again.",
     )
 
 
