@@ -14,7 +14,7 @@ files of an ingest are in one, and the hash is cut out of their names.
 
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -169,24 +169,34 @@ class BucketStaging:
         others what is older than `LEFT_AFTER`.
         """
         own = self.own_prefix(feed_name)
-        versions = self.store.all_versions(f"staging/{feed_name}/")
-        self.store.remove_versions(
-            [version for version in versions if version.key.startswith(own) or is_left(version)]
+        self._remove(
+            f"staging/{feed_name}/", lambda item: item.key.startswith(own) or is_left(item)
         )
-        self.store.discard_uploads(own)
+
+    def remove_old(self, prefix: str) -> None:
+        """Remove what is older than `LEFT_AFTER` below a prefix that ends in `/`."""
+        self._remove(prefix, is_left)
+
+    def _remove(self, prefix: str, goes: Callable[[StoredObject], bool]) -> None:
+        versions, uploads = self.store.all_versions(prefix), self.store.uploads(prefix)
+        self.store.remove_versions([version for version in versions if goes(version)])
+        self.store.abort_uploads([upload for upload in uploads if goes(upload)])
 
 
-def is_left(version: StoredObject) -> bool:
+def is_left(item: StoredObject) -> bool:
     """Whether rows of another host are so old that nobody can be at them."""
-    return datetime.now(UTC) - version.modified_at > LEFT_AFTER
+    return datetime.now(UTC) - item.modified_at > LEFT_AFTER
 
 
-def by_writer(versions: Sequence[StoredObject]) -> dict[tuple[str, str], list[StoredObject]]:
-    """Return what is staged in a bucket by feed and writer."""
+def by_writer(items: Sequence[StoredObject]) -> dict[tuple[str, str], list[StoredObject]]:
+    """Return what is staged in a bucket by feed and writer; what Hadoop's file systems put there
+    for a folder is nothing.
+    """
     staged: dict[tuple[str, str], list[StoredObject]] = {}
-    for version in versions:
-        _, feed_name, writer, *_ = (*version.key.split("/"), "", "")
-        staged.setdefault((feed_name, writer), []).append(version)
+    for item in items:
+        _, feed_name, writer, *below = (*item.key.split("/"), "", "")
+        if any(below) and not item.key.endswith("_$folder$"):
+            staged.setdefault((feed_name, writer), []).append(item)
     return staged
 
 
