@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakehouse.iceberg.metadata.write_result import RuleResult
+    from lakehouse.iceberg.write.kept_rows import Keep
     from lakehouse.iceberg.write.trial import Trial
     from lakehouse.ingestion.table_trials import TableTrials, Taken, Tried
     from lakehouse.tables.table import IcebergTable
@@ -53,25 +54,28 @@ def try_table(state: State, name: str, file: Path | None, limit: int, form: Form
 
     Personal values are masked.
     """
+    from lakehouse.iceberg.write.kept_rows import keeping_rows
+
     with state.progress("Reading the declarations"):
         named = state.table_function(name).table.name
-        trials = _trials(state, limit)
-    trial = trials.of_file(named, file) if file else trials.of_tables(named)
-    state.start_spark()
-    with state.progress(f"Computing {named}"):
-        tried = trial.run()
-        shown = [_shown(state, trial) for trial in tried.trials]
+    with keeping_rows(state.engine) as kept:
+        trials = _trials(state, limit, kept.keep)
+        trial = trials.of_file(named, file) if file else trials.of_tables(named)
+        state.start_spark()
+        with state.progress(f"Computing {named}"):
+            tried = trial.run()
+            shown = [_shown(state, trial) for trial in tried.trials]
     _print(tried, shown, form)
 
 
 _HASH = "_source_sha256"
 
 
-def _trials(state: State, limit: int) -> "TableTrials":
+def _trials(state: State, limit: int, keep: "Keep") -> "TableTrials":
     from lakehouse.ingestion.table_trials import TableTrials
 
     left_out = state.project.gone_people(state.settings).begin()
-    return TableTrials(state.engine, state.functions, state.declared, left_out, limit)
+    return TableTrials(state.engine, state.functions, state.declared, left_out, limit, keep)
 
 
 @dataclass(frozen=True)

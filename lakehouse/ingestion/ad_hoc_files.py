@@ -121,6 +121,10 @@ class AdHocStore:
         """Remove an old version from the store."""
         self.base.remove_old(old)
 
+    def remains(self, prefix: str) -> list[StoredObject]:
+        """Return whatever the store keeps."""
+        return self.base.remains(prefix)
+
     def discard_uploads(self, prefix: str) -> list[str]:
         """Discard what never appeared in the store."""
         return self.base.discard_uploads(prefix)

@@ -16,7 +16,7 @@ from lakehouse.errors import FileRejected
 from lakehouse.ingestion.archive import move_once
 from lakehouse.ingestion.archive_names import evaluate_name, rejected_key
 from lakehouse.ingestion.delivery import Delivery, RejectedFile
-from lakehouse.ingestion.executor_reading import ExecutorReading, plan_groups
+from lakehouse.ingestion.executor_reading import ExecutorReading, Reading, plan_groups
 from lakehouse.ingestion.executor_task import ExecutorTask, NumberedFile
 from lakehouse.ingestion.gone_people import GoneRows, IsGone
 from lakehouse.ingestion.ingest import Ingest
@@ -115,7 +115,7 @@ def collect_files(
     staging = _plan_staging(store, ingest, gone)
     waiting = list_waiting(feed, store)
     batch = waiting.files[: feed.max_files_per_run]
-    remark, results = _read_by_executors(staging, batch, executors, progress)
+    reading, results = _read_by_executors(staging, batch, executors, progress)
     rest = [number for number in range(len(batch)) if number not in results]
     results |= _stage_all(staging, batch, rest, progress)
     staged, rejected, unsettled = [], [], list(waiting.unsettled)
@@ -137,7 +137,8 @@ def collect_files(
         rejected=tuple(rejected),
         unsettled=tuple(unsettled),
         waiting=len(waiting.files) - len(batch),
-        remark=remark,
+        remark=reading.remark if reading else "",
+        by_executors=reading is not None,
     )
 
 
@@ -158,17 +159,18 @@ def _read_by_executors(
     batch: Sequence[StoredObject],
     executors: ExecutorReading | None,
     progress: Callable[[int], None],
-) -> tuple[str, dict[int, Result]]:
-    """Have executors read files where that is worth it, and return those that need no look of the
-    driver's, by number; with a line for people where executors cannot.
+) -> tuple[Reading | None, dict[int, Result]]:
+    """Have executors read files where that is worth it, and return what they say, and the files
+    that need no look of the driver's, by number.
     """
     files = []
     for number, item in enumerate(batch):
         if not _is_misnamed(staging, item):
             files.append(NumberedFile(number, item))
     sizes = [file.stored.size_bytes for file in files]
-    if executors is None or not executors.is_worth(sizes):
-        return "", {}
+    # The key by which the erased are known stays here: Connect has a function's values in plans.
+    if executors is None or staging.gone.columns or not executors.is_worth(sizes):
+        return None, {}
     task = ExecutorTask(staging.converter, staging.rows, plan_groups(files))
     reading = executors.read(task)
     results: dict[int, Result] = {}
@@ -180,7 +182,7 @@ def _read_by_executors(
         if result is not None:
             results[outcome.number] = result
             progress(item.size_bytes)
-    return reading.remark, results
+    return reading, results
 
 
 def _is_misnamed(staging: Staging, item: StoredObject) -> bool:

@@ -45,6 +45,8 @@ class Delivery:
     waiting: int = 0
     remark: str = ""
     """Why executors read no files, where they should."""
+    by_executors: bool = False
+    """Whether executors were given files: one that was given up may still stage rows."""
 
     @property
     def arriving(self) -> list[tuple[str, str]]:

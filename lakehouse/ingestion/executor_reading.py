@@ -65,7 +65,7 @@ class ExecutorReading:
         _send_package(session, self.package())
         if problem := _problem(session, task):
             return Reading(remark=_cannot(problem))
-        return Reading(tuple(_outcomes(session, task)))
+        return _outcomes(session, task)
 
 
 @dataclass(frozen=True)
@@ -107,14 +107,23 @@ def plan_groups(files: Iterable[NumberedFile]) -> list[list[NumberedFile]]:
     return groups
 
 
-def _outcomes(session: "SparkSession", task: ExecutorTask) -> Iterator[FileOutcome]:
+def _outcomes(session: "SparkSession", task: ExecutorTask) -> Reading:
+    """Have all groups read; no file where one of them cannot be, such as on a worker that lacks
+    what the one that was asked has.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
     def read(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         return task.read(batches)
 
     # A partition for each number: a task for each group.
     groups = len(task.groups)
-    for row in session.range(0, groups, 1, groups).mapInArrow(read, SCHEMA).collect():
-        yield FileOutcome.from_json(row["outcome"])
+    try:
+        rows = session.range(0, groups, 1, groups).mapInArrow(read, SCHEMA).collect()
+    except (PySparkException, Py4JError) as error:
+        return Reading(remark=_cannot(_reason(error)))
+    return Reading([FileOutcome.from_json(row["outcome"]) for row in rows])
 
 
 def _problem(session: "SparkSession", task: ExecutorTask) -> str:
@@ -122,7 +131,8 @@ def _problem(session: "SparkSession", task: ExecutorTask) -> str:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    probed = ExecutorTask(task.converter, task.rows, ())
+    # One file is enough, and a plan is small that names no other.
+    probed = ExecutorTask(task.converter, task.rows, [task.groups[0][:1]])
 
     def probe(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa

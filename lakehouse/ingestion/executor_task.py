@@ -81,7 +81,9 @@ class ExecutorTask:
     groups: Sequence[Sequence[NumberedFile]]
 
     def problem(self) -> str:
-        """Return why files cannot be read in this process; nothing where they can."""
+        """Return why files cannot be read in this process; nothing where they can, as far as the
+        first one tells.
+        """
         if isinstance(self.rows, LocalRows):
             is_there = self.rows.folder.is_dir()
             return "" if is_there else f"executors do not see {self.rows.folder}"
@@ -90,6 +92,11 @@ class ExecutorTask:
                 importlib.import_module(module)
             except ImportError as error:
                 return str(error)
+        try:
+            self.converter.store.stat(self.groups[0][0].stored.key)
+        except Exception as error:
+            # Whatever boto3 says: of credentials, of permissions, or of the way to S3.
+            return str(error).rstrip(".")
         return ""
 
     def read(self, batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
@@ -115,8 +122,7 @@ class ExecutorTask:
         """Read a file once, and put its rows where Spark reads them.
 
         Of a file that changed meanwhile no rows are put there: a task that is tried again, or
-        twice at once, puts the same ones under the same name. The driver looks at it, and at
-        one with rows of people who were erased, since it rewrites that.
+        twice at once, puts the same ones under the same name. The driver looks at it.
 
         :param folder: holds the rows while they are written.
         """
@@ -129,10 +135,11 @@ class ExecutorTask:
         except FileNotFoundError:
             return driver_looks
         is_same = self.converter.store.stat(file.stored.key) == file.stored
-        if converted.left_out or not is_same:
+        if not is_same:
             target.unlink()
             return driver_looks
-        self.rows.put(target, self.rows.name(converted.sha256, file.number))
+        name = self.rows.name(converted.sha256, file.number, by_executor=True)
+        self.rows.put(target, name)
         with suppress(FileNotFoundError):
             target.unlink()
         return FileOutcome(file.number, converted)

@@ -2,8 +2,9 @@
 does not outlive it.
 """
 
+import logging
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,7 @@ from lakehouse.ingestion.staged_rows import BucketStaging, LocalRows, StagedRows
 from lakehouse.storage.file_lock import file_lock
 from lakehouse.tables.feed import Feed
 
+_log = logging.getLogger(__name__)
 WAIT_SECONDS = 3600.0
 _CLOCK = "last_ingest"
 
@@ -60,7 +62,7 @@ def lock_feed(
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         remove_staged(folder)
         if bucket:
-            bucket.remove_left(feed.name)
+            _try_to_remove(bucket.feed_uri(feed.name), lambda: bucket.remove_left(feed.name))
         began_at = _tick(folder / _CLOCK, after)
         staging = folder / began_at.strftime("%Y%m%dT%H%M%S.%fZ")
         (staging / "rows").mkdir(parents=True)
@@ -71,7 +73,7 @@ def lock_feed(
         finally:
             shutil.rmtree(staging, ignore_errors=True)
             if bucket:
-                rows.clear()
+                _try_to_remove(rows.uri, rows.clear)
 
 
 def feed_lock(feed_name: str, home: Path, wait_seconds: float) -> AbstractContextManager[None]:
@@ -92,6 +94,22 @@ def remove_staged(folder: Path) -> None:
     for staging in folder.iterdir():
         if staging.is_dir():
             shutil.rmtree(staging)
+
+
+def _try_to_remove(place: str, remove: Callable[[], None]) -> None:
+    """Remove staged rows of a bucket; where it cannot be, what landed stays landed, and the log
+    says that there are rows left.
+    """
+    try:
+        remove()
+    except Exception as error:
+        _log.warning(
+            "Rows staged in %s were not removed; the next ingest of the feed tries again. It"
+            " takes s3:ListBucketVersions, s3:DeleteObjectVersion,"
+            " s3:ListBucketMultipartUploads and s3:AbortMultipartUpload: %s",
+            place,
+            error,
+        )
 
 
 def _tick(clock: Path, after: datetime | None) -> datetime:

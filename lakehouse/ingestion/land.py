@@ -23,7 +23,12 @@ from lakehouse.ingestion.executor_reading import ExecutorReading
 from lakehouse.ingestion.gone_people import gone_of_feed
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.repeated_content import repeated_content
-from lakehouse.ingestion.staged_frame import plan_landing_table, read_staged_rows
+from lakehouse.ingestion.staged_frame import (
+    is_shared,
+    plan_landing_table,
+    read_staged_rows,
+    require_all_rows,
+)
 from lakehouse.ingestion.staged_rows import BucketStaging
 from lakehouse.storage.object_store import ObjectStore
 from lakehouse.tables.feed import Feed
@@ -109,6 +114,9 @@ def _publish(
         return Unchanged(table.name, "", main.snapshot_id if main else None)
 
     def rows() -> "DataFrame":
-        return compute(read_staged_rows(engine.spark, delivery, added=added))
+        staged = read_staged_rows(engine.spark, delivery, added=added)
+        if is_shared(delivery):
+            require_all_rows(staged, delivery)
+        return compute(staged)
 
     return write(engine, table, rows, run=run, arriving=delivery.arriving)

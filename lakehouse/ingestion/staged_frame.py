@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.ingestion.delivery import Delivery
 from lakehouse.ingestion.staged_rows import FILE_NAME_SQL, HASH
 from lakehouse.tables.feed import INGEST_COLUMNS, Feed
-from lakehouse.tables.quoting import identifier
+from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import Column, IcebergTable
 
 if TYPE_CHECKING:
@@ -29,19 +30,48 @@ def read_staged_rows(
     names = dict.fromkeys((*delivery.ingest.feed.column_names, *delivery.added_columns, *added))
     columns = (*(Column(name, "string") for name in names), *INGEST_COLUMNS)
     rows = delivery.ingest.rows
-    hash_sql = rows.hash_sql
-    if hash_sql and "_metadata" in map(str.lower, names):
+    hash_sql, file_name_sql = rows.hash_sql, FILE_NAME_SQL
+    if "_metadata" in map(str.lower, names):
         # A column of that name hides what Spark knows of the file.
-        hash_sql = hash_sql.replace(
-            FILE_NAME_SQL, "substring_index(input_file_name(), '/', -1)"
-        )
+        file_name_sql = "substring_index(input_file_name(), '/', -1)"
+        hash_sql = hash_sql and hash_sql.replace(FILE_NAME_SQL, file_name_sql)
     in_files = [column for column in columns if not (hash_sql and column.name == HASH)]
     # Without a given schema Spark would guess that some hashes in the paths are numbers.
     schema = ", ".join(f"{identifier(column.name)} {column.type}" for column in in_files)
     staged = spark.read.schema(schema).options(**rows.spark_options).parquet(rows.uri)
+    if is_shared(delivery):
+        staged = staged.where(f"{file_name_sql} IN ({_file_names(delivery)})")
     if hash_sql:
         staged = staged.selectExpr("*", f"{hash_sql} AS {HASH}")
     return staged.selectExpr(*(identifier(column.name) for column in columns))
+
+
+def is_shared(delivery: Delivery) -> bool:
+    """Whether others than this process may put rows among the staged ones, or remove some: in a
+    bucket, and where executors were given files.
+    """
+    return delivery.by_executors or delivery.ingest.rows.hash_sql is not None
+
+
+def require_all_rows(staged: "DataFrame", delivery: Delivery) -> None:
+    """Check that Spark reads as many rows as were staged; reads no column of them.
+
+    :raises LakehouseError: when there are more or fewer.
+    """
+    rows = staged.count()
+    if rows != delivery.rows:
+        raise LakehouseError(
+            f"Spark reads {rows:,} rows of feed {delivery.ingest.feed.name} in"
+            f" {delivery.ingest.rows.uri}; expected the {delivery.rows:,} that were staged"
+            " there.",
+            next_step="Run the ingest again; the files wait in the inbox.",
+        )
+
+
+def _file_names(delivery: Delivery) -> str:
+    """Return the SQL of the names that the staged files of a delivery have in their folders."""
+    names = (file.name.rpartition("/")[2] for file in delivery.files)
+    return ", ".join(map(literal, names))
 
 
 def plan_landing_table(

@@ -4,15 +4,17 @@ home, or in the bucket.
     <home>/staging/<feed>/<ingest id>/rows/_source_sha256=<sha256>/<number>.parquet
     s3://<bucket>/staging/<feed>/<writer>/<ingest id>/<sha256>-<number>.parquet
 
+What executors stage has names of its own: one that was given up may still put rows there, at any
+time.
+
 The hash of a file is known once it was read; so it stands in the path. Spark reads a folder's name
 as a column, which costs nothing for each row. S3 is asked about each folder, so that there all
 files of an ingest are in one, and the hash is cut out of their names.
 """
 
-import hashlib
-import platform
+import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from lakehouse.runtime.s3a import s3a_options
 from lakehouse.settings import Settings
+from lakehouse.storage.atomic_files import create_bytes, replace_text
 from lakehouse.storage.object_store import StoredObject
 
 if TYPE_CHECKING:
@@ -31,7 +34,8 @@ FILE_NAME_SQL = "_metadata.file_name"
 """The name of the file that a row is read from."""
 LEFT_AFTER = timedelta(days=1)
 """What another host staged in the bucket so long ago is taken for left behind."""
-_WRITER_LENGTH = 12
+_WRITER_FILE = "staging-writer"
+_WRITER_BYTES = 6
 
 
 class StagedRows(Protocol):
@@ -49,7 +53,7 @@ class StagedRows(Protocol):
     def hash_sql(self) -> str | None:
         """The SQL of the hash of the file that a row is from; None where it is a column."""
 
-    def name(self, sha256: str, number: int) -> str:
+    def name(self, sha256: str, number: int, *, by_executor: bool = False) -> str:
         """Return the name, in the folder, of the rows of a file: the one of that number in its
         delivery.
         """
@@ -80,9 +84,9 @@ class LocalRows:
     def hash_sql(self) -> None:
         """A folder's name is a column."""
 
-    def name(self, sha256: str, number: int) -> str:
+    def name(self, sha256: str, number: int, *, by_executor: bool = False) -> str:
         """Return a path with the hash as a column."""
-        return f"{HASH}={sha256}/{number:06}.parquet"
+        return f"{HASH}={sha256}/{_file_name(number, by_executor=by_executor)}"
 
     def put(self, file: Path, name: str) -> None:
         """Move a file of the same disk."""
@@ -118,9 +122,9 @@ class BucketRows:
         """The beginning of a file's name."""
         return f"substring({FILE_NAME_SQL}, 1, {_HASH_LENGTH})"
 
-    def name(self, sha256: str, number: int) -> str:
+    def name(self, sha256: str, number: int, *, by_executor: bool = False) -> str:
         """Return a name that begins with the hash."""
-        return f"{sha256}-{number:06}.parquet"
+        return f"{sha256}-{_file_name(number, by_executor=by_executor)}"
 
     def put(self, file: Path, name: str) -> None:
         """Upload a file."""
@@ -139,7 +143,8 @@ class BucketRows:
 class BucketStaging:
     """The staged rows of all feeds in a bucket, which lakehouses of several hosts may write to.
 
-    `writer` is what tells this home from the others.
+    `writer` is what tells this home from the others: a random id that it keeps, since containers
+    may share a name and a path.
     """
 
     store: "S3ObjectStore"
@@ -151,6 +156,10 @@ class BucketStaging:
         prefix = f"{self.own_prefix(feed_name)}{ingest_id}/"
         return BucketRows(self.store, prefix, self.spark_options)
 
+    def feed_uri(self, feed_name: str) -> str:
+        """Return where all hosts stage the rows of a feed, for people."""
+        return self.store.uri(f"staging/{feed_name}/")
+
     def own_prefix(self, feed_name: str) -> str:
         """Return where this home stages the rows of a feed."""
         return f"staging/{feed_name}/{self.writer}/"
@@ -160,24 +169,34 @@ class BucketStaging:
         others what is older than `LEFT_AFTER`.
         """
         own = self.own_prefix(feed_name)
-        versions = self.store.all_versions(f"staging/{feed_name}/")
-        self.store.remove_versions(
-            [version for version in versions if version.key.startswith(own) or is_left(version)]
+        self._remove(
+            f"staging/{feed_name}/", lambda item: item.key.startswith(own) or is_left(item)
         )
-        self.store.discard_uploads(own)
+
+    def remove_old(self, prefix: str) -> None:
+        """Remove what is older than `LEFT_AFTER` below a prefix that ends in `/`."""
+        self._remove(prefix, is_left)
+
+    def _remove(self, prefix: str, goes: Callable[[StoredObject], bool]) -> None:
+        versions, uploads = self.store.all_versions(prefix), self.store.uploads(prefix)
+        self.store.remove_versions([version for version in versions if goes(version)])
+        self.store.abort_uploads([upload for upload in uploads if goes(upload)])
 
 
-def is_left(version: StoredObject) -> bool:
+def is_left(item: StoredObject) -> bool:
     """Whether rows of another host are so old that nobody can be at them."""
-    return datetime.now(UTC) - version.modified_at > LEFT_AFTER
+    return datetime.now(UTC) - item.modified_at > LEFT_AFTER
 
 
-def by_writer(versions: Sequence[StoredObject]) -> dict[tuple[str, str], list[StoredObject]]:
-    """Return what is staged in a bucket by feed and writer."""
+def by_writer(items: Sequence[StoredObject]) -> dict[tuple[str, str], list[StoredObject]]:
+    """Return what is staged in a bucket by feed and writer; what Hadoop's file systems put there
+    for a folder is nothing.
+    """
     staged: dict[tuple[str, str], list[StoredObject]] = {}
-    for version in versions:
-        _, feed_name, writer, *_ = (*version.key.split("/"), "", "")
-        staged.setdefault((feed_name, writer), []).append(version)
+    for item in items:
+        _, feed_name, writer, *below = (*item.key.split("/"), "", "")
+        if any(below) and not item.key.endswith("_$folder$"):
+            staged.setdefault((feed_name, writer), []).append(item)
     return staged
 
 
@@ -189,6 +208,19 @@ def open_staging(settings: Settings) -> BucketStaging | None:
         return None
     from lakehouse.storage.s3 import open_bucket
 
-    home = f"{platform.node()}:{settings.home}"
-    writer = hashlib.sha256(home.encode()).hexdigest()[:_WRITER_LENGTH]
-    return BucketStaging(open_bucket(settings), writer, s3a_options(settings))
+    return BucketStaging(open_bucket(settings), _writer(settings), s3a_options(settings))
+
+
+def _writer(settings: Settings) -> str:
+    file = settings.home / _WRITER_FILE
+    if not file.exists():
+        settings.make_home()
+        text = secrets.token_hex(_WRITER_BYTES)
+        # Another process may be first, and has made one for both.
+        if not create_bytes(file, text.encode()) and not file.exists():
+            replace_text(file, text)
+    return file.read_text(encoding="utf-8")
+
+
+def _file_name(number: int, *, by_executor: bool) -> str:
+    return f"{number:06}{'-executor' if by_executor else ''}.parquet"

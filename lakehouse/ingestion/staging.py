@@ -179,7 +179,7 @@ class Staging:
         """Return a file that another process has read and put among the staged rows; None, and
         its rows are removed, where its content was ever rewritten.
         """
-        name = self.rows.name(converted.sha256, number)
+        name = self.rows.name(converted.sha256, number, by_executor=True)
         if self.rewriting.ledger.find(stored.key, converted.sha256) != KnownContent(
             converted.sha256
         ):

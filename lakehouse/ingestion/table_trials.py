@@ -14,6 +14,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import Input, latest
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.pinned_inputs import pin
+from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
 from lakehouse.iceberg.write.trial import Trial
 from lakehouse.ingestion.read_delivered import DeliveredRows, read_delivered
 from lakehouse.ingestion.staged_frame import plan_landing_table
@@ -67,7 +68,7 @@ class TableTrials:
     """Tries tables of one lakehouse.
 
     `limit` is how many rows are taken of each input, or of the file. `left_out` are the people
-    who were erased, whose rows are not taken.
+    who were erased, whose rows are not taken. `keep` keeps what is computed.
     """
 
     engine: Engine
@@ -75,6 +76,7 @@ class TableTrials:
     declared: Mapping[str, IcebergTable]
     left_out: LeftOut
     limit: int
+    keep: Keep = keep_on_one_machine
 
     def of_tables(self, name: str) -> "TableTrial":
         """Return the trial that computes a table, as if it were empty, from the first rows of each
@@ -164,6 +166,7 @@ class TableTrial:
                 no_rows(self.of.engine.spark, table),
                 read_other=self._read_other,
                 leaves_out=True,
+                keep=self.of.keep,
             )
         return self.trials[name]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Partitions
+from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
 from lakehouse.iceberg.write.trial import (
     LeftOut,
     ReadOther,
@@ -36,6 +37,7 @@ def try_function(
     keys: Sequence[str] = (),
     read_other: ReadOther,
     leaves_out: bool = False,
+    keep: Keep = keep_on_one_machine,
 ) -> Trial:
     """Compute a table from frames of its inputs, and judge the result by its rules.
 
@@ -47,6 +49,7 @@ def try_function(
         are none.
     :param leaves_out: whether rows that belong to no partition are refused, as a run does, which
         reads none of them; else they are computed with the others.
+    :param keep: keeps the computed rows for as long as the trial is looked at.
     :raises UsageError: when an input has no rows, or the table no such partitions.
     :raises FrameMismatch: when the function does not return the declared columns.
     """
@@ -60,7 +63,15 @@ def try_function(
         frame = compute(**given)
     else:
         frame = compute_given(table, compute, function.inputs, given, existing, partitions)
-    return judge(engine, table, frame, partitions, read_other=read_other, left_out=left_out)
+    return judge(
+        engine,
+        table,
+        frame,
+        partitions,
+        read_other=read_other,
+        left_out=left_out,
+        keep=keep,
+    )
 
 
 def no_rows(spark: "SparkSession", table: IcebergTable) -> "DataFrame":

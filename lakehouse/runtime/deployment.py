@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.lineage.open_lineage import OpenLineageEvents
+from lakehouse.runtime.s3a import s3a_options
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import keep_private
 from lakehouse.storage.stores import open_store
@@ -44,6 +45,7 @@ def open_engine(settings: Settings) -> Engine:
         OpenLineageEvents(settings, catalog),
         page,
         partial(open_store, settings),
+        s3a_options(settings) if settings.deployment == "aws" else {},
     )
 
 

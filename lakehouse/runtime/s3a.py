@@ -26,6 +26,10 @@ def s3a_session_configuration(settings: Settings) -> dict[str, str]:
         "fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
         "fs.s3a.aws.credentials.provider": _CREDENTIALS[is_spark_3()],
     }
+    if is_spark_3():
+        # Hadoop 3.3 removes the markers of all folders above at each file, and a bucket with
+        # versions keeps each removal; later ones leave them by themselves.
+        options["fs.s3a.directory.marker.retention"] = "keep"
     return {f"{_HADOOP}{name}": value for name, value in options.items()}
 
 

@@ -151,6 +151,11 @@ class ObjectStore(Protocol):
     def remove_old(self, old: StoredObject) -> None:
         """Remove an old version for good."""
 
+    def remains(self, prefix: str) -> list[StoredObject]:
+        """Return whatever is kept below a prefix: objects, also those that are hidden, and what a
+        bucket keeps of such that were removed or never appeared.
+        """
+
     def discard_uploads(self, prefix: str) -> list[str]:
         """Discard the parts of objects below a prefix that never appeared, and return their
         keys: a bucket keeps what a killed process had uploaded of a large one.
@@ -422,6 +427,10 @@ class LocalObjectStore:
     def remove_old(self, old: StoredObject) -> None:
         """Find no old version."""
         raise FileNotFoundError(self.uri(old.key))
+
+    def remains(self, prefix: str) -> list[StoredObject]:
+        """Return all files below a folder that can be read."""
+        return self._listed(prefix, lambda _: True)
 
     def discard_uploads(self, prefix: str) -> list[str]:  # noqa: ARG002
         """Discard nothing: what is half-written in a folder is a file."""

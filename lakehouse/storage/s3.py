@@ -261,24 +261,38 @@ class S3ObjectStore:
                 Bucket=self.bucket, Delete={"Objects": objects, "Quiet": True}
             )
             for refusal in answer.get("Errors", ()):
-                raise LakehouseError(
-                    f"{self.uri(refusal['Key'])} was not deleted: {refusal['Code']}; expected"
-                    " the permissions s3:DeleteObject and s3:DeleteObjectVersion.",
-                    next_step="Give them to who runs the lakehouse, and run this again.",
-                )
+                raise _not_deleted(self.uri(refusal["Key"]), refusal["Code"])
 
-    def discard_uploads(self, prefix: str) -> list[str]:
-        """Abort the uploads in parts that were not completed."""
+    def uploads(self, prefix: str) -> list[StoredObject]:
+        """Return the uploads in parts that were not completed, each with its id as `version`; of
+        what size they are nobody says.
+        """
         pages = self.client.get_paginator("list_multipart_uploads").paginate(
             Bucket=self.bucket, Prefix=prefix
         )
         with self._bucket_is_there():
             uploads = [item for page in pages for item in page.get("Uploads", ())]
+        return [
+            _seen(upload["Key"], upload["Initiated"], 0, upload["UploadId"])
+            for upload in uploads
+        ]
+
+    def abort_uploads(self, uploads: Sequence[StoredObject]) -> None:
+        """Abort what `uploads` returned."""
         for upload in uploads:
             self.client.abort_multipart_upload(
-                Bucket=self.bucket, Key=upload["Key"], UploadId=upload["UploadId"]
+                Bucket=self.bucket, Key=upload.key, UploadId=upload.version
             )
-        return [upload["Key"] for upload in uploads]
+
+    def discard_uploads(self, prefix: str) -> list[str]:
+        """Abort the uploads in parts that were not completed."""
+        uploads = self.uploads(prefix)
+        self.abort_uploads(uploads)
+        return [upload.key for upload in uploads]
+
+    def remains(self, prefix: str) -> list[StoredObject]:
+        """Return all versions below a prefix, and the uploads that were not completed."""
+        return [*self.all_versions(prefix), *self.uploads(prefix)]
 
     def write_text(self, key: str, text: str, content_type: str = PLAIN_TEXT) -> None:
         """Write UTF-8 text."""
@@ -346,6 +360,19 @@ def _open_again(bucket: str, region: str, endpoint_url: str) -> S3ObjectStore:
 def _seen(key: str, modified_at: datetime, size_bytes: int, etag: str) -> StoredObject:
     return StoredObject(
         key, modified_at.astimezone(UTC).replace(microsecond=0), size_bytes, etag
+    )
+
+
+def _not_deleted(uri: str, code: str) -> LakehouseError:
+    if code != "AccessDenied":
+        return LakehouseError(
+            f"{uri} was not deleted: {code}; expected that S3 deletes it.",
+            next_step="Run this again.",
+        )
+    return LakehouseError(
+        f"{uri} was not deleted: {code}; expected the permissions s3:DeleteObject and"
+        " s3:DeleteObjectVersion.",
+        next_step="Give them to who runs the lakehouse, and run this again.",
     )
 
 

@@ -114,6 +114,33 @@ def test_a_bucket_keeps_no_version_of_it(aws_settings):
     assert "DeleteMarkers" not in left
 
 
+def test_of_another_host_old_versions_and_uploads_alone_go_too(aws_settings, folder):
+    store = open_bucket(aws_settings)
+    store.client.put_bucket_versioning(
+        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
+    )
+    old = KeptRowsFolder(store, folder.lock_dir, aged(folder, timedelta(days=8)).name)
+    older = KeptRowsFolder(store, folder.lock_dir, aged(folder, timedelta(days=9)).name)
+    store.write_text(f"{old.prefix}1/part-0.parquet", "rows")
+    store.client.delete_object(Bucket=store.bucket, Key=f"{old.prefix}1/part-0.parquet")
+    store.client.create_multipart_upload(Bucket=store.bucket, Key=f"{older.prefix}1/part-0")
+
+    assert list_folders(store, folder.lock_dir) == [older, old]
+    remove_left(store, folder.lock_dir)
+
+    assert store.remains("staging/") == []
+
+
+def test_where_the_bucket_cannot_be_listed_a_write_goes_on(store, folder, caplog, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise PermissionError("denied")
+
+    monkeypatch.setattr(LocalObjectStore, "remains", refuse)
+    remove_left(store, folder.lock_dir)
+
+    assert "the next write tries again: denied" in caplog.text
+
+
 def test_spark_finds_it_by_a_file_system_of_hadoop(store, folder, aws_settings):
     in_bucket = KeptRowsFolder(open_bucket(aws_settings), folder.lock_dir, folder.name)
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import boto3
 import pyarrow as pa
 import pytest
 
@@ -29,6 +30,7 @@ from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.staged_rows import open_staging
 from lakehouse.ingestion.staging import FileConverter
 from lakehouse.runtime.package_zip import package_zip
+from lakehouse.storage import s3
 from lakehouse.storage.object_store import StoredObject
 from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS, staged_rows
 
@@ -82,6 +84,9 @@ def reading(when: str = "always", *, is_elsewhere: bool = True) -> HereReading:
     return HereReading(no_session, when, is_elsewhere, Path)
 
 
+UNUSED = ExecutorReading(no_session, "always", True, Path)
+
+
 def file(number: int, size_bytes: int) -> NumberedFile:
     return NumberedFile(number, StoredObject(f"inbox/f/{number}", NOW, size_bytes, ""))
 
@@ -89,7 +94,7 @@ def file(number: int, size_bytes: int) -> NumberedFile:
 def told(delivery: Delivery) -> list[tuple]:
     """What a delivery says of each of its files."""
     landed = [
-        (file.source_file, file.sha256, file.rows, file.added_columns, file.name)
+        (file.source_file, file.sha256, file.rows, file.added_columns)
         for file in delivery.files
     ]
     rejected = [(file.source_file, file.sha256, str(file.why)) for file in delivery.rejected]
@@ -154,14 +159,14 @@ def test_they_stage_and_refuse_as_one_machine_does(home, inbox_of) -> None:
     assert len(found[0][0]) == 5
 
 
-def test_what_they_cannot_settle_the_driver_does(home, inbox_of) -> None:
-    """A file with rows of somebody who was erased is rewritten, here."""
+def test_once_somebody_was_erased_the_driver_reads(home, inbox_of) -> None:
+    """The key by which the erased are known leaves it for nobody, and it rewrites such files."""
     inbox = inbox_of(CUSTOMERS)
     inbox.put("a.csv", "customer_id,email\n7,ann@example.com\n8,bob@example.com\n", second=1)
     inbox.put("b.csv", "customer_id,email\n9,cy@example.com\n", second=2)
 
     with lock_feed(CUSTOMERS, home) as ingest:
-        delivery = collect_files(inbox.store, ingest, gone=AnnIsGone(), executors=reading())
+        delivery = collect_files(inbox.store, ingest, gone=AnnIsGone(), executors=UNUSED)
         rows = staged_rows(delivery)
 
     assert [row["customer_id"] for row in rows] == ["8", "9"]
@@ -193,9 +198,27 @@ def test_they_read_of_a_bucket_and_stage_in_it(
     with lock_feed(FRUITS, home, bucket=bucket) as ingest:
         collect_files(bucket.store, ingest, executors=reading())
         (version,) = bucket.store.all_versions("staging/")
-        assert version.key.endswith(f"/{sha256}-000000.parquet")
+        assert version.key.endswith(f"/{sha256}-000000-executor.parquet")
 
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
+def test_one_without_credentials_says_so_before_files_are_read(
+    aws_settings, home, monkeypatch
+) -> None:
+    bucket = open_staging(aws_settings)
+    with lock_feed(FRUITS, home, bucket=bucket) as ingest:
+        converter = FileConverter(bucket.store, FRUITS, NOW, GoneRows(FRUITS, None))
+        task = pickle.dumps(ExecutorTask(converter, ingest.rows, [[file(0, 1)]]))
+
+    assert pickle.loads(task).problem() == ""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    s3._open_again.cache_clear()
+    assert pickle.loads(task).problem() == "Unable to locate credentials"
+    s3._open_again.cache_clear()
 
 
 def test_an_executor_needs_this_package_and_pyarrow_alone(
@@ -275,6 +298,25 @@ def test_tasks_of_spark_stage_files(spark_reading, home, inbox) -> None:
     assert delivery.remark == ""
     assert [row["_source_file"] for row in rows] == ["0.csv", "1.csv", "2.csv"]
     assert [file.source_file for file in delivery.rejected] == ["wrong.csv"]
+
+
+def test_where_a_task_fails_though_one_could_read_the_driver_reads_and_says_so(
+    spark_reading, home, inbox
+) -> None:
+    """Such as on a worker that lacks what the one that was asked has."""
+    inbox.put("a.csv", APPLE)
+    files = [NumberedFile(0, item) for item in inbox.store.objects(FRUITS.inbox)]
+    sha256 = hashlib.sha256(APPLE.encode()).hexdigest()
+
+    with lock_feed(FRUITS, home) as ingest:
+        (ingest.staging / "rows" / f"_source_sha256={sha256}").touch()
+        converter = FileConverter(inbox.store, FRUITS, NOW, GoneRows(FRUITS, None))
+        task = ExecutorTask(converter, ingest.rows, [files])
+        reading = spark_reading(sys.executable).read(task)
+
+    assert reading.outcomes == ()
+    assert reading.remark.startswith("The driver read the files, since executors cannot: ")
+    assert "FileExistsError" in reading.remark
 
 
 def test_where_executors_have_no_python_the_driver_reads_and_says_so(

@@ -2,11 +2,13 @@
 killed.
 """
 
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Published, Refused, Unchanged
@@ -263,6 +265,65 @@ def test_what_is_staged_in_the_bucket_is_landed_and_gone(
         ("2", "Kiwi", None, "b.csv", 1, done.delivery.files[1].sha256),
     ]
     assert bucket.store.all_versions("staging/") == []
+
+
+def changed_in_between(monkeypatch, change) -> None:
+    """Let others change what is staged before Spark lists it."""
+
+    def collect_and_change(store, ingest, **options):
+        delivery = collect_files(store, ingest, **options)
+        change(delivery)
+        return delivery
+
+    monkeypatch.setattr(landing, "collect_files", collect_and_change)
+
+
+def test_what_others_put_among_the_staged_rows_does_not_land(
+    glue_engine, aws_settings, inbox, monkeypatch
+) -> None:
+    """A task that was given up may put what it read, whenever."""
+    inbox.put("a.csv", APPLE)
+    bucket = open_staging(aws_settings)
+
+    def put_late(delivery) -> None:
+        staged, (file,) = delivery.ingest.rows, delivery.files
+        source = {"Bucket": "lake", "Key": f"{staged.prefix}{file.name}"}
+        for sha256 in (file.sha256, "0" * 64):
+            key = f"{staged.prefix}{staged.name(sha256, 0, by_executor=True)}"
+            bucket.store.client.copy_object(Bucket="lake", Key=key, CopySource=source)
+
+    changed_in_between(monkeypatch, put_late)
+    land(glue_engine, FRUITS, TABLE, inbox.store, aws_settings.home, bucket=bucket)
+
+    assert rows(glue_engine) == [("1", "Apple", "false", "a.csv", 1)]
+
+
+def test_where_staged_rows_are_missing_nothing_lands_and_nothing_is_archived(
+    glue_engine, aws_settings, inbox, monkeypatch
+) -> None:
+    inbox.put("a.csv", APPLE, second=1)
+    inbox.put("b.csv", KIWI, second=2)
+    bucket = open_staging(aws_settings)
+    changed_in_between(
+        monkeypatch,
+        lambda delivery: delivery.ingest.rows.remove(delivery.files[0].name),
+    )
+
+    with pytest.raises(LakehouseError, match=r"reads 1 rows of feed fruits.*the 2 that were"):
+        land(glue_engine, FRUITS, TABLE, inbox.store, aws_settings.home, bucket=bucket)
+
+    assert inbox.names() == ["a.csv", "b.csv"]
+
+
+def test_below_the_home_too_only_rows_of_the_delivery_are_read(spark, home, inbox) -> None:
+    inbox.put("a.csv", APPLE)
+
+    with lock_feed(FRUITS, home) as ingest:
+        delivery = collect_files(inbox.store, ingest)
+        staged = ingest.staging / "rows" / delivery.files[0].name
+        shutil.copy(staged, staged.with_name("000000-executor.parquet"))
+        read = read_staged_rows(spark, replace(delivery, by_executors=True))
+        assert [row["id"] for row in read.collect()] == ["1"]
 
 
 def test_a_frame_reads_values_as_they_were_delivered(spark, home, inbox) -> None:

@@ -1,15 +1,18 @@
 """Staged rows in a bucket: one folder for an ingest, and no trace of it after its end."""
 
 import hashlib
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from lakehouse.errors import LakehouseError
 from lakehouse.ingestion import staged_rows
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.staged_rows import BucketStaging, open_staging
+from lakehouse.storage.s3 import S3ObjectStore
 from lakehouse_tests.ingestion.conftest import FRUITS
 
 pytestmark = pytest.mark.unit
@@ -82,6 +85,39 @@ def test_they_go_however_the_ingest_ends(home, inbox, bucket, versioning, error)
         pass
 
     assert keys(bucket) == []
+
+
+@pytest.mark.parametrize("error", [None, ValueError])
+def test_where_they_cannot_be_removed_it_is_warned_of(
+    home, inbox, bucket, monkeypatch, caplog, error
+) -> None:
+    """What landed stays landed, and what went wrong is said."""
+
+    def refuse(*_: object) -> None:
+        raise LakehouseError("AccessDenied", next_step="Ask.")
+
+    inbox.put("a.csv", APPLE)
+    monkeypatch.setattr(S3ObjectStore, "all_versions", refuse)
+    expected = pytest.raises(error) if error else nullcontext()
+    with expected, lock_feed(FRUITS, home, bucket=bucket) as ingest:
+        collect_files(inbox.store, ingest)
+        if error:
+            raise error
+
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+    assert f"Rows staged in {ingest.rows.uri} were not removed" in caplog.text
+    assert "s3:AbortMultipartUpload: AccessDenied" in caplog.text
+
+
+def test_homes_of_one_name_and_path_on_two_machines_are_two_writers(aws_settings) -> None:
+    first = open_staging(aws_settings)
+    assert open_staging(aws_settings) == first
+
+    aws_settings.home.rename(aws_settings.home.with_name("elsewhere"))
+
+    second = open_staging(aws_settings)
+    assert first and second
+    assert first.own_prefix("fruits") != second.own_prefix("fruits")
 
 
 def test_those_of_a_killed_ingest_go_with_the_next(

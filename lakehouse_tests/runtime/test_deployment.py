@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from lakehouse.runtime.deployment import masking_key, open_engine
+from lakehouse.runtime.s3a import s3a_options
 
 
 def test_opening_an_engine_starts_no_spark(settings):
@@ -10,6 +11,11 @@ def test_opening_an_engine_starts_no_spark(settings):
 
     assert engine.catalog.tables() == []
     assert engine.lock_dir == settings.home / "locks"
+
+
+def test_spark_is_told_how_to_reach_the_bucket_that_rows_are_kept_in(settings, aws_settings):
+    assert open_engine(aws_settings).store_options == s3a_options(aws_settings) != {}
+    assert open_engine(replace(settings, region="eu-central-1")).store_options == {}
 
 
 def test_a_home_makes_one_masking_key_and_keeps_it_to_itself(settings):

@@ -11,6 +11,7 @@ import pytest
 from lakehouse.cli.doctor_checks import findings
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.runtime import jars
 from lakehouse.runtime.spark import let_go, open_session, session_configuration
 from lakehouse.settings import Settings
@@ -137,6 +138,8 @@ def test_spark_reads_a_bucket_where_icebergs_own_client_does(aws_settings):
     }
 
     assert given.pop("s3a.aws.credentials.provider")
+    retention = given.pop("s3a.directory.marker.retention", None)
+    assert retention == ("keep" if is_spark_3() else None)
     assert given == {
         "s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
         "s3a.endpoint": aws_settings.endpoint_url,

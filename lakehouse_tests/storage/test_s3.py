@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.errors import UsageError
+from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.storage.s3 import S3ObjectStore
 from lakehouse.storage.stores import open_store
 
@@ -169,3 +169,18 @@ def test_parts_of_what_never_appeared_are_discarded(store) -> None:
     assert store.discard_uploads("f/") == ["f/a"]
     assert store.discard_uploads("f/") == []
     assert store.discard_uploads("g/") == ["g/a"]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"), [("AccessDenied", "s3:DeleteObjectVersion"), ("InternalError", "again")]
+)
+def test_why_a_version_was_not_deleted_is_said(store, monkeypatch, code, said) -> None:
+    refusal = {"Key": "f/a", "Code": code}
+    monkeypatch.setattr(store.client, "delete_objects", lambda **_: {"Errors": [refusal]})
+    store.write_text("f/a", "rows")
+
+    with pytest.raises(LakehouseError, match=f"f/a was not deleted: {code}") as raised:
+        store.remove_folder("f/")
+
+    assert said in str(raised.value)
+    assert ("permissions" in str(raised.value)) == (code == "AccessDenied")

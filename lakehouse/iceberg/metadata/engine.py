@@ -2,8 +2,8 @@
 locks.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ class Engine:
     `session` is called only when Spark is needed: what PyIceberg can answer starts no JVM.
     `lock_dir` holds one lock file for each table; processes that share it take turns.
     `masking_key` keys the hash that personal values are shown as. `listener` is told of writes.
-    `open_store` opens what rows are staged in.
+    `open_store` opens what rows are staged in, which Spark reaches by `store_options`.
     """
 
     catalog: Catalog
@@ -33,6 +33,7 @@ class Engine:
     page: Callable[[], str] = str
     """Where the web page of a running Spark on a cluster is; nothing of others."""
     open_store: Callable[[], ObjectStore] | None = None
+    store_options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def store(self) -> ObjectStore:

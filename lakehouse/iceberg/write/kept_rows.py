@@ -9,7 +9,7 @@ itself, so that they are staged as Parquet, where every one can read them:
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import count
 from threading import Lock
@@ -90,7 +90,7 @@ class KeptRows:
         """
         if is_on_one_machine(frame.sparkSession) or not _can_be_staged(frame.schema):
             return frame.localCheckpoint(eager)
-        return _staged(frame, self._next_uri())
+        return _staged(frame, self._next_uri(), self._engine.store_options)
 
     def forget(self) -> None:
         """Remove what was kept so far: nobody reads it any more."""
@@ -126,8 +126,11 @@ class KeptRows:
         return folder
 
 
-def _staged(frame: "DataFrame", uri: str) -> "DataFrame":
-    """Write rows as Parquet, and return them as they are read from there."""
+def _staged(frame: "DataFrame", uri: str, options: Mapping[str, str]) -> "DataFrame":
+    """Write rows as Parquet, and return them as they are read from there.
+
+    :param options: what Spark has to be told to reach the place.
+    """
     from pyspark.sql.types import NullType, StructType
 
     spark = frame.sparkSession
@@ -137,9 +140,10 @@ def _staged(frame: "DataFrame", uri: str) -> "DataFrame":
     fields = frame.schema.fields
     # Parquet has no type of nothing but NULL.
     written = [field for field in fields if not isinstance(field.dataType, NullType)]
-    frame.select(*(identifier(field.name) for field in written)).write.parquet(uri)
+    rows = frame.select(*(identifier(field.name) for field in written))
+    rows.write.options(**options).parquet(uri)
     # Of no rows there may be no file that tells the columns.
-    rows = spark.read.schema(StructType(written)).parquet(uri)
+    rows = spark.read.schema(StructType(written)).options(**options).parquet(uri)
     names = {field.name for field in written}
     terms = []
     for name in (field.name for field in fields):

@@ -123,13 +123,26 @@ def list_folders(store: ObjectStore, lock_dir: Path) -> list[KeptRowsFolder]:
     files: dict[str, list[StoredObject]] = {}
     for lock_file in (lock_dir / KEPT_ROWS).glob("*.lock"):
         files[lock_file.stem] = []
-    for item in (*store.objects(_PREFIX), *store.unfinished(_PREFIX)):
-        name = item.key.removeprefix(_PREFIX).partition("/")[0]
-        files.setdefault(name, []).append(item)
+    for item in store.remains(_PREFIX):
+        name, separator, _ = item.key.removeprefix(_PREFIX).partition("/")
+        # What is in no folder, Hadoop's file systems put there for one.
+        if name and separator:
+            files.setdefault(name, []).append(item)
     return [KeptRowsFolder(store, lock_dir, name, files[name]) for name in sorted(files)]
 
 
 def remove_left(store: ObjectStore, lock_dir: Path) -> None:
-    """Remove the rows that processes kept which are gone."""
-    for folder in list_folders(store, lock_dir):
+    """Remove the rows that processes kept which are gone; where they cannot be listed, the log
+    says so.
+    """
+    try:
+        folders = list_folders(store, lock_dir)
+    except Exception as error:
+        _log.warning(
+            "%s was not looked into for rows that are left; the next write tries again: %s",
+            store.uri(_PREFIX),
+            error,
+        )
+        return
+    for folder in folders:
         folder.remove_if_left()

@@ -21,7 +21,7 @@ from lakehouse.iceberg.read.stale_partitions import partition_only_sources
 from lakehouse.iceberg.rules.audit import audit, count
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, evaluable
 from lakehouse.iceberg.write.append_or_overwrite import in_partitions
-from lakehouse.iceberg.write.kept_rows import keep_on_one_machine
+from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
 from lakehouse.iceberg.write.merge_rows import merge_key_rule
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, prepare
 from lakehouse.iceberg.write.quarantine_outside_partitions import rows_without_partition
@@ -193,6 +193,7 @@ def judge(
     *,
     read_other: ReadOther,
     left_out: Sequence[LeftOut] = (),
+    keep: Keep = keep_on_one_machine,
 ) -> Trial:
     """Evaluate a table's rules on computed rows, as a write does before it publishes them.
 
@@ -201,12 +202,14 @@ def judge(
     :param read_other: gives the rows of another table that a rule refers to; None where there
         are none to be had, so that the rule is not evaluated.
     :param left_out: rows that are refused without being computed.
+    :param keep: keeps the computed rows for as long as the trial is looked at, so that what is
+        counted and what is shown are the same.
     :raises FrameMismatch: when the frame is not what the table declares.
     """
     prepared = prepare(table, frame).evaluated()
-    kept = keep_on_one_machine(prepared.frame)
+    kept = keep(prepared.frame)
     counted_values = count(kept, counted(prepared, table.row_rules))
-    split = split_rows(prepared, kept, counted_values, keep_on_one_machine)
+    split = split_rows(prepared, kept, counted_values, keep)
     results = evaluated(engine, prepared, split, table.row_rules)
     results += evaluate_refusals(prepared, split)
     rows, removed = _accepted(prepared, kept)

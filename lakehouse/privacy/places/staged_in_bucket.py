@@ -1,5 +1,5 @@
 """Staged rows in the bucket: what dead ingests left there is removed, with the versions that the
-bucket kept of it.
+bucket kept of it, and uploads that were not completed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,25 +24,25 @@ def remove_staged_in_bucket(
     """Remove the staged rows of this home whose ingest is gone, and those of others that are
     old.
     """
-    staged = by_writer(bucket.store.all_versions("staging/"))
-    for (feed_name, writer), versions in sorted(staged.items()):
+    staged = by_writer(bucket.store.remains("staging/"))
+    for (feed_name, writer), items in sorted(staged.items()):
         if feed_name == KEPT_ROWS:
             continue
         if writer == bucket.writer:
-            yield _own(settings, bucket, feed_name, versions, is_dry=is_dry)
+            yield _own(settings, bucket, feed_name, items, is_dry=is_dry)
         else:
-            yield _of_another(bucket, f"staging/{feed_name}/{writer}", versions, is_dry=is_dry)
+            yield _of_another(bucket, f"staging/{feed_name}/{writer}", items, is_dry=is_dry)
 
 
 def _own(
     settings: Settings,
     bucket: BucketStaging,
     feed_name: str,
-    versions: Sequence[StoredObject],
+    items: Sequence[StoredObject],
     *,
     is_dry: bool,
 ) -> ScrubbedPlace:
-    place, files = bucket.own_prefix(feed_name).rstrip("/"), len(versions)
+    place, files = bucket.own_prefix(feed_name).rstrip("/"), len(items)
     try:
         # In a dry run too it is asked whether the ingest is alive, and nothing more.
         with feed_lock(feed_name, settings.home, wait_seconds=0):
@@ -55,10 +55,10 @@ def _own(
 
 
 def _of_another(
-    bucket: BucketStaging, place: str, versions: Sequence[StoredObject], *, is_dry: bool
+    bucket: BucketStaging, place: str, items: Sequence[StoredObject], *, is_dry: bool
 ) -> ScrubbedPlace:
-    if not all(map(is_left, versions)):
-        return ScrubbedPlace(place, "busy", files=len(versions), why=_OF_OTHERS)
+    if not all(map(is_left, items)):
+        return ScrubbedPlace(place, "busy", files=len(items), why=_OF_OTHERS)
     if not is_dry:
-        bucket.store.remove_versions(versions)
-    return ScrubbedPlace(place, "removed", files=len(versions))
+        bucket.remove_old(f"{place}/")
+    return ScrubbedPlace(place, "removed", files=len(items))

@@ -48,6 +48,29 @@ def test_what_a_dead_ingest_staged_goes_with_its_versions(aws_settings, bucket):
     assert bucket.store.all_versions("") == []
 
 
+def test_uploads_that_were_not_completed_go_too(aws_settings, bucket):
+    remove(aws_settings)
+    client, name, own = bucket.store.client, bucket.store.bucket, bucket.own_prefix("fruits")
+    # The emulator says of each that it began in 2010.
+    for key in (f"{own}{INGEST}", f"{ANOTHER}/{INGEST}"):
+        client.create_multipart_upload(Bucket=name, Key=key)
+    expected = [(own.rstrip("/"), "removed", 1), (ANOTHER, "removed", 1)]
+
+    assert sorted(remove(aws_settings, is_dry=True)) == sorted(expected)
+    assert len(client.list_multipart_uploads(Bucket=name)["Uploads"]) == 2
+    assert sorted(remove(aws_settings)) == sorted(expected)
+    assert "Uploads" not in client.list_multipart_uploads(Bucket=name)
+
+
+def test_what_hadoop_puts_there_for_a_folder_is_nothing(aws_settings, bucket):
+    remove(aws_settings)
+    for name in ("", "kept-rows/", "kept-rows_$folder$", "fruits/", "fruits/0123_$folder$"):
+        bucket.store.write_text(f"staging/{name}", "")
+        bucket.store.client.delete_object(Bucket="lake", Key=f"staging/{name}")
+
+    assert remove(aws_settings) == []
+
+
 def test_what_is_being_ingested_is_left(aws_settings, bucket):
     with feed_lock("fruits", aws_settings.home, 0):
         ((_, outcome, files),) = remove(aws_settings)
