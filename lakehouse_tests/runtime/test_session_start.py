@@ -148,6 +148,7 @@ def test_a_jvm_that_does_not_start_is_heard(home):
     assert said.startswith("lakehouse.errors.SetupError: The JVM of Spark did not start: ")
     assert "Xmx999999999t" in said
     assert f"all of what it said is in {home / 'logs' / 'spark.log'}" in said
+    assert not list(home.rglob("spark.properties"))
 
 
 def test_a_session_on_a_spark_server_knows_the_catalog(home, settings):

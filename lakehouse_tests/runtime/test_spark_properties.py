@@ -5,11 +5,14 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.cluster_settings import ClusterSettings
+from lakehouse.runtime.processes import Process
 from lakehouse.runtime.spark_properties import (
     properties_text,
     remove_properties,
     write_properties,
 )
+from lakehouse.runtime.spark_server import SparkServer, forget, publish
+from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
 
 
 def test_a_backslash_and_the_end_of_a_line_stand_for_themselves():
@@ -38,3 +41,13 @@ def test_it_comes_after_the_defaults_of_spark_which_it_takes_the_place_of(
     told = replace(settings, cluster=cluster)
     file = write_properties(told, tmp_path, {"spark.a": "1"})
     assert file.read_text() == f"spark.yarn.queue night{end}\n\nspark.a=1\n"
+
+
+@pytest.mark.parametrize("step", [publish, forget])
+def test_what_a_server_is_started_with_is_removed_when_it_answers_or_ends(settings, step):
+    prepare_temporary_folder(settings, is_server=True)
+    folder = temporary_folder(settings, is_server=True)
+    file = write_properties(settings, folder, {"spark.a": "1"})
+
+    step(settings, SparkServer(1, "T0ken", Process.current()))
+    assert not file.exists()
