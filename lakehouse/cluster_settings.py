@@ -9,11 +9,15 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from lakehouse.errors import SettingsError
-from lakehouse.setting_forms import COUNT, HOST, MEMORY, PORT, value_of_form
+from lakehouse.setting_forms import COUNT, HOST, MEMORY, port_value, value_of_form
 
 _WEB_PAGE = (r"https?://[^\s/]+.*", "the address of a web page, such as http://host:8080")
 _WHEN = ("auto|always|never", "auto, always or never")
 _SECONDS = "120"
+DRIVERS = 20
+"""How many drivers of one machine find ports."""
+DRIVER_PORTS = 3 * DRIVERS
+"""For the driver, its blocks and its page, as many of each."""
 _SET_BY = {
     "spark.master": "LAKEHOUSE_SPARK_MASTER sets it",
     "spark.remote": "SPARK_REMOTE sets it",
@@ -46,6 +50,10 @@ class ClusterSettings:
     """The Python that executors have; a path on them."""
     pyspark_python: str | None = None
     """What Spark itself was told of that."""
+    pyspark_arguments: str | None = field(default=None, repr=False)
+    """What PySpark itself was told to start Spark with."""
+    spark_conf_dir: str | None = None
+    """Where Spark itself was told that its `spark-defaults.conf` is."""
     executors_read: Literal["auto", "always", "never"] = "auto"
     """When executors read delivered files; by itself where they are many or large."""
     wait_seconds: int = int(_SECONDS)
@@ -57,7 +65,6 @@ class ClusterSettings:
 
         :raises SettingsError: names the variable, what it held and what was expected.
         """
-        port = value_of_form(env, "LAKEHOUSE_DRIVER_PORT", PORT, "")
         executors = value_of_form(env, "LAKEHOUSE_EXECUTORS", COUNT, "")
         cores = value_of_form(env, "LAKEHOUSE_EXECUTOR_CORES", COUNT, "")
         page = value_of_form(env, "LAKEHOUSE_SPARK_MASTER_PAGE", _WEB_PAGE, "")
@@ -65,12 +72,14 @@ class ClusterSettings:
             configuration=tuple(_configuration(env.get("LAKEHOUSE_SPARK_CONF") or "")),
             master_page=page.rstrip("/") or None,
             driver_host=value_of_form(env, "LAKEHOUSE_DRIVER_HOST", HOST, "") or None,
-            driver_port=int(port) if port else None,
+            driver_port=port_value(env, "LAKEHOUSE_DRIVER_PORT", DRIVER_PORTS),
             executors=int(executors) if executors else None,
             executor_cores=int(cores) if cores else None,
             executor_memory=value_of_form(env, "LAKEHOUSE_EXECUTOR_MEMORY", MEMORY, "") or None,
             executor_python=env.get("LAKEHOUSE_EXECUTOR_PYTHON") or None,
             pyspark_python=env.get("PYSPARK_PYTHON") or None,
+            pyspark_arguments=env.get("PYSPARK_SUBMIT_ARGS") or None,
+            spark_conf_dir=env.get("SPARK_CONF_DIR") or None,
             executors_read=cast(
                 Literal["auto", "always", "never"],
                 value_of_form(env, "LAKEHOUSE_EXECUTORS_READ", _WHEN, "auto"),

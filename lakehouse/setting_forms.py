@@ -8,7 +8,8 @@ from lakehouse.errors import SettingsError
 MEMORY = (r"[1-9]\d*[kmgtKMGT]", "a number and its unit, such as 512m or 4g")
 VERSION = (r"\d+\.\d+\.\d+", "a version, such as 1.12.0")
 COUNT = (r"[1-9]\d*", "a number from 1 on")
-PORT = (r"[1-9]\d{3,4}", "a port from 1024 on, such as 40000")
+_FIRST_PORT = 1024
+_LAST_PORT = 65535
 HOST = (r"[\w.:-]+", "a name or an address of this machine")
 
 
@@ -22,9 +23,26 @@ def value_of_form(
     """
     value, (pattern, expected) = env.get(name), form
     if value and not re.fullmatch(pattern, value):
-        otherwise = f" for {default}" if default else ""
-        raise SettingsError(
-            f"{name} is {value!r}; expected {expected}.",
-            next_step=f"Correct it, or unset it{otherwise}.",
-        )
+        raise _otherwise(name, value, expected, default)
     return value or default
+
+
+def port_value(env: Mapping[str, str], name: str, ports: int) -> int | None:
+    """Return a setting's value that is the first of some ports; None where it is not set.
+
+    :raises SettingsError: when it is no port that a user may take, or the last of them is none.
+    """
+    last = _LAST_PORT - ports + 1
+    form = (r"\d{1,5}", f"a port from {_FIRST_PORT} to {last}, such as 40000")
+    value = value_of_form(env, name, form, "")
+    if value and not _FIRST_PORT <= int(value) <= last:
+        raise _otherwise(name, value, form[1], "")
+    return int(value) if value else None
+
+
+def _otherwise(name: str, value: str, expected: str, default: str) -> SettingsError:
+    unset = f" for {default}" if default else ""
+    return SettingsError(
+        f"{name} is {value!r}; expected {expected}.",
+        next_step=f"Correct it, or unset it{unset}.",
+    )

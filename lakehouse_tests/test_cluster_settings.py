@@ -37,6 +37,12 @@ def test_executors_and_driver_are_read():
     )
 
 
+@pytest.mark.parametrize("port", [1024, 65476])
+def test_the_last_port_of_a_driver_is_a_port_too(port):
+    cluster = Settings.from_env({"LAKEHOUSE_DRIVER_PORT": str(port)}).cluster
+    assert cluster.driver_port == port
+
+
 def test_any_configuration_of_spark_is_taken_with_spaces_in_quotes():
     text = "spark.yarn.queue=night 'spark.executor.extraJavaOptions=-Da=1 -Db=2'"
     given = Settings.from_env({"LAKEHOUSE_SPARK_CONF": text}).cluster.configuration
@@ -53,7 +59,10 @@ def test_any_configuration_of_spark_is_taken_with_spaces_in_quotes():
         ("LAKEHOUSE_EXECUTORS", "0", "LAKEHOUSE_EXECUTORS is '0'; expected a number from 1 on"),
         ("LAKEHOUSE_EXECUTORS_READ", "Always", "expected auto, always or never"),
         ("LAKEHOUSE_EXECUTOR_MEMORY", "6", "LAKEHOUSE_EXECUTOR_MEMORY is '6'"),
-        ("LAKEHOUSE_DRIVER_PORT", "80", "expected a port from 1024 on"),
+        ("LAKEHOUSE_DRIVER_PORT", "80", "expected a port from 1024 to 65476"),
+        ("LAKEHOUSE_DRIVER_PORT", "1023", "expected a port from 1024 to 65476"),
+        ("LAKEHOUSE_DRIVER_PORT", "65477", "expected a port from 1024 to 65476"),
+        ("LAKEHOUSE_DRIVER_PORT", "high", "expected a port from 1024 to 65476"),
         ("LAKEHOUSE_DRIVER_HOST", "a b", "expected a name or an address of this machine"),
         ("LAKEHOUSE_SPARK_MASTER_PAGE", "host:8080", "expected the address of a web page"),
         ("LAKEHOUSE_SPARK_CONF", "spark.a=1 secret", "no name=value as entry 2 of 2"),

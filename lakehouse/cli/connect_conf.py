@@ -20,11 +20,8 @@ def connect_conf(state: State, jar_folder: str | None) -> None:
     """
     import pyspark
 
-    from lakehouse.runtime.connect_server import (
-        SERVER_CLASS,
-        properties_text,
-        server_configuration,
-    )
+    from lakehouse.runtime.connect_server import SERVER_CLASS, server_configuration
+    from lakehouse.runtime.spark_properties import properties_text
 
     settings = state.settings
     click.echo(f"# What a Spark Connect server of Spark {pyspark.__version__} is started with.")

@@ -24,6 +24,7 @@ SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _NO_CLASS = re.compile(
     r"catalog plugin class|PLUGIN_CLASS|ClassNotFoundException|NoClassDefFoundError"
 )
+_OF_AWS = re.compile(r"software[./]amazon[./]awssdk|org[./]apache[./]iceberg[./]aws[./]shaded")
 _NEXT_STEP = "`lakehouse connect-conf` prints what the server is to be started with."
 
 
@@ -42,11 +43,6 @@ def server_configuration(settings: Settings, jar_folder: str | None = None) -> d
     }
 
 
-def properties_text(configuration: dict[str, str]) -> str:
-    """Return a configuration as a file of properties, a line each."""
-    return "".join(f"{name}={_escaped(value)}\n" for name, value in configuration.items())
-
-
 def require_server(session: "SparkSession", settings: Settings, catalog: Catalog) -> None:
     """Make sure that the server of a session has what tables need.
 
@@ -58,13 +54,20 @@ def require_server(session: "SparkSession", settings: Settings, catalog: Catalog
         session.sql(f"SELECT {identifier(catalog.name)}.system.iceberg_version()").collect()
     except Exception as error:
         if _NO_CLASS.search(str(error)):
-            runtime = jars.pinned(settings)[0]
-            raise lacking(settings, f"the jar of Iceberg ({runtime.coordinate})") from error
+            raise lacking(settings, _jar_of_class(settings, str(error))) from error
         raise SetupError(
             f"The Spark server at {place_of(settings.spark_remote or '')} cannot open the"
             f" catalog: {one_line(error).rstrip('.')}.",
             next_step=_NEXT_STEP,
         ) from error
+
+
+def _jar_of_class(settings: Settings, said: str) -> str:
+    """Return the jar in which what was not found stands."""
+    runtime, bundle, *_ = jars.pinned(settings)
+    if _OF_AWS.search(said):
+        return f"the jar of Iceberg for AWS ({bundle.coordinate})"
+    return f"the jar of Iceberg ({runtime.coordinate})"
 
 
 def lacking(settings: Settings, what: str) -> SetupError:
@@ -83,7 +86,3 @@ def _jars(settings: Settings, folder: str | None) -> dict[str, str]:
         # Hundreds of megabytes that nothing uses.
         fetched["spark.jars.excludes"] = ",".join(IN_SPARK_OR_ICEBERG)
     return fetched
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\")

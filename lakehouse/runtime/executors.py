@@ -7,7 +7,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import SetupError
-from lakehouse.runtime.spark_master import MasterState, master_page, read_master
+from lakehouse.runtime.spark_master import MasterState, master_page, master_pages, read_master
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
@@ -70,11 +70,12 @@ def spark_page(session: "SparkSession", settings: Settings) -> str:
 
 
 def _reason(settings: Settings, master: str, state: MasterState | None) -> str:
-    page = master_page(settings.cluster, master)
+    pages = ", ".join(master_pages(settings.cluster, master))
     if state is None:
         return (
-            f"who has the cores cannot be told, since the master's page {page} does not answer"
-            if page
+            "who has the cores cannot be told, since no master that leads answers on its page"
+            f" ({pages})"
+            if pages
             else "its own pages say who has the cores"
         )
     if not state.workers:

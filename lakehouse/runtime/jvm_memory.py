@@ -23,6 +23,6 @@ KEEPS_LITTLE = {
     "spark.connect.ui.retainedSessions": "10",
     "spark.connect.ui.retainedStatements": "10",
 }
-"""What a UI of Spark would show, which is off. By itself Spark keeps a thousand jobs, stages and
-statements with their plans.
+"""What a UI of Spark would show, which is off where there is no cluster. By itself Spark keeps a
+thousand jobs, stages and statements with their plans.
 """

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import RLock, current_thread, main_thread
 from typing import TYPE_CHECKING, BinaryIO
 
-from lakehouse.cluster_settings import ClusterSettings
+from lakehouse.cluster_settings import DRIVERS, ClusterSettings
 from lakehouse.errors import SettingsError, SetupError
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.error_explanations import known_error
@@ -36,6 +36,7 @@ from lakehouse.runtime.jvm_compilers import compiler_options
 from lakehouse.runtime.s3a import s3a_session_configuration
 from lakehouse.runtime.spark_address import require_connect, require_master
 from lakehouse.runtime.spark_master import MasterState, executor_configuration, read_master
+from lakehouse.runtime.spark_properties import remove_properties, write_properties
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings
 from lakehouse.tables.quoting import identifier
@@ -46,13 +47,13 @@ if TYPE_CHECKING:
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 _LOG_LIMIT_BYTES = 10_000_000
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_LISTS = {"spark.jars": ",", "spark.driver.extraClassPath": ":"}
+"""Configuration that is a list, and by what its entries are parted."""
 _CODE_CACHE = "-XX:ReservedCodeCacheSize=512m"
 """Room for the code that Java compiled, taken as it is needed. By itself Java keeps 240 MB, and
 with the first compiler alone 48, which a Spark that lives fills in minutes; it ends then.
 """
 _SHUFFLE_PARTITIONS = "8"
-_PORTS = 20
-"""Of each kind, for as many drivers of one machine."""
 _CONNECT_RETRIES = 5
 """After pauses of 0.05, 0.2, 0.8, 3.2 and 12.8 seconds."""
 _LOCAL = re.compile(r"local(\[.*\])?")
@@ -81,24 +82,36 @@ def session_configuration(
         shared["spark.sql.execution.pyspark.python"] = settings.cluster.executor_python
     if settings.spark_remote:
         return {"spark.remote": settings.spark_remote, **shared}
-    master, configured = settings.spark_master, dict(settings.cluster.configuration)
+    master = settings.spark_master
     temporary = temporary_folder(settings, is_server=is_server)
     there = (
         _in_this_process(settings, temporary)
         if master.startswith("local")
         else _on_a_cluster(settings, state)
     )
-    # Theirs besides ours, which nothing works without.
-    if "spark.jars" in there and "spark.jars" in configured:
-        configured["spark.jars"] = f"{there['spark.jars']},{configured['spark.jars']}"
-    return {
+    ours = {
         **_embedded(settings, temporary),
         **there,
         **s3a_session_configuration(settings),
         **(_CLOSED if _LOCAL.fullmatch(master) else {}),
         **shared,
-        **configured,
     }
+    return {**ours, **_besides(ours, settings.cluster)}
+
+
+def _besides(ours: Mapping[str, str], cluster: ClusterSettings) -> dict[str, str]:
+    """Return the configuration that somebody gave, of lists and options of Java with ours, which
+    nothing works without.
+    """
+    theirs = dict(cluster.configuration)
+    for name, separator in _LISTS.items():
+        if name in ours and name in theirs:
+            theirs[name] = f"{ours[name]}{separator}{theirs[name]}"
+    if _JAVA_OPTIONS in theirs:
+        # Of two values of one option Java takes the last, and the temporary folder is to be that
+        # of the home.
+        theirs[_JAVA_OPTIONS] = f"{theirs[_JAVA_OPTIONS]} {ours[_JAVA_OPTIONS]}"
+    return theirs
 
 
 def _everywhere() -> dict[str, str]:
@@ -345,8 +358,8 @@ def _reached(cluster: ClusterSettings) -> dict[str, str]:
         reached["spark.driver.host"] = cluster.driver_host
     if cluster.driver_port:
         for number, name in enumerate(("driver", "driver.blockManager", "ui")):
-            reached[f"spark.{name}.port"] = str(cluster.driver_port + number * _PORTS)
-        reached["spark.port.maxRetries"] = str(_PORTS - 1)
+            reached[f"spark.{name}.port"] = str(cluster.driver_port + number * DRIVERS)
+        reached["spark.port.maxRetries"] = str(DRIVERS - 1)
     return reached
 
 
@@ -401,11 +414,12 @@ def _start_jvm(
     prepare_temporary_folder(settings)
     if java_options is None:
         java_options = [*archive_options(settings, chosen), *compiler_options(settings)]
-    conf = SparkConf().setAll(list(with_java_options(configuration, java_options).items()))
-    started_at = log_size(settings)
+    configuration = with_java_options(configuration, java_options)
+    folder, started_at = temporary_folder(settings), log_size(settings)
     try:
         with open_log(settings) as output:
-            gateway = launch_jvm(conf, output)
+            file = write_properties(settings, folder, configuration)
+            gateway = launch_jvm(file, output, settings.cluster.pyspark_arguments)
     except PySparkRuntimeError as error:
         raise SetupError(
             f"The JVM of Spark did not start: {last_words(settings, started_at)}",
@@ -414,8 +428,11 @@ def _start_jvm(
                 f" {log_file(settings)}."
             ),
         ) from error
+    finally:
+        remove_properties(folder)
     try:
         with _own_interrupts():
+            conf = SparkConf().setAll(list(configuration.items()))
             SparkContext(conf=conf, gateway=gateway)
     except Py4JError as error:
         gateway.shutdown()

@@ -12,6 +12,10 @@ from typing import Any
 from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.settings import Settings
 
+_STANDALONE = "spark://"
+_PORT = re.compile(r":\d+$")
+_LEADS = "ALIVE"
+"""The status of the master that has the workers; others stand by, or recover."""
 _PAGE_PORT = 8080
 """Spark's own default."""
 _SECONDS = 3.0
@@ -78,22 +82,36 @@ class MasterState:
 
 
 def master_page(cluster: ClusterSettings, master: str) -> str:
-    """Return where a standalone master has its web page; nothing of other masters."""
-    host = re.match(r"spark://([^,/:]+)", master)
-    if host is None:
-        return ""
-    return cluster.master_page or f"http://{host[1]}:{_PAGE_PORT}"
+    """Return where a standalone master has its web page, of several the first; nothing of other
+    masters.
+    """
+    return next(iter(master_pages(cluster, master)), "")
+
+
+def master_pages(cluster: ClusterSettings, master: str) -> tuple[str, ...]:
+    """Return where each of the standalone masters, one of which leads, has its web page."""
+    if not master.startswith(_STANDALONE):
+        return ()
+    if cluster.master_page:
+        return (cluster.master_page,)
+    hosts = (_PORT.sub("", one) for one in master.removeprefix(_STANDALONE).split(","))
+    return tuple(f"http://{host}:{_PAGE_PORT}" for host in hosts)
 
 
 def read_master(cluster: ClusterSettings, master: str) -> MasterState | None:
-    """Ask a standalone master; None where its page does not answer, or it is another master."""
-    page = master_page(cluster, master)
-    if not page:
-        return None
+    """Ask the standalone master that leads; None where no page of one answers, or it is another
+    master.
+    """
+    states = (_read(page) for page in master_pages(cluster, master))
+    return next((state for state in states if state is not None), None)
+
+
+def _read(page: str) -> MasterState | None:
     try:
         # Only http:// and https:// are taken as a page.
         with urllib.request.urlopen(f"{page}/json/", timeout=_SECONDS) as answer:  # noqa: S310
-            return MasterState.parse(json.load(answer))
+            said = json.load(answer)
+        return MasterState.parse(said) if said["status"] == _LEADS else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -118,7 +136,7 @@ def executor_configuration(settings: Settings, state: MasterState | None) -> dic
         "spark.sql.shuffle.partitions": str(partitions),
         **_number(given.executors),
     }
-    if limit and settings.spark_master.startswith("spark://"):
+    if limit and settings.spark_master.startswith(_STANDALONE):
         asked["spark.cores.max"] = str(max(limit, cores))
     if memory:
         asked["spark.executor.memory"] = memory

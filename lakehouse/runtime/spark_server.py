@@ -30,8 +30,9 @@ from lakehouse.runtime.spark import (
     with_java_options,
 )
 from lakehouse.runtime.spark_address import require_master
-from lakehouse.runtime.spark_master import read_master
-from lakehouse.runtime.temporary_folders import prepare_temporary_folder
+from lakehouse.runtime.spark_master import MasterState, read_master
+from lakehouse.runtime.spark_properties import remove_properties, write_properties
+from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_text
 
@@ -112,32 +113,52 @@ def start(
     port = like.port if like and not like.answers else _free_port()
     token = like.token if like else secrets.token_urlsafe(24)
     own = replace(settings, spark_remote=None)
-    state = read_master(own.cluster, own.spark_master)
-    configuration = KEEPS_LITTLE | session_configuration(own, is_server=True, state=state)
-    configuration |= {
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": str(port),
-    }
+    configuration = local_configuration(own, port, read_master(own.cluster, own.spark_master))
     java_options = [
         *archive_options(settings, chosen),
         *LATER_SECOND_COMPILER,
         *GIVES_BACK,
     ]
     configuration = with_java_options(configuration, java_options)
-    options = [part for item in configuration.items() for part in ("--conf", "=".join(item))]
+    folder = temporary_folder(settings, is_server=True)
+    properties = write_properties(settings, folder, configuration)
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     started_at = log_size(settings)
     # Not as an argument, which everybody on the machine may read.
     os.environ["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = token
     with open_log(settings) as output:
         child = subprocess.Popen(
-            [str(submit), "--class", _CLASS, *options, "spark-internal"],
+            [
+                str(submit),
+                "--properties-file",
+                str(properties),
+                "--class",
+                _CLASS,
+                "spark-internal",
+            ],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
     return child, SparkServer(port, token, Process.noted(child.pid, time.time()), started_at)
+
+
+def local_configuration(
+    settings: Settings, port: int, state: MasterState | None = None
+) -> dict[str, str]:
+    """Return what a server of this machine is started with.
+
+    :param state: what a standalone master said of its workers, where one did.
+    """
+    # In front of a cluster it has a page, which is to show what there was.
+    little = {} if settings.is_on_cluster else KEEPS_LITTLE
+    return {
+        **little,
+        **session_configuration(settings, is_server=True, state=state),
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+    }
 
 
 def wait_for(settings: Settings, child: "subprocess.Popen[bytes]", server: SparkServer) -> None:
@@ -160,7 +181,10 @@ def wait_for(settings: Settings, child: "subprocess.Popen[bytes]", server: Spark
 
 
 def publish(settings: Settings, server: SparkServer) -> None:
-    """Let the processes of this home find a server that answers."""
+    """Let the processes of this home find a server that answers, and has read its
+    configuration.
+    """
+    remove_properties(temporary_folder(settings, is_server=True))
     note = {
         "port": server.port,
         "token": server.token,
@@ -171,7 +195,8 @@ def publish(settings: Settings, server: SparkServer) -> None:
 
 
 def forget(settings: Settings, server: SparkServer) -> None:
-    """Let nobody find a server that ends."""
+    """Let nobody find a server that ends, nor read what it was started with."""
+    remove_properties(temporary_folder(settings, is_server=True))
     published = find(settings)
     if published is None or published == server:
         _note(settings).unlink(missing_ok=True)

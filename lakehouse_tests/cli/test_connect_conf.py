@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.runtime import jars
-from lakehouse.runtime.connect_server import properties_text, server_configuration
+from lakehouse.runtime.connect_server import server_configuration
+from lakehouse.runtime.spark_properties import properties_text
 from lakehouse_tests.conftest import on_aws
 
 
@@ -44,7 +45,3 @@ def test_the_catalog_and_the_file_system_are_told(settings):
 @pytest.mark.parametrize("word", ["testing", "secret", "token"])
 def test_no_credentials_are_among_it(settings, word):
     assert word not in properties_text(server_configuration(on_aws(settings))).lower()
-
-
-def test_a_backslash_stands_for_itself():
-    assert properties_text({"spark.a": "b\\c"}) == "spark.a=b\\\\c\n"

@@ -4,6 +4,9 @@ said to be, and there.
 
 import ast
 import atexit
+import io
+import os
+import shlex
 from importlib.metadata import version
 from pathlib import Path
 from unittest.mock import create_autospec
@@ -22,6 +25,7 @@ from lakehouse.iceberg.metadata.pyspark_internals import (
     connect_channel,
     has_context,
     java_property,
+    launch_jvm,
     release_at_exit,
 )
 
@@ -115,3 +119,22 @@ def test_no_other_module_uses_it_nor_what_is_private_to_another_library() -> Non
         "iceberg/metadata/pyspark_internals.py",
         "orchestration/dagster_internals.py",
     }
+
+
+@pytest.mark.unit
+def test_a_jvm_is_started_with_no_configuration_among_its_arguments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[object] = []
+
+    def launch(conf: object, _: object) -> None:
+        given.extend((conf, shlex.split(os.environ["PYSPARK_SUBMIT_ARGS"])))
+
+    monkeypatch.setattr("pyspark.java_gateway.launch_gateway", launch)
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--packages a:b:1 pyspark-shell")
+    file = tmp_path / "it's a file"
+    launch_jvm(file, io.BytesIO(), os.environ["PYSPARK_SUBMIT_ARGS"])
+
+    packages, properties = ("--packages", "a:b:1"), ("--properties-file", str(file))
+    assert given == [None, [*packages, *properties, "pyspark-shell"]]
+    assert os.environ["PYSPARK_SUBMIT_ARGS"] == "--packages a:b:1 pyspark-shell"

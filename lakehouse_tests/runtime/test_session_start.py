@@ -28,16 +28,68 @@ print(catalog.load("silver.fruits").scan().to_arrow().to_pylist())
 print(session.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.home')").first()[0])
 """
 
+SECRET = "S3cret-of-the-key-store"
+WATCHING = """
+from pathlib import Path
+from threading import Event, Thread
 
-def start(home: Path, **env: str | None) -> subprocess.CompletedProcess:
-    """Run the program in a shell that holds no more than it must, in a folder that is no
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.runtime import spark_server
+from lakehouse.runtime.spark import open_session
+from lakehouse.settings import Settings
+
+settings = Settings.from_env()
+secret = dict(settings.cluster.configuration)["spark.ssl.keyPassword"]
+started, seen, is_over = set(), set(), Event()
+
+
+def watch():
+    while not is_over.wait(0.02):
+        for file in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                arguments = file.read_text(errors="replace")
+            except OSError:
+                continue
+            if str(settings.home) in arguments:
+                started.add(file)
+            if secret in arguments:
+                seen.add(arguments[:100])
+
+
+watcher = Thread(target=watch)
+watcher.start()
+try:
+    %s
+finally:
+    is_over.set()
+    watcher.join()
+assert started
+files = [file for file in settings.home.rglob("*") if file.is_file()]
+print(seen, [file for file in files if secret.encode() in file.read_bytes()])
+"""
+IN_PROCESS = """
+    session = open_session(settings, Catalog.of(settings))
+    assert session.conf.get("spark.ssl.keyPassword") == secret
+"""
+AS_SERVER = """
+    child, server = spark_server.start(settings)
+    try:
+        spark_server.wait_for(settings, child, server)
+        assert spark_server.find(settings) == server
+    finally:
+        child.kill()
+"""
+
+
+def start(home: Path, program: str = PROGRAM, **env: str | None) -> subprocess.CompletedProcess:
+    """Run a program in a shell that holds no more than it must, in a folder that is no
     clone.
     """
     folder = home.parent / "elsewhere"
     folder.mkdir()
     given = os.environ | {"LAKEHOUSE_HOME": str(home), "LAKEHOUSE_SPARK_MEMORY": "1g"} | env
     given = {name: value for name, value in given.items() if value is not None}
-    command = [sys.executable, "-c", PROGRAM]
+    command = [sys.executable, "-c", program]
     return subprocess.run(
         command, cwd=folder, env=given, capture_output=True, text=True, check=False, timeout=300
     )
@@ -96,6 +148,7 @@ def test_a_jvm_that_does_not_start_is_heard(home):
     assert said.startswith("lakehouse.errors.SetupError: The JVM of Spark did not start: ")
     assert "Xmx999999999t" in said
     assert f"all of what it said is in {home / 'logs' / 'spark.log'}" in said
+    assert not list(home.rglob("spark.properties"))
 
 
 def test_a_session_on_a_spark_server_knows_the_catalog(home, settings):
@@ -104,3 +157,14 @@ def test_a_session_on_a_spark_server_knows_the_catalog(home, settings):
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == "[{'id': 1}]"
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="no /proc on this system")
+@pytest.mark.parametrize("started", [IN_PROCESS, AS_SERVER], ids=["in process", "as a server"])
+def test_a_secret_is_seen_by_nobody_else_and_left_in_no_file(home, started):
+    done = start(
+        home, WATCHING % started.strip(), LAKEHOUSE_SPARK_CONF=f"spark.ssl.keyPassword={SECRET}"
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "set() []\n"

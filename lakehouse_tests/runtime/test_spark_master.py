@@ -1,10 +1,14 @@
 """What is asked of a cluster, and what is said of one that gives nothing."""
 
+import json
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 
 from lakehouse.cluster_settings import ClusterSettings
+from lakehouse.runtime import spark_master
 from lakehouse.runtime.executors import no_executor
 from lakehouse.runtime.spark import session_configuration
 from lakehouse.runtime.spark_master import (
@@ -13,13 +17,53 @@ from lakehouse.runtime.spark_master import (
     Worker,
     executor_configuration,
     master_page,
+    master_pages,
     read_master,
 )
+from lakehouse.runtime.spark_server import local_configuration
 
 MASTER = "spark://10.0.0.1:7077"
 LARGE = Worker(cores=16, free_cores=16, memory_mb=64_000, free_memory_mb=64_000)
 SMALL = Worker(cores=1, free_cores=1, memory_mb=1024, free_memory_mb=1024)
 HELD = Worker(cores=1, free_cores=0, memory_mb=1024, free_memory_mb=0)
+
+PAGE = {
+    "status": "ALIVE",
+    "workers": [
+        {"state": "ALIVE", "cores": 4, "coresfree": 1, "memory": 8000, "memoryfree": 2000},
+        {"state": "DEAD", "cores": 4, "coresfree": 4, "memory": 8000, "memoryfree": 8000},
+    ],
+    "activeapps": [{"id": "app-1", "name": "nightly", "cores": 3}],
+}
+LEADING = "localhost:7077"
+STANDBY = "127.0.0.1:7077"
+
+
+class Pages(BaseHTTPRequestHandler):
+    """The pages of two masters, told apart by the name of their host."""
+
+    def do_GET(self):
+        """Answer as the master whose name was asked."""
+        leads = self.headers["Host"].startswith("localhost")
+        page = PAGE if leads else {"status": "STANDBY", "workers": [], "activeapps": []}
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(page).encode())
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@pytest.fixture
+def two_masters(monkeypatch):
+    """Masters at `LEADING` and `STANDBY`."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
+        monkeypatch.setattr(spark_master, "_PAGE_PORT", server.server_port)
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield
+        server.shutdown()
+        thread.join()
 
 
 @pytest.fixture
@@ -37,14 +81,7 @@ def asked(settings, *workers, **given):
 
 
 def test_the_page_of_a_master_is_read():
-    page = {
-        "workers": [
-            {"state": "ALIVE", "cores": 4, "coresfree": 1, "memory": 8000, "memoryfree": 2000},
-            {"state": "DEAD", "cores": 4, "coresfree": 4, "memory": 8000, "memoryfree": 8000},
-        ],
-        "activeapps": [{"id": "app-1", "name": "nightly", "cores": 3}],
-    }
-    assert MasterState.parse(page) == MasterState(
+    assert MasterState.parse(PAGE) == MasterState(
         (Worker(4, 1, 8000, 2000),), (Application("app-1", "nightly", 3),)
     )
 
@@ -52,6 +89,18 @@ def test_the_page_of_a_master_is_read():
 def test_a_page_that_does_not_answer_tells_nothing():
     assert read_master(ClusterSettings(master_page="http://127.0.0.1:1"), MASTER) is None
     assert read_master(ClusterSettings(), "yarn") is None
+
+
+def test_of_several_masters_the_one_that_leads_is_asked(two_masters):
+    expected = MasterState((Worker(4, 1, 8000, 2000),), (Application("app-1", "nightly", 3),))
+    assert read_master(ClusterSettings(), f"spark://{STANDBY},{LEADING}") == expected
+    assert read_master(ClusterSettings(), f"spark://{LEADING},{STANDBY}") == expected
+    assert read_master(ClusterSettings(), f"spark://{STANDBY}") is None
+
+
+def test_each_of_several_masters_has_a_page():
+    pages = ("http://one:8080", "http://[::1]:8080", "http://two:8080")
+    assert master_pages(ClusterSettings(), "spark://one:7077,[::1]:7077,two") == pages
 
 
 def test_the_page_of_a_master_is_where_spark_puts_it_unless_it_is_said():
@@ -123,6 +172,29 @@ def test_what_somebody_configures_goes_before_what_the_lakehouse_does(on_cluster
     assert configuration["spark.jars"].endswith(",/x.jar")
 
 
+def test_options_of_java_and_a_class_path_stand_beside_those_of_the_lakehouse(settings):
+    """Of two values of one option Java takes the last: temporary files stay in the home."""
+    options, path = "spark.driver.extraJavaOptions", "spark.driver.extraClassPath"
+    given = ((options, "-Djava.io.tmpdir=/tmp -Da=1"), (path, "/x.jar"))
+    told = replace(settings, cluster=ClusterSettings(configuration=given))
+    ours, joined = session_configuration(settings), session_configuration(told)
+
+    assert joined[options] == f"-Djava.io.tmpdir=/tmp -Da=1 {ours[options]}"
+    assert joined[path] == f"{ours[path]}:/x.jar"
+
+
+def test_on_a_cluster_a_class_path_is_that_of_who_gave_it(on_cluster):
+    given = (("spark.driver.extraClassPath", "/x.jar"),)
+    told = replace(on_cluster, cluster=ClusterSettings(configuration=given))
+    assert session_configuration(told)["spark.driver.extraClassPath"] == "/x.jar"
+
+
+def test_a_server_keeps_what_its_page_shows_where_it_has_one(settings, on_cluster):
+    jobs = "spark.ui.retainedJobs"
+    assert local_configuration(settings, 15002)[jobs] == "50"
+    assert jobs not in local_configuration(on_cluster, 15002)
+
+
 def test_the_driver_is_reached_where_it_is_said(on_cluster):
     given = ClusterSettings(driver_host="10.0.0.7", driver_port=40000)
     configuration = session_configuration(replace(on_cluster, cluster=given))
@@ -142,7 +214,7 @@ def test_the_page_of_spark_is_on_where_it_is_a_cluster(settings, on_cluster):
 @pytest.mark.parametrize(
     ("state", "said"),
     [
-        (None, "the master's page http://10.0.0.1:8080 does not answer"),
+        (None, "no master that leads answers on its page (http://10.0.0.1:8080)"),
         (MasterState(), "it has no worker"),
         (
             MasterState((HELD, HELD), (Application("app-1", "nightly", 2),)),

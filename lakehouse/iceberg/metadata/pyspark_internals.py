@@ -7,33 +7,56 @@ those of the session, and set the version.
 """
 
 import atexit
+import os
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from subprocess import STDOUT
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 if TYPE_CHECKING:
     import grpc
     from py4j.java_gateway import JavaGateway
-    from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
 LOOKED_AT = "4.1.4"
+_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
+_SHELL = "pyspark-shell"
 LOGS_WITH_VALUES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """PySpark's loggers of errors, which print the value that could not be read."""
 
 
-def launch_jvm(conf: "SparkConf", output: BinaryIO) -> "JavaGateway":
+def launch_jvm(
+    properties: Path, output: BinaryIO, arguments: str | None = None
+) -> "JavaGateway":
     """Start the JVM of this process, with what it prints written to a file.
 
+    :param properties: the file of its configuration, which PySpark by itself hands on as arguments.
+    :param arguments: what the environment has PySpark start it with, PYSPARK_SUBMIT_ARGS.
     :raises PySparkRuntimeError: when it does not start.
     """
     from pyspark.java_gateway import launch_gateway
 
-    # PySpark gives it no types.
-    return launch_gateway(  # type: ignore[no-untyped-call]
-        conf, {"stdout": output, "stderr": STDOUT}
-    )
+    with _submitted_with(properties, arguments):
+        # PySpark gives it no types.
+        return launch_gateway(  # type: ignore[no-untyped-call]
+            None, {"stdout": output, "stderr": STDOUT}
+        )
+
+
+@contextmanager
+def _submitted_with(properties: Path, arguments: str | None) -> Iterator[None]:
+    """Have PySpark start Spark with a file of properties, after what somebody says besides."""
+    options = (arguments or _SHELL).rpartition(_SHELL)[0]
+    file = shlex.quote(str(properties))
+    os.environ[_ARGUMENTS] = f"{options} --properties-file {file} {_SHELL}"
+    try:
+        yield
+    finally:
+        del os.environ[_ARGUMENTS]
+        if arguments:
+            os.environ[_ARGUMENTS] = arguments
 
 
 def has_context() -> bool:
