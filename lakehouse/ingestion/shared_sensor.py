@@ -89,7 +89,8 @@ class SharedSensor:
     def sensor(self) -> dg.SensorDefinition:
         """Return it; it is on by itself."""
         looks = FeedLooks(
-            [_FeedLook(FeedRunRequests(feed, self.declared)) for feed in self.feeds]
+            [_FeedLook(FeedRunRequests(feed, self.declared)) for feed in self.feeds],
+            self.declared,
         )
 
         @dg.sensor(
@@ -180,6 +181,7 @@ class FeedLooks:
     """
 
     feeds: Sequence[_FeedLook]
+    declared: Mapping[str, IcebergTable]
     may_have_failed: set[str] = field(init=False)
     """Names of the feeds that could not be looked at last, or were not looked at yet: a process
     before this one may have reported them.
@@ -259,7 +261,7 @@ class FeedLooks:
         """
         if time.monotonic() < self._locations_until:
             return engine
-        moment = engine.catalog.at_one_moment()
+        moment = engine.catalog.at_one_moment(self.declared)
         self._locations = moment.metadata_locations()
         self._locations_until = time.monotonic() + _CATALOG_SECONDS
         return replace(engine, catalog=moment)
