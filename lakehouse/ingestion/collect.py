@@ -61,7 +61,24 @@ def list_waiting(feed: Feed, store: ObjectStore) -> Waiting:
     """List a feed's inbox; where a file was modified just now, once more when all are
     `settle_seconds` old.
     """
-    waiting = _complete_files(feed, store)
+    return _with_others(_complete_files(feed, store), feed, store)
+
+
+def list_waiting_now(feed: Feed, store: ObjectStore) -> Waiting:
+    """List a feed's inbox without waiting: a file that was modified just now counts as one that is
+    still being written.
+    """
+    seen, now = list_unprocessed(feed, store), datetime.now(UTC)
+    complete, unsettled = [], []
+    for item in seen:
+        if _age(item, now) < store.settle_seconds:
+            unsettled.append(item.key)
+        else:
+            complete.append(item)
+    return _with_others(Waiting(tuple(complete), tuple(unsettled)), feed, store)
+
+
+def _with_others(waiting: Waiting, feed: Feed, store: ObjectStore) -> Waiting:
     return replace(
         waiting,
         passed_over=tuple(store.passed_over(feed.inbox)),

@@ -3,15 +3,16 @@ the daemon, the server of code and its threads as much whether its inbox is empt
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import dagster as dg
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.ingestion.collect import Waiting, list_waiting
+from lakehouse.ingestion.collect import Waiting, list_waiting_now
 from lakehouse.ingestion.feed_sensors import WATCH_SECONDS, FeedAutomation, ReadSettings
 from lakehouse.ingestion.run_requests import (
     FeedRunRequests,
@@ -44,6 +45,12 @@ job with all assets of the project, and a sensor would wait for the threads of t
 """
 INBOXES = "inbox/"
 _PAUSE_SECONDS = 2.0
+_SETTLING_SECONDS = 0.5
+"""The pause after a look that saw a file which is being written: as long as it takes to settle."""
+_LOOK_SECONDS = 10.0
+"""After which a look begins with no further feed. A tick that takes more than 60 seconds fails,
+and what it asked for is lost; it may begin its last look after half of them.
+"""
 _CATALOG_SECONDS = 10.0
 """How long it counts within a tick where the metadata of the tables is: of Glue, that is some
 requests, and paid for.
@@ -82,7 +89,8 @@ class SharedSensor:
     def sensor(self) -> dg.SensorDefinition:
         """Return it; it is on by itself."""
         looks = FeedLooks(
-            [_FeedLook(FeedRunRequests(feed, self.declared)) for feed in self.feeds]
+            [_FeedLook(FeedRunRequests(feed, self.declared)) for feed in self.feeds],
+            self.declared,
         )
 
         @dg.sensor(
@@ -97,7 +105,13 @@ class SharedSensor:
             ),
         )
         def files(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
-            return self._watch(context, looks)
+            # A tick that took too long is over for Dagster, and goes on here.
+            if not looks.going_on.acquire(blocking=False):
+                return dg.SkipReason("The look of an earlier tick goes on.")
+            try:
+                return self._watch(context, looks)
+            finally:
+                looks.going_on.release()
 
         return files
 
@@ -113,20 +127,20 @@ class SharedSensor:
             until = time.monotonic() + WATCH_SECONDS
             looks.begin_tick()
             asked = looks.look(context, settings, engine)
-            while not asked and _waits(tick, until):
+            while not asked and _waits(tick, looks.pause_seconds, until):
                 asked = looks.look(context, settings, engine)
                 if asked and is_stopped(context):
                     return dg.SkipReason("The sensor was stopped.")
         return asked or dg.SkipReason(looks.describe())
 
 
-def _waits(tick: LongTick, until: float) -> bool:
+def _waits(tick: LongTick, seconds: float, until: float) -> bool:
     """Wait until the next look; whether there is one."""
     if tick.may_go_on:
-        return tick.waits(_PAUSE_SECONDS)
-    if time.monotonic() + _PAUSE_SECONDS > until:
+        return tick.waits(seconds)
+    if time.monotonic() + seconds > until:
         return False
-    time.sleep(_PAUSE_SECONDS)
+    time.sleep(seconds)
     return True
 
 
@@ -142,6 +156,8 @@ class _FeedLook:
     """Why no run is asked for, where it is not that nothing is needed."""
     tables: Sequence[str] = ()
     """The tables whose state tells what is stale."""
+    has_fresh: bool = False
+    """Whether a file was seen for the first time while it was being written."""
 
     @property
     def feed(self) -> Feed:
@@ -160,20 +176,34 @@ class FeedLooks:
 
     One look asks once for the runs that go on, once which inboxes hold anything, and where ten
     seconds are over, once where the metadata of all tables is. All else is asked for feeds of which
-    something changed since nothing was needed of them.
+    something changed since nothing was needed of them. A look that takes too long ends, and the
+    next one begins at the feed that it did not come to.
     """
 
     feeds: Sequence[_FeedLook]
+    declared: Mapping[str, IcebergTable]
     may_have_failed: set[str] = field(init=False)
     """Names of the feeds that could not be looked at last, or were not looked at yet: a process
     before this one may have reported them.
     """
+    going_on: Lock = field(init=False, default_factory=Lock)
+    """Held by the tick that looks."""
 
+    _first: int = field(init=False, default=0)
+    """The place of the feed with which the next look begins."""
+    _left: int = field(init=False, default=0)
+    """How many feeds the last look did not come to."""
     _locations: Mapping[str, str] = field(init=False, default_factory=dict)
     _locations_until: float = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:
         self.may_have_failed = {one.feed.name for one in self.feeds}
+
+    @property
+    def pause_seconds(self) -> float:
+        """How long to wait until the next look."""
+        has_fresh = any(one.has_fresh for one in self.feeds)
+        return _SETTLING_SECONDS if has_fresh else _PAUSE_SECONDS
 
     def begin_tick(self) -> None:
         """Have the next look ask the catalog."""
@@ -204,7 +234,7 @@ class FeedLooks:
         )
         occupied = one.store.occupied(INBOXES)
         requests: list[dg.RunRequest] = []
-        for feed_look in self.feeds:
+        for feed_look in self._in_time():
             try:
                 requests += one.at(feed_look, may_hold_files=feed_look.feed.name in occupied)
             except Exception as error:
@@ -213,13 +243,25 @@ class FeedLooks:
                 self._resolve(settings, feed_look.feed)
         return requests
 
+    def _in_time(self) -> Iterator[_FeedLook]:
+        """Yield the feeds as long as a look may take, at least one of them."""
+        until = time.monotonic() + _LOOK_SECONDS
+        first, self._first, self._left = self._first, 0, 0
+        ordered = [*self.feeds[first:], *self.feeds[:first]]
+        for place, feed_look in enumerate(ordered):
+            if place and time.monotonic() >= until:
+                self._left = len(ordered) - place
+                self._first = (first + place) % len(ordered)
+                return
+            yield feed_look
+
     def _asked(self, engine: Engine) -> Engine:
         """Ask the catalog where it is time to, and return what looks at tables: as of then, or each
         as it is.
         """
         if time.monotonic() < self._locations_until:
             return engine
-        moment = engine.catalog.at_one_moment()
+        moment = engine.catalog.at_one_moment(self.declared)
         self._locations = moment.metadata_locations()
         self._locations_until = time.monotonic() + _CATALOG_SECONDS
         return replace(engine, catalog=moment)
@@ -227,6 +269,8 @@ class FeedLooks:
     def describe(self) -> str:
         """Say why no run was asked for."""
         reasons = [f"{one.feed.name}: {one.reason}" for one in self.feeds if one.reason]
+        if self._left:
+            reasons.insert(0, f"{self._left} feeds are looked at by the next look.")
         if not reasons:
             return (
                 f"Nothing waits in the inboxes of {len(self.feeds)} feeds, and every table is up"
@@ -294,12 +338,13 @@ class _Look:
 
     def at(self, looked: _FeedLook, *, may_hold_files: bool) -> list[dg.RunRequest]:
         """Return the runs that a feed needs now; none while a run of it goes on."""
-        feed = looked.feed
+        feed, looked.has_fresh = looked.feed, False
         if feed.name in self.busy:
             looked.reason = f"Run {self.busy[feed.name][:8]} goes on; one at a time."
             return []
-        waiting = list_waiting(feed, self.store) if may_hold_files else Waiting()
+        waiting = list_waiting_now(feed, self.store) if may_hold_files else Waiting()
         if waiting != looked.waiting:
+            looked.has_fresh = bool(waiting.unsettled)
             for warning in report_passed_over(self.settings, feed, waiting.passed_over):
                 self.context.log.warning(warning)
             looked.waiting = waiting

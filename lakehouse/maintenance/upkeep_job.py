@@ -138,9 +138,9 @@ class Upkeeper:
     def _ask(self, context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         engine = open_engine(self.read_settings())
         looks = LastLooks.from_json(context.cursor)
-        locations = {}
-        for name, location in sorted(engine.catalog.metadata_locations().items()):
-            if name in self.upkept.declared:
+        locations, declared = {}, self.upkept.declared
+        for name, location in sorted(engine.catalog.metadata_locations(declared).items()):
+            if name in declared:
                 locations[name] = location
         worth = looks.worth_a_look(locations, datetime.now(UTC))
         if not worth:

@@ -104,7 +104,7 @@ class _Looks:
             settings,
             datetime.now(UTC),
             names_of(repository) - {NAME},
-            open_catalog=cache(lambda: open_catalog().at_one_moment()),
+            open_catalog=cache(lambda: open_catalog().at_one_moment(self.declared)),
         )
         state = detect_and_dispatch(monitor_context, context.log, self.further)
         send_waiting(settings)

@@ -1,6 +1,7 @@
 """What the catalog says of its tables, while others commit to them."""
 
 import pytest
+from botocore.exceptions import ClientError
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
@@ -110,3 +111,56 @@ def test_another_moment_sees_what_was_committed_before_it(catalog: Catalog) -> N
     assert not moment.load(NAME).properties.get("colour")
     colour(catalog, "red")
     assert catalog.at_one_moment().load(NAME).properties["colour"] == "red"
+
+
+@pytest.mark.parametrize("kind", ["settings", "aws_settings"])
+def test_only_namespaces_of_tables_that_are_meant_are_asked_for(
+    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = on_catalog(kind, request, monkeypatch)
+    meant = (NAME, "gold.of_a_database_that_is_not_there_yet")
+    assert set(made.metadata_locations()) == {NAME, "others.table"}
+    assert set(made.metadata_locations(meant)) == {NAME}
+    moment = made.at_one_moment(meant)
+    assert set(moment.metadata_locations()) == {NAME}
+    assert not moment.has(meant[1])
+    # What was not asked for is looked up.
+    assert moment.has("others.table")
+    assert moment.load("others.table").metadata_location
+
+
+def test_a_database_of_others_that_may_not_be_read_stops_no_look(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = on_catalog("aws_settings", request, monkeypatch)
+    glue = made.client.glue  # type: ignore[attr-defined]
+
+    def deny(params: dict[str, str], **_: object) -> None:
+        if params["DatabaseName"] == "others":
+            raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "GetTables")
+
+    glue.meta.events.register("provide-client-params.glue.GetTables", deny)
+    assert set(made.at_one_moment([NAME]).metadata_locations()) == {NAME}
+
+
+def test_a_database_that_was_dropped_since_it_was_listed_is_passed_over(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = on_catalog("aws_settings", request, monkeypatch)
+    listed = [("dropped",), *made.client.list_namespaces()]
+    monkeypatch.setattr(made.client, "list_namespaces", lambda: listed)
+    assert NAME in made.metadata_locations()
+
+
+def on_catalog(
+    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Catalog:
+    """Return a catalog that has a table of ours and one of others."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    made = Catalog.of(request.getfixturevalue(kind))
+    for namespace in ("silver", "others"):
+        made.client.create_namespace(namespace)
+    create(made)
+    made.client.create_table("others.table", Schema(NestedField(1, "id", LongType())))
+    return made

@@ -3,6 +3,7 @@ than with ten.
 """
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ from dagster._core.test_utils import create_run_for_test
 from dagster_shared.serdes import serialize_value
 
 from benchmarks.many_tables import TABLES_OF_FEED, fill_home, make_project, open_project
-from lakehouse.ingestion import feed_sensors, shared_sensor
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.ingestion import collect, feed_sensors, shared_sensor
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG, FEEDS_SENSOR
 from lakehouse.orchestration.incident_reports import read_reports
 from lakehouse.orchestration.instance import open_instance
@@ -200,6 +202,50 @@ def test_what_another_process_reported_of_a_feed_is_resolved_once_it_is_looked_a
     many.tick()
     notes = [note for note in read_reports(many.settings) if note.report.key == report.key]
     assert notes[-1].resolved
+
+
+def test_a_look_that_takes_too_long_ends_and_the_next_begins_where_it_did(
+    many: Many, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [many.put(feed) for feed in (FIRST, "orders_001")]
+    monkeypatch.setattr(shared_sensor, "_LOOK_SECONDS", 0)
+    assert feeds_of(many.tick()) == [FIRST]
+    assert feeds_of(many.tick()) == ["orders_001"]
+    assert f"{FEEDS - 1} feeds are looked at by the next look." in str(many.tick())
+    monkeypatch.undo()
+    assert feeds_of(many.tick()) == [FIRST, "orders_001"]
+    for file in files:
+        file.unlink()
+
+
+def test_while_a_look_goes_on_another_tick_looks_at_nothing(
+    many: Many, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meanwhile = []
+
+    def open_once(settings: Settings) -> Engine:
+        if not meanwhile:
+            meanwhile.append("")
+            meanwhile.append(many.tick())
+        return open_engine(settings)
+
+    monkeypatch.setattr(shared_sensor, "open_engine", open_once)
+    many.tick()
+    assert meanwhile[1] == "The look of an earlier tick goes on."
+    assert "goes on" not in str(many.tick())
+
+
+def test_a_look_waits_for_no_file_that_is_being_written(
+    many: Many, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many.tick()
+    file = many.put(LAST)
+    os.utime(file)
+    monkeypatch.setattr(collect, "time", None)
+    assert "Still being written" in str(many.tick())
+    time.sleep(0.5)
+    assert feeds_of(many.tick()) == [LAST]
+    file.unlink()
 
 
 def test_rows_that_come_another_way_are_asked_for_without_a_file(many: Many) -> None:

@@ -2,7 +2,7 @@
 look without a JVM.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -43,6 +43,10 @@ class Catalog:
     _locations: Mapping[str, str] | None = field(
         default=None, init=False, repr=False, compare=False
     )
+    _namespaces: Collection[str] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
+    """Those of which the locations are known; None for all."""
 
     @classmethod
     def of(cls, settings: Settings, name: str = CATALOG_NAME) -> "Catalog":
@@ -55,15 +59,19 @@ class Catalog:
             _glue(settings, name) if settings.deployment == "aws" else _embedded(settings, name)
         )
 
-    def at_one_moment(self) -> "Catalog":
+    def at_one_moment(self, tables: Iterable[str] | None = None) -> "Catalog":
         """Return a catalog that asks once where the metadata of all tables is: for who looks at
         many tables, and writes none.
 
         It shares what this one has read.
+
+        :param tables: see `metadata_locations`; it asks anew for tables of other namespaces.
         """
+        namespaces = _namespaces_of(tables)
         moment = replace(self)
         object.__setattr__(moment, "_read", self._read)
-        object.__setattr__(moment, "_locations", self.metadata_locations())
+        object.__setattr__(moment, "_locations", self._locations_in(namespaces))
+        object.__setattr__(moment, "_namespaces", namespaces)
         # An attribute of a cached property.
         moment.__dict__["client"] = self.client
         return moment
@@ -132,7 +140,7 @@ class Catalog:
 
     def has(self, table: str) -> bool:
         """Whether the table is there."""
-        if self._locations is not None:
+        if self._locations is not None and self._is_known(table):
             return table in self._locations
         try:
             self.load(table)
@@ -140,22 +148,32 @@ class Catalog:
             return False
         return True
 
-    def metadata_locations(self) -> dict[str, str]:
+    def metadata_locations(self, tables: Iterable[str] | None = None) -> dict[str, str]:
         """Return where the metadata of each table is now, by name: one query of the embedded
         catalog, and of Glue a request for each hundred tables.
 
         A table has another place after each commit.
+
+        :param tables: names; no more is asked for than the tables of their namespaces. Glue has
+            the databases of a whole account, of which some may not be read.
         """
+        if self._locations is not None:
+            return dict(self._locations)
+        return self._locations_in(_namespaces_of(tables))
+
+    def _locations_in(self, namespaces: Collection[str] | None) -> dict[str, str]:
         from pyiceberg.catalog.glue import GlueCatalog
         from pyiceberg.catalog.sql import SqlCatalog
 
-        if self._locations is not None:
-            return dict(self._locations)
         with explain_catalog(self.place):
             if isinstance(self.client, SqlCatalog):
-                return _locations_of_sqlite(self.client)
+                return _locations_of_sqlite(self.client, namespaces)
             assert isinstance(self.client, GlueCatalog)
-            return _locations_of_glue(self.client)
+            return _locations_of_glue(self.client, namespaces)
+
+    def _is_known(self, table: str) -> bool:
+        """Whether it was asked where the table is, if there is one."""
+        return self._namespaces is None or table.rpartition(".")[0] in self._namespaces
 
     def metadata_location(self, table: str) -> str | None:
         """Ask where a table's metadata is now, of a catalog that tells it without reading it;
@@ -164,7 +182,7 @@ class Catalog:
         from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
         from sqlalchemy import select
 
-        if self._locations is not None:
+        if self._locations is not None and self._is_known(table):
             return self._locations.get(table)
         if not isinstance(self.client, SqlCatalog):
             return None
@@ -188,7 +206,13 @@ class Catalog:
             )
 
 
-def _locations_of_sqlite(client: "SqlCatalog") -> dict[str, str]:
+def _namespaces_of(tables: Iterable[str] | None) -> Collection[str] | None:
+    return None if tables is None else {table.rpartition(".")[0] for table in tables}
+
+
+def _locations_of_sqlite(
+    client: "SqlCatalog", namespaces: Collection[str] | None
+) -> dict[str, str]:
     from pyiceberg.catalog.sql import IcebergTables
     from sqlalchemy import select
 
@@ -196,20 +220,35 @@ def _locations_of_sqlite(client: "SqlCatalog") -> dict[str, str]:
     pointers = select(*columns, IcebergTables.metadata_location).where(
         IcebergTables.catalog_name == client.name
     )
+    if namespaces is not None:
+        pointers = pointers.where(IcebergTables.table_namespace.in_(namespaces))
     with client.engine.connect() as connection:
         rows = connection.execute(pointers).all()
     return {f"{namespace}.{name}": str(location) for namespace, name, location in rows}
 
 
-def _locations_of_glue(client: "GlueCatalog") -> dict[str, str]:
+def _locations_of_glue(
+    client: "GlueCatalog", namespaces: Collection[str] | None
+) -> dict[str, str]:
+    if namespaces is None:
+        namespaces = [name for (name,) in client.list_namespaces()]
+    locations: dict[str, str] = {}
+    for namespace in sorted(namespaces):
+        try:
+            locations |= _locations_of_database(client, namespace)
+        except client.glue.exceptions.EntityNotFoundException:
+            # It is not there yet, or was dropped since it was listed.
+            continue
+    return locations
+
+
+def _locations_of_database(client: "GlueCatalog", namespace: str) -> dict[str, str]:
     locations = {}
-    pages = client.glue.get_paginator("get_tables")
-    for (namespace,) in client.list_namespaces():
-        for page in pages.paginate(DatabaseName=namespace):
-            for table in page["TableList"]:
-                location = table.get("Parameters", {}).get("metadata_location")
-                if location:
-                    locations[f"{namespace}.{table['Name']}"] = location
+    for page in client.glue.get_paginator("get_tables").paginate(DatabaseName=namespace):
+        for table in page["TableList"]:
+            location = table.get("Parameters", {}).get("metadata_location")
+            if location:
+                locations[f"{namespace}.{table['Name']}"] = location
     return locations
 
 
