@@ -133,6 +133,19 @@ def test_a_table_of_its_own_with_the_same_rows_is_left(
     assert ran.out[0] == ("silver.clean is there with the same rows, and a history of its own.")
 
 
+def test_a_copy_needs_no_folder_that_it_was_called_from(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    assert lakehouse("copy", "../home", "../other").code == 0
+
+    folder.rmdir()
+    assert counts(other) == counts(home)
+
+
 def test_a_dry_run_copies_nothing(
     lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
 ) -> None:
