@@ -4,6 +4,7 @@ or not at all.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from lakehouse.errors import LakehouseError, TableBusy, UsageError
@@ -12,6 +13,7 @@ from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.copy.copy_table import TableCopy, copy_table, main_checksum
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.recovery.copy_home import check_nobody_went, check_records_of_erasures
 from lakehouse.settings import Settings
 from lakehouse.tables.suggestions import meant_name
 
@@ -57,11 +59,13 @@ def plan_copy(source: Settings, target: Settings, names: Sequence[str] = ()) -> 
     :param names: all tables of the source where there are none.
     :raises UsageError: when there is nothing to copy from, both are the same, or a table is not
         there.
-    :raises LakehouseError: names the tables that the target has with other rows.
+    :raises LakehouseError: names the tables that the target has with other rows; or when the
+        records of erasures from a bucket are not there.
     :raises TableBusy: when there is no such moment, since tables are written again and again.
     """
     _check_places(source, target)
     catalog = Catalog.of(source)
+    check_records_of_erasures(source, catalog)
     known = catalog.tables()
     for name in names:
         if name not in known:
@@ -86,12 +90,15 @@ def copy_planned(plan: CopyPlan, report: Callable[[str, str], None]) -> Iterator
     """Copy the tables of a plan that the target has not, one after the other.
 
     :param report: is told the table, and in how far it is copied.
-    :raises LakehouseError: as `copy_table` does.
+    :raises LakehouseError: as `copy_table` does, and when people were erased from the source
+        meanwhile.
     """
     engine = _engine(plan.target)
+    check = partial(check_nobody_went, plan.source, plan.target)
     for table in plan.left:
         with table_lock(engine, table.name, _WAIT_SECONDS):
-            yield copy_table(table.source, table.name, engine.catalog, _of(table.name, report))
+            told = _of(table.name, report)
+            yield copy_table(table.source, table.name, engine.catalog, told, check)
 
 
 def place_text(settings: Settings) -> str:

@@ -59,13 +59,20 @@ class TableCopy:
     """
 
 
-def copy_table(source: "Table", name: str, target: Catalog, report: Report) -> TableCopy:
+def copy_table(
+    source: "Table",
+    name: str,
+    target: Catalog,
+    report: Report,
+    check: Callable[[], None] = lambda: None,
+) -> TableCopy:
     """Copy a table as it was when it was loaded; what another process committed to it since is
     left out.
 
     The place is told by the table's UUID, so that a copy that was killed goes on where it was.
 
     :param report: is told in how far it is done.
+    :param check: raises where the table is not to be registered; called just before it is.
     :raises TableDamaged: when a file is missing that a snapshot needs.
     :raises LakehouseError: when the rows at the new place are others, another process registered
         a table of that name meanwhile, or a table lies where this one would come to.
@@ -88,6 +95,7 @@ def copy_table(source: "Table", name: str, target: Catalog, report: Report) -> T
     needed = {path_key(copier.paths.of(path)) for path in files.files}
     left_over = set(list_location(copied)) - needed - set(map(path_key, written))
     _require_free(target, name, location)
+    check()
     _register(target, name, written[-1])
     for path in left_over:
         # Of copies before, of another state; nothing that was registered names it.
