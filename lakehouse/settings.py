@@ -241,7 +241,8 @@ class Settings:
 
 
 def _folder(name: str, value: str, refused: str) -> Path:
-    path = Path(value).expanduser().absolute()
+    # Metadata keeps it: with `..` in it, it would need the folder that it was told from.
+    path = Path(os.path.normpath(Path(value).expanduser().absolute()))
     forbidden = [
         character
         for character in str(path)

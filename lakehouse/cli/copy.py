@@ -61,6 +61,7 @@ def _while_nobody_is_erased(settings: Settings) -> Iterator[None]:
 
     lock = erase_lock(settings)
     if not lock.parent.is_dir():
+        # Nothing is made where it is copied from: who is gone is looked at again later.
         yield
         return
     busy = TableBusy(
@@ -72,9 +73,31 @@ def _while_nobody_is_erased(settings: Settings) -> Iterator[None]:
 
 
 def _copy(state: State, plan: "CopyPlan") -> None:
-    from lakehouse.recovery.copy_home import copy_who_is_gone
+    from lakehouse.privacy.folder import privacy_folder
+    from lakehouse.recovery.copy_home import check_who_is_gone
+
+    if plan.source.home == plan.target.home:
+        _copy_tables(state, plan)
+        return
+    privacy_folder(plan.target)
+    with _while_nobody_is_erased(plan.target):
+        # Again: an erasure may have ended since.
+        check_who_is_gone(plan.source, plan.target)
+        _copy_tables(state, plan)
+
+
+def _copy_tables(state: State, plan: "CopyPlan") -> None:
+    from lakehouse.iceberg.metadata.catalog import Catalog
+    from lakehouse.recovery.copy_home import copy_who_is_gone, gone_since
     from lakehouse.recovery.copy_tables import copy_planned, place_text
 
+    new = gone_since(plan.source, plan.target)
+    if new and Catalog.of(plan.target).tables():
+        complain(
+            f"{count(new, 'person')} erased from {place_text(plan.source)} were not known at"
+            f" {place_text(plan.target)}: tables that it had before may hold rows of theirs, which"
+            " `lakehouse erase` takes away there."
+        )
     # First: a row of who is gone is known as such once it is there.
     for name in copy_who_is_gone(plan.source, plan.target):
         click.echo(f"{name} copied.")

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakehouse.errors import LakehouseError
+from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_bytes
 
 _GONE, _KEY = "gone.json", "hmac.key"
 _MASKING_KEY = "masking.key"
+_AUDIT = "audit.gdpr_actions"
+_ORDER = {_KEY: 0, _GONE: 2}
+"""In which files are copied; others between."""
 _WITH_TABLES = ("warehouse", "catalog.db", "catalog.db-wal", "catalog.db-shm")
 _OF_PROCESSES = ("locks", "tmp", "staging", "logs", "left", "dev.json", "dev.lock", "heartbeat")
 _DELIVERED = ("inbox", "archive", "rejected")
@@ -38,19 +42,24 @@ class LeftBehind:
 
 
 def check_who_is_gone(source: Settings, target: Settings) -> None:
-    """Make sure that both places agree on who was erased, where the target knows of any.
+    """Make sure that the target knows of nobody who was erased but those that the source does.
 
-    :raises LakehouseError: when one knows of people that the other does not: their rows would be
-        where nobody looks for them.
+    Of these it may know fewer: a copy was killed, and somebody was erased before the next one.
+
+    :raises LakehouseError: when it knows of others, whose rows would come back, or hashes people
+        with another key, by which nobody would be known.
     """
-    if source.home == target.home or not _files(target):
+    if source.home == target.home:
         return
     keys = [_content(settings, _KEY) for settings in (source, target)]
-    if _gone(source) == _gone(target) and (keys[0] == keys[1] or not _gone(target)):
+    known = [_gone(settings) for settings in (source, target)]
+    has_one_key = keys[0] == keys[1] or not keys[1] or not (known[0] or known[1])
+    if known[1] <= known[0] and has_one_key:
         return
     raise LakehouseError(
         f"{target.home}/privacy knows of other erased people than {source.home}/privacy, or has"
-        " another key; expected none there, or the same. Nothing was copied.",
+        " another key; expected nobody there whom that does not know, and the same key. Nothing"
+        " was copied.",
         next_step=(
             "Copy to a place where nobody was erased yet; or see that the same people are erased"
             " in both, with the same hmac.key."
@@ -60,22 +69,83 @@ def check_who_is_gone(source: Settings, target: Settings) -> None:
 
 def copy_who_is_gone(source: Settings, target: Settings) -> list[str]:
     """Copy the records of erasures and the keys that the target has not, whole file by whole
-    file; return which.
+    file, and add who is gone to whom it knows; return which.
+
+    The list of who is gone comes last: it is of no use without its key.
     """
     if source.home == target.home:
         return []
     copied = []
-    files = [*_files(source), source.home / _MASKING_KEY]
-    for file in filter(Path.is_file, files):
+    for file in _to_copy(source):
         name = str(file.relative_to(source.home))
         place = target.home / name
-        if not place.exists():
-            target.make_home()
-            # Nobody else may enter what holds a key.
-            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            replace_bytes(place, file.read_bytes())
-            copied.append(name)
+        content = _merged_gone(source, target) if file.name == _GONE else file.read_bytes()
+        if place.exists() and (file.name != _GONE or place.read_bytes() == content):
+            continue
+        target.make_home()
+        # Nobody else may enter what holds a key.
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_bytes(place, content)
+        copied.append(name)
     return copied
+
+
+def gone_since(source: Settings, target: Settings) -> int:
+    """Return how many people are gone at the source of whom the target does not know."""
+    if source.home == target.home:
+        return 0
+    return len(_gone(source) - _gone(target))
+
+
+def check_records_of_erasures(source: Settings, catalog: Catalog) -> None:
+    """Make sure that what is known of erasures is there where a bucket is copied from: a bucket
+    has a home beside it, and the environment may name another.
+
+    :raises LakehouseError: when erasures were recorded in the bucket, and the home has no key.
+    """
+    if source.deployment != "aws" or _content(source, _KEY) or not catalog.has(_AUDIT):
+        return
+    actions = catalog.load(_AUDIT).scan().count()
+    if actions:
+        raise LakehouseError(
+            f"{_AUDIT} in s3://{source.bucket} records {actions} actions of erasures, and"
+            f" {source.home}/privacy has no {_KEY}; expected the home that people are erased"
+            " from that bucket with, since it alone knows who is gone. Nothing was copied.",
+            next_step="Set LAKEHOUSE_HOME to that home, and copy again.",
+        )
+
+
+def check_nobody_went(source: Settings, target: Settings) -> None:
+    """Make sure that the target knows everybody who is gone at the source.
+
+    :raises LakehouseError: when somebody was erased since the copy began.
+    """
+    if source.home != target.home and not _gone(source) <= _gone(target):
+        raise LakehouseError(
+            f"People were erased from {source.home} while its tables were copied; expected none."
+            " The table that was copied at that moment was not registered.",
+            next_step=(
+                "Run the same command again. It refuses tables that were copied before and hold"
+                " rows of theirs: drop these at the other place, and run it once more."
+            ),
+        )
+
+
+def _to_copy(settings: Settings) -> list[Path]:
+    """Return the files of erasures and the keys, what others are of no use without first."""
+    files = [*_files(settings), settings.home / _MASKING_KEY]
+    return sorted(filter(Path.is_file, files), key=lambda file: _ORDER.get(file.name, 1))
+
+
+def _merged_gone(source: Settings, target: Settings) -> bytes:
+    """Return the source's list of who is gone; who was erased again at the target, then."""
+    content = _content(source, _GONE)
+    people = {person["hmac"]: person for person in json.loads(content)}
+    merged = dict(people)
+    for person in _people(target):
+        if person.get("erased_at", "") > people[person["hmac"]].get("erased_at", ""):
+            merged[person["hmac"]] = person
+    return content if merged == people else json.dumps(list(merged.values())).encode()
 
 
 def left_behind(source: Settings, target: Settings) -> Iterator[LeftBehind]:
@@ -117,8 +187,13 @@ def _files(settings: Settings) -> list[Path]:
 
 
 def _gone(settings: Settings) -> set[str]:
+    return {person["hmac"] for person in _people(settings)}
+
+
+def _people(settings: Settings) -> list[dict[str, str]]:
     content = _content(settings, _GONE)
-    return {person["hmac"] for person in json.loads(content)} if content else set()
+    people: list[dict[str, str]] = json.loads(content) if content else []
+    return people
 
 
 def _content(settings: Settings, name: str) -> bytes:

@@ -4,6 +4,7 @@ or not at all.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from lakehouse.errors import LakehouseError, TableBusy, UsageError
@@ -12,6 +13,8 @@ from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.copy.copy_table import TableCopy, copy_table, main_checksum
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.location_files import path_key
+from lakehouse.recovery.copy_home import check_nobody_went, check_records_of_erasures
 from lakehouse.settings import Settings
 from lakehouse.tables.suggestions import meant_name
 
@@ -57,41 +60,37 @@ def plan_copy(source: Settings, target: Settings, names: Sequence[str] = ()) -> 
     :param names: all tables of the source where there are none.
     :raises UsageError: when there is nothing to copy from, both are the same, or a table is not
         there.
-    :raises LakehouseError: names the tables that the target has with other rows.
+    :raises LakehouseError: names the tables that the target has with other rows; or when the
+        records of erasures from a bucket are not there.
     :raises TableBusy: when there is no such moment, since tables are written again and again.
     """
     _check_places(source, target)
     catalog = Catalog.of(source)
-    known = catalog.tables()
-    for name in names:
-        if name not in known:
-            raise UsageError(
-                f"There is no table {name!r} at {place_text(source)}; {meant_name(name, known)}"
-            )
-    pinned = _pinned(catalog, sorted(dict.fromkeys(names)) or known)
-    elsewhere = []
-    if source.deployment == "aws" and not names:
-        # An account has one catalog for all of its buckets.
-        folder = f"{source.warehouse}/"
-        elsewhere = [
-            name for name, table in pinned.items() if not table.location().startswith(folder)
-        ]
-    tables = _compared(
-        {name: table for name, table in pinned.items() if name not in elsewhere}, target
-    )
-    return CopyPlan(source, target, tables, elsewhere)
+    check_records_of_erasures(source, catalog)
+    elsewhere: list[str] = []
+    if names:
+        _require_known(source, catalog, names)
+        pinned = _pinned(catalog, sorted(dict.fromkeys(names)))
+    elif source.deployment == "aws":
+        pinned, elsewhere = _pinned_in_bucket(source, catalog)
+    else:
+        pinned = _pinned(catalog, catalog.tables())
+    return CopyPlan(source, target, _compared(pinned, target), elsewhere)
 
 
 def copy_planned(plan: CopyPlan, report: Callable[[str, str], None]) -> Iterator[TableCopy]:
     """Copy the tables of a plan that the target has not, one after the other.
 
     :param report: is told the table, and in how far it is copied.
-    :raises LakehouseError: as `copy_table` does.
+    :raises LakehouseError: as `copy_table` does, and when people were erased from the source
+        meanwhile.
     """
     engine = _engine(plan.target)
+    check = partial(check_nobody_went, plan.source, plan.target)
     for table in plan.left:
         with table_lock(engine, table.name, _WAIT_SECONDS):
-            yield copy_table(table.source, table.name, engine.catalog, _of(table.name, report))
+            told = _of(table.name, report)
+            yield copy_table(table.source, table.name, engine.catalog, told, check)
 
 
 def place_text(settings: Settings) -> str:
@@ -117,6 +116,33 @@ def _check_places(source: Settings, target: Settings) -> None:
             f"There is no lakehouse at {source.home}: no catalog.db is in it.",
             next_step="Say the folder that LAKEHOUSE_HOME names, or s3:// and a bucket.",
         )
+
+
+def _require_known(source: Settings, catalog: Catalog, names: Sequence[str]) -> None:
+    known = catalog.tables()
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"There is no table {name!r} at {place_text(source)}; {meant_name(name, known)}"
+            )
+
+
+def _pinned_in_bucket(
+    source: Settings, catalog: Catalog
+) -> "tuple[dict[str, Table], list[str]]":
+    """Load the tables of a bucket; return the names of the others too. An account has one catalog
+    for all of its buckets, and those of others are not opened.
+    """
+    folder = f"{path_key(source.warehouse)}/"
+    places = catalog.metadata_locations()
+    inside = [name for name, place in places.items() if path_key(place).startswith(folder)]
+    loaded = _pinned(catalog, sorted(inside))
+    pinned = {
+        name: table
+        for name, table in loaded.items()
+        if path_key(table.location()).startswith(folder)
+    }
+    return pinned, sorted(set(places) - set(pinned))
 
 
 def _engine(settings: Settings) -> Engine:
@@ -151,6 +177,9 @@ def _pinned(catalog: Catalog, names: Sequence[str]) -> "dict[str, Table]":
 
 
 def _compared(pinned: "dict[str, Table]", target: Settings) -> list[PlannedTable]:
+    if target.deployment == "local" and not target.home.exists():
+        # A look at its catalog would make it.
+        return [PlannedTable(name, source) for name, source in pinned.items()]
     catalog = Catalog.of(target)
     known = set(catalog.tables())
     tables, refused = [], []

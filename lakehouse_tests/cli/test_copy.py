@@ -11,7 +11,7 @@ from pyiceberg.types import LongType, NestedField
 
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.recovery import copy_tables
+from lakehouse.recovery import copy_home, copy_tables
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
 from lakehouse_tests.cli.conftest import Lakehouse
@@ -133,13 +133,26 @@ def test_a_table_of_its_own_with_the_same_rows_is_left(
     assert ran.out[0] == ("silver.clean is there with the same rows, and a history of its own.")
 
 
+def test_a_copy_needs_no_folder_that_it_was_called_from(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    assert lakehouse("copy", "../home", "../other").code == 0
+
+    folder.rmdir()
+    assert counts(other) == counts(home)
+
+
 def test_a_dry_run_copies_nothing(
     lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
 ) -> None:
     ran = lakehouse("copy", str(home), str(other), "--dry-run")
 
     assert ran.out == [f"{name} would be copied." for name in TABLES]
-    assert counts(other) == {}
+    assert not other.exists()
 
 
 def test_to_aws_and_back(
@@ -167,7 +180,11 @@ def test_tables_of_the_account_outside_of_the_bucket_are_named(
     monkeypatch.setenv("AWS_ENDPOINT_URL", aws_settings.endpoint_url or "")
     catalog = Catalog.of(aws_settings)
     made(catalog, "bronze.raw", 1)
-    catalog.client.create_table("bronze.foreign", SCHEMA, location="s3://lake/others/foreign")
+    foreign = catalog.client.create_table(
+        "bronze.foreign", SCHEMA, location="s3://lake/others/foreign"
+    )
+    # What is of others is not opened either.
+    foreign.io.delete(foreign.metadata_location)
 
     ran = lakehouse("copy", "s3://lake", str(other))
 
@@ -208,9 +225,9 @@ def test_what_is_no_table_is_copied_or_said_to_stay(
     ran = lakehouse("copy", str(home), str(other))
 
     assert ran.out[:3] == [
-        "privacy/gone.json copied.",
         "privacy/hmac.key copied.",
         "masking.key copied.",
+        "privacy/gone.json copied.",
     ]
     assert (other / "masking.key").read_text() == "secret"
     assert (other / "privacy").stat().st_mode & 0o077 == 0
@@ -249,6 +266,120 @@ def test_nothing_is_copied_while_people_are_erased(
     assert ran.code == 1
     assert f"People are being erased from {home}" in ran.err[0]
     assert counts(other) == {}
+
+
+def test_nothing_is_copied_to_where_people_are_erased(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
+) -> None:
+    busy = LakehouseError("held")
+    with file_lock(other / "privacy" / ".erase.lock", 0, busy):
+        ran = lakehouse("copy", str(home), str(other))
+
+    assert ran.code == 1
+    assert f"People are being erased from {other}" in ran.err[0]
+    assert counts(other) == {}
+
+
+def gone(home: Path, *people: str, at: str = "2026-01-01") -> None:
+    listed = [{"hmac": digest, "erased_at": at} for digest in people]
+    write(home / "privacy" / "gone.json", json.dumps(listed))
+
+
+def known(home: Path) -> dict[str, str]:
+    people = json.loads((home / "privacy" / "gone.json").read_text())
+    return {person["hmac"]: person["erased_at"] for person in people}
+
+
+def test_a_kill_among_the_records_of_erasures_leaves_no_list_without_its_key(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch
+) -> None:
+    gone(home, "ab")
+    write(home / "privacy" / "hmac.key", "00")
+    write(home / "masking.key", "secret")
+    real, written = copy_home.replace_bytes, []
+
+    def killed(place, content):
+        written.append(place.name)
+        if len(written) > 1:
+            raise KeyboardInterrupt
+        real(place, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(copy_home, "replace_bytes", killed)
+        assert lakehouse("copy", str(home), str(other)).code == 130
+    assert (other / "privacy" / "hmac.key").is_file()
+    assert not (other / "privacy" / "gone.json").exists()
+
+    assert lakehouse("copy", str(home), str(other)).code == 0
+    assert known(other) == {"ab": "2026-01-01"}
+
+
+def test_who_was_erased_since_a_kill_is_known_after_it(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
+) -> None:
+    gone(home, "ab", "cd")
+    gone(other, "ab", at="2026-02-02")
+    for place in (home, other):
+        write(place / "privacy" / "hmac.key", "00")
+    made(Catalog.of(settings_at(other)), "silver.before", 1)
+
+    ran = lakehouse("copy", str(home), str(other))
+
+    assert ran.code == 0
+    assert ran.out[0] == "privacy/gone.json copied."
+    assert known(other) == {"ab": "2026-02-02", "cd": "2026-01-01"}
+    assert "1 person erased" in ran.err[0], "nobody says that rows may be there"
+
+
+def test_another_key_is_refused_where_nobody_is_gone_yet(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
+) -> None:
+    gone(home, "ab")
+    write(home / "privacy" / "hmac.key", "00")
+    write(other / "privacy" / "hmac.key", "11")
+
+    ran = lakehouse("copy", str(home), str(other))
+
+    assert ran.code == 1
+    assert "or has another key" in ran.err[0]
+
+
+def test_rows_of_who_is_erased_meanwhile_are_not_registered(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch
+) -> None:
+    """Nobody was erased before, so that there is no lock to hold."""
+    real = copy_tables.copy_table
+
+    def late(source, name, *rest):
+        if name == TABLES[1]:
+            write(home / "privacy" / "hmac.key", "00")
+            gone(home, "ab")
+        return real(source, name, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(copy_tables, "copy_table", late)
+        ran = lakehouse("copy", str(home), str(other))
+    assert ran.code == 1
+    assert f"People were erased from {home} while its tables were copied" in ran.err[0]
+    assert counts(other) == {TABLES[0]: 1}
+
+    assert lakehouse("copy", str(home), str(other)).code == 0
+    assert known(other) == {"ab": "2026-01-01"}
+
+
+def test_a_bucket_comes_with_the_home_that_knows_who_was_erased(
+    lakehouse: Lakehouse, aws_settings: Settings, home: Path, other: Path, monkeypatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", aws_settings.endpoint_url or "")
+    made(Catalog.of(aws_settings), "audit.gdpr_actions", 1, 2)
+
+    ran = lakehouse("copy", "s3://lake", str(other))
+    assert ran.code == 1
+    assert f"records 2 actions of erasures, and {home}/privacy has no hmac.key" in ran.err[0]
+    assert counts(other) == {}
+
+    write(home / "privacy" / "hmac.key", "00")
+    assert lakehouse("copy", "s3://lake", str(other)).code == 0
 
 
 def test_what_was_copied_before_ctrl_c_stays_and_the_rest_comes_then(

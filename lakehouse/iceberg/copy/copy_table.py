@@ -59,20 +59,28 @@ class TableCopy:
     """
 
 
-def copy_table(source: "Table", name: str, target: Catalog, report: Report) -> TableCopy:
+def copy_table(
+    source: "Table",
+    name: str,
+    target: Catalog,
+    report: Report,
+    check: Callable[[], None] = lambda: None,
+) -> TableCopy:
     """Copy a table as it was when it was loaded; what another process committed to it since is
     left out.
 
     The place is told by the table's UUID, so that a copy that was killed goes on where it was.
 
     :param report: is told in how far it is done.
+    :param check: raises where the table is not to be registered; called just before it is.
     :raises TableDamaged: when a file is missing that a snapshot needs.
-    :raises LakehouseError: when the rows at the new place are others, or another process
-        registered a table of that name meanwhile.
+    :raises LakehouseError: when the rows at the new place are others, another process registered
+        a table of that name meanwhile, or a table lies where this one would come to.
     """
     namespace = name.rpartition(".")[0]
     create_namespace(target, namespace)
     location = new_location(target, name, source.metadata.table_uuid.hex)
+    _require_free(target, name, location)
     io = open_io(dict(target.client.properties), location)
     copier = FileCopier(source, io, MovedPaths(source.location(), location))
     report("reading its manifests")
@@ -86,6 +94,8 @@ def copy_table(source: "Table", name: str, target: Catalog, report: Report) -> T
     verified_by, checksum = _verify(source, copied, name, copier.paths)
     needed = {path_key(copier.paths.of(path)) for path in files.files}
     left_over = set(list_location(copied)) - needed - set(map(path_key, written))
+    _require_free(target, name, location)
+    check()
     _register(target, name, written[-1])
     for path in left_over:
         # Of copies before, of another state; nothing that was registered names it.
@@ -107,6 +117,23 @@ def main_checksum(table: "Table") -> tuple[VerifiedBy, RowChecksum]:
     if snapshot is None:
         return "rows", RowChecksum(0, 0)
     return _checksum(table, snapshot.snapshot_id, None)
+
+
+def _require_free(target: Catalog, name: str, location: str) -> None:
+    """Make sure that no table lies at a location: it would lose the files that are not of the
+    copy. One that was copied there before and renamed does, since its files stay where they are.
+    """
+    folder = f"{path_key(location)}/"
+    for other, metadata_location in target.metadata_locations().items():
+        if path_key(metadata_location).startswith(folder):
+            raise LakehouseError(
+                f"{name} cannot be copied to {location}: {other} lies there, as a copy before or"
+                " another process made it; expected no table there.",
+                next_step=(
+                    f"Run the same command again where another one copies {name} at this moment."
+                    f" Else rename {other} back to {name}, or drop it once its rows are elsewhere."
+                ),
+            )
 
 
 def _without_writes(metadata: dict[str, Any]) -> dict[str, Any]:

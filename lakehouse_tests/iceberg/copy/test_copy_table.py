@@ -309,6 +309,42 @@ def test_a_table_that_another_made_meanwhile_stays(
     assert ids(target.load(NAME)) == []
 
 
+def test_a_copy_that_was_renamed_and_written_to_keeps_its_files(
+    catalog: Catalog, target: Catalog
+) -> None:
+    source = made(catalog)
+    copied(source, target)
+    target.client.rename_table(NAME, "silver.old")
+    append(target.load("silver.old"), 4)
+
+    with pytest.raises(LakehouseError, match=r"silver\.old lies there"):
+        copied(source, target)
+
+    assert ids(target.load("silver.old")) == [1, 2, 3, 4]
+    assert target.tables() == ["silver.old"]
+
+
+def test_a_table_that_came_to_lie_there_meanwhile_keeps_its_files(
+    catalog: Catalog, target: Catalog, monkeypatch
+) -> None:
+    source = made(catalog)
+    real = copying._verify
+
+    def late(*given):
+        with monkeypatch.context() as patch:
+            patch.setattr(copying, "_verify", real)
+            copied(source, target)
+        target.client.rename_table(NAME, "silver.old")
+        append(target.load("silver.old"), 4)
+        return real(*given)
+
+    monkeypatch.setattr(copying, "_verify", late)
+    with pytest.raises(LakehouseError, match=r"silver\.old lies there"):
+        copied(source, target)
+
+    assert ids(target.load("silver.old")) == [1, 2, 3, 4]
+
+
 def test_deletion_vectors_name_their_data_files_at_the_new_place() -> None:
     blob = b"\x01\x02\x03"
     footer = (
