@@ -55,8 +55,11 @@ class _ReadOnce(PipesS3ContextLoader):
     @contextmanager
     def load_context(self, params: Any) -> Iterator[Any]:
         """Read what the job is asked."""
+        where = {"Bucket": params["bucket"], "Key": params["key"]}
         with super().load_context(params) as context:
-            self._client.delete_object(Bucket=params["bucket"], Key=params["key"])
+            version = self._client.head_object(**where).get("VersionId")
+            # Without its version, a bucket that keeps versions keeps it.
+            self._client.delete_object(**where, **({"VersionId": version} if version else {}))
             yield context
 
 

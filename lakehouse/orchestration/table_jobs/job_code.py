@@ -19,8 +19,8 @@ from lakehouse.settings import Settings
 if TYPE_CHECKING:
     from lakehouse.storage.s3 import S3ObjectStore
 
-FOLDER = "jobs/"
-"""Where everything of jobs is in the bucket."""
+RUNS = "jobs/runs/"
+"""Where a job is asked and answers, in a folder of each run."""
 SCRIPT = "jobs/script.py"
 """Key of what a job runs."""
 _CODE = "jobs/code/"

@@ -21,7 +21,7 @@ from dagster_aws.pipes import (
 )
 
 from lakehouse.errors import SettingsError
-from lakehouse.orchestration.table_jobs.job_code import FOLDER, SCRIPT
+from lakehouse.orchestration.table_jobs.job_code import RUNS, SCRIPT
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
 from lakehouse.orchestration.table_jobs.job_script import CODE_ARGUMENT
 from lakehouse.settings import Settings, TableJob
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from lakehouse.storage.s3 import S3ObjectStore
 
-_RUNS = f"{FOLDER}runs/"
 _KEPT_FOR = timedelta(days=7)
 """A job of Glue may run that long."""
 _POLL_SECONDS = 2.0
@@ -91,7 +90,7 @@ def run_job(
 
     :raises SettingsError: when the file that says how a job of EMR is started is none.
     """
-    folder = f"{_RUNS}{secrets.token_hex(8)}/"
+    folder = f"{RUNS}{secrets.token_hex(8)}/"
     _remove_old(store)
     injector = PipesS3ContextInjector(
         bucket=store.bucket, client=store.client, key_prefix=folder
@@ -107,8 +106,8 @@ def run_job(
         # An interrupt of a run is no Exception.
         return JobRun(reader.told, failure=error)
     finally:
-        for left in store.objects(folder):
-            store.remove(left)
+        # Also what the bucket keeps of what was removed: the request holds keys.
+        store.remove_folder(folder)
 
 
 @dataclass(frozen=True)
@@ -213,6 +212,5 @@ def _no_params(job: TableJob, found: str) -> SettingsError:
 def _remove_old(store: "S3ObjectStore") -> None:
     """Remove what runs left that were killed."""
     oldest = datetime.now(UTC) - _KEPT_FOR
-    for stored in store.objects(_RUNS):
-        if stored.modified_at < oldest:
-            store.remove(stored)
+    versions = store.all_versions(RUNS)
+    store.remove_versions([version for version in versions if version.modified_at < oldest])

@@ -14,7 +14,6 @@ import dagster as dg
 import pytest
 from dagster_pipes import (
     PipesMappingParamsLoader,
-    PipesS3ContextLoader,
     PipesS3MessageWriter,
     open_dagster_pipes,
 )
@@ -33,6 +32,8 @@ from lakehouse.orchestration.table_jobs import job_runs
 from lakehouse.orchestration.table_jobs.job_answer import outcome_message
 from lakehouse.orchestration.table_jobs.job_choice import TableJobs
 from lakehouse.settings import Settings, TableJob
+from lakehouse.storage.s3 import open_bucket
+from lakehouse.table_job import _ReadOnce
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
 pytestmark = [
@@ -95,7 +96,7 @@ class ClusterStub:
         ]
         client = boto3.client("s3", endpoint_url=self.settings.endpoint_url)
         with open_dagster_pipes(
-            context_loader=PipesS3ContextLoader(client),
+            context_loader=_ReadOnce(client),
             message_writer=PipesS3MessageWriter(client, interval=0.1),
             params_loader=PipesMappingParamsLoader(exports),
         ) as pipes:
@@ -179,6 +180,30 @@ def test_a_cluster_of_emr_is_given_a_step_and_ends_after_it(run, aws_settings):
     ]
     assert stub.asked["table"] == "gold.figures"
     assert result.asset("gold.figures").status == "unchanged"
+
+
+@pytest.mark.parametrize("service", ["emr", "emr-serverless"])
+def test_a_bucket_that_keeps_versions_keeps_none_of_a_request(run, aws_settings, service):
+    store = open_bucket(aws_settings)
+    store.client.put_bucket_versioning(
+        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
+    )
+    stubs = {"emr": ClusterStub(aws_settings, {}), "emr-serverless": ServerlessStub("FAILED")}
+    run(service, stubs[service], SERVERLESS)
+
+    assert store.all_versions("jobs/runs/") == []
+
+
+def test_a_job_removes_what_it_was_asked_with_its_version(aws_settings):
+    store = open_bucket(aws_settings)
+    store.client.put_bucket_versioning(
+        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
+    )
+    store.write_text("jobs/runs/a/context.json", "{}")
+    asked = {"bucket": store.bucket, "key": "jobs/runs/a/context.json"}
+    with _ReadOnce(store.client).load_context(asked) as context:
+        assert context == {}
+        assert store.all_versions("jobs/runs/") == []
 
 
 @pytest.mark.parametrize("content", ["", "[1]"])
