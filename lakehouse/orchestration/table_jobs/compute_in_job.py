@@ -76,8 +76,8 @@ def compute_in_job(
 @dataclass(frozen=True)
 class _NoteWrites:
     """Notes on this host the writes that a job begins, so that whoever holds the lock next drops
-    their branches: what a stopped job left, and what one stands on that is not known to have
-    ended and then cannot publish.
+    their branches: what a stopped job left, and what one works on that is not known to have
+    ended, which then begins again on the table as it is.
     """
 
     logs: Mapping[str, WriteLog]
