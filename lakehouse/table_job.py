@@ -25,10 +25,12 @@ from dagster_pipes import (
 )
 
 from lakehouse.errors import JobFailed, LakehouseError
+from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.metadata.write_events import BegunWrite, NoListener
 from lakehouse.iceberg.metadata.write_result import Outcome
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.discovery import declared_assets
@@ -36,7 +38,11 @@ from lakehouse.orchestration.io_manager import run_partitions
 from lakehouse.orchestration.run_failures.function_error_text import in_one_line
 from lakehouse.orchestration.run_failures.withheld_values import values_withheld
 from lakehouse.orchestration.table_function import TableFunction, functions_by_table
-from lakehouse.orchestration.table_jobs.job_answer import error_message, outcome_message
+from lakehouse.orchestration.table_jobs.job_answer import (
+    begun_message,
+    error_message,
+    outcome_message,
+)
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
 from lakehouse.privacy.gone import GoneList
 from lakehouse.project import Project, load_project
@@ -55,9 +61,23 @@ class _ReadOnce(PipesS3ContextLoader):
     @contextmanager
     def load_context(self, params: Any) -> Iterator[Any]:
         """Read what the job is asked."""
+        where = {"Bucket": params["bucket"], "Key": params["key"]}
         with super().load_context(params) as context:
-            self._client.delete_object(Bucket=params["bucket"], Key=params["key"])
+            version = self._client.head_object(**where).get("VersionId")
+            # Without its version, a bucket that keeps versions keeps it.
+            self._client.delete_object(**where, **({"VersionId": version} if version else {}))
             yield context
+
+
+class _TellBegun(NoListener):
+    """Tells of each write that begins, so that its branch is dropped where the job is ended."""
+
+    def __init__(self, pipes: PipesContext) -> None:
+        self._pipes = pipes
+
+    def begun(self, write: BegunWrite) -> None:
+        """Tell of a write."""
+        self._pipes.report_custom_message(begun_message(write.table.name, write.write_id))
 
 
 def main(archive: Path | None = None) -> int:
@@ -130,8 +150,10 @@ def _write(
         lambda: session,
         settings.lock_dir,
         bytes.fromhex(request.masking_key),
+        listener=_TellBegun(pipes),
         open_store=partial(open_store, settings),
     )
+    _note_dead(engine, request)
     return write(
         engine,
         table,
@@ -140,6 +162,14 @@ def _write(
         Run(partitions=partitions, **request.run),
         gone=replace(project.gone_people(settings), read=lambda: gone),
     )
+
+
+def _note_dead(engine: Engine, request: JobRequest) -> None:
+    """Note what the host that asks knows of, so that the write drops what is left of it."""
+    for table, write_ids in request.dead_writes.items():
+        with table_lock(engine, table) as log:
+            for write_id in write_ids:
+                log.begin(write_id)
 
 
 def _function(project: Project, table: str) -> TableFunction:

@@ -280,6 +280,17 @@ def is_stopped(context: dg.SensorEvaluationContext) -> bool:
     return any(state.status.value == "STOPPED" for state in of_sensor)
 
 
+@contextmanager
+def holding_interrupts() -> Iterator[Callable[[], bool]]:
+    """Keep interrupts from ending what runs in the block, and give what says whether one came
+    since it was last asked.
+    """
+    from dagster._utils.interrupts import capture_interrupts, pop_captured_interrupt
+
+    with capture_interrupts():
+        yield pop_captured_interrupt
+
+
 class NamedWindows(Protocol):
     """Partitions by windows of time that have a name."""
 

@@ -2,14 +2,15 @@
 its outcome is what this process would have had.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from lakehouse.errors import JobFailed, LakehouseError
-from lakehouse.iceberg.commit.lock import table_lock
+from lakehouse.iceberg.commit.lock import WriteLog, table_lock
 from lakehouse.iceberg.erasure.gone_people import GonePeople
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Run
@@ -17,7 +18,11 @@ from lakehouse.iceberg.metadata.write_events import BegunWrite
 from lakehouse.iceberg.metadata.write_result import Outcome
 from lakehouse.iceberg.read.rows_outside_partitions import has_partition
 from lakehouse.orchestration.asset_checks import checked_rules
-from lakehouse.orchestration.table_jobs.job_answer import answered_error, answered_outcome
+from lakehouse.orchestration.table_jobs.job_answer import (
+    answered_error,
+    answered_outcome,
+    begun_writes,
+)
 from lakehouse.orchestration.table_jobs.job_code import publish_code
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
 from lakehouse.settings import Settings, TableJob
@@ -53,10 +58,11 @@ def compute_in_job(
     code_url = publish_code(settings, store)
     with ExitStack() as locks:
         # A job shares no host with other writers: they wait for this process instead.
-        for name in _written(table):
-            locks.enter_context(table_lock(engine, name))
-        request = JobRequest.of(table.name, run, settings, engine, gone.read())
-        ended = run_job(context, settings, store, job, request, code_url)
+        logs = {name: locks.enter_context(table_lock(engine, name)) for name in _written(table)}
+        dead = {name: log.dead() for name, log in logs.items()}
+        request = JobRequest.of(table.name, run, settings, engine, gone.read(), dead)
+        look = _NoteWrites(logs)
+        ended = run_job(context, settings, store, job, request, code_url, look)
     rules = (*checked_rules(table), *implied, has_partition(table))
     outcome = answered_outcome(ended.messages, rules)
     if outcome is None:
@@ -65,6 +71,23 @@ def compute_in_job(
         context.log.warning(f"{table.name} was computed; its job failed after that.")
     _tell(engine, table, run, outcome)
     return outcome, ended.metadata or {}
+
+
+@dataclass(frozen=True)
+class _NoteWrites:
+    """Notes on this host the writes that a job begins, so that whoever holds the lock next drops
+    their branches: what a stopped job left, and what one works on that is not known to have
+    ended, which then begins again on the table as it is.
+    """
+
+    logs: Mapping[str, WriteLog]
+    noted: set[tuple[str, str]] = field(default_factory=set)
+
+    def __call__(self, messages: Sequence[Any]) -> None:
+        for table, write_id in begun_writes(messages):
+            if table in self.logs and (table, write_id) not in self.noted:
+                self.logs[table].begin(write_id)
+                self.noted.add((table, write_id))
 
 
 def _written(table: IcebergTable) -> list[str]:

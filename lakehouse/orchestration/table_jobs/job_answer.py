@@ -23,7 +23,7 @@ from lakehouse.iceberg.metadata.write_result import (
 from lakehouse.tables.bounds import Bounds, Number
 from lakehouse.tables.rule import Rule
 
-OUTCOME, ERROR = "lakehouse/outcome", "lakehouse/error"
+OUTCOME, ERROR, BEGUN = "lakehouse/outcome", "lakehouse/error", "lakehouse/begun"
 """Keys of the messages in which a job answers."""
 _KINDS: Mapping[str, type[Outcome]] = {
     kind.__name__: kind for kind in (Published, Refused, Unchanged)
@@ -47,6 +47,20 @@ def error_message(error: LakehouseError) -> dict[str, Any]:
     kind = type(error).__name__
     text = str(error.args[0]) if error.args else kind
     return {ERROR: {"kind": kind, "text": text, "next_step": error.next_step}}
+
+
+def begun_message(table: str, write_id: str) -> dict[str, Any]:
+    """Return the message that tells that a write of a table begins."""
+    return {BEGUN: {"table": table, "write_id": write_id}}
+
+
+def begun_writes(messages: Iterable[Any]) -> list[tuple[str, str]]:
+    """Return the writes that a job told of, each by its table and its id."""
+    return [
+        (message[BEGUN]["table"], message[BEGUN]["write_id"])
+        for message in messages
+        if isinstance(message, dict) and BEGUN in message
+    ]
 
 
 def answered_outcome(messages: Iterable[Any], rules: Iterable[Rule]) -> Outcome | None:

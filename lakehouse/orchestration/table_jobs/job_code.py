@@ -8,10 +8,12 @@ started it, and a new version of the project needs no deployment of its own.
 import hashlib
 import io
 import sys
+import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from lakehouse.settings import Settings
@@ -19,14 +21,19 @@ from lakehouse.settings import Settings
 if TYPE_CHECKING:
     from lakehouse.storage.s3 import S3ObjectStore
 
-FOLDER = "jobs/"
-"""Where everything of jobs is in the bucket."""
+RUNS = "jobs/runs/"
+"""Where a job is asked and answers, in a folder of each run."""
 SCRIPT = "jobs/script.py"
 """Key of what a job runs."""
 _CODE = "jobs/code/"
 _KEPT_FOR = timedelta(days=30)
+_RENEWED_AFTER = timedelta(days=15)
 _DIGITS = 16
+_CODE_SUFFIXES = {".py", ".sql"}
+_OWN_DATA_SUFFIXES = {".css", ".csv", ".html", ".md", ".properties", ".toml", ".typed", ".yaml"}
+"""Of what the lakehouse itself has beside its code."""
 _NO_CODE = ("__pycache__", "site-packages", ".")
+_OWN_PACKAGE = Path(__file__).resolve().parents[2]
 _SAME_TIME = (1980, 1, 1, 0, 0, 0)
 _MODE = 0o644 << 16
 
@@ -41,7 +48,9 @@ def publish_code(settings: Settings, store: "S3ObjectStore") -> str:
         digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
     key = f"{_CODE}{digest.hexdigest()[:_DIGITS]}.zip"
-    if not store.exists(key):
+    there = store.stat(key)
+    # Another process removes what is old: what it names is put there anew long before.
+    if there is None or there.modified_at < datetime.now(UTC) - _RENEWED_AFTER:
         _remove_old(store)
         store.client.put_object(Bucket=store.bucket, Key=key, Body=_archive(files))
     script = Path(__file__).with_name("job_script.py").read_bytes()
@@ -68,12 +77,46 @@ def _remove_old(store: "S3ObjectStore") -> None:
 
 
 def _files(settings: Settings) -> Iterator[tuple[str, bytes]]:
+    declared = _declared_data(settings.project_root)
     for path in _imported_paths(settings):
         paths = sorted(path.rglob("*")) if path.is_dir() else [path]
+        data = set(_data_files(path, declared))
         for file in paths:
             name = file.relative_to(path.parent)
-            if file.is_file() and not any(part.startswith(_NO_CODE) for part in name.parts):
+            is_code = file.suffix in _CODE_SUFFIXES or file in data
+            is_left_out = any(part.startswith(_NO_CODE) for part in name.parts)
+            if is_code and not is_left_out and file.is_file():
                 yield name.as_posix(), file.read_bytes()
+
+
+def _declared_data(root: Path | None) -> dict[str, list[str]]:
+    """Return what a project declares as data of its packages, as setuptools reads it."""
+    file = root / "pyproject.toml" if root else None
+    if file is None or not file.is_file():
+        return {}
+    content = tomllib.loads(file.read_text(encoding="utf-8"))
+    declared: dict[str, list[str]] = (
+        content.get("tool", {}).get("setuptools", {}).get("package-data", {})
+    )
+    return declared
+
+
+def _data_files(package: Path, declared: Mapping[str, Sequence[str]]) -> Iterator[Path]:
+    """Return the files of a package that are data of it: of a project those that it declares,
+    so that a home, a key or delivered files that lie there are none.
+    """
+    if not package.is_dir():
+        return
+    if package == _OWN_PACKAGE:
+        yield from (file for file in package.rglob("*") if file.suffix in _OWN_DATA_SUFFIXES)
+        return
+    folders = [package, *(path for path in package.rglob("*") if path.is_dir())]
+    for name, patterns in declared.items():
+        for folder in folders:
+            dotted = ".".join(folder.relative_to(package.parent).parts)
+            if name in ("", "*", dotted):
+                for pattern in patterns:
+                    yield from folder.glob(pattern)
 
 
 def _imported_paths(settings: Settings) -> list[Path]:
@@ -84,12 +127,21 @@ def _imported_paths(settings: Settings) -> list[Path]:
     root = settings.project_root
     paths: dict[Path, None] = {}
     for name, module in sorted(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if "." in name or not file:
+        if "." in name:
             continue
-        path = Path(file).resolve()
-        path = path.parent if path.name == "__init__.py" else path
-        is_own = root is not None and path.parent == root.resolve()
-        if name in needed or is_own:
-            paths[path] = None
+        for path in _paths_of(module):
+            is_own = root is not None and path.parent == root.resolve()
+            if name in needed or is_own:
+                paths[path] = None
     return list(paths)
+
+
+def _paths_of(module: ModuleType) -> list[Path]:
+    """Return the folders of a package, which has no file where it lacks an `__init__.py`; or the
+    file of a module.
+    """
+    folders = getattr(module, "__path__", None)
+    if folders is not None:
+        return [Path(folder).resolve() for folder in folders]
+    file = getattr(module, "__file__", None)
+    return [Path(file).resolve()] if file else []

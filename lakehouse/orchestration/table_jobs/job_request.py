@@ -45,9 +45,18 @@ class JobRequest:
     gone: Mapping[str, str] = field(repr=False, default_factory=dict)
     """When people were erased, by their keyed hash in hex digits."""
 
+    dead_writes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Ids of writes that never ended, by their table: the job drops their branches."""
+
     @classmethod
     def of(
-        cls, table: str, run: Run, settings: Settings, engine: "Engine", gone: "Gone"
+        cls,
+        table: str,
+        run: Run,
+        settings: Settings,
+        engine: "Engine",
+        gone: "Gone",
+        dead_writes: Mapping[str, Sequence[str]] | None = None,
     ) -> "JobRequest":
         """Return what is asked for a run of a table."""
         return cls(
@@ -58,6 +67,7 @@ class JobRequest:
             engine.masking_key.hex(),
             gone.key.hex() if gone.key else None,
             {digest.hex(): at.isoformat() for digest, at in gone.erased_at.items()},
+            dead_writes or {},
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -2,36 +2,28 @@
 bucket while it runs.
 """
 
-import json
+import logging
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
-from dagster_aws.pipes import (
-    PipesEMRClient,
-    PipesEMRServerlessClient,
-    PipesGlueClient,
-    PipesS3ContextInjector,
-    PipesS3MessageReader,
-)
+from botocore.exceptions import BotoCoreError
+from dagster_aws.pipes import PipesS3ContextInjector, PipesS3MessageReader
 
-from lakehouse.errors import SettingsError
-from lakehouse.orchestration.table_jobs.job_code import FOLDER, SCRIPT
+from lakehouse.orchestration.table_jobs.job_code import RUNS
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
 from lakehouse.orchestration.table_jobs.job_script import CODE_ARGUMENT
+from lakehouse.orchestration.table_jobs.job_services import service_of
+from lakehouse.orchestration.table_jobs.job_wait import JobEnd, run_to_end
 from lakehouse.settings import Settings, TableJob
 
 if TYPE_CHECKING:
-    from dagster import PipesClientCompletedInvocation
-
     from lakehouse.storage.s3 import S3ObjectStore
 
-_RUNS = f"{FOLDER}runs/"
 _KEPT_FOR = timedelta(days=7)
 """A job of Glue may run that long."""
 _POLL_SECONDS = 2.0
@@ -72,6 +64,22 @@ class _Messages(PipesS3MessageReader):
         with super().read_messages(handler) as params:
             yield params
 
+    def messages_are_readable(self, params: Any) -> bool:
+        """Whether there is a message; not while the network is away, which would end the
+        reading.
+        """
+        try:
+            return bool(super().messages_are_readable(params))
+        except BotoCoreError:
+            return False
+
+    def download_messages_chunk(self, index: int, params: Any) -> str | None:
+        """Return some messages; none while the network is away."""
+        try:
+            return super().download_messages_chunk(index, params)
+        except BotoCoreError:
+            return None
+
     @contextmanager
     def get_params(self) -> Iterator[Any]:
         """Give the folder that a job writes to."""
@@ -86,133 +94,71 @@ def run_job(
     job: TableJob,
     request: JobRequest,
     code_url: str,
+    look: Callable[[Sequence[Any]], None],
 ) -> JobRun:
-    """Run a job, and return what it told; an interrupt stops it, and goes on.
+    """Run a job until it has ended, and return what it told; an interrupt stops it, and goes on
+    once it has ended.
 
+    :param look: called with what was told so far, each few seconds and at the end.
     :raises SettingsError: when the file that says how a job of EMR is started is none.
     """
-    folder = f"{_RUNS}{secrets.token_hex(8)}/"
+    service = service_of(settings, job)
+    folder = f"{RUNS}{secrets.token_hex(8)}/"
     _remove_old(store)
     injector = PipesS3ContextInjector(
         bucket=store.bucket, client=store.client, key_prefix=folder
     )
     reader = _Messages(store, folder)
-    starting = _Starting(context, settings, job, injector, reader, request.to_json(), code_url)
+    end: JobEnd | None = None
+    failure: Exception | None = None
     try:
-        completed = starting.run()
-        return JobRun(reader.told, completed.metadata)
-    except SettingsError:
-        raise
+        with dg.open_pipes_session(
+            context, injector, reader, extras=request.to_json()
+        ) as session:
+            arguments = {CODE_ARGUMENT: code_url, **session.get_bootstrap_cli_arguments()}
+            end = run_to_end(
+                service,
+                lambda: service.start(arguments, request.table),
+                context.log,
+                lambda: look(reader.told),
+            )
     except Exception as error:
         # An interrupt of a run is no Exception.
-        return JobRun(reader.told, failure=error)
+        failure = error
     finally:
-        for left in store.objects(folder):
-            store.remove(left)
+        _remove(store, folder, context.log)
+    look(reader.told)
+    if end is None:
+        return JobRun(reader.told, failure=failure)
+    if end.is_interrupted:
+        raise dg.DagsterExecutionInterruptedError
+    return JobRun(reader.told, service.metadata(end.run_id), failure or _failure(end))
 
 
-@dataclass(frozen=True)
-class _Starting:
-    context: dg.AssetExecutionContext
-    settings: Settings
-    job: TableJob
-    injector: PipesS3ContextInjector
-    reader: _Messages
-    extras: dict[str, Any]
-    code_url: str
-
-    def run(self) -> "PipesClientCompletedInvocation":
-        """Run it by the client of its service."""
-        services = {
-            "glue": self._by_glue,
-            "emr": self._by_emr,
-            "emr-serverless": self._by_emr_serverless,
-        }
-        return services[self.job.service]()
-
-    def _by_glue(self) -> "PipesClientCompletedInvocation":
-        client = PipesGlueClient(self.injector, self.reader, aws_client(self.settings, "glue"))
-        arguments = {CODE_ARGUMENT: self.code_url}
-        return client.run(
-            context=self.context,
-            start_job_run_params={"JobName": self.job.name, "Arguments": arguments},
-            extras=self.extras,
-        )
-
-    def _by_emr(self) -> "PipesClientCompletedInvocation":
-        client = PipesEMRClient(self.reader, aws_client(self.settings, "emr"), self.injector)
-        params = start_params(self.job)
-        step = {
-            "Name": self.extras["table"],
-            "ActionOnFailure": "TERMINATE_CLUSTER",
-            "HadoopJarStep": {
-                "Jar": "command-runner.jar",
-                "Args": ["spark-submit", self._script, CODE_ARGUMENT, self.code_url],
-            },
-        }
-        return client.run(
-            context=self.context,
-            run_job_flow_params={**params, "Steps": [*params.get("Steps", ()), step]},
-            extras=self.extras,
-        )
-
-    def _by_emr_serverless(self) -> "PipesClientCompletedInvocation":
-        client = PipesEMRServerlessClient(
-            aws_client(self.settings, "emr-serverless"), self.injector, self.reader
-        )
-        params = start_params(self.job)
-        submit = params.get("jobDriver", {}).get("sparkSubmit", {})
-        told = {
-            **submit,
-            "entryPoint": self._script,
-            "entryPointArguments": [CODE_ARGUMENT, self.code_url],
-        }
-        return client.run(
-            context=self.context,
-            start_job_run_params={**params, "jobDriver": {"sparkSubmit": told}},
-            extras=self.extras,
-        )
-
-    @property
-    def _script(self) -> str:
-        return f"s3://{self.settings.bucket}/{SCRIPT}"
+def _failure(end: JobEnd) -> Exception | None:
+    if end.state is None:
+        return RuntimeError(f"how the run {end.run_id} ended is not known, and it may go on")
+    if end.state.has_succeeded:
+        return None
+    reason = f": {end.state.reason}" if end.state.reason else ""
+    return RuntimeError(f"the run {end.run_id} ended as {end.state.name}{reason}")
 
 
-def aws_client(settings: Settings, service: str) -> Any:
-    """Return a client of a service of AWS, in the deployment's region."""
-    import boto3
-
-    return boto3.client(
-        service, region_name=settings.region, endpoint_url=settings.endpoint_url
-    )
-
-
-def start_params(job: TableJob) -> dict[str, Any]:
-    """Return what a job of EMR is started with.
-
-    :raises SettingsError: when its file is missing, or holds no JSON object.
+def _remove(store: "S3ObjectStore", folder: str, log: logging.Logger) -> None:
+    """Remove what was asked and told, with what the bucket keeps of it: the request holds keys.
+    Of a run that was not started, or not heard of again, nobody can read it any more.
     """
-    file = Path(job.name).expanduser()
     try:
-        params = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise _no_params(job, f"{type(error).__name__}: {error}") from error
-    if not isinstance(params, dict):
-        raise _no_params(job, f"a {type(params).__name__}")
-    return params
-
-
-def _no_params(job: TableJob, found: str) -> SettingsError:
-    return SettingsError(
-        f"LAKEHOUSE_JOBS names {job.name} for {job.tables}: found {found}; expected a JSON file"
-        f" of what a job of {job.service} is started with.",
-        next_step="Correct the name, or write the file; docs/glue.md has one.",
-    )
+        store.remove_folder(folder)
+    except Exception as error:
+        # What came of the table counts more.
+        log.warning(
+            f"{store.uri(folder)} was not removed; an erasure or a later run does: {error}"
+        )
 
 
 def _remove_old(store: "S3ObjectStore") -> None:
     """Remove what runs left that were killed."""
     oldest = datetime.now(UTC) - _KEPT_FOR
-    for stored in store.objects(_RUNS):
-        if stored.modified_at < oldest:
-            store.remove(stored)
+    versions = store.all_versions(RUNS)
+    store.remove_versions([version for version in versions if version.modified_at < oldest])

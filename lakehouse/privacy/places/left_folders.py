@@ -13,6 +13,7 @@ from lakehouse.errors import TableBusy
 from lakehouse.iceberg.write.kept_rows_folder import KEPT_ROWS, KeptRowsFolder, list_folders
 from lakehouse.ingestion.ingest import feed_lock, remove_staged
 from lakehouse.ingestion.staged_rows import open_staging
+from lakehouse.privacy.places.jobs_in_bucket import remove_left_of_jobs
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.privacy.places.staged_in_bucket import remove_staged_in_bucket
 from lakehouse.runtime.spark_server import with_server
@@ -55,6 +56,7 @@ def remove_left_folders(
             yield from _staged(settings, folder, is_dry=is_dry)
     if bucket := open_staging(settings):
         yield from remove_staged_in_bucket(settings, bucket, is_dry=is_dry)
+        yield from remove_left_of_jobs(bucket.store, is_dry=is_dry)
     for kept in _kept_folders(settings):
         yield from _kept(kept, gone_at, is_dry=is_dry)
     for folder in _folders(settings.home):

@@ -3,8 +3,17 @@
 import pytest
 from dagster._core.pipes import utils
 
+from lakehouse.orchestration.table_jobs import job_wait
+
 
 @pytest.fixture(autouse=True)
 def no_late_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not wait 10 seconds for what a job that is gone may have said."""
     monkeypatch.setattr(utils, "WAIT_FOR_LOGS_AFTER_EXECUTION_INTERVAL", 0)
+
+
+@pytest.fixture(autouse=True)
+def quick_polls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask ten times a second how a job is."""
+    monkeypatch.setattr(job_wait, "_POLL_SECONDS", 0.1)
+    monkeypatch.setattr(job_wait, "_TURN_SECONDS", 0.05)

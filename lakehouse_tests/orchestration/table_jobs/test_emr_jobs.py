@@ -14,13 +14,13 @@ import dagster as dg
 import pytest
 from dagster_pipes import (
     PipesMappingParamsLoader,
-    PipesS3ContextLoader,
     PipesS3MessageWriter,
     open_dagster_pipes,
 )
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
+from lakehouse.errors import SettingsError
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Unchanged
@@ -29,10 +29,12 @@ from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.run_result import RunResult
 from lakehouse.orchestration.runs import materialize
-from lakehouse.orchestration.table_jobs import job_runs
+from lakehouse.orchestration.table_jobs import job_services
 from lakehouse.orchestration.table_jobs.job_answer import outcome_message
 from lakehouse.orchestration.table_jobs.job_choice import TableJobs
 from lakehouse.settings import Settings, TableJob
+from lakehouse.storage.s3 import open_bucket
+from lakehouse.table_job import _ReadOnce
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
 pytestmark = [
@@ -69,14 +71,9 @@ class ServerlessStub:
         self.is_running.set()
         return {"jobRun": {"state": self.state, "applicationId": "app", "jobRunId": "run"}}
 
-    def get_dashboard_for_job_run(self, **_: Any) -> dict[str, str]:
-        return {"url": "https://dashboard.example"}
-
-    def get_application(self, **_: Any) -> dict[str, Any]:
-        return {"application": {"type": "Spark"}}
-
     def cancel_job_run(self, **params: Any) -> None:
         self.cancelled.append(params)
+        self.state = "CANCELLED"
 
 
 class ClusterStub:
@@ -88,30 +85,24 @@ class ClusterStub:
 
     def run_job_flow(self, **params: Any) -> dict[str, str]:
         self.started = params
-        (exports,) = [
-            entry["Configurations"][0]["Properties"]
-            for entry in params["Configurations"]
-            if entry["Classification"] == "yarn-env"
-        ]
+        arguments = params["Steps"][-1]["HadoopJarStep"]["Args"][2:]
+        given = dict(zip(arguments[::2], arguments[1::2], strict=True))
+        pipes_params = {
+            "DAGSTER_PIPES_CONTEXT": given["--dagster-pipes-context"],
+            "DAGSTER_PIPES_MESSAGES": given["--dagster-pipes-messages"],
+        }
         client = boto3.client("s3", endpoint_url=self.settings.endpoint_url)
         with open_dagster_pipes(
-            context_loader=PipesS3ContextLoader(client),
+            context_loader=_ReadOnce(client),
             message_writer=PipesS3MessageWriter(client, interval=0.1),
-            params_loader=PipesMappingParamsLoader(exports),
+            params_loader=PipesMappingParamsLoader(pipes_params),
         ) as pipes:
             self.asked = pipes.extras
             pipes.report_custom_message(self.message)
         return {"JobFlowId": "j-1"}
 
-    def get_waiter(self, _: str) -> Any:
-        return SimpleNamespace(wait=lambda ClusterId: None)  # noqa: N803
-
     def describe_cluster(self, **_: Any) -> dict[str, Any]:
-        status = {"State": "TERMINATED_WITH_ERRORS"}
-        return {"Cluster": {"Id": "j-1", "Status": status, "LogUri": None}}
-
-    def list_steps(self, **_: Any) -> dict[str, Any]:
-        return {"Steps": []}
+        return {"Cluster": {"Id": "j-1", "Status": {"State": "TERMINATED"}}}
 
 
 @pytest.fixture
@@ -121,7 +112,7 @@ def run(aws_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     def ran(service: str, stub: Any, params: dict[str, Any]) -> RunResult:
         file = tmp_path / "job.json"
         file.write_text(json.dumps(params))
-        monkeypatch.setattr(job_runs, "aws_client", lambda settings, service: stub)
+        monkeypatch.setattr(job_services, "aws_client", lambda settings, service: stub)
         settings = replace(aws_settings, jobs=(TableJob("gold.*", service, str(file)),))
         engine = Engine(Catalog.of(settings), lambda: None, settings.lock_dir, b"testing")
         io = IcebergIOManager(engine=engine, declared={}, jobs=TableJobs(settings))
@@ -140,11 +131,11 @@ def test_emr_serverless_is_given_the_script_and_where_to_answer(run):
     assert "the job emr-serverless:" in result.messages[0]
     submit = stub.started["jobDriver"]["sparkSubmit"]
     assert submit["entryPoint"] == "s3://lake/jobs/script.py"
-    argument, code = submit["entryPointArguments"]
+    argument, code, *pipes = submit["entryPointArguments"]
     assert argument == "--lakehouse-code"
     assert code.startswith("s3://lake/jobs/code/")
-    assert submit["sparkSubmitParameters"].startswith("--conf spark.jars=iceberg.jar --conf ")
-    assert "driverEnv.DAGSTER_PIPES_CONTEXT=" in submit["sparkSubmitParameters"]
+    assert pipes[::2] == ["--dagster-pipes-context", "--dagster-pipes-messages"]
+    assert submit["sparkSubmitParameters"] == "--conf spark.jars=iceberg.jar"
 
 
 def test_an_interrupt_cancels_a_job_of_emr_serverless(run):
@@ -178,7 +169,32 @@ def test_a_cluster_of_emr_is_given_a_step_and_ends_after_it(run, aws_settings):
         "--lakehouse-code",
     ]
     assert stub.asked["table"] == "gold.figures"
+    assert stub.started["Instances"] == {"KeepJobFlowAliveWhenNoSteps": False}
     assert result.asset("gold.figures").status == "unchanged"
+
+
+@pytest.mark.parametrize("service", ["emr", "emr-serverless"])
+def test_a_bucket_that_keeps_versions_keeps_none_of_a_request(run, aws_settings, service):
+    store = open_bucket(aws_settings)
+    store.client.put_bucket_versioning(
+        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
+    )
+    stubs = {"emr": ClusterStub(aws_settings, {}), "emr-serverless": ServerlessStub("FAILED")}
+    run(service, stubs[service], SERVERLESS)
+
+    assert store.all_versions("jobs/runs/") == []
+
+
+def test_a_job_removes_what_it_was_asked_with_its_version(aws_settings):
+    store = open_bucket(aws_settings)
+    store.client.put_bucket_versioning(
+        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
+    )
+    store.write_text("jobs/runs/a/context.json", "{}")
+    asked = {"bucket": store.bucket, "key": "jobs/runs/a/context.json"}
+    with _ReadOnce(store.client).load_context(asked) as context:
+        assert context == {}
+        assert store.all_versions("jobs/runs/") == []
 
 
 @pytest.mark.parametrize("content", ["", "[1]"])
@@ -186,5 +202,5 @@ def test_a_file_that_holds_no_parameters_is_named(content, tmp_path):
     file = tmp_path / "job.json"
     file.write_text(content)
 
-    with pytest.raises(job_runs.SettingsError, match=r"names .*job\.json for gold\.\*: found"):
-        job_runs.start_params(TableJob("gold.*", "emr", str(file)))
+    with pytest.raises(SettingsError, match=r"names .*job\.json for gold\.\*: found"):
+        job_services.start_params(TableJob("gold.*", "emr", str(file)))

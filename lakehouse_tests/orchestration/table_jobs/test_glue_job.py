@@ -16,6 +16,7 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
+from lakehouse.iceberg.commit.lock import WriteLog
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.pyspark_internals import has_context
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
@@ -23,9 +24,10 @@ from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.run_result import RunResult
 from lakehouse.orchestration.runs import materialize
-from lakehouse.orchestration.table_jobs import job_runs
+from lakehouse.orchestration.table_jobs import job_services
 from lakehouse.project import load_project
 from lakehouse.settings import Settings, TableJob
+from lakehouse.storage.file_lock import file_lock
 from lakehouse_tests.cli.projects import forget
 from lakehouse_tests.docs.markdown import ROOT, sections
 from lakehouse_tests.orchestration.table_jobs.glue_stand_in import GlueStandIn
@@ -105,6 +107,27 @@ def slow(orders: DataFrame) -> DataFrame:
 """,
 }
 
+TELLS_OF_A_WRITE = """
+import sys
+
+import boto3
+from dagster_pipes import (
+    PipesCliArgsParamsLoader,
+    PipesS3ContextLoader,
+    PipesS3MessageWriter,
+    open_dagster_pipes,
+)
+
+with open_dagster_pipes(
+    context_loader=PipesS3ContextLoader(boto3.client("s3")),
+    message_writer=PipesS3MessageWriter(boto3.client("s3"), interval=0.1),
+    params_loader=PipesCliArgsParamsLoader(),
+) as pipes:
+    told = {"table": "gold.slow", "write_id": "abc"}
+    pipes.report_custom_message({"lakehouse/begun": told})
+sys.exit(1)
+"""
+
 
 @dataclass
 class Shop:
@@ -175,9 +198,9 @@ def shop(
         jobs=(TableJob("gold.*", "glue", "lakehouse"),),
     )
     glue = GlueStandIn(settings, tmp_path)
-    real = job_runs.aws_client
+    real = job_services.aws_client
     monkeypatch.setattr(
-        job_runs,
+        job_services,
         "aws_client",
         lambda settings, service: glue if service == "glue" else real(settings, service),
     )
@@ -209,6 +232,15 @@ def land_orders(settings: Settings) -> None:
     with table.update_spec() as spec:
         spec.add_identity("day")
     table.append(rows)
+
+
+def is_locked(file: Path) -> bool:
+    """Whether some process holds the lock of a file."""
+    try:
+        with file_lock(file, 0, BlockingIOError()):
+            return False
+    except BlockingIOError:
+        return True
 
 
 def interrupt_once_said(log: Path, text: str) -> None:
@@ -276,7 +308,53 @@ def test_a_job_that_fails_fails_the_run_with_the_reason_of_the_service(shop: Sho
     result = shop.run("gold.slow")
 
     assert not result.success
-    assert (
-        "the job glue:lakehouse failed: Glue job lakehouse run jr_0 completed with status"
-        in str(result.messages)
+    assert "the job glue:lakehouse failed: the run jr_0 ended as FAILED" in str(result.messages)
+
+
+def test_an_error_of_aws_does_not_end_the_wait_for_a_job(shop: Shop) -> None:
+    shop.glue.failing_calls = 3
+    shop.set_script("import time; time.sleep(1)")
+    result = shop.run("gold.slow")
+
+    assert "ended, and did not say what came of it" in str(result.messages)
+    assert shop.glue.failing_calls == 0
+    assert shop.glue.processes["jr_0"].poll() == 0
+    (said,) = [line for line in shop.logged() if "cannot be learned" in line]
+    assert said.startswith(
+        "How jr_0 is cannot be learned, and is asked again: Could not connect"
     )
+
+
+def test_the_lock_is_held_until_a_stopped_job_has_ended(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.set_script("import time; print('begins', flush=True); time.sleep(600)")
+    shop.glue.refused_stops = 1
+    lock = shop.settings.lock_dir / "gold.slow.lock"
+    is_held: list[bool] = []
+    stopping_state = shop.glue._stopping_state
+
+    def seen(run_id: str) -> str:
+        is_held.append(is_locked(lock))
+        return stopping_state(run_id)
+
+    monkeypatch.setattr(shop.glue, "_stopping_state", seen)
+    waiting = threading.Thread(
+        target=interrupt_once_said, args=(shop.glue.log("jr_0"), "begins")
+    )
+    waiting.start()
+    with pytest.raises(KeyboardInterrupt):
+        shop.run("gold.slow")
+
+    waiting.join()
+    assert is_held == [True] * 4
+    assert not is_locked(lock)
+    assert shop.glue.stopped == {"jr_0"}
+    assert shop.left == []
+
+
+def test_the_branch_of_a_stopped_job_is_known_to_the_next_writer(shop: Shop) -> None:
+    shop.set_script(TELLS_OF_A_WRITE)
+    shop.run("gold.slow")
+
+    assert WriteLog(shop.settings.lock_dir / "gold.slow.writes").dead() == ["abc"]

@@ -41,6 +41,17 @@ def names_in(store: S3ObjectStore, url: str) -> list[str]:
     return zipfile.ZipFile(io.BytesIO(content)).namelist()
 
 
+def at(monkeypatch: pytest.MonkeyPatch, later: timedelta) -> None:
+    """Let it be so much later."""
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, zone=UTC):
+            return datetime.now(zone) + later
+
+    monkeypatch.setattr(job_code, "datetime", Later)
+
+
 def test_the_archive_has_the_lakehouse_and_what_the_project_imported(project):
     store = open_bucket(project)
     names = names_in(store, publish_code(project, store))
@@ -80,17 +91,69 @@ def test_a_changed_script_is_put_there_again(project):
     assert b"fetch_code" in store.open(SCRIPT).read()
 
 
+def test_what_lies_in_a_package_and_is_no_code_of_it_stays(project, tmp_path):
+    for name in ("key.pem", "orders.csv", "home/lake.parquet", "notes.txt", "sub/rates.csv"):
+        file = tmp_path / "code_shop" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("values")
+    store = open_bucket(project)
+    names = names_in(store, publish_code(project, store))
+
+    assert [name for name in names if name.startswith("code_shop/")] == [
+        "code_shop/__init__.py",
+        "code_shop/totals.sql",
+    ]
+
+
+def test_declared_data_of_a_package_goes_along(project, tmp_path):
+    (tmp_path / "code_shop" / "sub").mkdir()
+    for name in ("rates.json", "secret.json", "sub/rates.csv", "key.pem"):
+        (tmp_path / "code_shop" / name).write_text("values")
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.setuptools.package-data]\n"*" = ["*.csv"]\ncode_shop = ["rates.*"]\n'
+    )
+    store = open_bucket(project)
+    names = names_in(store, publish_code(project, store))
+
+    assert [name for name in names if name.startswith("code_shop/")] == [
+        "code_shop/__init__.py",
+        "code_shop/rates.json",
+        "code_shop/sub/rates.csv",
+        "code_shop/totals.sql",
+    ]
+
+
+def test_a_package_without_an_init_goes_along(project, tmp_path):
+    (tmp_path / "code_bare").mkdir()
+    (tmp_path / "code_bare" / "help.py").write_text("A = 1\n")
+    __import__("code_bare.help")
+    store = open_bucket(project)
+    names = names_in(store, publish_code(project, store))
+    forget("code_bare")
+
+    assert "code_bare/help.py" in names
+
+
+def test_code_of_half_a_month_ago_is_put_there_anew(project, monkeypatch):
+    store = open_bucket(project)
+    key = publish_code(project, store).removeprefix("s3://lake/")
+    version = store.client.put_bucket_versioning
+    version(Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"})
+    at(monkeypatch, timedelta(days=14))
+    publish_code(project, store)
+    assert len(store.all_versions(key)) == 1
+    at(monkeypatch, timedelta(days=16))
+    publish_code(project, store)
+
+    assert len(store.all_versions(key)) == 2
+
+
 def test_code_of_a_month_ago_is_removed_with_the_next(project, tmp_path, monkeypatch):
     store = open_bucket(project)
     old = publish_code(project, store)
     (tmp_path / "code_shop" / "totals.sql").write_text("SELECT 2")
 
-    class Later(datetime):
-        @classmethod
-        def now(cls, zone=UTC):
-            return datetime.now(zone) + timedelta(days=31)
-
-    monkeypatch.setattr(job_code, "datetime", Later)
+    at(monkeypatch, timedelta(days=31))
     publish_code(project, store)
 
     assert not store.exists(old.removeprefix("s3://lake/"))

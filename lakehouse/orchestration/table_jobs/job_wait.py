@@ -1,0 +1,127 @@
+"""Starts a run of a job and waits for its end, whatever comes between: an error of AWS, or an
+interrupt, after which the run is stopped and waited for as well.
+
+Who waits holds the locks of the tables that the job writes.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import dagster as dg
+
+from lakehouse.orchestration.dagster_internals import holding_interrupts
+from lakehouse.orchestration.table_jobs.job_services import JobService, JobState
+
+_POLL_SECONDS = 5.0
+_TURN_SECONDS = 1.0
+"""So soon is an interrupt heeded."""
+_UNKNOWN_SECONDS = 3600.0
+"""A run of which nothing could be learned for that long is given up."""
+
+
+@dataclass(frozen=True)
+class JobEnd:
+    """What became of a run of a job."""
+
+    run_id: str
+    state: JobState | None
+    """As it ended; None where that could not be learned, and the run may go on."""
+    is_interrupted: bool = False
+
+
+def run_to_end(
+    service: JobService,
+    start: Callable[[], str],
+    log: logging.Logger,
+    look: Callable[[], None],
+) -> JobEnd:
+    """Start a run, and return once it has ended.
+
+    An interrupt stops it; a second one gives it up, as does an hour in which the service does not
+    say how it is.
+
+    :param look: called each few seconds.
+    """
+    # A start that is interrupted halfway is of a run that nobody knows.
+    with holding_interrupts() as pop_interrupt:
+        try:
+            run_id = start()
+        except Exception as error:
+            if pop_interrupt():
+                raise dg.DagsterExecutionInterruptedError from error
+            raise
+        log.info(f"AWS runs the job as {run_id}.")
+        wait = _Wait(service, run_id, log, look, pop_interrupt)
+        return JobEnd(run_id, wait.until_end(), wait.is_interrupted)
+
+
+@dataclass
+class _Wait:
+    service: JobService
+    run_id: str
+    log: logging.Logger
+    look: Callable[[], None]
+    pop_interrupt: Callable[[], bool]
+    is_interrupted: bool = False
+    _is_stopping: bool = False
+    _known_at: float = 0.0
+    _is_unknown: bool = False
+
+    def until_end(self) -> JobState | None:
+        self._known_at = time.monotonic()
+        while True:
+            self.look()
+            state = self._ask()
+            if state and state.has_ended:
+                self.look()
+                return state
+            if self._is_given_up():
+                return None
+            if self.is_interrupted and not self._is_stopping:
+                self._stop()
+            self._pause()
+
+    def _ask(self) -> JobState | None:
+        try:
+            state = self.service.state(self.run_id)
+        except Exception as error:
+            # The network is away, or AWS answers nobody for a while: the run goes on.
+            if not self._is_unknown:
+                self.log.warning(
+                    f"How {self.run_id} is cannot be learned, and is asked again: {error}"
+                )
+            self._is_unknown = True
+            return None
+        self._known_at, self._is_unknown = time.monotonic(), False
+        return state
+
+    def _is_given_up(self) -> bool:
+        is_again = self.is_interrupted and self.pop_interrupt()
+        is_lost = time.monotonic() - self._known_at > _UNKNOWN_SECONDS
+        if is_lost and not self._is_stopping:
+            self._stop()
+        if is_again or is_lost:
+            self.log.warning(
+                f"{self.run_id} is not waited for any longer, and may go on: stop it in AWS."
+            )
+        return is_again or is_lost
+
+    def _stop(self) -> None:
+        """Ask to stop the run; again at the next turn where that is refused."""
+        try:
+            self.service.stop(self.run_id)
+        except Exception as error:
+            self.log.warning(f"{self.run_id} was not stopped, which is tried again: {error}")
+            return
+        self._is_stopping = True
+        self.log.warning(f"{self.run_id} is being stopped; its end is waited for.")
+
+    def _pause(self) -> None:
+        until = time.monotonic() + _POLL_SECONDS
+        while time.monotonic() < until:
+            time.sleep(_TURN_SECONDS)
+            if not self.is_interrupted and self.pop_interrupt():
+                self.is_interrupted = True
+                return
