@@ -24,10 +24,13 @@ from lakehouse.iceberg.copy.row_checksum import (
 from lakehouse.iceberg.copy.source_files import (
     SourceFiles,
     find_source_files,
+    first_missing,
+    missing,
     open_io,
     parse_metadata,
     read_bytes,
     read_metadata,
+    without_lost_statistics,
 )
 from lakehouse.iceberg.copy.write_files import FileCopier, Progress
 from lakehouse.iceberg.metadata.catalog import Catalog
@@ -84,14 +87,14 @@ def copy_table(
     io = open_io(dict(target.client.properties), location)
     copier = FileCopier(source, io, MovedPaths(source.location(), location))
     report("reading its manifests")
-    metadata = _without_writes(read_metadata(source))
+    metadata = without_lost_statistics(source, _without_writes(read_metadata(source)))
     files = find_source_files(source, metadata)
     moved = copier.copy(files.files.values(), _told(files, report))
     report("writing its metadata")
     written = _write_metadata(copier, metadata, files, moved)
     copied = _open(target, written[-1])
     report("comparing rows")
-    verified_by, checksum = _verify(source, copied, name, copier.paths)
+    verified_by, checksum = _verify(source, copied, name, copier.paths, files)
     needed = {path_key(copier.paths.of(path)) for path in files.files}
     left_over = set(list_location(copied)) - needed - set(map(path_key, written))
     _require_free(target, name, location)
@@ -197,7 +200,7 @@ def _open(target: Catalog, metadata_location: str) -> "Table":
 
 
 def _verify(
-    source: "Table", copied: "Table", name: str, paths: MovedPaths
+    source: "Table", copied: "Table", name: str, paths: MovedPaths, files: SourceFiles
 ) -> tuple[VerifiedBy, RowChecksum]:
     """Compare the rows of main, and of each tag and branch that has others; return the sum of
     main's.
@@ -208,7 +211,10 @@ def _verify(
     for snapshot_id, label in refs.items():
         is_main = current is not None and snapshot_id == current.snapshot_id
         found = main if is_main else _checksum(copied, snapshot_id, None)[1]
-        expected = _checksum(source, snapshot_id, paths)[1]
+        try:
+            expected = _checksum(source, snapshot_id, paths)[1]
+        except FileNotFoundError as error:
+            raise missing(source, first_missing(source, files) or str(error)) from error
         if found != expected:
             raise LakehouseError(
                 f"{name} was not copied: at the new place {label} has {found.rows} rows with"
