@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.commit.branch import is_audit
+from lakehouse.iceberg.copy.left_over import Bucket, find_left_over, remove_left_over
 from lakehouse.iceberg.copy.moved_deletes import MovedDeletes, moved_deletes
 from lakehouse.iceberg.copy.moved_metadata import (
     moved_manifest,
@@ -34,7 +35,7 @@ from lakehouse.iceberg.copy.source_files import (
 )
 from lakehouse.iceberg.copy.write_files import FileCopier, Progress
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.location_files import list_location, path_key
+from lakehouse.iceberg.metadata.location_files import path_key
 from lakehouse.iceberg.metadata.manifests import read_files
 from lakehouse.iceberg.metadata.new_location import create_namespace, new_location
 
@@ -68,6 +69,8 @@ def copy_table(
     target: Catalog,
     report: Report,
     check: Callable[[], None] = lambda: None,
+    *,
+    bucket: Bucket | None = None,
 ) -> TableCopy:
     """Copy a table as it was when it was loaded; what another process committed to it since is
     left out.
@@ -76,6 +79,7 @@ def copy_table(
 
     :param report: is told in how far it is done.
     :param check: raises where the table is not to be registered; called just before it is.
+    :param bucket: in which the target's tables lie; None of a home.
     :raises TableDamaged: when a file is missing that a snapshot needs.
     :raises LakehouseError: when the rows at the new place are others, another process registered
         a table of that name meanwhile, or a table lies where this one would come to.
@@ -95,14 +99,12 @@ def copy_table(
     copied = _open(target, written[-1])
     report("comparing rows")
     verified_by, checksum = _verify(source, copied, name, copier.paths, files)
-    needed = {path_key(copier.paths.of(path)) for path in files.files}
-    left_over = set(list_location(copied)) - needed - set(map(path_key, written))
+    left_over = find_left_over(copied, [*map(copier.paths.of, files.files), *written])
     _require_free(target, name, location)
     check()
     _register(target, name, written[-1])
-    for path in left_over:
-        # Of copies before, of another state; nothing that was registered names it.
-        io.delete(_uri(location, path))
+    # Nothing that was registered names it.
+    remove_left_over(copied, left_over, bucket)
     return TableCopy(
         table=name,
         rows=checksum.rows,
@@ -263,8 +265,3 @@ def _register(target: Catalog, name: str, metadata_location: str) -> None:
             f"{name} was made at {target.place} by another process meanwhile; expected none.",
             next_step="Run the same command again: it says whether that has the same rows.",
         ) from error
-
-
-def _uri(location: str, key: str) -> str:
-    """Return the address of a file by its key, as `path_key` gives it, in a location."""
-    return location + key.removeprefix(path_key(location))
