@@ -11,6 +11,7 @@ from lakehouse.errors import LakehouseError, TableBusy, UsageError
 from lakehouse.iceberg.commit.branch import is_audit
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.copy.copy_table import TableCopy, copy_table, main_checksum
+from lakehouse.iceberg.copy.left_over import Bucket
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.location_files import path_key
@@ -86,11 +87,14 @@ def copy_planned(plan: CopyPlan, report: Callable[[str, str], None]) -> Iterator
         meanwhile.
     """
     engine = _engine(plan.target)
+    bucket = _bucket(plan.target) if plan.target.deployment == "aws" else None
     check = partial(check_nobody_went, plan.source, plan.target)
     for table in plan.left:
         with table_lock(engine, table.name, _WAIT_SECONDS):
             told = _of(table.name, report)
-            yield copy_table(table.source, table.name, engine.catalog, told, check)
+            yield copy_table(
+                table.source, table.name, engine.catalog, told, check, bucket=bucket
+            )
 
 
 def place_text(settings: Settings) -> str:
@@ -148,6 +152,13 @@ def _pinned_in_bucket(
 def _engine(settings: Settings) -> Engine:
     """Return the engine of a deployment for what needs no Spark, which makes no key in it."""
     return Engine(Catalog.of(settings), _no_spark, settings.lock_dir, masking_key=b"")
+
+
+def _bucket(settings: Settings) -> Bucket:
+    # It imports what a home does not need.
+    from lakehouse.storage.s3 import open_bucket
+
+    return open_bucket(settings)
 
 
 def _no_spark() -> NoReturn:

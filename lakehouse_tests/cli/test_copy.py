@@ -350,11 +350,11 @@ def test_rows_of_who_is_erased_meanwhile_are_not_registered(
     """Nobody was erased before, so that there is no lock to hold."""
     real = copy_tables.copy_table
 
-    def late(source, name, *rest):
+    def late(source, name, *rest, **named):
         if name == TABLES[1]:
             write(home / "privacy" / "hmac.key", "00")
             gone(home, "ab")
-        return real(source, name, *rest)
+        return real(source, name, *rest, **named)
 
     with monkeypatch.context() as patch:
         patch.setattr(copy_tables, "copy_table", late)
@@ -387,10 +387,10 @@ def test_what_was_copied_before_ctrl_c_stays_and_the_rest_comes_then(
 ) -> None:
     real = copy_tables.copy_table
 
-    def interrupted(source, name, *rest):
+    def interrupted(source, name, *rest, **named):
         if name == TABLES[1]:
             raise KeyboardInterrupt
-        return real(source, name, *rest)
+        return real(source, name, *rest, **named)
 
     with monkeypatch.context() as patch:
         patch.setattr(copy_tables, "copy_table", interrupted)
@@ -449,9 +449,9 @@ def test_tables_are_as_they_were_at_one_moment(
     """Else a table would say that it was computed from a snapshot that is not there."""
     real = copy_tables.copy_table
 
-    def late(source, name, *rest):
+    def late(source, name, *rest, **named):
         append(tables, TABLES[2], 9)
-        return real(source, name, *rest)
+        return real(source, name, *rest, **named)
 
     monkeypatch.setattr(copy_tables, "copy_table", late)
     assert lakehouse("copy", str(home), str(other)).code == 0

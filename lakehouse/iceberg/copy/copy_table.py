@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.commit.branch import is_audit
+from lakehouse.iceberg.copy.left_over import Bucket, find_left_over, remove_left_over
 from lakehouse.iceberg.copy.moved_deletes import MovedDeletes, moved_deletes
 from lakehouse.iceberg.copy.moved_metadata import (
     moved_manifest,
@@ -24,14 +25,17 @@ from lakehouse.iceberg.copy.row_checksum import (
 from lakehouse.iceberg.copy.source_files import (
     SourceFiles,
     find_source_files,
+    first_missing,
+    missing,
     open_io,
     parse_metadata,
     read_bytes,
     read_metadata,
+    without_lost_statistics,
 )
 from lakehouse.iceberg.copy.write_files import FileCopier, Progress
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.location_files import list_location, path_key
+from lakehouse.iceberg.metadata.location_files import path_key
 from lakehouse.iceberg.metadata.manifests import read_files
 from lakehouse.iceberg.metadata.new_location import create_namespace, new_location
 
@@ -65,6 +69,8 @@ def copy_table(
     target: Catalog,
     report: Report,
     check: Callable[[], None] = lambda: None,
+    *,
+    bucket: Bucket | None = None,
 ) -> TableCopy:
     """Copy a table as it was when it was loaded; what another process committed to it since is
     left out.
@@ -73,6 +79,7 @@ def copy_table(
 
     :param report: is told in how far it is done.
     :param check: raises where the table is not to be registered; called just before it is.
+    :param bucket: in which the target's tables lie; None of a home.
     :raises TableDamaged: when a file is missing that a snapshot needs.
     :raises LakehouseError: when the rows at the new place are others, another process registered
         a table of that name meanwhile, or a table lies where this one would come to.
@@ -84,22 +91,20 @@ def copy_table(
     io = open_io(dict(target.client.properties), location)
     copier = FileCopier(source, io, MovedPaths(source.location(), location))
     report("reading its manifests")
-    metadata = _without_writes(read_metadata(source))
+    metadata = without_lost_statistics(source, _without_writes(read_metadata(source)))
     files = find_source_files(source, metadata)
     moved = copier.copy(files.files.values(), _told(files, report))
     report("writing its metadata")
     written = _write_metadata(copier, metadata, files, moved)
     copied = _open(target, written[-1])
     report("comparing rows")
-    verified_by, checksum = _verify(source, copied, name, copier.paths)
-    needed = {path_key(copier.paths.of(path)) for path in files.files}
-    left_over = set(list_location(copied)) - needed - set(map(path_key, written))
+    verified_by, checksum = _verify(source, copied, name, copier.paths, files)
+    left_over = find_left_over(copied, [*map(copier.paths.of, files.files), *written])
     _require_free(target, name, location)
     check()
     _register(target, name, written[-1])
-    for path in left_over:
-        # Of copies before, of another state; nothing that was registered names it.
-        io.delete(_uri(location, path))
+    # Nothing that was registered names it.
+    remove_left_over(copied, left_over, bucket)
     return TableCopy(
         table=name,
         rows=checksum.rows,
@@ -197,7 +202,7 @@ def _open(target: Catalog, metadata_location: str) -> "Table":
 
 
 def _verify(
-    source: "Table", copied: "Table", name: str, paths: MovedPaths
+    source: "Table", copied: "Table", name: str, paths: MovedPaths, files: SourceFiles
 ) -> tuple[VerifiedBy, RowChecksum]:
     """Compare the rows of main, and of each tag and branch that has others; return the sum of
     main's.
@@ -208,7 +213,10 @@ def _verify(
     for snapshot_id, label in refs.items():
         is_main = current is not None and snapshot_id == current.snapshot_id
         found = main if is_main else _checksum(copied, snapshot_id, None)[1]
-        expected = _checksum(source, snapshot_id, paths)[1]
+        try:
+            expected = _checksum(source, snapshot_id, paths)[1]
+        except FileNotFoundError as error:
+            raise missing(source, first_missing(source, files) or str(error)) from error
         if found != expected:
             raise LakehouseError(
                 f"{name} was not copied: at the new place {label} has {found.rows} rows with"
@@ -257,8 +265,3 @@ def _register(target: Catalog, name: str, metadata_location: str) -> None:
             f"{name} was made at {target.place} by another process meanwhile; expected none.",
             next_step="Run the same command again: it says whether that has the same rows.",
         ) from error
-
-
-def _uri(location: str, key: str) -> str:
-    """Return the address of a file by its key, as `path_key` gives it, in a location."""
-    return location + key.removeprefix(path_key(location))

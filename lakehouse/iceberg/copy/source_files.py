@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 POSITION_DELETES = 1
+_STATISTICS = ("statistics", "partition-statistics")
 _DELETED = 2
 """Status of an entry that tells of a file that went."""
 
@@ -79,11 +80,36 @@ def find_source_files(table: "Table", metadata: dict[str, Any]) -> SourceFiles:
     return found
 
 
+def without_lost_statistics(table: "Table", metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return metadata without the files of statistics that are not there: queries are planned
+    without them too.
+    """
+    kept = dict(metadata)
+    for kind in _STATISTICS:
+        told = metadata.get(kind) or []
+        there = [file for file in told if _is_there(table, file["statistics-path"])]
+        if len(there) < len(told):
+            kept[kind] = there
+    return kept
+
+
+def _is_there(table: "Table", path: str) -> bool:
+    return table.io.new_input(path).exists()
+
+
+def first_missing(table: "Table", files: SourceFiles) -> str | None:
+    """Return the path of a file that was found and is gone since; None where all are there."""
+    for path in (*files.manifests, *files.files):
+        if not _is_there(table, path):
+            return path
+    return None
+
+
 def statistics(metadata: dict[str, Any]) -> list[dict[str, Any]]:
     """Return what metadata tells of each file of statistics; changes to it are changes to the
     metadata.
     """
-    return [*(metadata.get("statistics") or []), *(metadata.get("partition-statistics") or [])]
+    return [file for kind in _STATISTICS for file in metadata.get(kind) or []]
 
 
 def read_bytes(table: "Table", path: str) -> bytes:

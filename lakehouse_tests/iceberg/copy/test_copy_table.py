@@ -13,6 +13,7 @@ from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.puffin import PuffinFile
+from pyiceberg.table.statistics import StatisticsFile
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import (
     DateType,
@@ -35,6 +36,7 @@ from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.location_files import list_location
 from lakehouse.iceberg.metadata.named_files import all_named_files, named_files
 from lakehouse.settings import Settings
+from lakehouse.storage.s3 import open_bucket
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.iceberg.position_deletes import delete_first_rows
 
@@ -258,6 +260,28 @@ def test_what_a_cut_copy_of_an_earlier_state_left_goes(
     assert set(list_location(found)) == set(all_named_files(found))
 
 
+def test_a_bucket_keeps_no_version_of_what_a_cut_copy_left(
+    catalog: Catalog, aws_settings: Settings, monkeypatch
+) -> None:
+    store = open_bucket(aws_settings)
+    store.client.put_bucket_versioning(
+        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
+    )
+    target, source = Catalog.of(aws_settings), made(catalog)
+    with monkeypatch.context() as patch:
+        patch.setattr(copying, "_register", lambda *_: _raise(Killed()))
+        with pytest.raises(Killed):
+            copied(source, target)
+    source.delete("id = 1")
+    source.manage_snapshots().remove_tag("before").commit()
+    source.maintenance.expire_snapshots().older_than(datetime(2100, 1, 1)).commit()
+
+    copy_table(catalog.load(NAME), NAME, target, lambda _: None, bucket=store)
+
+    versions = {f"{store.bucket}/{version.key}" for version in store.all_versions("warehouse/")}
+    assert versions == set(all_named_files(target.load(NAME)))
+
+
 def _raise(error: BaseException) -> None:
     raise error
 
@@ -290,6 +314,50 @@ def test_a_file_that_is_gone_is_named(catalog: Catalog, target: Catalog) -> None
         copied(source, target)
 
     assert target.tables() == []
+
+
+def test_a_file_that_goes_while_rows_are_compared_is_named(
+    catalog: Catalog, target: Catalog, monkeypatch
+) -> None:
+    source = made(catalog)
+    (task,) = source.scan("id = 1").plan_files()
+    real = copying._verify
+
+    def late(*given):
+        source.io.delete(task.file.file_path)
+        return real(*given)
+
+    monkeypatch.setattr(copying, "_verify", late)
+    with pytest.raises(TableDamaged, match=f"{task.file.file_path} is missing"):
+        copied(source, target)
+
+    assert target.tables() == []
+
+
+def test_statistics_that_are_lost_stay_away(catalog: Catalog, target: Catalog) -> None:
+    source = made(catalog)
+    paths = {}
+    for snapshot in source.snapshots():
+        path = f"{source.location()}/metadata/{snapshot.snapshot_id}.stats"
+        with source.io.new_output(path).create() as stream:
+            stream.write(b"PFA1")
+        told = StatisticsFile(
+            snapshot_id=snapshot.snapshot_id,
+            statistics_path=path,
+            file_size_in_bytes=4,
+            file_footer_size_in_bytes=0,
+            blob_metadata=[],
+        )
+        source.update_statistics().set_statistics(told).commit()
+        paths[snapshot.snapshot_id] = path
+    lost, kept = paths
+    source.io.delete(paths[lost])
+
+    copied(source, target)
+
+    found = target.load(NAME)
+    assert [file.snapshot_id for file in found.metadata.statistics] == [kept]
+    assert found.io.new_input(found.metadata.statistics[0].statistics_path).exists()
 
 
 def test_a_table_that_another_made_meanwhile_stays(

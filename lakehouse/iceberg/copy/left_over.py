@@ -1,0 +1,44 @@
+"""What copies of another state of a table left where it comes to, and how that goes."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from lakehouse.iceberg.metadata.location_files import list_location, path_key
+from lakehouse.storage.object_store import StoredObject
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+
+class Bucket(Protocol):
+    """What is asked of a bucket."""
+
+    def uri(self, key: str) -> str:
+        """Return the address of an object."""
+
+    def all_versions(self, prefix: str) -> list[StoredObject]:
+        """Return all that it keeps below a prefix."""
+
+    def remove_versions(self, versions: Sequence[StoredObject]) -> None:
+        """Delete these for good."""
+
+
+def find_left_over(copied: "Table", kept: Iterable[str]) -> set[str]:
+    """Return the files in a table's location but those that are kept, by `path_key`."""
+    return set(list_location(copied)) - set(map(path_key, kept))
+
+
+def remove_left_over(copied: "Table", keys: set[str], store: Bucket | None) -> None:
+    """Remove such files, with all versions where a bucket keeps them.
+
+    :param store: the bucket that the location is in; None where it is in none, or in another.
+    """
+    location = copied.location()
+    folder = path_key(location)
+    root = path_key(store.uri("")) if store else ""
+    if store is None or not keys or not folder.startswith(root):
+        for key in keys:
+            copied.io.delete(location + key.removeprefix(folder))
+        return
+    versions = store.all_versions(f"{folder.removeprefix(root)}/")
+    store.remove_versions([version for version in versions if root + version.key in keys])
