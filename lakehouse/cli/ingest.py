@@ -64,19 +64,39 @@ def ingest(state: State, names: tuple[str, ...], path: str | None, form: str) ->
 def _ingest_each(
     state: State, feeds: Sequence[str], path: str | None
 ) -> "Iterator[IngestResult]":
-    """Ingest feeds one after the other. What lacks a table that a later one may bring is computed
+    """Ingest feeds one after the other. What lacks a table that another one may bring is computed
     again at the end, and what failed for that is not told.
     """
-    again = []
-    for number, name in enumerate(feeds, start=1):
-        result = ingest_one(state, name, path)
-        if result.lacks_a_table and number < len(feeds):
-            again.append(name)
-            yield result.without_lacking()
-        else:
-            yield result
-    for name in again:
-        yield ingest_one(state, name)
+    if len(feeds) == 1:
+        yield ingest_one(state, feeds[0], path)
+        return
+    lacking = []
+    for name in feeds:
+        result = ingest_one(state, name)
+        if result.lacking_tables:
+            lacking.append(result)
+        yield result.without_lacking()
+    yield from _ingest_lacking(state, lacking)
+
+
+def _ingest_lacking(state: State, lacking: "list[IngestResult]") -> "Iterator[IngestResult]":
+    """Ingest feeds again, until nothing more of them comes to have the tables that it needs."""
+    while lacking:
+        still_lacking = []
+        for before in lacking:
+            result = ingest_one(state, before.feed.name)
+            if result.lacking_tables:
+                still_lacking.append(result)
+            else:
+                yield result
+        is_over = _lacking_tables(still_lacking) == _lacking_tables(lacking)
+        for result in still_lacking:
+            yield result if is_over else result.without_lacking()
+        lacking = [] if is_over else still_lacking
+
+
+def _lacking_tables(results: "Sequence[IngestResult]") -> set[str]:
+    return set().union(*(result.lacking_tables for result in results))
 
 
 def ingest_one(state: State, name: str, path: str | None = None) -> "IngestResult":

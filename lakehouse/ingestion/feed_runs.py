@@ -104,9 +104,10 @@ class IngestResult:
         return tuple(message for run in self.runs for message in run.messages)
 
     @property
-    def lacks_a_table(self) -> bool:
-        """Whether a table was not computed since one that it needs is not there yet."""
-        return any(asset.error == TableNotFound.__name__ for asset in self.assets)
+    def lacking_tables(self) -> frozenset[str]:
+        """The tables that were not computed since one that each needs is not there yet."""
+        lacking = (asset for asset in self.assets if asset.error == TableNotFound.__name__)
+        return frozenset(asset.table for asset in lacking)
 
     def without_lacking(self) -> "IngestResult":
         """Return it without the runs that failed since a table is not there yet."""

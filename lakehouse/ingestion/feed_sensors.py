@@ -3,7 +3,7 @@ once an hour.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from lakehouse.ingestion.run_requests import (
     show_requested,
 )
 from lakehouse.ingestion.skipped_entries import report_passed_over
+from lakehouse.ingestion.unlooked_feeds import resolve_looked, resolve_removed
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG
 from lakehouse.orchestration.dagster_internals import graph_of_repository, is_stopped
 from lakehouse.orchestration.dead_runs import fail_dead_runs
@@ -54,6 +55,8 @@ class FeedAutomation:
     feed: Feed
     declared: Mapping[str, IcebergTable]
     read_settings: ReadSettings
+    names: Collection[str]
+    """Of all feeds of the project."""
 
     def schedule(self) -> dg.Definitions:
         """Return the schedule alone, of a feed that declares one; its runs are of Dagster's own
@@ -152,6 +155,7 @@ class FeedAutomation:
         assert context.repository_def is not None
         graph = graph_of_repository(context.repository_def)
         store = open_store(settings)
+        resolve_removed(settings, self.names)
 
         def decide(waiting: Waiting) -> RunRequests:
             return requests.decide(instance, graph, engine, waiting, datetime.now(UTC))
@@ -166,6 +170,8 @@ class FeedAutomation:
             for warning in report_passed_over(settings, self.feed, waiting.passed_over):
                 context.log.warning(warning)
             decided = decide(waiting)
+            # Where many feeds shared a sensor before, that may have reported this one.
+            resolve_looked(settings, self.feed)
             if not decided.runs:
                 requests.show_existing(instance, graph, engine)
                 later = poll_inbox(self.feed, store, until - time.monotonic(), waiting)

@@ -3,7 +3,7 @@ the daemon, the server of code and its threads as much whether its inbox is empt
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from threading import Lock
@@ -21,10 +21,11 @@ from lakehouse.ingestion.run_requests import (
     state_tables,
 )
 from lakehouse.ingestion.skipped_entries import report_passed_over
+from lakehouse.ingestion.unlooked_feeds import resolve_looked, resolve_removed, unlooked
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG, FEEDS_SENSOR
 from lakehouse.orchestration.dagster_internals import graph_of_repository, is_stopped
 from lakehouse.orchestration.dead_runs import fail_dead_runs
-from lakehouse.orchestration.incident_reports import Report, report_firing, report_resolved
+from lakehouse.orchestration.incident_reports import report_firing
 from lakehouse.orchestration.long_ticks import LongTick, long_tick
 from lakehouse.orchestration.run_failures.withheld_values import cause_without_data
 from lakehouse.orchestration.runs import UNFINISHED
@@ -68,7 +69,8 @@ def feed_definitions(
 
     :param graph: the assets of the project.
     """
-    automations = [FeedAutomation(feed, declared, read_settings) for feed in feeds]
+    names = frozenset(feed.name for feed in feeds)
+    automations = [FeedAutomation(feed, declared, read_settings, names) for feed in feeds]
     if len(feeds) <= MOST_BY_THEMSELVES:
         return dg.Definitions.merge(*(one.definitions(graph) for one in automations))
     by_sensor = [feed for feed in feeds if feed.ingest_by != "schedule"]
@@ -125,7 +127,7 @@ class SharedSensor:
             if tick.may_go_on:
                 engine.catalog.kept()
             until = time.monotonic() + WATCH_SECONDS
-            looks.begin_tick()
+            looks.begin_tick(context, settings)
             asked = looks.look(context, settings, engine)
             while not asked and _waits(tick, looks.pause_seconds, until):
                 asked = looks.look(context, settings, engine)
@@ -205,9 +207,13 @@ class FeedLooks:
         has_fresh = any(one.has_fresh for one in self.feeds)
         return _SETTLING_SECONDS if has_fresh else _PAUSE_SECONDS
 
-    def begin_tick(self) -> None:
-        """Have the next look ask the catalog."""
+    def begin_tick(self, context: dg.SensorEvaluationContext, settings: Settings) -> None:
+        """Have the next look ask the catalog; what was reported of feeds that are not among these
+        is over.
+        """
         self._locations_until = 0.0
+        names = {one.feed.name for one in self.feeds}
+        _is_noted(context, lambda: resolve_removed(settings, names))
 
     def look(
         self, context: dg.SensorEvaluationContext, settings: Settings, engine: Engine
@@ -240,7 +246,7 @@ class FeedLooks:
             except Exception as error:
                 self._report(context, settings, feed_look.feed, error)
             else:
-                self._resolve(settings, feed_look.feed)
+                self._resolve(context, settings, feed_look.feed)
         return requests
 
     def _in_time(self) -> Iterator[_FeedLook]:
@@ -290,27 +296,27 @@ class FeedLooks:
         cause = cause_without_data(error)
         context.log.error(f"Feed {feed.name} could not be looked at: {cause}")
         self.may_have_failed.add(feed.name)
-        report_firing(settings, unlooked(feed, cause))
+        _is_noted(context, lambda: report_firing(settings, unlooked(feed, cause)))
 
-    def _resolve(self, settings: Settings, feed: Feed) -> None:
-        if feed.name in self.may_have_failed:
+    def _resolve(
+        self, context: dg.SensorEvaluationContext, settings: Settings, feed: Feed
+    ) -> None:
+        if feed.name not in self.may_have_failed:
+            return
+        if _is_noted(context, lambda: resolve_looked(settings, feed)):
             self.may_have_failed.discard(feed.name)
-            report_resolved(settings, _key(feed), "It was looked at again.")
 
 
-def unlooked(feed: Feed, cause: str) -> Report:
-    """Return the report that a feed could not be looked at."""
-    return Report(
-        _key(feed),
-        f"feed {feed.name} could not be looked at",
-        (cause, "No file of it is ingested by itself until that ends; nothing is lost."),
-        (f"lakehouse ingest {feed.name}", "lakehouse doctor"),
-        table=feed.table,
-    )
-
-
-def _key(feed: Feed) -> str:
-    return f"feed {feed.name}"
+def _is_noted(context: dg.SensorEvaluationContext, note: Callable[[], None]) -> bool:
+    """Write a note for people; whether it could be written. Where it could not, such as on a full
+    disk, runs are asked for all the same.
+    """
+    try:
+        note()
+    except Exception as error:
+        context.log.error(f"No note could be written for people: {cause_without_data(error)}")
+        return False
+    return True
 
 
 def _busy_feeds(instance: dg.DagsterInstance) -> dict[str, str]:

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import dagster as dg
@@ -19,8 +19,9 @@ from dagster_shared.serdes import serialize_value
 from benchmarks.many_tables import TABLES_OF_FEED, fill_home, make_project, open_project
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.ingestion import collect, feed_sensors, shared_sensor
+from lakehouse.ingestion.unlooked_feeds import unlooked
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG, FEEDS_SENSOR
-from lakehouse.orchestration.incident_reports import read_reports
+from lakehouse.orchestration.incident_reports import read_reports, report_firing
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.project import Project
 from lakehouse.runtime.deployment import open_engine
@@ -196,8 +197,8 @@ def test_a_feed_that_cannot_be_looked_at_stops_no_other_and_is_reported(many: Ma
 def test_what_another_process_reported_of_a_feed_is_resolved_once_it_is_looked_at(
     many: Many,
 ) -> None:
-    report = shared_sensor.unlooked(many.project.feeds[FIRST], "OSError: gone")
-    shared_sensor.report_firing(many.settings, report)
+    report = unlooked(many.project.feeds[FIRST], "OSError: gone")
+    report_firing(many.settings, report)
     many.repository = many.project.definitions(lambda: many.settings).get_repository_def()
     many.tick()
     notes = [note for note in read_reports(many.settings) if note.report.key == report.key]
@@ -246,6 +247,50 @@ def test_a_look_waits_for_no_file_that_is_being_written(
     time.sleep(0.5)
     assert feeds_of(many.tick()) == [LAST]
     file.unlink()
+
+
+def test_what_was_reported_of_a_feed_is_resolved_by_the_sensor_that_it_has_to_itself(
+    few: Many,
+) -> None:
+    report = unlooked(few.project.feeds[FIRST], "OSError: gone")
+    report_firing(few.settings, report)
+    few.tick(f"{FIRST}_files")
+    notes = [note for note in read_reports(few.settings) if note.report.key == report.key]
+    assert notes[-1].resolved == "It was looked at again."
+
+
+@pytest.mark.parametrize(
+    ("kind", "sensor"), [("few", f"{FIRST}_files"), ("many", FEEDS_SENSOR)]
+)
+def test_what_was_reported_of_a_feed_that_is_declared_no_more_is_resolved(
+    kind: str, sensor: str, request: pytest.FixtureRequest
+) -> None:
+    home: Many = request.getfixturevalue(kind)
+    removed = replace(home.project.feeds[FIRST], name="removed")
+    report_firing(home.settings, unlooked(removed, "OSError: gone"))
+    home.tick(sensor)
+    notes = [note for note in read_reports(home.settings) if note.report.key == "feed removed"]
+    assert notes[-1].resolved
+
+
+def test_a_note_that_cannot_be_written_stops_no_feed(
+    many: Many, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many.tick()
+    catalog = open_engine(many.settings).catalog
+    metadata = Path(catalog.load(f"bronze.{FIRST}").metadata_location.removeprefix("file://"))
+    files = [many.put(FIRST), many.put(LAST)]
+    metadata.rename(metadata.with_suffix(".away"))
+    notes = many.settings.home / "alerts" / "reported"
+    kept = notes.with_name("reported_away")
+    notes.rename(kept)
+    notes.write_text("A file where a folder is expected.")
+    assert feeds_of(many.tick()) == [LAST]
+    notes.unlink()
+    kept.rename(notes)
+    metadata.with_suffix(".away").rename(metadata)
+    for file in files:
+        file.unlink()
 
 
 def test_rows_that_come_another_way_are_asked_for_without_a_file(many: Many) -> None:
