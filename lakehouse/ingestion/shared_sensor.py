@@ -348,7 +348,10 @@ class _Look:
         if feed.name in self.busy:
             looked.reason = f"Run {self.busy[feed.name][:8]} goes on; one at a time."
             return []
-        waiting = list_waiting_now(feed, self.store) if may_hold_files else Waiting()
+        if may_hold_files:
+            waiting = list_waiting_now(feed, self.store)
+        else:
+            waiting = Waiting(missing=self.store.missing(feed.inbox))
         if waiting != looked.waiting:
             looked.has_fresh = bool(waiting.unsettled)
             for warning in report_passed_over(self.settings, feed, waiting.passed_over):
@@ -369,7 +372,8 @@ class _Look:
         instance, graph, engine = self.context.instance, self.graph, self.engine
         decided = looked.requests.decide(instance, graph, engine, waiting, self.now)
         looked.settled_at = state if decided.is_settled else None
-        looked.reason = "" if decided.is_settled else decided.reason
+        is_told = waiting.missing or not decided.is_settled
+        looked.reason = decided.reason if is_told else ""
         if not decided.runs:
             looked.requests.show_existing(instance, graph, engine)
         made = [

@@ -8,8 +8,8 @@ ALL_ASSETS = "__ASSET_JOB"
 """Dagster's own job, which commands run too; one that is made of a selection takes one
 partitions definition only.
 """
-FEEDS_SENSOR = "feed_files"
-"""The sensor that many feeds share."""
+FEEDS_SENSOR = "all_feeds"
+"""The sensor that many feeds share; the one that a feed has to itself ends in `_files`."""
 FEED_TAG = "lakehouse/feed"
 """Tag of the runs that ingest a feed, by its name; one is run at a time."""
 

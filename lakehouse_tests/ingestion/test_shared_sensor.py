@@ -148,6 +148,21 @@ def test_where_nothing_waits_it_says_so(many: Many) -> None:
     )
 
 
+def test_where_inboxes_are_missing_it_says_so(many: Many) -> None:
+    inbox = many.settings.home / "inbox" / LAST
+    inbox.rename(inbox.with_name("away"))
+    assert many.tick() == (
+        f"{LAST}: The folder {inbox} is missing, and every table is up to date."
+    )
+    inbox.with_name("away").rename(inbox)
+    assert "Nothing waits" in str(many.tick())
+
+
+def test_no_feed_has_a_sensor_of_the_same_name_to_itself() -> None:
+    # Names of feeds are whatever an identifier may be.
+    assert not FEEDS_SENSOR.endswith(("_files", "_batch"))
+
+
 def test_a_file_is_asked_for_by_a_run_of_its_feed_alone(many: Many) -> None:
     many.tick()
     file = many.put(LAST)

@@ -11,6 +11,7 @@ import pytest
 
 from lakehouse.errors import LakehouseError
 from lakehouse.monitoring.alert_state import read_state
+from lakehouse.monitoring.detectors import failed_checks
 from lakehouse.monitoring.heartbeat import read_heartbeat
 from lakehouse_tests.monitoring.receiver import Receiver
 from lakehouse_tests.monitoring.watch import Watch
@@ -91,6 +92,24 @@ def test_a_check_of_the_same_snapshot_is_not_seen_once_more(watch: Watch) -> Non
     assert watch.look() == []
     (incident,) = read_state(watch.settings).open.values()
     assert incident.times == 1
+
+
+def test_what_a_check_found_is_seen_though_a_newer_event_was_seen_before_it(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch.run()
+    watch.look()
+    # As PostgreSQL, where the transaction of a lower number may end last.
+    monkeypatch.setattr(failed_checks, "newest_event", lambda _: 1_000_000)
+    watch.look()
+    watch.look()
+    watch.run("length_fruit", checks_alone=True)
+    assert watch.look() == []
+    told = watch.look(later=timedelta(minutes=1))
+    assert [alert.title for alert in told] == [WARNS]
+    # Such a look is no more than once a minute.
+    watch.run("unique_fruit", checks_alone=True)
+    assert watch.look(later=timedelta(minutes=1)) == []
 
 
 def test_a_run_that_a_check_stopped_is_one_message(watch: Watch) -> None:

@@ -5,7 +5,7 @@ its own, see `failed_runs`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from shlex import quote
 from typing import Any, TypeGuard
 
@@ -30,6 +30,8 @@ _LOOKS_AT_EVENT = 2
 """What an event tells of a check, and of the state of a run, is written a moment after it; the
 second look is ten seconds after the first.
 """
+_LOOKS_ANYWAY_AFTER = timedelta(minutes=1)
+"""Of two events that PostgreSQL writes at once, the one of the higher number may be seen first."""
 _BEGIN = ""
 """Instead of a check, when was first monitored: since then counts all that a check found."""
 _LOOKED_BACK = 50
@@ -42,12 +44,19 @@ _GIVEN_UP = "given up"
 def detect_failed_checks(context: MonitorContext) -> Observed:
     """Return what checks found since the last round; in the first, what each found last.
 
-    Where no event came since, nothing is asked of the checks, of which there may be thousands.
+    Where no event came since, the checks, of which there may be thousands, are asked for once a
+    minute.
     """
     looked = _looked(context)
-    if looked["times"] > _LOOKS_AT_EVENT:
+    if looked["times"] > _LOOKS_AT_EVENT and not _is_long_ago(context):
         return Observed()
     return _detect(context) + Observed(cursors={EVENT_CURSOR: looked})
+
+
+def _is_long_ago(context: MonitorContext) -> bool:
+    """Whether the last look was, by a cursor that names no moment in homes of before."""
+    looked_at: float = context.state.cursors[EVENT_CURSOR].get("at", 0.0)
+    return context.now.timestamp() - looked_at >= _LOOKS_ANYWAY_AFTER.total_seconds()
 
 
 def _looked(context: MonitorContext) -> Mapping[str, Any]:
@@ -60,7 +69,8 @@ def _looked(context: MonitorContext) -> Mapping[str, Any]:
         before.get("event"),
         before.get("checks"),
     )
-    return {"event": event, "checks": checks, "times": before["times"] + 1 if is_same else 1}
+    times = before["times"] + 1 if is_same else 1
+    return {"event": event, "checks": checks, "times": times, "at": context.now.timestamp()}
 
 
 def _detect(context: MonitorContext) -> Observed:
