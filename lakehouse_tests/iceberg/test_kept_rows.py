@@ -141,7 +141,8 @@ def test_a_merge_and_its_quarantine_are_the_same(embedded_engine, on_a_cluster):
     assert isinstance(done, Published)
     assert (done.inserted_rows, done.updated_rows) == (1, 1)
     assert content(engine, PEOPLE.name, "id", "name") == [(4, "ann"), (5, "bob")]
-    assert len(content(engine, PEOPLE.quarantine.name, "_source_row")) == 2
+    # Of bob an accepted row came later.
+    assert content(engine, PEOPLE.quarantine.name, "_source_row") == [(3,)]
     assert staged_files(engine) == []
 
 

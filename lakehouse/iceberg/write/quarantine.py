@@ -40,8 +40,9 @@ def quarantine(
     where there are none.
 
     Those that a person cleared stay out of it. Rows that stand in it, and that an accepted
-    version corrects, leave it in the same commit. Others that leave it are noted, and go once the
-    write is published: they would be nowhere if it is refused.
+    version corrects, leave it in the same commit, where the table declares what a version is.
+    Others that leave it are noted, and go once the write is published: they would be nowhere if
+    it is refused.
     """
     engine, target = attempt.engine, prepared.table.quarantine
     if target is None:
@@ -52,7 +53,10 @@ def quarantine(
         _correctable_rows(engine, prepared.table),
         undone_rows(prepared.table, attempt.decided),
     )
-    if not split.refused_count and not correctable and undone is None:
+    is_of_merge = prepared.table.versions is None
+    if correctable and is_of_merge:
+        attempt.leaving.append(_corrected_by_merge(attempt, prepared, split))
+    if not split.refused_count and undone is None and (is_of_merge or not correctable):
         return None
 
     def changes() -> "DataFrame":
@@ -64,12 +68,9 @@ def quarantine(
         if undone is not None:
             rows = rows.unionByName(_back(prepared, split, undone, rows))
         rows = without_cleared(engine, prepared.table, rows)
-        if not _correctable_rows(engine, prepared.table):
+        if is_of_merge or not _correctable_rows(engine, prepared.table):
             return rows
         corrected = _corrected(prepared, split, read_main(engine, target.name))
-        if prepared.table.versions is None:
-            # Of rows of one key that are merged together nothing tells which is newer.
-            corrected = corrected.join(rows.select("_row_key"), "_row_key", "left_anti")
         return rows.unionByName(removal(prepared.table, corrected))
 
     outcome = write(engine, target, changes, run=Run(attempt.run.run_id))
@@ -91,6 +92,19 @@ def quarantine(
         outcome.snapshot_id,
         split.outside_count,
     )
+
+
+def _corrected_by_merge(attempt: Attempt, prepared: PreparedFrame, split: Split) -> "DataFrame":
+    """Return the keys of quarantined rows that an accepted row of their key corrects, but for
+    those that are refused now: of rows that are merged together nothing tells which is newer.
+    """
+    target = prepared.table.quarantine
+    assert target is not None
+    corrected = _corrected(prepared, split, read_main(attempt.engine, target.name))
+    if not split.refused_count:
+        return corrected
+    refused = prepared.quarantine_rows(split.refused).select("_row_key")
+    return corrected.join(refused, "_row_key", "left_anti")
 
 
 def _back(
