@@ -17,7 +17,7 @@ from lakehouse_tests.cli.live import SECONDS, Live
 from lakehouse_tests.monitoring.receiver import Receiver, receiving
 from lakehouse_tests.processes import KILLED, wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.soak, pytest.mark.timeout(600)]
 
 IN_SECONDS = 25
 """Less than it takes to wait in vain for Dagster, and then for Spark, to end when they are

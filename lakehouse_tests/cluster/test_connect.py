@@ -13,7 +13,7 @@ from lakehouse_tests.cluster.connect_server import connect_server
 from lakehouse_tests.cluster.spark_cluster import on_account
 from lakehouse_tests.processes import start_command
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 JARS, EXTENSIONS, S3 = "spark.jars", "spark.sql.extensions", "spark.hadoop.fs.s3.impl"
 
 
@@ -30,9 +30,8 @@ def without(configuration: Mapping[str, str], name: str) -> dict[str, str]:
             EXTENSIONS,
             ["sql", "SELECT 1"],
             "lacks Iceberg's extensions (spark.sql.extensions)",
-            marks=pytest.mark.soak,
         ),
-        pytest.param(S3, ["doctor"], "lacks a file system for s3://", marks=pytest.mark.soak),
+        pytest.param(S3, ["doctor"], "lacks a file system for s3://"),
     ],
 )
 def test_what_a_server_lacks_is_said_in_one_line(

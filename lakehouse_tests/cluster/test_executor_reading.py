@@ -20,7 +20,7 @@ from lakehouse_tests.cluster.spark_cluster import on_account
 from lakehouse_tests.ingestion.conftest import FRUITS
 from lakehouse_tests.processes import start
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 
 
 def land_waiting(*, driver_reads: bool) -> dict[str, Any]:

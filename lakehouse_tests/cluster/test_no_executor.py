@@ -10,7 +10,7 @@ from lakehouse_tests.cli.commands import LAKEHOUSE
 from lakehouse_tests.cluster.spark_cluster import SparkCluster
 from lakehouse_tests.processes import Child, engine_of_process, start, start_command, wait_for
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 IMPATIENT = {"LAKEHOUSE_EXECUTOR_WAIT_SECONDS": "10"}
 ONE = [LAKEHOUSE, "sql", "SELECT 1 AS one"]
 
@@ -59,7 +59,6 @@ def test_a_second_command_beside_one_that_holds_all_cores_says_so_in_one_line(
     assert "lakehouse nightly (local)" in line
 
 
-@pytest.mark.soak
 def test_a_command_leaves_a_core_to_the_next(cluster, home, tmp_path):
     note = tmp_path / "works"
     first = start(home, hold_cores, env=cluster.client_environment, note=str(note))
@@ -75,7 +74,6 @@ def test_a_command_leaves_a_core_to_the_next(cluster, home, tmp_path):
         first.kill()
 
 
-@pytest.mark.soak
 def test_a_cluster_without_workers_is_named(cluster_without_workers, home):
     env = cluster_without_workers.client_environment | IMPATIENT
     command = start_command(ONE, home, env=env)

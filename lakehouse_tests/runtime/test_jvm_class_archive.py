@@ -114,6 +114,7 @@ def test_a_session_maps_the_archive_that_set_up_made(settings: Settings, home: P
 
 
 @pytest.mark.e2e
+@pytest.mark.soak
 @TELLS_MAPS
 def test_java_from_pip_which_has_no_archive_of_its_own_gets_both(
     cached: Settings, home: Path, tmp_path: Path
