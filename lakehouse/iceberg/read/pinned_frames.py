@@ -12,6 +12,7 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.changed_rows import keys_of_changed_rows
 from lakehouse.iceberg.read.inputs import Input
+from lakehouse.iceberg.read.row_version_inputs import EXISTING_ELSEWHERE
 from lakehouse.iceberg.read.snapshot_rows import rows_at, rows_between
 from lakehouse.tables.quoting import among, identifier
 
@@ -52,7 +53,8 @@ def read_inputs(
     affected: Collection[Any] | None = None,
 ) -> "dict[str, DataFrame]":
     """Return the frames of a write's inputs, each narrowed to the run's partitions where it
-    asks for that; none of rows elsewhere where it is known that there are none.
+    asks for that. Of those that `with_version_reads` adds, none of rows elsewhere where it is known
+    that there are none; what a function declares it is given.
 
     :param affected: the partitions where versions of what came stand; None where they are not
         known.
@@ -64,7 +66,7 @@ def read_inputs(
             else read(engine, pins[name], narrowed(declared, run, affected))
         )
         for name, declared in inputs.items()
-        if not _has_none_elsewhere(declared, run, affected)
+        if name != EXISTING_ELSEWHERE or not _has_none_elsewhere(declared, run, affected)
     }
 
 
