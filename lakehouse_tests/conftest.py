@@ -147,7 +147,7 @@ def s3a_jars() -> None:
 @pytest.fixture(scope="session")
 def spark(s3a_jars: None, tmp_path_factory: pytest.TempPathFactory) -> "SparkSession":
     """The one session of the run; it knows the catalogs that the engines register on it."""
-    from lakehouse.runtime import spark
+    from lakehouse.runtime import session_configuration, spark
     from lakehouse_tests.local_files import set_permissions_without_processes
 
     # Of the catalog file, which not every Iceberg reads, nothing is read at the start.
@@ -157,7 +157,7 @@ def spark(s3a_jars: None, tmp_path_factory: pytest.TempPathFactory) -> "SparkSes
         # Spark reads them as it reads its own file of settings, which the product has none of.
         patch.setenv("JDK_JAVA_OPTIONS", " ".join([_SESSION_JVM, *few_rows]))
         # Eight tasks of no row each take longer than one of all rows.
-        patch.setattr(spark, "_SHUFFLE_PARTITIONS", "1")
+        patch.setattr(session_configuration, "_SHUFFLE_PARTITIONS", "1")
         session = spark.open_session(settings, Catalog.of(settings))
     set_permissions_without_processes(session)
     return session

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lakehouse.runtime.jvm import prepare
-from lakehouse.runtime.spark import session_configuration
+from lakehouse.runtime.session_configuration import session_configuration
 from lakehouse.runtime.spark_address import problem_of
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder
 from lakehouse.settings import Settings

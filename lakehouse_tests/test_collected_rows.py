@@ -72,9 +72,8 @@ COLLECTED = {
     "quality/row_accounting.py:_count.collect": "a row for each outcome",
     "quality/rows_by_source.py:count_places.collect": "a row for each place",
     "runtime/spark.py:let_go.collect": ONE_ROW,
-    "runtime/connect_server.py:require_server.collect": ONE_ROW,
+    "runtime/connect_server.py:ask_iceberg.collect": ONE_ROW,
     "cli/staged_object.py:_read.collect": "one row, staged to see whether a server reads it",
-    "runtime/spark.py:open_platform_session.collect": ONE_ROW,
     "ingestion/executor_reading.py:_problem.collect": ONE_ROW,
     "ingestion/executor_reading.py:_outcomes.collect": (
         "a line for each file of an ingest, which this process has listed already"

@@ -48,10 +48,10 @@ def require_server(session: "SparkSession", settings: Settings, catalog: Catalog
 
     :raises SetupError: says in one line what is missing.
     """
-    if EXTENSIONS not in (session.conf.get(EXTENSIONS_KEY, "") or ""):
+    if not has_extensions(session):
         raise lacking(settings, f"Iceberg's extensions ({EXTENSIONS_KEY})")
     try:
-        session.sql(f"SELECT {identifier(catalog.name)}.system.iceberg_version()").collect()
+        ask_iceberg(session, catalog)
     except Exception as error:
         if _NO_CLASS.search(str(error)):
             raise lacking(settings, _jar_of_class(settings, str(error))) from error
@@ -68,6 +68,18 @@ def _jar_of_class(settings: Settings, said: str) -> str:
     if _OF_AWS.search(said):
         return f"the jar of Iceberg for AWS ({bundle.coordinate})"
     return f"the jar of Iceberg ({runtime.coordinate})"
+
+
+def has_extensions(session: "SparkSession") -> bool:
+    """Whether a Spark was started with Iceberg's extensions."""
+    return EXTENSIONS in (session.conf.get(EXTENSIONS_KEY, "") or "")
+
+
+def ask_iceberg(session: "SparkSession", catalog: Catalog) -> None:
+    """Let a session open a catalog that it knows, by asking which Iceberg it has; whatever Spark
+    says is raised.
+    """
+    session.sql(f"SELECT {identifier(catalog.name)}.system.iceberg_version()").collect()
 
 
 def lacking(settings: Settings, what: str) -> SetupError:

@@ -5,16 +5,15 @@ dagster-pyspark's resource holds it. Nothing is resolved or downloaded at its st
 
 import gc
 import logging
-import re
 import signal
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock, current_thread, main_thread
 from typing import TYPE_CHECKING, BinaryIO
 
-from lakehouse.cluster_settings import DRIVERS, ClusterSettings
+from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.errors import SettingsError, SetupError
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.error_explanations import known_error
@@ -27,107 +26,37 @@ from lakehouse.iceberg.metadata.pyspark_internals import (
     set_connect_retries,
 )
 from lakehouse.iceberg.metadata.spark_errors import one_line
-from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.runtime import jars, jvm
-from lakehouse.runtime.connect_server import EXTENSIONS, EXTENSIONS_KEY, require_server
+from lakehouse.runtime.connect_server import (
+    EXTENSIONS,
+    EXTENSIONS_KEY,
+    ask_iceberg,
+    has_extensions,
+    require_server,
+)
 from lakehouse.runtime.executors import require_executor, spark_page
 from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.jvm_compilers import compiler_options
-from lakehouse.runtime.s3a import s3a_session_configuration
+from lakehouse.runtime.session_configuration import (
+    session_configuration,
+    shared_configuration,
+    with_java_options,
+)
 from lakehouse.runtime.spark_address import require_connect, require_master
-from lakehouse.runtime.spark_master import MasterState, executor_configuration, read_master
+from lakehouse.runtime.spark_master import read_master
 from lakehouse.runtime.spark_properties import remove_properties, write_properties
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings
-from lakehouse.tables.quoting import identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LOG4J = Path(__file__).with_name("log4j2.properties")
 _LOG_LIMIT_BYTES = 10_000_000
-_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-_LISTS = {"spark.jars": ",", "spark.driver.extraClassPath": ":"}
-"""Configuration that is a list, and by what its entries are parted."""
-_CODE_CACHE = "-XX:ReservedCodeCacheSize=512m"
-"""Room for the code that Java compiled, taken as it is needed. By itself Java keeps 240 MB, and
-with the first compiler alone 48, which a Spark that lives fills in minutes; it ends then.
-"""
-_SHUFFLE_PARTITIONS = "8"
 _CONNECT_RETRIES = 5
 """After pauses of 0.05, 0.2, 0.8, 3.2 and 12.8 seconds."""
-_LOCAL = re.compile(r"local(\[.*\])?")
-_CLOSED = {
-    # The driver listens on two more ports, which answered any process of the machine. Here
-    # Spark makes the secret itself, and keeps it to itself; a cluster has settings, and a
-    # secret, of its own.
-    "spark.authenticate": "true",
-}
 _opening = RLock()
 _sessions: dict[tuple[str, str], "SparkSession"] = {}
 _pages: dict[tuple[str, str], str] = {}
-
-
-def session_configuration(
-    settings: Settings, *, is_server: bool = False, state: MasterState | None = None
-) -> dict[str, str]:
-    """Return what a session is started with, whatever its catalog: on Connect no more than a
-    client may set.
-
-    :param is_server: it is for a server that this process starts.
-    :param state: what a standalone master said of its workers, where one did.
-    """
-    shared = _everywhere()
-    if settings.cluster.executor_python:
-        shared["spark.sql.execution.pyspark.python"] = settings.cluster.executor_python
-    if settings.spark_remote:
-        return {"spark.remote": settings.spark_remote, **shared}
-    master = settings.spark_master
-    temporary = temporary_folder(settings, is_server=is_server)
-    there = (
-        _in_this_process(settings, temporary)
-        if master.startswith("local")
-        else _on_a_cluster(settings, state)
-    )
-    ours = {
-        **_embedded(settings, temporary),
-        **there,
-        **s3a_session_configuration(settings),
-        **(_CLOSED if _LOCAL.fullmatch(master) else {}),
-        **shared,
-    }
-    return {**ours, **_besides(ours, settings.cluster)}
-
-
-def _besides(ours: Mapping[str, str], cluster: ClusterSettings) -> dict[str, str]:
-    """Return the configuration that somebody gave, of lists and options of Java with ours, which
-    nothing works without.
-    """
-    theirs = dict(cluster.configuration)
-    for name, separator in _LISTS.items():
-        if name in ours and name in theirs:
-            theirs[name] = f"{ours[name]}{separator}{theirs[name]}"
-    if _JAVA_OPTIONS in theirs:
-        # Of two values of one option Java takes the last, and the temporary folder is to be that
-        # of the home.
-        theirs[_JAVA_OPTIONS] = f"{theirs[_JAVA_OPTIONS]} {ours[_JAVA_OPTIONS]}"
-    return theirs
-
-
-def _everywhere() -> dict[str, str]:
-    """Return what each session has, whoever started its Spark."""
-    shared = {
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.ansi.enabled": "true",
-        # It takes time that doubles with each cast column that a rule reads: seconds for twenty
-        # rules. What it would find, filters on the keys of joins, dynamic pruning finds at run
-        # time, where it matters.
-        "spark.sql.constraintPropagation.enabled": "false",
-    }
-    if is_spark_3():
-        # Otherwise rows that Python gives go through it again at each read.
-        shared["spark.sql.execution.arrow.pyspark.enabled"] = "true"
-    return shared
 
 
 def log_file(settings: Settings) -> Path:
@@ -194,18 +123,18 @@ def open_platform_session(catalog: Catalog) -> "SparkSession":
     _keep_values_out_of_logs()
     configuration = {
         EXTENSIONS_KEY: EXTENSIONS,
-        **_everywhere(),
+        **shared_configuration(),
         **catalog.spark_configuration,
     }
     session = (
         SparkSession.builder.appName("lakehouse").config(map={**configuration}).getOrCreate()
     )
-    if EXTENSIONS not in (session.conf.get(EXTENSIONS_KEY, "") or ""):
+    if not has_extensions(session):
         raise _no_iceberg("it was started without Iceberg's extensions")
     register(session, catalog)
     session.conf.set("spark.sql.defaultCatalog", catalog.name)
     try:
-        session.sql(f"SELECT {identifier(catalog.name)}.system.iceberg_version()").collect()
+        ask_iceberg(session, catalog)
     except Exception as error:
         raise _no_iceberg(one_line(error)) from error
     return session
@@ -230,17 +159,6 @@ def _keep_values_out_of_logs() -> None:
 
     for name in LOGS_WITH_VALUES:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
-
-
-def with_java_options(
-    configuration: Mapping[str, str], options: Iterable[str]
-) -> dict[str, str]:
-    """Return the configuration of a session whose JVM is started with more options."""
-    more = " ".join(map(_quoted, options))
-    return {
-        **configuration,
-        _JAVA_OPTIONS: f"{configuration.get(_JAVA_OPTIONS, '')} {more}".strip(),
-    }
 
 
 def close_jvm() -> None:
@@ -285,82 +203,6 @@ def _configure(session: "SparkSession", cluster: ClusterSettings) -> None:
                 f" {one_line(error).rstrip('.')}.",
                 next_step="Leave it out, and start the server with it.",
             ) from error
-
-
-def _embedded(settings: Settings, temporary: Path) -> dict[str, str]:
-    return {
-        "spark.app.name": "lakehouse",
-        "spark.master": settings.spark_master,
-        "spark.driver.memory": settings.spark_memory,
-        _JAVA_OPTIONS: _java_options(temporary),
-        # Hadoop opens what it writes to others by itself, whatever the process is told.
-        "spark.hadoop.fs.permissions.umask-mode": "077",
-        EXTENSIONS_KEY: EXTENSIONS,
-        # The default asks for a Hive metastore, which writes into the working directory.
-        "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.warehouse.dir": f"file://{settings.home / 'spark'}",
-        # The default keeps 100 classes. A late file needs 240, so that each came anew to the
-        # compilers of Java.
-        "spark.sql.codegen.cache.maxEntries": "2000",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }
-
-
-def _java_options(temporary: Path) -> str:
-    log4j, folder = (
-        f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
-        f"-Djava.io.tmpdir={temporary}",
-    )
-    return f"{_quoted(log4j)} {_quoted(folder)} -Duser.timezone=UTC {_CODE_CACHE}"
-
-
-def _quoted(option: str) -> str:
-    return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _in_this_process(settings: Settings, temporary: Path) -> dict[str, str]:
-    return {
-        "spark.local.dir": str(temporary),
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        # Read where they are; `spark.jars` would copy 130 MB at each start, and take 1.5 s
-        # longer.
-        "spark.driver.extraClassPath": ":".join(
-            str(jars.path(settings, jar)) for jar in jars.pinned(settings)
-        ),
-        # An upper bound: adaptive execution joins small ones, of less than a megabyte. By
-        # itself it joins others too, until one is left for each core or a few more: of three on
-        # two cores, the last has a core to itself.
-        "spark.sql.shuffle.partitions": _SHUFFLE_PARTITIONS,
-        "spark.sql.adaptive.coalescePartitions.minPartitionNum": _SHUFFLE_PARTITIONS,
-    }
-
-
-def _on_a_cluster(settings: Settings, state: MasterState | None) -> dict[str, str]:
-    sent = (jars.path(settings, jar).as_uri() for jar in jars.pinned(settings))
-    return {
-        "spark.jars": ",".join(sent),
-        # By which others there see who holds what.
-        "spark.app.name": f"lakehouse {settings.title}",
-        "spark.ui.enabled": "true",
-        **_reached(settings.cluster),
-        **executor_configuration(settings, state),
-    }
-
-
-def _reached(cluster: ClusterSettings) -> dict[str, str]:
-    """Return how executors reach the driver: ports that a firewall may be told of, and a few more
-    of each kind for others on this machine.
-    """
-    reached = {}
-    if cluster.driver_host:
-        reached["spark.driver.host"] = cluster.driver_host
-    if cluster.driver_port:
-        for number, name in enumerate(("driver", "driver.blockManager", "ui")):
-            reached[f"spark.{name}.port"] = str(cluster.driver_port + number * DRIVERS)
-        reached["spark.port.maxRetries"] = str(DRIVERS - 1)
-    return reached
 
 
 def _first(settings: Settings, java_options: Sequence[str] | None) -> "SparkSession":

@@ -21,13 +21,12 @@ from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.jvm_compilers import LATER_SECOND_COMPILER
 from lakehouse.runtime.jvm_memory import GIVES_BACK, KEEPS_LITTLE
 from lakehouse.runtime.processes import Process
+from lakehouse.runtime.session_configuration import session_configuration, with_java_options
 from lakehouse.runtime.spark import (
     last_words,
     log_file,
     log_size,
     open_log,
-    session_configuration,
-    with_java_options,
 )
 from lakehouse.runtime.spark_address import require_master
 from lakehouse.runtime.spark_master import MasterState, read_master

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lakehouse.runtime.spark import session_configuration
+from lakehouse.runtime.session_configuration import session_configuration
 from lakehouse.runtime.spark_address import problem_of
 from lakehouse.settings import Settings
 from lakehouse_tests.cluster.spark_cluster import Part, SparkCluster, spark_program

@@ -13,7 +13,8 @@ from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.runtime import jars
-from lakehouse.runtime.spark import let_go, open_session, session_configuration
+from lakehouse.runtime.session_configuration import session_configuration
+from lakehouse.runtime.spark import let_go, open_session
 from lakehouse.settings import Settings
 
 

@@ -10,7 +10,7 @@ import pytest
 from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.runtime import spark_master
 from lakehouse.runtime.executors import no_executor
-from lakehouse.runtime.spark import session_configuration
+from lakehouse.runtime.session_configuration import session_configuration
 from lakehouse.runtime.spark_master import (
     Application,
     MasterState,

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lakehouse.runtime.spark import session_configuration
+from lakehouse.runtime.session_configuration import session_configuration
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings
 
