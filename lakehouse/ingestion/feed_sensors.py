@@ -17,8 +17,7 @@ from lakehouse.ingestion.run_requests import (
     FeedRunRequests,
     RunRequests,
     describe_unfinished,
-    make_request,
-    show_requested,
+    make_requests,
 )
 from lakehouse.ingestion.skipped_entries import report_passed_over
 from lakehouse.ingestion.unlooked_feeds import resolve_looked, resolve_removed
@@ -178,11 +177,6 @@ class FeedAutomation:
                 decided = decide(later) if later != waiting else decided
             if not decided.runs:
                 return dg.SkipReason(decided.reason)
-            made = [
-                make_request(graph, self.feed, stale, digest) for stale, digest in decided.runs
-            ]
-            for request in made:
-                show_requested(instance, graph, request)
-            return made
+            return make_requests(instance, graph, self.feed, decided)
 
         return look

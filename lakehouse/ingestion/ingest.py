@@ -66,14 +66,13 @@ def lock_feed(
         began_at = _tick(folder / _CLOCK, after)
         staging = folder / began_at.strftime("%Y%m%dT%H%M%S.%fZ")
         (staging / "rows").mkdir(parents=True)
-        local = LocalRows(staging / "rows")
-        rows = bucket.rows(feed.name, staging.name) if bucket else local
+        in_bucket = bucket.rows(feed.name, staging.name) if bucket else None
         try:
-            yield Ingest(feed, began_at, staging, rows)
+            yield Ingest(feed, began_at, staging, in_bucket or LocalRows(staging / "rows"))
         finally:
             shutil.rmtree(staging, ignore_errors=True)
-            if bucket:
-                _try_to_remove(rows.uri, rows.clear)
+            if in_bucket:
+                _try_to_remove(in_bucket.uri, in_bucket.clear)
 
 
 def feed_lock(feed_name: str, home: Path, wait_seconds: float) -> AbstractContextManager[None]:

@@ -172,10 +172,19 @@ def describe_pause(instance: dg.DagsterInstance, feed: Feed, now: datetime) -> s
     )
 
 
-def make_request(
+def make_requests(
+    instance: dg.DagsterInstance, graph: "AssetGraph", feed: Feed, decided: RunRequests
+) -> list[dg.RunRequest]:
+    """Return what is requested of Dagster, whose UI shows the partitions of it."""
+    made = [_make_request(graph, feed, stale, digest) for stale, digest in decided.runs]
+    for request in made:
+        show_requested(instance, graph, request)
+    return made
+
+
+def _make_request(
     graph: "AssetGraph", feed: Feed, stale: PendingRun, digest: str
 ) -> dg.RunRequest:
-    """Return what is requested of Dagster."""
     selection = stale.selection
     bounds = stale.partitions
     is_range = bounds is not None and bounds[0] != bounds[1]

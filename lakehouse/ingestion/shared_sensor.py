@@ -16,8 +16,7 @@ from lakehouse.ingestion.collect import Waiting, list_waiting_now
 from lakehouse.ingestion.feed_sensors import WATCH_SECONDS, FeedAutomation, ReadSettings
 from lakehouse.ingestion.run_requests import (
     FeedRunRequests,
-    make_request,
-    show_requested,
+    make_requests,
     state_tables,
 )
 from lakehouse.ingestion.skipped_entries import report_passed_over
@@ -376,9 +375,4 @@ class _Look:
         looked.reason = decided.reason if is_told else ""
         if not decided.runs:
             looked.requests.show_existing(instance, graph, engine)
-        made = [
-            make_request(graph, looked.feed, stale, digest) for stale, digest in decided.runs
-        ]
-        for request in made:
-            show_requested(instance, graph, request)
-        return made
+        return make_requests(instance, graph, looked.feed, decided)

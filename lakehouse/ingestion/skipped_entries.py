@@ -9,9 +9,9 @@ from pathlib import PurePosixPath
 from lakehouse.ingestion.archive_names import file_format
 from lakehouse.orchestration.incident_reports import (
     Report,
-    read_reports,
     report_firing,
     report_resolved,
+    unresolved_keys,
 )
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import ObjectStore, PassedOver
@@ -57,7 +57,8 @@ def report_passed_over(
     """Report as a warning what is there anew, and as resolved what is gone; return the lines of
     what is reported for the first time.
     """
-    reported, present = _reported(settings, feed), {visible(entry.key) for entry in entries}
+    reported = unresolved_keys(settings, feed.inbox)
+    present = {visible(entry.key) for entry in entries}
     for key in reported - present:
         report_resolved(settings, key, "It is no longer in the inbox.")
     # What was reported takes the place of what came since, whatever their names are.
@@ -70,14 +71,6 @@ def report_passed_over(
             settings, Report(key, title, (_NEXT_STEP,), severity="warn", table=feed.table)
         )
     return [f"{_title(entry)}. {_NEXT_STEP}" for entry in new]
-
-
-def _reported(settings: Settings, feed: Feed) -> set[str]:
-    """Return the keys that were reported and are not resolved since."""
-    last = {note.report.key: note for note in read_reports(settings)}
-    return {
-        key for key, note in last.items() if key.startswith(feed.inbox) and not note.resolved
-    }
 
 
 def _title(entry: PassedOver) -> str:

@@ -13,7 +13,6 @@ files of an ingest are in one, and the hash is cut out of their names.
 """
 
 import secrets
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -64,9 +63,6 @@ class StagedRows(Protocol):
     def remove(self, name: str) -> None:
         """Remove a file of it."""
 
-    def clear(self) -> None:
-        """Remove all of it."""
-
 
 @dataclass(frozen=True)
 class LocalRows:
@@ -97,11 +93,6 @@ class LocalRows:
     def remove(self, name: str) -> None:
         """Remove a file."""
         (self.folder / name).unlink()
-
-    def clear(self) -> None:
-        """Remove all files."""
-        for folder in self.folder.iterdir():
-            shutil.rmtree(folder)
 
 
 @dataclass(frozen=True)

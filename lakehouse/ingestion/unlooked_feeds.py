@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from lakehouse.orchestration.incident_reports import Report, read_reports, report_resolved
+from lakehouse.orchestration.incident_reports import Report, report_resolved, unresolved_keys
 from lakehouse.settings import Settings
 from lakehouse.tables.feed import Feed
 
@@ -32,7 +32,6 @@ def resolve_removed(settings: Settings, looked_at: Collection[str]) -> None:
 
     :param looked_at: names of feeds.
     """
-    for note in list(read_reports(settings)):
-        key = note.report.key
-        if key.startswith(_PREFIX) and key.removeprefix(_PREFIX) not in looked_at:
+    for key in sorted(unresolved_keys(settings, _PREFIX)):
+        if key.removeprefix(_PREFIX) not in looked_at:
             report_resolved(settings, key, "The sensor looks at it no more.")

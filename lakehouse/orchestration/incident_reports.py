@@ -82,6 +82,12 @@ def read_reports(settings: Settings) -> Iterator[Note]:
         yield from _read(file)
 
 
+def unresolved_keys(settings: Settings, prefix: str) -> set[str]:
+    """Return the keys that begin so, of what was reported broken and is not resolved since."""
+    last = {note.report.key: note for note in read_reports(settings)}
+    return {key for key, note in last.items() if key.startswith(prefix) and not note.resolved}
+
+
 def report_files(settings: Settings) -> list[Path]:
     """Return the files of the notes, one for each thing."""
     return sorted(_folder(settings).glob("*.json"))

@@ -3,7 +3,7 @@ its checks alone.
 """
 
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from types import MappingProxyType
@@ -123,10 +123,7 @@ def table_asset(
         io, keys = context.resources.io_manager, _partitions(context, partitions_def)
         run = _run(context, table, keys, partitions_def, code_version)
         if not context.selected_asset_keys:
-            with values_withheld(table):
-                results, evaluated = io.evaluate(table, run)
-                for look in implied.values():
-                    results.extend(look(io, run))
+            results, evaluated = _evaluate(io, table, run, implied.values())
             yield from _selected(context, table, results, evaluated, implied)
         else:
             # What a person asks for may be a day that never gets a row.
@@ -327,16 +324,26 @@ def _whole_results(
     run_id: str,
 ) -> dict[str | None, dg.AssetCheckResult]:
     alone = replace(table, rules=[rule for rule in table.rules if rule.name in names])
-    run = Run(run_id)
-    with values_withheld(table):
-        results, evaluated = io.evaluate(alone, run)
-        for rule, look in implied.items():
-            results.extend(look(io, run) if rule.name in names else ())
+    looks = [look for rule, look in implied.items() if rule.name in names]
+    results, evaluated = _evaluate(io, alone, Run(run_id), looks)
     return {
         result.rule.name: check_result(table, result, evaluated)
         for result in results
         if result.rule.name in names
     }
+
+
+def _evaluate(
+    io: IcebergIOManager, table: IcebergTable, run: Run, looks: Iterable[Look]
+) -> tuple[list[RuleResult], Evaluated]:
+    """Evaluate the rules of a table, and what follows from what it is computed from; nothing is
+    written.
+    """
+    with values_withheld(table):
+        results, evaluated = io.evaluate(table, run)
+        for look in looks:
+            results.extend(look(io, run))
+    return results, evaluated
 
 
 def _code_tags(io: IcebergIOManager, table: IcebergTable, run: Run) -> dict[str, str]:

@@ -35,9 +35,8 @@ def need_whole_look(
 
 def _failed(summary: Any) -> bool:
     last = summary.last_completed_check_execution_record
-    event = last.event.dagster_event if last and last.event else None
-    if event is None or event.event_type is not dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+    evaluation = last.evaluation if last else None
+    if evaluation is None:
         return False
-    evaluation = event.event_specific_data
     is_of_main = CheckMetadata.from_metadata(evaluation.metadata).evaluated == "main"
     return is_of_main and not evaluation.passed

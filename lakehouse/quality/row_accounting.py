@@ -261,7 +261,7 @@ def _with_outcome(
         when_cleared = "WHEN __cleared THEN 'cleared'"
     # Cast here, of the few rows that get so far: reading moments takes longer than all else.
     newest = _newest(target, rows)
-    is_newer = is_newer_sql(next(iter(newest.values())), order_sql(newest), "__existing")
+    is_newer = is_newer_sql(newest, "__existing")
     return joined.selectExpr(
         "s.*",
         "CASE WHEN __refused THEN 'quarantined' WHEN v.__is = s.__is THEN 'clean' "

@@ -1,6 +1,6 @@
 """The declaration of a column."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from lakehouse.errors import DeclarationError
@@ -41,6 +41,13 @@ class Column:
             object.__setattr__(self, "type", str(types.parse(self.type)))
         except DeclarationError as error:
             raise DeclarationError(f"Column {self.name}: {error}") from None
+
+    def name_among(self, names: Collection[str]) -> str | None:
+        """Return which of some names is this column: its own, or the newest that it had; None where
+        none is.
+        """
+        known = (self.name, *reversed(self.renamed_from))
+        return next((name for name in known if name in names), None)
 
 
 def tuple_of(names: Sequence[str]) -> tuple[str, ...]:

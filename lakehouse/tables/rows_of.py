@@ -46,8 +46,8 @@ def columns_with_source(table: TableDeclaration) -> tuple[Column, ...]:
 
 def _column_there(column: Column, theirs: Mapping[str, Column]) -> Column | None:
     """Return the column that one is there: that of its name, or of the newest that it had."""
-    names = (column.name, *reversed(column.renamed_from))
-    return next((theirs[name] for name in names if name in theirs), None)
+    name = column.name_among(theirs)
+    return theirs[name] if name else None
 
 
 def _completed(column: Column, theirs: Column | None) -> Column:

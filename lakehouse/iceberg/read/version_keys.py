@@ -71,8 +71,7 @@ def key_terms(table: IcebergTable, frame: "DataFrame") -> list[str]:
 
 def delivered_name(table: IcebergTable, column: str, delivered: Collection[str]) -> str:
     """Return which of some delivered columns is one of the table's, that may be renamed there."""
-    former = (column, *reversed(table.column(column).renamed_from))
-    return next((name for name in former if name in delivered), column)
+    return table.column(column).name_among(delivered) or column
 
 
 def order_sql(values: Mapping[str, str]) -> str:
@@ -85,15 +84,15 @@ def order_sql(values: Mapping[str, str]) -> str:
     return f"struct({', '.join(parts)})"
 
 
-def is_newer_sql(first: str, refused: str, accepted: str) -> str:
+def is_newer_sql(refused: Mapping[str, str], accepted: str) -> str:
     """Return the SQL predicate that a refused version is newer than an accepted one, which then
     does not correct it. One that does not say when it was written is corrected by any.
 
-    :param first: what the refused version has in the first column of `newest`.
-    :param refused: its `order_sql`.
-    :param accepted: that of the accepted one, in the same types.
+    :param refused: what its `order_sql` is made of.
+    :param accepted: the `order_sql` of the accepted one, in the same types.
     """
-    return f"({first} IS NOT NULL AND {refused} > {accepted})"
+    first = next(iter(refused.values()))
+    return f"({first} IS NOT NULL AND {order_sql(refused)} > {accepted})"
 
 
 def typed_sql(table: IcebergTable, column: str, raw: str, delivered_type: str) -> str:

@@ -16,6 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.pyspark_internals import set_all
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.iceberg.write.kept_rows_folder import KeptRowsFolder, remove_left
 from lakehouse.tables.quoting import identifier
@@ -135,8 +136,7 @@ def _staged(frame: "DataFrame", uri: str, options: Mapping[str, str]) -> "DataFr
 
     spark = frame.sparkSession
     if is_spark_3():
-        for key, value in _ANCIENT_AS_THEY_ARE.items():
-            spark.conf.set(key, value)
+        set_all(spark, _ANCIENT_AS_THEY_ARE)
     fields = frame.schema.fields
     # Parquet has no type of nothing but NULL.
     written = [field for field in fields if not isinstance(field.dataType, NullType)]

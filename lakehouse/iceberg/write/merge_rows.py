@@ -259,14 +259,12 @@ def _is_corrected(attempt: Attempt, mode: Merge) -> str:
     versions = attempt.table.versions
     if versions is None or _is_newest(attempt):
         return "false"
-    first = f"s.{identifier(versions.newest[0])}"
     came, existing = (
-        order_sql({name: f"{alias}.{identifier(name)}" for name in versions.newest})
-        for alias in ("s", "t")
+        {name: f"{alias}.{identifier(name)}" for name in versions.newest} for alias in "st"
     )
     has_key = " AND ".join(f"s.{identifier(name)} IS NOT NULL" for name in mode.on)
     is_known = f"{has_key} AND t.__existing IS NOT NULL"
-    return f"({_REFUSED} AND {is_known} AND NOT {is_newer_sql(first, came, existing)})"
+    return f"({_REFUSED} AND {is_known} AND NOT {is_newer_sql(came, order_sql(existing))})"
 
 
 def _is_newest(attempt: Attempt) -> bool:

@@ -19,6 +19,7 @@ from lakehouse.iceberg.write.quarantine_removals import (
     correction_key,
     delivered_in_type,
     leaving,
+    not_refused_now,
     removal,
     undone_rows,
 )
@@ -101,10 +102,7 @@ def _corrected_by_merge(attempt: Attempt, prepared: PreparedFrame, split: Split)
     target = prepared.table.quarantine
     assert target is not None
     corrected = _corrected(prepared, split, read_main(attempt.engine, target.name))
-    if not split.refused_count:
-        return corrected
-    refused = prepared.quarantine_rows(split.refused).select("_row_key")
-    return corrected.join(refused, "_row_key", "left_anti")
+    return not_refused_now(prepared, split, corrected)
 
 
 def _back(
@@ -162,7 +160,7 @@ def _is_newer(table: IcebergTable, newest: Sequence[str]) -> str:
         return "false"
     refused = {name: delivered_in_type(table, name, "q") for name in newest}
     accepted = {name: f"a.{identifier(name)}" for name in newest}
-    return is_newer_sql(refused[newest[0]], order_sql(refused), order_sql(accepted))
+    return is_newer_sql(refused, order_sql(accepted))
 
 
 def leave(

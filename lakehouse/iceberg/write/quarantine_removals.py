@@ -198,11 +198,16 @@ def leaving(attempt: Attempt, prepared: PreparedFrame, split: "Split") -> "DataF
     ]
     # Nothing tells them where neither the source nor a person does.
     keys = together(looked_at or [_keys(quarantined.where("false"))])
-    if split.refused_count:
-        keys = keys.join(
-            prepared.quarantine_rows(split.refused).select("_row_key"), "_row_key", "left_anti"
-        )
+    keys = not_refused_now(prepared, split, keys)
     return attempt.keep(keys.dropDuplicates(["_row_key"]), eager=True)
+
+
+def not_refused_now(prepared: PreparedFrame, split: "Split", keys: "DataFrame") -> "DataFrame":
+    """Return keys of the quarantine but for those of the rows that this write refuses."""
+    if not split.refused_count:
+        return keys
+    refused = prepared.quarantine_rows(split.refused).select("_row_key")
+    return keys.join(refused, "_row_key", "left_anti")
 
 
 def undone_rows(table: IcebergTable, decided: Decided) -> "DataFrame | None":

@@ -268,16 +268,16 @@ def _newest(versions: Versions, evaluated: "DataFrame") -> "DataFrame":
     order = [f"{identifier(name)} DESC" for name in versions.newest]
     key = ", ".join(map(identifier, versions.of))
     within = f"PARTITION BY {key} ORDER BY {_REFUSED}, {', '.join(order)}, {_ROLE} DESC"
-    newest = order_sql({name: identifier(name) for name in versions.newest})
+    newest = {name: identifier(name) for name in versions.newest}
     ranked = evaluated.selectExpr(
         "*",
         f"rank() OVER ({within}) AS {_RANK}",
         f"first_value({_REFUSED}) OVER ({within}) AS {_NONE_ACCEPTED}",
-        f"first_value({newest}) OVER ({within}) AS {_NEWEST}",
+        f"first_value({order_sql(newest)}) OVER ({within}) AS {_NEWEST}",
     )
     is_newest = f"(NOT {_REFUSED} AND {_RANK} = 1)"
     has_no_key = " OR ".join(f"{identifier(name)} IS NULL" for name in versions.of)
-    is_newer = is_newer_sql(identifier(versions.newest[0]), newest, _NEWEST)
+    is_newer = is_newer_sql(newest, _NEWEST)
     is_uncorrected = f"({_REFUSED} AND ({has_no_key} OR {_NONE_ACCEPTED} OR {is_newer}))"
     return ranked.where(f"{_ROLE} <> {_RIVAL} AND ({is_newest} OR {is_uncorrected})")
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import takewhile, zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dagster import AssetCheckEvaluation, AssetCheckKey
 
@@ -31,6 +31,9 @@ from lakehouse.monitoring.incidents import Firing, Observed, Resolved, moment_te
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.dagster_internals import check_executions
 from lakehouse.tables.table import IcebergTable
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
 
 CURSOR = "quarantined"
 _NAMED = 5
@@ -62,8 +65,11 @@ def detect_quarantined_rows(context: MonitorContext) -> Observed:
         if before and key not in open_now and _is_still_empty(catalog, table, before):
             seen[table.name] = cursor[table.name]
             continue
-        history = _history(catalog, table)
-        if history is None or history.main is None:
+        loaded = _loaded(catalog, table)
+        if table.quarantine is None or loaded is None:
+            continue
+        history = history_of(table.quarantine.name, loaded)
+        if history.main is None:
             continue
         if _is_being_written(context, catalog, table, history):
             if before:
@@ -72,7 +78,7 @@ def detect_quarantined_rows(context: MonitorContext) -> Observed:
                 facts.append(open_now[key].firing)
             continue
         state = _read_state(catalog, history, before)
-        state = replace(state, metadata_location=_location(catalog, table))
+        state = replace(state, metadata_location=loaded.metadata_location)
         seen[table.name] = _to_json(state)
         facts += _facts(context, catalog, table, history, state)
     return Observed(tuple(facts), frozenset({"quarantined"}), {CURSOR: seen})
@@ -91,16 +97,11 @@ def _is_still_empty(catalog: Catalog, table: IcebergTable, before: _QuarantineSt
     return catalog.metadata_location(quarantine.name) == before.metadata_location
 
 
-def _history(catalog: Catalog, table: IcebergTable) -> History | None:
+def _loaded(catalog: Catalog, table: IcebergTable) -> "Table | None":
     quarantine = table.quarantine
     if quarantine is None or not catalog.has(quarantine.name):
         return None
-    return history_of(quarantine.name, catalog.load(quarantine.name))
-
-
-def _location(catalog: Catalog, table: IcebergTable) -> str:
-    assert table.quarantine is not None
-    return catalog.metadata_location(table.quarantine.name) or ""
+    return catalog.load(quarantine.name)
 
 
 def _is_being_written(

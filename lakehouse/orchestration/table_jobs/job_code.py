@@ -56,7 +56,7 @@ def publish_code(settings: Settings, store: "S3ObjectStore") -> str:
     script = Path(__file__).with_name("job_script.py").read_bytes()
     if not store.exists(SCRIPT) or store.open(SCRIPT).read() != script:
         store.client.put_object(Bucket=store.bucket, Key=SCRIPT, Body=script)
-    return f"s3://{store.bucket}/{key}"
+    return store.uri(key)
 
 
 def _archive(files: dict[str, bytes]) -> bytes:
@@ -80,7 +80,7 @@ def _files(settings: Settings) -> Iterator[tuple[str, bytes]]:
     declared = _declared_data(settings.project_root)
     for path in _imported_paths(settings):
         paths = sorted(path.rglob("*")) if path.is_dir() else [path]
-        data = set(_data_files(path, declared))
+        data = set(_data_files(path, paths, declared))
         for file in paths:
             name = file.relative_to(path.parent)
             is_code = file.suffix in _CODE_SUFFIXES or file in data
@@ -101,16 +101,20 @@ def _declared_data(root: Path | None) -> dict[str, list[str]]:
     return declared
 
 
-def _data_files(package: Path, declared: Mapping[str, Sequence[str]]) -> Iterator[Path]:
+def _data_files(
+    package: Path, paths: Sequence[Path], declared: Mapping[str, Sequence[str]]
+) -> Iterator[Path]:
     """Return the files of a package that are data of it: of a project those that it declares,
     so that a home, a key or delivered files that lie there are none.
+
+    :param paths: all that lies in the package.
     """
     if not package.is_dir():
         return
     if package == _OWN_PACKAGE:
-        yield from (file for file in package.rglob("*") if file.suffix in _OWN_DATA_SUFFIXES)
+        yield from (path for path in paths if path.suffix in _OWN_DATA_SUFFIXES)
         return
-    folders = [package, *(path for path in package.rglob("*") if path.is_dir())]
+    folders = [package, *(path for path in paths if path.is_dir())]
     for name, patterns in declared.items():
         for folder in folders:
             dotted = ".".join(folder.relative_to(package.parent).parts)

@@ -40,12 +40,12 @@ class JobRequest:
     settings: Mapping[str, str | None]
     masking_key: str = field(repr=False)
     """In hex digits."""
-    gone_key: str | None = field(repr=False, default=None)
+    gone_key: str | None = field(repr=False)
     """Key of the hashes of who is gone, in hex digits."""
-    gone: Mapping[str, str] = field(repr=False, default_factory=dict)
+    gone: Mapping[str, str] = field(repr=False)
     """When people were erased, by their keyed hash in hex digits."""
 
-    dead_writes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    dead_writes: Mapping[str, Sequence[str]]
     """Ids of writes that never ended, by their table: the job drops their branches."""
 
     @classmethod
@@ -56,7 +56,7 @@ class JobRequest:
         settings: Settings,
         engine: "Engine",
         gone: "Gone",
-        dead_writes: Mapping[str, Sequence[str]] | None = None,
+        dead_writes: Mapping[str, Sequence[str]],
     ) -> "JobRequest":
         """Return what is asked for a run of a table."""
         return cls(
@@ -67,7 +67,7 @@ class JobRequest:
             engine.masking_key.hex(),
             gone.key.hex() if gone.key else None,
             {digest.hex(): at.isoformat() for digest, at in gone.erased_at.items()},
-            dead_writes or {},
+            dead_writes,
         )
 
     def to_json(self) -> dict[str, Any]:

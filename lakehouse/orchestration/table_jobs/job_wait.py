@@ -75,7 +75,6 @@ class _Wait:
             self.look()
             state = self._ask()
             if state and state.has_ended:
-                self.look()
                 return state
             if self._is_given_up():
                 return None

@@ -30,9 +30,10 @@ def assign_outcomes(
         each()
     rows = pd.concat(frames, ignore_index=True)
     is_valid = rows["reasons"] == 0
-    outcome = np.where(is_valid | _is_overtaken(rows, is_valid), SUPERSEDED, QUARANTINED)
-    outcome = outcome.astype(object)
-    outcome[_winners(rows[is_valid])] = CLEAN
+    winners = _winners(rows[is_valid])
+    is_overtaken = _is_overtaken(rows, is_valid, winners)
+    outcome = np.where(is_valid | is_overtaken, SUPERSEDED, QUARANTINED).astype(object)
+    outcome[winners] = CLEAN
     return rows.assign(outcome=pd.Categorical(outcome, OUTCOMES))
 
 
@@ -43,13 +44,12 @@ def _winners(valid: pd.DataFrame) -> pd.Index:
     return by_age.drop_duplicates("transaction_id", keep="last").index
 
 
-def _is_overtaken(rows: pd.DataFrame, is_valid: pd.Series) -> pd.Series:
+def _is_overtaken(rows: pd.DataFrame, is_valid: pd.Series, winners: pd.Index) -> pd.Series:
     """Return which rows have a valid one of their transaction that is newer."""
     created = rows["created_at"]
     by_transaction = created.where(is_valid, _NO_ROW).groupby(rows["transaction_id"])
     newest = by_transaction.transform("max")
     has_valid = rows["has_transaction_id"] & (newest > _NO_ROW)
-    winners = _winners(rows[is_valid])
     position = pd.Series(winners, index=rows.loc[winners, "transaction_id"])
     stands_later = rows["transaction_id"].map(position) > rows.index
     is_newer = (newest > created) | ((newest == created) & stands_later)
