@@ -29,8 +29,9 @@ from benchmarks.harness import (
     report,
     show,
 )
+from lakehouse.cluster_settings import When
 from lakehouse.ingestion.collect import collect_files
-from lakehouse.ingestion.executor_reading import ExecutorReading, When
+from lakehouse.ingestion.executor_reading import ExecutorReading
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.runtime.package_zip import package_zip

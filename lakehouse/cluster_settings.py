@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from lakehouse.errors import SettingsError
-from lakehouse.setting_forms import COUNT, HOST, MEMORY, port_value, value_of_form
+from lakehouse.setting_forms import COUNT, HOST, MEMORY, count_value, port_value, value_of_form
 
 _WEB_PAGE = (r"https?://[^\s/]+.*", "the address of a web page, such as http://host:8080")
+When = Literal["auto", "always", "never"]
 _WHEN = ("auto|always|never", "auto, always or never")
-_SECONDS = "120"
 DRIVERS = 20
 """How many drivers of one machine find ports."""
 DRIVER_PORTS = 3 * DRIVERS
@@ -54,9 +54,9 @@ class ClusterSettings:
     """What PySpark itself was told to start Spark with."""
     spark_conf_dir: str | None = None
     """Where Spark itself was told that its `spark-defaults.conf` is."""
-    executors_read: Literal["auto", "always", "never"] = "auto"
+    executors_read: When = "auto"
     """When executors read delivered files; by itself where they are many or large."""
-    wait_seconds: int = int(_SECONDS)
+    wait_seconds: int = 120
     """How long the first executor may take."""
 
     @classmethod
@@ -65,27 +65,27 @@ class ClusterSettings:
 
         :raises SettingsError: names the variable, what it held and what was expected.
         """
-        executors = value_of_form(env, "LAKEHOUSE_EXECUTORS", COUNT, "")
-        cores = value_of_form(env, "LAKEHOUSE_EXECUTOR_CORES", COUNT, "")
         page = value_of_form(env, "LAKEHOUSE_SPARK_MASTER_PAGE", _WEB_PAGE, "")
         return cls(
             configuration=tuple(_configuration(env.get("LAKEHOUSE_SPARK_CONF") or "")),
             master_page=page.rstrip("/") or None,
             driver_host=value_of_form(env, "LAKEHOUSE_DRIVER_HOST", HOST, "") or None,
             driver_port=port_value(env, "LAKEHOUSE_DRIVER_PORT", DRIVER_PORTS),
-            executors=int(executors) if executors else None,
-            executor_cores=int(cores) if cores else None,
+            executors=count_value(env, "LAKEHOUSE_EXECUTORS"),
+            executor_cores=count_value(env, "LAKEHOUSE_EXECUTOR_CORES"),
             executor_memory=value_of_form(env, "LAKEHOUSE_EXECUTOR_MEMORY", MEMORY, "") or None,
             executor_python=env.get("LAKEHOUSE_EXECUTOR_PYTHON") or None,
             pyspark_python=env.get("PYSPARK_PYTHON") or None,
             pyspark_arguments=env.get("PYSPARK_SUBMIT_ARGS") or None,
             spark_conf_dir=env.get("SPARK_CONF_DIR") or None,
             executors_read=cast(
-                Literal["auto", "always", "never"],
+                When,
                 value_of_form(env, "LAKEHOUSE_EXECUTORS_READ", _WHEN, "auto"),
             ),
             wait_seconds=int(
-                value_of_form(env, "LAKEHOUSE_EXECUTOR_WAIT_SECONDS", COUNT, _SECONDS)
+                value_of_form(
+                    env, "LAKEHOUSE_EXECUTOR_WAIT_SECONDS", COUNT, str(cls.wait_seconds)
+                )
             ),
         )
 

@@ -27,6 +27,15 @@ def value_of_form(
     return value or default
 
 
+def count_value(env: Mapping[str, str], name: str) -> int | None:
+    """Return a setting's value that is a number from 1 on; None where it is not set.
+
+    :raises SettingsError: when it is none.
+    """
+    value = value_of_form(env, name, COUNT, "")
+    return int(value) if value else None
+
+
 def port_value(env: Mapping[str, str], name: str, ports: int) -> int | None:
     """Return a setting's value that is the first of some ports; None where it is not set.
 

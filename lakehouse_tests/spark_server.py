@@ -1,28 +1,20 @@
 """A Spark Connect server of this machine, for the time of a test."""
 
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from lakehouse.runtime.connect_server import SERVER_CLASS
 from lakehouse.runtime.jvm import prepare
-from lakehouse.runtime.session_configuration import session_configuration
 from lakehouse.runtime.spark_address import problem_of
+from lakehouse.runtime.spark_server import local_configuration
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder
 from lakehouse.settings import Settings
-
-SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
-
-
-def free_port() -> int:
-    """Return a port of the loopback address that nobody listens on."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        port: int = probe.getsockname()[1]
-        return port
+from lakehouse_tests.cli.commands import free_port
 
 
 @contextmanager
@@ -31,12 +23,9 @@ def running_server(settings: Settings) -> Iterator[str]:
     port = free_port()
     prepare(settings)
     prepare_temporary_folder(settings, is_server=True)
-    given = session_configuration(
-        replace(settings, spark_memory="1g", spark_master="local[2]"), is_server=True
-    ) | {
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": str(port),
-    }
+    given = local_configuration(
+        replace(settings, spark_memory="1g", spark_master="local[2]"), port
+    )
     options = [part for item in given.items() for part in ("--conf", "=".join(item))]
     server = [
         "--class",

@@ -25,27 +25,21 @@ def read_staged_object(settings: Settings) -> None:
 
     :raises LakehouseError: says in one line what the server lacks.
     """
-    from lakehouse.ingestion.staged_rows import LocalRows, open_staging
+    from lakehouse.ingestion.staged_rows import LocalRows, StagedRows, open_staging
     from lakehouse.runtime.spark import open_session
 
     session = open_session(settings, Catalog.of(settings))
-    staging = open_staging(settings)
-    name = "0.parquet"
-    with tempfile.TemporaryDirectory() as folder:
-        file = _write(Path(folder) / name)
-        if staging:
-            rows = staging.rows(_FEED, uuid4().hex)
-            rows.put(file, name)
-            try:
-                _read(settings, session, f"{rows.uri}{name}", dict(rows.spark_options))
-            finally:
-                rows.remove(name)
-            return
+    staging, name = open_staging(settings), "0.parquet"
     settings.make_home()
     with tempfile.TemporaryDirectory(dir=settings.home) as folder:
-        own = LocalRows(Path(folder))
-        _write(own.folder / name)
-        _read(settings, session, f"{own.uri}/{name}", dict(own.spark_options))
+        rows: StagedRows = LocalRows(Path(folder, "rows"))
+        if staging:
+            rows = staging.rows(_FEED, uuid4().hex)
+        rows.put(_write(Path(folder, name)), name)
+        try:
+            _read(settings, session, f"{rows.uri.rstrip('/')}/{name}", dict(rows.spark_options))
+        finally:
+            rows.remove(name)
 
 
 def _write(file: Path) -> Path:
@@ -61,8 +55,6 @@ def _read(
 ) -> None:
     try:
         session.read.options(**options).parquet(uri).collect()
-    except LakehouseError:
-        raise
     except Exception as error:
         if _NO_FILE_SYSTEM.search(str(error)):
             what = (

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from lakehouse.cluster_settings import When
 from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.ingestion.executor_task import (
     SCHEMA,
@@ -34,7 +35,6 @@ _GROUP_FILES = 100
 _MISSING = re.compile(r"No module named '[^']*'|Cannot run program \"[^\"]*\"")
 _WITHOUT_PYARROW = re.compile(r"PACKAGE_NOT_INSTALLED[^\n]*|PyArrow[^\n]*must be installed")
 _OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has different version")
-When = Literal["auto", "always", "never"]
 _sent: "WeakKeyDictionary[SparkSession, Path]" = WeakKeyDictionary()
 
 

@@ -45,7 +45,7 @@ def open_engine(settings: Settings) -> Engine:
         OpenLineageEvents(settings, catalog),
         page,
         partial(open_store, settings),
-        s3a_options(settings) if settings.deployment == "aws" else {},
+        s3a_options(settings),
     )
 
 

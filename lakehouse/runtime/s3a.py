@@ -34,7 +34,11 @@ def s3a_session_configuration(settings: Settings) -> dict[str, str]:
 
 
 def s3a_options(settings: Settings) -> dict[str, str]:
-    """Return the options of a reader of Spark: where the bucket answers."""
+    """Return the options of a reader of Spark: where the bucket answers; none where no bucket is
+    used.
+    """
+    if settings.deployment != "aws":
+        return {}
     options = {}
     if settings.region:
         options["fs.s3a.endpoint.region"] = settings.region

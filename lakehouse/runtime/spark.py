@@ -9,20 +9,19 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from pathlib import Path
 from threading import RLock, current_thread, main_thread
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.errors import SettingsError, SetupError
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.error_explanations import known_error
 from lakehouse.iceberg.metadata.pyspark_internals import (
     LOGS_WITH_VALUES,
     end_jvm,
     has_context,
     launch_jvm,
     release_at_exit,
+    set_all,
     set_connect_retries,
 )
 from lakehouse.iceberg.metadata.spark_errors import one_line
@@ -43,6 +42,7 @@ from lakehouse.runtime.session_configuration import (
     with_java_options,
 )
 from lakehouse.runtime.spark_address import require_connect, require_master
+from lakehouse.runtime.spark_log import last_words, log_file, log_size, open_log
 from lakehouse.runtime.spark_master import read_master
 from lakehouse.runtime.spark_properties import remove_properties, write_properties
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
@@ -51,17 +51,11 @@ from lakehouse.settings import Settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LOG_LIMIT_BYTES = 10_000_000
 _CONNECT_RETRIES = 5
 """After pauses of 0.05, 0.2, 0.8, 3.2 and 12.8 seconds."""
 _opening = RLock()
 _sessions: dict[tuple[str, str], "SparkSession"] = {}
 _pages: dict[tuple[str, str], str] = {}
-
-
-def log_file(settings: Settings) -> Path:
-    """Where Spark's own words go."""
-    return settings.home / "logs" / "spark.log"
 
 
 def open_session(
@@ -183,8 +177,7 @@ def let_go(session: "SparkSession") -> None:
 
 def register(session: "SparkSession", catalog: Catalog) -> None:
     """Make a running session know a catalog; Spark opens one when its name is first used."""
-    for key, value in catalog.spark_configuration.items():
-        session.conf.set(key, value)
+    set_all(session, catalog.spark_configuration)
 
 
 def _configure(session: "SparkSession", cluster: ClusterSettings) -> None:
@@ -208,12 +201,12 @@ def _configure(session: "SparkSession", cluster: ClusterSettings) -> None:
 def _first(settings: Settings, java_options: Sequence[str] | None) -> "SparkSession":
     from dagster_pyspark import LazyPySparkResource
 
-    state = (
-        None if settings.spark_remote else read_master(settings.cluster, settings.spark_master)
-    )
-    configuration = session_configuration(settings, state=state)
     if settings.spark_remote:
+        configuration = session_configuration(settings)
         return _connected(LazyPySparkResource(spark_config=configuration).spark_session)
+    require_master(settings.spark_master)
+    state = read_master(settings.cluster, settings.spark_master)
+    configuration = session_configuration(settings, state=state)
     _start_jvm(settings, configuration, java_options)
     session: SparkSession = LazyPySparkResource(spark_config=configuration).spark_session
     return session
@@ -250,7 +243,6 @@ def _start_jvm(
 
     if has_context():
         return
-    require_master(settings.spark_master)
     jars.require(settings)
     chosen = jvm.prepare(settings)
     prepare_temporary_folder(settings)
@@ -297,26 +289,3 @@ def _own_interrupts() -> Iterator[None]:
     yield
     if current_thread() is main_thread():
         signal.signal(signal.SIGINT, handler)
-
-
-def open_log(settings: Settings) -> BinaryIO:
-    """Open Spark's log at its end."""
-    log_file(settings).parent.mkdir(parents=True, exist_ok=True)
-    return log_file(settings).open("ab")
-
-
-def log_size(settings: Settings) -> int:
-    """Return where the log ends before a start, once one that is too long was put aside."""
-    log = log_file(settings)
-    if log.exists() and log.stat().st_size > _LOG_LIMIT_BYTES:
-        log.replace(log.with_suffix(".log.1"))
-    return log.stat().st_size if log.exists() else 0
-
-
-def last_words(settings: Settings, started_at: int) -> str:
-    """Return the end of what was said from a point of the log on."""
-    with log_file(settings).open("rb") as file:
-        file.seek(started_at)
-        lines = [line.strip() for line in file.read().decode(errors="replace").split("\n")]
-    text = " ".join(line for line in lines if line and not line.startswith(("at ", "... ")))
-    return known_error(text) or text[-500:] or "it said nothing."

@@ -39,6 +39,11 @@ class Worker:
     memory_mb: int
     free_memory_mb: int
 
+    @property
+    def room(self) -> int:
+        """The cores that are free, or where all are held, those that will be."""
+        return self.free_cores or self.cores
+
 
 @dataclass(frozen=True)
 class Application:
@@ -124,8 +129,8 @@ def executor_configuration(settings: Settings, state: MasterState | None) -> dic
     where they are idle.
     """
     given = settings.cluster
-    free = _free(state) if state and state.workers else None
-    cores = given.executor_cores or (free.cores if free else 1)
+    free = _roomiest(state) if state and state.workers else None
+    cores = given.executor_cores or (min(_MOST_CORES, free.room) if free else 1)
     limit = given.executors * cores if given.executors else _share(state)
     cores = given.executor_cores or min(cores, limit or cores)
     memory = given.executor_memory or (_memory(free, cores) if free else None)
@@ -164,19 +169,16 @@ def _share(state: MasterState | None) -> int | None:
     return max(1, state.cores - max(1, state.cores // 4))
 
 
-def _free(state: MasterState) -> Worker:
-    """Return the worker that an executor has to fit on, as large as it may be: the one with most
-    free, or the smallest where all is held.
+def _roomiest(state: MasterState) -> Worker:
+    """Return the worker that an executor has to fit on: the one with most free, or the smallest
+    where all is held.
     """
     most = max(state.workers, key=lambda worker: worker.free_cores)
-    smallest = min(state.workers, key=lambda worker: worker.cores)
-    fitting = most.free_cores if most.free_cores else smallest.cores
-    of = most if most.free_cores else smallest
-    return Worker(min(_MOST_CORES, fitting), fitting, of.memory_mb, of.free_memory_mb)
+    return most if most.free_cores else min(state.workers, key=lambda worker: worker.cores)
 
 
 def _memory(worker: Worker, cores: int) -> str:
     # Whoever holds the rest of the worker's cores has their share of the memory too.
     free_mb = worker.free_memory_mb or worker.memory_mb
-    share_mb = free_mb * cores // max(worker.free_cores, cores)
+    share_mb = free_mb * cores // max(worker.room, cores)
     return f"{max(_LEAST_MEMORY_MB, share_mb)}m"

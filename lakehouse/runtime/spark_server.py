@@ -17,25 +17,25 @@ from pathlib import Path
 
 from lakehouse.errors import SetupError
 from lakehouse.runtime import jars, jvm
+from lakehouse.runtime.connect_server import SERVER_CLASS
 from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.jvm_compilers import LATER_SECOND_COMPILER
 from lakehouse.runtime.jvm_memory import GIVES_BACK, KEEPS_LITTLE
 from lakehouse.runtime.processes import Process
 from lakehouse.runtime.session_configuration import session_configuration, with_java_options
-from lakehouse.runtime.spark import (
+from lakehouse.runtime.spark_address import require_master
+from lakehouse.runtime.spark_log import (
     last_words,
     log_file,
     log_size,
     open_log,
 )
-from lakehouse.runtime.spark_address import require_master
 from lakehouse.runtime.spark_master import MasterState, read_master
 from lakehouse.runtime.spark_properties import remove_properties, write_properties
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_text
 
-_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _PAUSE_SECONDS = 0.2
 START_SECONDS = 120.0
 
@@ -132,7 +132,7 @@ def start(
                 "--properties-file",
                 str(properties),
                 "--class",
-                _CLASS,
+                SERVER_CLASS,
                 "spark-internal",
             ],
             stdin=subprocess.DEVNULL,

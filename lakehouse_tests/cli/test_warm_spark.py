@@ -18,7 +18,7 @@ from lakehouse.errors import SetupError
 from lakehouse.orchestration.incident_reports import read_reports
 from lakehouse.runtime import spark_server
 from lakehouse.runtime.processes import Process
-from lakehouse.runtime.spark import log_file
+from lakehouse.runtime.spark_log import log_file
 from lakehouse.runtime.spark_server import SparkServer
 from lakehouse.settings import Settings
 from lakehouse_tests.processes import wait_for

@@ -17,7 +17,7 @@ from lakehouse_tests.conftest import settings_at
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+def cluster(s3a_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
     """A master and two workers of one core each, which see nothing of the driver's files."""
     folder = tmp_path_factory.mktemp("cluster")
     with running_cluster(settings_at(folder / "home"), folder / "parts") as running:
@@ -25,7 +25,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 
 
 @pytest.fixture
-def cluster_without_workers(settings: Settings, tmp_path: Path) -> Iterator[SparkCluster]:
+def cluster_without_workers(
+    s3a_jars: None, settings: Settings, tmp_path: Path
+) -> Iterator[SparkCluster]:
     """A master alone."""
     with running_cluster(settings, tmp_path / "parts", workers=0) as running:
         yield running

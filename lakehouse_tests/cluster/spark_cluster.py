@@ -13,13 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lakehouse.runtime import jars, jvm
-from lakehouse.runtime.jar_download import fetch
+from lakehouse.runtime import jvm
 from lakehouse.settings import Settings
+from lakehouse_tests.cli.commands import free_port
 from lakehouse_tests.cluster.namespaces import isolated, require_namespaces
-from lakehouse_tests.conftest import on_aws
 from lakehouse_tests.processes import ROOT, wait_for
-from lakehouse_tests.spark_server import free_port
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 300
@@ -139,8 +137,6 @@ def running_cluster(
     hidden = (ROOT, settings.home, settings.cache_dir.expanduser(), folder)
     temporary = (Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
     jvm.prepare(settings)
-    # `make setup` fetches what this machine's own deployment needs.
-    fetch(on_aws(settings), lambda _: None, jars.s3a())
     environment = {**os.environ, "SPARK_LOCAL_IP": _HOST, **_SMALL}
     port, web_port = free_port(), free_port()
     master = _spark_class("master.Master", "--host", _HOST, "--port", str(port))

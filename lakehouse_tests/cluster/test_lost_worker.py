@@ -53,7 +53,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cluster(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+def cluster(
+    s3a_jars: None, home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkCluster]:
     """A cluster of its own, whose workers are killed."""
     folder = tmp_path_factory.mktemp("killed")
     with running_cluster(settings_at(home), folder / "parts", workers=0) as running:

@@ -5,17 +5,15 @@ A job unpacks it and imports from there, so that each run computes by the code o
 started it, and a new version of the project needs no deployment of its own.
 """
 
-import hashlib
-import io
 import sys
 import tomllib
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from lakehouse.runtime.package_zip import content_digest, zip_bytes
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
@@ -28,14 +26,11 @@ SCRIPT = "jobs/script.py"
 _CODE = "jobs/code/"
 _KEPT_FOR = timedelta(days=30)
 _RENEWED_AFTER = timedelta(days=15)
-_DIGITS = 16
 _CODE_SUFFIXES = {".py", ".sql"}
 _OWN_DATA_SUFFIXES = {".css", ".csv", ".html", ".md", ".properties", ".toml", ".typed", ".yaml"}
 """Of what the lakehouse itself has beside its code."""
 _NO_CODE = ("__pycache__", "site-packages", ".")
 _OWN_PACKAGE = Path(__file__).resolve().parents[2]
-_SAME_TIME = (1980, 1, 1, 0, 0, 0)
-_MODE = 0o644 << 16
 
 
 def publish_code(settings: Settings, store: "S3ObjectStore") -> str:
@@ -43,30 +38,16 @@ def publish_code(settings: Settings, store: "S3ObjectStore") -> str:
     the URL of the code.
     """
     files = dict(sorted(_files(settings)))
-    digest = hashlib.sha256()
-    for name, content in files.items():
-        digest.update(f"{name}\0{len(content)}\0".encode())
-        digest.update(content)
-    key = f"{_CODE}{digest.hexdigest()[:_DIGITS]}.zip"
+    key = f"{_CODE}{content_digest(files)}.zip"
     there = store.stat(key)
     # Another process removes what is old: what it names is put there anew long before.
     if there is None or there.modified_at < datetime.now(UTC) - _RENEWED_AFTER:
         _remove_old(store)
-        store.client.put_object(Bucket=store.bucket, Key=key, Body=_archive(files))
+        store.client.put_object(Bucket=store.bucket, Key=key, Body=zip_bytes(files))
     script = Path(__file__).with_name("job_script.py").read_bytes()
     if not store.exists(SCRIPT) or store.open(SCRIPT).read() != script:
         store.client.put_object(Bucket=store.bucket, Key=SCRIPT, Body=script)
     return store.uri(key)
-
-
-def _archive(files: dict[str, bytes]) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, file in files.items():
-            entry = zipfile.ZipInfo(name, _SAME_TIME)
-            entry.external_attr = _MODE
-            archive.writestr(entry, file, zipfile.ZIP_DEFLATED)
-    return content.getvalue()
 
 
 def _remove_old(store: "S3ObjectStore") -> None:
