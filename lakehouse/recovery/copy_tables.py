@@ -11,12 +11,12 @@ from lakehouse.errors import LakehouseError, TableBusy, UsageError
 from lakehouse.iceberg.commit.branch import is_audit
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.copy.copy_table import TableCopy, copy_table, main_checksum
-from lakehouse.iceberg.copy.left_over import Bucket
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.location_files import path_key
+from lakehouse.iceberg.metadata.location_files import folder_key, path_key
 from lakehouse.recovery.copy_home import check_nobody_went, check_records_of_erasures
 from lakehouse.settings import Settings
+from lakehouse.storage.s3 import open_bucket
 from lakehouse.tables.suggestions import meant_name
 
 if TYPE_CHECKING:
@@ -87,11 +87,11 @@ def copy_planned(plan: CopyPlan, report: Callable[[str, str], None]) -> Iterator
         meanwhile.
     """
     engine = _engine(plan.target)
-    bucket = _bucket(plan.target) if plan.target.deployment == "aws" else None
+    bucket = open_bucket(plan.target) if plan.target.deployment == "aws" else None
     check = partial(check_nobody_went, plan.source, plan.target)
     for table in plan.left:
         with table_lock(engine, table.name, _WAIT_SECONDS):
-            told = _of(table.name, report)
+            told = partial(report, table.name)
             yield copy_table(
                 table.source, table.name, engine.catalog, told, check, bucket=bucket
             )
@@ -100,10 +100,6 @@ def copy_planned(plan: CopyPlan, report: Callable[[str, str], None]) -> Iterator
 def place_text(settings: Settings) -> str:
     """Return which deployment settings are of, as `lakehouse copy` is told it."""
     return f"s3://{settings.bucket}" if settings.deployment == "aws" else str(settings.home)
-
-
-def _of(name: str, report: Callable[[str, str], None]) -> Callable[[str], None]:
-    return lambda text: report(name, text)
 
 
 def _check_places(source: Settings, target: Settings) -> None:
@@ -137,7 +133,7 @@ def _pinned_in_bucket(
     """Load the tables of a bucket; return the names of the others too. An account has one catalog
     for all of its buckets, and those of others are not opened.
     """
-    folder = f"{path_key(source.warehouse)}/"
+    folder = folder_key(source.warehouse)
     places = catalog.metadata_locations()
     inside = [name for name, place in places.items() if path_key(place).startswith(folder)]
     loaded = _pinned(catalog, sorted(inside))
@@ -154,32 +150,20 @@ def _engine(settings: Settings) -> Engine:
     return Engine(Catalog.of(settings), _no_spark, settings.lock_dir, masking_key=b"")
 
 
-def _bucket(settings: Settings) -> Bucket:
-    # It imports what a home does not need.
-    from lakehouse.storage.s3 import open_bucket
-
-    return open_bucket(settings)
-
-
 def _no_spark() -> NoReturn:
     raise AssertionError("Tables are copied without Spark.")
 
 
 def _pinned(catalog: Catalog, names: Sequence[str]) -> "dict[str, Table]":
-    """Load tables as they all were at one moment: none was committed to between two looks at all
-    of them. Nobody waits for that.
+    """Load tables as they all were at one moment: none was committed to between a look at where
+    the metadata of all is, and its load. Nobody waits for that.
     """
-    seen = {name: catalog.load(name) for name in names}
     for _ in range(_LOOKS):
-        again = {name: catalog.load(name) for name in names}
-        changed = [
-            name
-            for name in names
-            if again[name].metadata_location != seen[name].metadata_location
-        ]
+        places = catalog.metadata_locations(names)
+        loaded = {name: catalog.load(name) for name in names}
+        changed = [name for name in names if loaded[name].metadata_location != places.get(name)]
         if not changed:
-            return again
-        seen = again
+            return loaded
     raise TableBusy(
         f"Between {_LOOKS} looks at all tables some were written each time, last"
         f" {', '.join(changed)}; expected a moment without.",

@@ -2,7 +2,7 @@
 were seen to be the same, so that nobody sees a part of it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,19 +27,20 @@ from lakehouse.iceberg.copy.source_files import (
     find_source_files,
     first_missing,
     missing,
-    open_io,
-    parse_metadata,
     read_bytes,
     read_metadata,
     without_lost_statistics,
 )
 from lakehouse.iceberg.copy.write_files import FileCopier, Progress
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.location_files import path_key
+from lakehouse.iceberg.metadata.location_files import folder_key, path_key
 from lakehouse.iceberg.metadata.manifests import read_files
+from lakehouse.iceberg.metadata.metadata_files import parse_metadata
+from lakehouse.iceberg.metadata.missing_files import missing_paths
 from lakehouse.iceberg.metadata.new_location import create_namespace, new_location
 
 if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
     from pyiceberg.table import Table
 
 VerifiedBy = Literal["rows", "bytes"]
@@ -88,8 +89,9 @@ def copy_table(
     create_namespace(target, namespace)
     location = new_location(target, name, source.metadata.table_uuid.hex)
     _require_free(target, name, location)
-    io = open_io(dict(target.client.properties), location)
-    copier = FileCopier(source, io, MovedPaths(source.location(), location))
+    copier = FileCopier(
+        source, _open_io(target, location), MovedPaths(source.location(), location)
+    )
     report("reading its manifests")
     metadata = without_lost_statistics(source, _without_writes(read_metadata(source)))
     files = find_source_files(source, metadata)
@@ -128,7 +130,7 @@ def _require_free(target: Catalog, name: str, location: str) -> None:
     """Make sure that no table lies at a location: it would lose the files that are not of the
     copy. One that was copied there before and renamed does, since its files stay where they are.
     """
-    folder = f"{path_key(location)}/"
+    folder = folder_key(location)
     for other, metadata_location in target.metadata_locations().items():
         if path_key(metadata_location).startswith(folder):
             raise LakehouseError(
@@ -148,8 +150,10 @@ def _without_writes(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def _told(files: SourceFiles, report: Report) -> Progress:
+    total_bytes = max(1, files.size_bytes)
+
     def tell(done: int, done_bytes: int) -> None:
-        share = 100 * done_bytes // max(1, files.size_bytes)
+        share = 100 * done_bytes // total_bytes
         report(f"{done} of {len(files.files)} files, {share} % of the bytes")
 
     return tell
@@ -159,7 +163,7 @@ def _write_metadata(
     copier: FileCopier,
     metadata: dict[str, Any],
     files: SourceFiles,
-    moved: Mapping[str, MovedDeletes | None],
+    moved: Mapping[str, MovedDeletes],
 ) -> list[str]:
     """Write what names files, what names it after it; return the paths, last that of the current
     metadata.
@@ -176,7 +180,7 @@ def _write_metadata(
         content = moved_manifest_list(read_bytes(source, path), paths, lengths)
         copier.write(paths.of(path), content)
         written.append(paths.of(path))
-    metadata["metadata-log"] = list(_log(source, metadata))
+    metadata["metadata-log"] = _log(source, metadata)
     for entry in metadata["metadata-log"]:
         path = entry["metadata-file"]
         earlier = parse_metadata(path, read_bytes(source, path))
@@ -187,11 +191,18 @@ def _write_metadata(
     return [*written, path]
 
 
-def _log(source: "Table", metadata: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the entries of the log whose files are there."""
-    for entry in metadata.get("metadata-log") or []:
-        if source.io.new_input(entry["metadata-file"]).exists():
-            yield entry
+def _log(source: "Table", metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the entries of the log whose files are there."""
+    logged = metadata.get("metadata-log") or []
+    lost = set(missing_paths(source, [entry["metadata-file"] for entry in logged]))
+    return [entry for entry in logged if entry["metadata-file"] not in lost]
+
+
+def _open_io(target: Catalog, location: str) -> "FileIO":
+    """Return what reads and writes files at a location of a catalog."""
+    from pyiceberg.io import load_file_io
+
+    return load_file_io(dict(target.client.properties), location)
 
 
 def _open(target: Catalog, metadata_location: str) -> "Table":
@@ -208,10 +219,9 @@ def _verify(
     main's.
     """
     kind, main = main_checksum(copied)
-    current = source.current_snapshot()
     refs = {ref.snapshot_id: label for label, ref in copied.metadata.refs.items()}
     for snapshot_id, label in refs.items():
-        is_main = current is not None and snapshot_id == current.snapshot_id
+        is_main = snapshot_id == copied.metadata.current_snapshot_id
         found = main if is_main else _checksum(copied, snapshot_id, None)[1]
         try:
             expected = _checksum(source, snapshot_id, paths)[1]

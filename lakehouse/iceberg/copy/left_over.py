@@ -1,9 +1,14 @@
 """What copies of another state of a table left where it comes to, and how that goes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from lakehouse.iceberg.metadata.location_files import list_location, path_key
+from lakehouse.iceberg.metadata.location_files import (
+    LocationFile,
+    folder_key,
+    list_location,
+    path_key,
+)
 from lakehouse.storage.object_store import StoredObject
 
 if TYPE_CHECKING:
@@ -23,22 +28,24 @@ class Bucket(Protocol):
         """Delete these for good."""
 
 
-def find_left_over(copied: "Table", kept: Iterable[str]) -> set[str]:
+def find_left_over(copied: "Table", kept: Iterable[str]) -> dict[str, LocationFile]:
     """Return the files in a table's location but those that are kept, by `path_key`."""
-    return set(list_location(copied)) - set(map(path_key, kept))
+    listed, needed = list_location(copied), set(map(path_key, kept))
+    return {key: file for key, file in listed.items() if key not in needed}
 
 
-def remove_left_over(copied: "Table", keys: set[str], store: Bucket | None) -> None:
+def remove_left_over(
+    copied: "Table", files: Mapping[str, LocationFile], store: Bucket | None
+) -> None:
     """Remove such files, with all versions where a bucket keeps them.
 
     :param store: the bucket that the location is in; None where it is in none, or in another.
     """
-    location = copied.location()
-    folder = path_key(location)
+    folder = folder_key(copied.location())
     root = path_key(store.uri("")) if store else ""
-    if store is None or not keys or not folder.startswith(root):
-        for key in keys:
-            copied.io.delete(location + key.removeprefix(folder))
+    if store is None or not files or not folder.startswith(root):
+        for file in files.values():
+            copied.io.delete(file.path)
         return
-    versions = store.all_versions(f"{folder.removeprefix(root)}/")
-    store.remove_versions([version for version in versions if root + version.key in keys])
+    versions = store.all_versions(folder.removeprefix(root))
+    store.remove_versions([version for version in versions if root + version.key in files])

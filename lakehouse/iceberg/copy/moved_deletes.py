@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import Any
 
 from lakehouse.errors import LakehouseError
-from lakehouse.iceberg.copy.avro_records import Record, change_records, read_records
+from lakehouse.iceberg.copy.avro_records import Record, change_records
 
 _PATH = "file_path"
 _MAGIC = b"PFA1"
@@ -71,11 +71,13 @@ def _moved_parquet(content: bytes, move: Callable[[str], str]) -> MovedDeletes:
 
 
 def _moved_avro(content: bytes, move: Callable[[str], str]) -> MovedDeletes:
+    paths: list[str] = []
+
     def change(record: Record) -> None:
         record[_PATH] = move(record[_PATH])
+        paths.append(record[_PATH])
 
-    moved = change_records(content, change)
-    return MovedDeletes(moved, *_bounds([record[_PATH] for record in read_records(moved)]))
+    return MovedDeletes(change_records(content, change), *_bounds(paths))
 
 
 def _bounds(paths: list[str]) -> tuple[bytes, bytes]:

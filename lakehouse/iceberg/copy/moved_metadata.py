@@ -14,7 +14,7 @@ from lakehouse.iceberg.metadata.live_files import DELETED_FROM_PATH
 
 
 def moved_manifest(
-    content: bytes, paths: MovedPaths, deletes: Mapping[str, MovedDeletes | None]
+    content: bytes, paths: MovedPaths, deletes: Mapping[str, MovedDeletes]
 ) -> bytes:
     """Return a manifest with other paths.
 

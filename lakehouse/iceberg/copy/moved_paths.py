@@ -5,15 +5,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from lakehouse.iceberg.metadata.location_files import path_key
+from lakehouse.iceberg.metadata.location_files import LOCATION_PROPERTIES, folder_key, path_key
 
 _ELSEWHERE = "data/elsewhere"
-_PLACES = (
-    "write.data.path",
-    "write.metadata.path",
-    "write.object-storage.path",
-    "write.folder-storage.path",
-)
+_PLACES = (*LOCATION_PROPERTIES, "write.folder-storage.path")
 """Properties that have files written elsewhere than below the table's location."""
 
 
@@ -30,9 +25,9 @@ class MovedPaths:
 
     def of(self, path: str) -> str:
         """Return the path that a file gets, in whatever form its path is written."""
-        key, folder = path_key(path), path_key(self.location).rstrip("/")
-        if key.startswith(f"{folder}/"):
-            return f"{self.new_location}/{key.removeprefix(f'{folder}/')}"
+        key, folder = path_key(path), folder_key(self.location)
+        if key.startswith(folder):
+            return f"{self.new_location}/{key.removeprefix(folder)}"
         parent, _, name = key.rpartition("/")
         return f"{self.new_location}/{_ELSEWHERE}/{sha256(parent.encode()).hexdigest()}/{name}"
 

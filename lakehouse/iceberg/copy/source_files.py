@@ -2,16 +2,16 @@
 live in any of them.
 """
 
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import TableDamaged
 from lakehouse.iceberg.copy.avro_records import Record, read_records
+from lakehouse.iceberg.metadata.metadata_files import parse_metadata
+from lakehouse.iceberg.metadata.missing_files import missing_paths
 
 if TYPE_CHECKING:
-    from pyiceberg.io import FileIO
     from pyiceberg.table import Table
 
 POSITION_DELETES = 1
@@ -32,12 +32,12 @@ class SourceFile:
     """Whether it names other files by path."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class SourceFiles:
     """All files of a table but its metadata.json files and manifest lists, by their paths."""
 
-    manifests: list[str] = field(default_factory=list)
-    files: dict[str, SourceFile] = field(default_factory=dict)
+    manifests: list[str]
+    files: dict[str, SourceFile]
 
     @property
     def size_bytes(self) -> int:
@@ -52,57 +52,43 @@ def read_metadata(table: "Table") -> dict[str, Any]:
     return parse_metadata(table.metadata_location, read_bytes(table, table.metadata_location))
 
 
-def parse_metadata(path: str, content: bytes) -> dict[str, Any]:
-    """Return what a metadata.json file holds."""
-    import gzip
-
-    parsed: dict[str, Any] = json.loads(gzip.decompress(content) if ".gz." in path else content)
-    return parsed
-
-
 def find_source_files(table: "Table", metadata: dict[str, Any]) -> SourceFiles:
     """Read all manifests of a table.
 
     :raises TableDamaged: when one is missing.
     """
-    found = SourceFiles()
+    files: dict[str, SourceFile] = {}
     manifests: dict[str, None] = {}
     for snapshot in metadata.get("snapshots") or []:
         for record in read_records(read_bytes(table, _manifest_list(table, snapshot))):
             manifests[record["manifest_path"]] = None
-    found.manifests.extend(manifests)
     for path in manifests:
         for file in _live_files(read_records(read_bytes(table, path))):
-            found.files[file.path] = file
+            files[file.path] = file
     for told in statistics(metadata):
         path = told["statistics-path"]
-        found.files[path] = SourceFile(path, told["file-size-in-bytes"], "")
-    return found
+        files[path] = SourceFile(path, told["file-size-in-bytes"], "")
+    return SourceFiles(list(manifests), files)
 
 
 def without_lost_statistics(table: "Table", metadata: dict[str, Any]) -> dict[str, Any]:
     """Return metadata without the files of statistics that are not there: queries are planned
     without them too.
     """
+    told = [file["statistics-path"] for file in statistics(metadata)]
+    lost = set(missing_paths(table, told))
+    if not lost:
+        return metadata
     kept = dict(metadata)
     for kind in _STATISTICS:
-        told = metadata.get(kind) or []
-        there = [file for file in told if _is_there(table, file["statistics-path"])]
-        if len(there) < len(told):
-            kept[kind] = there
+        if files := metadata.get(kind):
+            kept[kind] = [file for file in files if file["statistics-path"] not in lost]
     return kept
-
-
-def _is_there(table: "Table", path: str) -> bool:
-    return table.io.new_input(path).exists()
 
 
 def first_missing(table: "Table", files: SourceFiles) -> str | None:
     """Return the path of a file that was found and is gone since; None where all are there."""
-    for path in (*files.manifests, *files.files):
-        if not _is_there(table, path):
-            return path
-    return None
+    return next(iter(missing_paths(table, [*files.manifests, *files.files])), None)
 
 
 def statistics(metadata: dict[str, Any]) -> list[dict[str, Any]]:
@@ -134,13 +120,6 @@ def missing(table: "Table", path: str) -> TableDamaged:
             " it is now; else put the file back from a backup, or expire that snapshot."
         ),
     )
-
-
-def open_io(properties: dict[str, str], location: str) -> "FileIO":
-    """Return what reads and writes files at a location."""
-    from pyiceberg.io import load_file_io
-
-    return load_file_io(properties, location)
 
 
 def _manifest_list(table: "Table", snapshot: dict[str, Any]) -> str:

@@ -33,29 +33,26 @@ class FileCopier:
     paths: MovedPaths
     _ended: Event = field(default_factory=Event, init=False, repr=False)
 
-    def copy(
-        self, files: Iterable[SourceFile], progress: Progress
-    ) -> dict[str, MovedDeletes | None]:
-        """Copy files, some at a time; return by path what those became that are rewritten, and
-        None of the others.
+    def copy(self, files: Iterable[SourceFile], progress: Progress) -> dict[str, MovedDeletes]:
+        """Copy files, some at a time; return by path what those became that are rewritten.
 
         :raises TableDamaged: when a file is missing.
         """
-        moved: dict[str, MovedDeletes | None] = {}
+        moved: dict[str, MovedDeletes] = {}
         done_bytes = 0
         pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="copy")
         futures = {pool.submit(self._copy_one, file): file for file in files}
         try:
-            for future in as_completed(futures):
-                file = futures[future]
-                moved[file.path] = future.result()
+            for done, future in enumerate(as_completed(futures), start=1):
+                file, deletes = futures[future], future.result()
+                if deletes is not None:
+                    moved[file.path] = deletes
                 done_bytes += file.size_bytes
-                progress(len(moved), done_bytes)
+                progress(done, done_bytes)
         finally:
             # Of a large file nobody waits for the end, where Ctrl-C or an error came.
             self._ended.set()
             pool.shutdown(cancel_futures=True)
-            self._ended.clear()
         return moved
 
     def write(self, path: str, content: bytes) -> None:

@@ -2,11 +2,11 @@
 files, whose summaries may name partitions by their values; no JVM.
 """
 
-import json
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.erasure.borrowed_properties import borrowed_properties, give_back
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.metadata_files import parse_metadata
 from lakehouse.iceberg.metadata.pyiceberg_internals import WRITABLE_FORMATS, commit_updates
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
@@ -107,15 +107,8 @@ def _tell_of_others(table: "Table", paths: set[str]) -> bool:
             continue
         with file.open() as stream:
             content = stream.read()
-        told = {snapshot["snapshot-id"] for snapshot in _parsed(path, content)["snapshots"]}
+        snapshots = parse_metadata(path, content).get("snapshots") or []
+        told = {snapshot["snapshot-id"] for snapshot in snapshots}
         if told - known:
             return True
     return False
-
-
-def _parsed(path: str, content: bytes) -> dict[str, list[dict[str, int]]]:
-    import gzip
-
-    text = gzip.decompress(content) if ".gz." in path else content
-    parsed = json.loads(text)
-    return {"snapshots": parsed.get("snapshots") or []}

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 _TABLE_METADATA = ".metadata.json"
-_LOCATION_PROPERTIES = ("write.data.path", "write.metadata.path", "write.object-storage.path")
+LOCATION_PROPERTIES = ("write.data.path", "write.metadata.path", "write.object-storage.path")
 """Table properties that have files written elsewhere than below the table's location."""
 
 
@@ -40,7 +40,7 @@ def list_all_locations(table: "Table") -> dict[str, LocationFile]:
 def locations(table: "Table") -> Iterator[str]:
     """Yield a table's location, and those that its properties name."""
     yield table.location()
-    for name in _LOCATION_PROPERTIES:
+    for name in LOCATION_PROPERTIES:
         if name in table.properties:
             yield table.properties[name]
 
@@ -100,3 +100,8 @@ def path_key(path: str) -> str:
     from pyiceberg.io.pyarrow import PyArrowFileIO
 
     return PyArrowFileIO.parse_location(path)[2]
+
+
+def folder_key(location: str) -> str:
+    """Return how the `path_key` of each file below a location begins."""
+    return f"{path_key(location).rstrip('/')}/"

@@ -1,7 +1,8 @@
 """The metadata files of a table, with their sizes: what a table keeps beside its data."""
 
+import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.named_files import named_metadata
@@ -35,6 +36,14 @@ def metadata_files(engine: Engine, table: str) -> list[MetadataFile]:
         if size_bytes is not None:
             files[file.path] = MetadataFile(file.kind, file.path, size_bytes)
     return list(files.values())
+
+
+def parse_metadata(path: str, content: bytes) -> dict[str, Any]:
+    """Return what a metadata.json file holds."""
+    import gzip
+
+    parsed: dict[str, Any] = json.loads(gzip.decompress(content) if ".gz." in path else content)
+    return parsed
 
 
 def stored_size(table: "Table", path: str) -> int | None:

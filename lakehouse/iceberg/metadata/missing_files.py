@@ -2,7 +2,7 @@
 a disk.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -29,12 +29,12 @@ def missing_files(catalog: Catalog, table: str) -> list[str]:
     snapshot = loaded.current_snapshot()
     if snapshot is None:
         return []
-    if lists := _missing(loaded, [snapshot.manifest_list]):
+    if lists := missing_paths(loaded, [snapshot.manifest_list]):
         return lists
     manifests = read_manifests(loaded)
-    gone = _missing(loaded, [manifest.manifest_path for manifest in manifests])
+    gone = missing_paths(loaded, [manifest.manifest_path for manifest in manifests])
     there = [manifest for manifest in manifests if manifest.manifest_path not in gone]
-    return gone + _missing(loaded, list(_listed(loaded, there)))
+    return gone + missing_paths(loaded, list(_listed(loaded, there)))
 
 
 def _listed(table: "Table", manifests: "list[ManifestFile]") -> Iterator[str]:
@@ -43,10 +43,12 @@ def _listed(table: "Table", manifests: "list[ManifestFile]") -> Iterator[str]:
             yield entry.data_file.file_path
 
 
-def _missing(table: "Table", paths: list[str]) -> list[str]:
+def missing_paths(table: "Table", paths: Sequence[str]) -> list[str]:
+    """Return those of some files of a table that are not there, in their order."""
+
     def is_there(path: str) -> bool:
         return table.io.new_input(path).exists()
 
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="doctor") as pool:
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="files") as pool:
         exists = pool.map(is_there, paths)
         return [path for path, is_found in zip(paths, exists, strict=True) if not is_found]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.location_files import (
     LocationFile,
+    folder_key,
     list_location,
     locations,
     path_key,
@@ -78,19 +79,15 @@ def tables_in_location(engine: Engine, table: str) -> list[str]:
     """Return the other tables whose files lie in a table's location, or whose location it lies
     in.
     """
-    own = _folder(engine.catalog.load(table).location())
+    own = folder_key(engine.catalog.load(table).location())
     others = []
     for name in engine.catalog.tables():
         if name == table:
             continue
-        folders = [_folder(location) for location in locations(engine.catalog.load(name))]
+        folders = [folder_key(location) for location in locations(engine.catalog.load(name))]
         if any(folder.startswith(own) or own.startswith(folder) for folder in folders):
             others.append(name)
     return others
-
-
-def _folder(location: str) -> str:
-    return f"{path_key(location).rstrip('/')}/"
 
 
 def _call_procedure(

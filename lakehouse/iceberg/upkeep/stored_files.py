@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.metadata.location_files import LocationFile, list_location, path_key
+from lakehouse.iceberg.metadata.location_files import LocationFile, folder_key, list_location
 from lakehouse.iceberg.metadata.named_files import NamedFile, named_files
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def existing(
     :param named: by `path_key`.
     :param listed: what the location holds.
     """
-    folder = f"{path_key(table.location()).rstrip('/')}/"
+    folder = folder_key(table.location())
     there = []
     for key, file in named.items():
         is_there = key in listed if key.startswith(folder) else _exists(table, file.path)
