@@ -20,8 +20,9 @@ from typing import Any
 
 import requests
 
-from benchmarks.bench_idle import PORT, cpu_of, idle_share, open_dev, processes_table
+from benchmarks.bench_idle import COMMAND, PORT, cpu_of, idle_share, open_dev, processes_table
 from benchmarks.harness import (
+    NOW,
     Figure,
     Measured,
     TimedWay,
@@ -49,7 +50,6 @@ from {package}.definitions import defs
 serialize_value(RepositorySnap.from_def(defs.get_repository_def()))
 """
 """What Dagster's server of code does when it loads the code, and its daemon and webserver ask."""
-_PROGRAM = "import sys; from lakehouse.cli import main; sys.exit(main())"
 _COMMANDS = ("status", "plan")
 _CHECKS = """
 query { assetNodes { assetKey { path } assetChecksOrError { ... on AssetChecks { checks {
@@ -81,9 +81,8 @@ class Lakehouse:
     @property
     def env(self) -> dict[str, str]:
         """What its commands are told."""
-        own = Path(__file__).parent.parent
         kept = {name: value for name, value in os.environ.items() if name != "LAKEHOUSE_HOME"}
-        path = os.pathsep.join([str(own), str(self.root)])
+        path = os.pathsep.join([str(NOW), str(self.root)])
         return kept | {"PYTHONPATH": path, "SPARK_REMOTE": _NO_SPARK}
 
     @property
@@ -128,7 +127,7 @@ def _commands(both: Sequence[Lakehouse], rounds: int) -> dict[str, list[Measured
     load = {one.name: ["-c", _LOAD.format(package=one.root.name)] for one in both}
     parts |= _processes("Definitions, as Dagster loads them", both, load, rounds)
     for command in _COMMANDS:
-        of_both = {one.name: ["-c", _PROGRAM, command] for one in both}
+        of_both = {one.name: [*COMMAND[1:], command] for one in both}
         parts |= _processes(f"`lakehouse {command}`", both, of_both, rounds)
     return parts
 

@@ -111,15 +111,13 @@ def {name}(orders):
 '''
 
 
-def make_project(root: Path, feeds: int) -> int:
-    """Write a project with some feeds and what follows from them, as `lakehouse init` begins one;
-    return how many tables it declares, quarantines aside. Its package has the folder's name.
+def make_project(root: Path, feeds: int) -> None:
+    """Write a project with some feeds and what follows from them, as `lakehouse init` begins one.
+    Its package has the folder's name.
     """
     begin_project(root, root.name, "0.1.0")
-    files = list(_asset_files(root.name, feeds))
-    for path, text in files:
+    for path, text in _asset_files(root.name, feeds):
         (root / root.name / "assets" / path).write_text(text, encoding="utf-8")
-    return len(files)
 
 
 def _asset_files(package: str, feeds: int) -> Iterator[tuple[str, str]]:

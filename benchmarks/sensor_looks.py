@@ -8,7 +8,6 @@ them. No sensor may ask for a run, nor wait for files.
 import json
 import sys
 import time
-from pathlib import Path
 
 import dagster as dg
 
@@ -30,7 +29,7 @@ def main(looks: int) -> None:
             wall, cpu = time.perf_counter(), time.process_time()
             _look(instance, repository, cursors)
             print(time.perf_counter() - wall, time.process_time() - cpu)  # noqa: T201
-    Path(kept).write_text(json.dumps(cursors))
+    kept.write_text(json.dumps(cursors))
 
 
 def _look(

@@ -25,6 +25,8 @@ from lakehouse_tests.processes import STARTS_QUICKLY
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lakehouse.storage.s3 import S3ObjectStore
+
 # How long an example takes is no property: a busy machine takes longer.
 hypothesis.settings.register_profile("lakehouse", deadline=None)
 hypothesis.settings.load_profile("lakehouse")
@@ -219,6 +221,13 @@ def with_bucket(address: str, settings: Settings) -> Settings:
         Bucket="lake", CreateBucketConfiguration=location
     )
     return replace(on_aws(settings), endpoint_url=address)
+
+
+def keep_versions(store: "S3ObjectStore") -> None:
+    """Have a bucket keep the versions of what is overwritten or removed."""
+    store.client.put_bucket_versioning(
+        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
+    )
 
 
 def on_aws(settings: Settings) -> Settings:

@@ -9,6 +9,7 @@ from lakehouse.iceberg.write.kept_rows_folder import KeptRowsFolder, list_folder
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import LocalObjectStore, ObjectStore
 from lakehouse.storage.s3 import open_bucket
+from lakehouse_tests.conftest import keep_versions
 
 pytestmark = pytest.mark.unit
 
@@ -98,9 +99,7 @@ def test_what_cannot_be_removed_is_said_and_tried_again(folder, caplog, monkeypa
 
 def test_a_bucket_keeps_no_version_of_it(aws_settings):
     store = open_bucket(aws_settings)
-    store.client.put_bucket_versioning(
-        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
-    )
+    keep_versions(store)
     folder = KeptRowsFolder.new(store, aws_settings.lock_dir)
     put(folder)
     put(folder)
@@ -116,9 +115,7 @@ def test_a_bucket_keeps_no_version_of_it(aws_settings):
 
 def test_of_another_host_old_versions_and_uploads_alone_go_too(aws_settings, folder):
     store = open_bucket(aws_settings)
-    store.client.put_bucket_versioning(
-        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
-    )
+    keep_versions(store)
     old = KeptRowsFolder(store, folder.lock_dir, aged(folder, timedelta(days=8)).name)
     older = KeptRowsFolder(store, folder.lock_dir, aged(folder, timedelta(days=9)).name)
     store.write_text(f"{old.prefix}1/part-0.parquet", "rows")

@@ -21,7 +21,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.ingestion import collect, feed_sensors, shared_sensor
 from lakehouse.ingestion.unlooked_feeds import unlooked
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG, FEEDS_SENSOR
-from lakehouse.orchestration.incident_reports import read_reports, report_firing
+from lakehouse.orchestration.incident_reports import Note, read_reports, report_firing
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.project import Project
 from lakehouse.runtime.deployment import open_engine
@@ -66,6 +66,10 @@ class Many:
         path.write_text("id,amount,placed_at\n7,1.50,2026-01-01 00:00:00\n")
         os.utime(path, (1_700_000_000,) * 2)
         return path
+
+    def notes(self, key: str) -> list[Note]:
+        """Return what was told under a key, the first told first."""
+        return [note for note in read_reports(self.settings) if note.report.key == key]
 
 
 @contextmanager
@@ -199,11 +203,11 @@ def test_a_feed_that_cannot_be_looked_at_stops_no_other_and_is_reported(many: Ma
     files = [many.put(FIRST), many.put(LAST)]
     metadata.rename(metadata.with_suffix(".away"))
     assert feeds_of(many.tick()) == [LAST]
-    notes = [note for note in read_reports(many.settings) if note.report.key == f"feed {FIRST}"]
+    notes = many.notes(f"feed {FIRST}")
     assert notes[-1].report.title == f"feed {FIRST} could not be looked at"
     metadata.with_suffix(".away").rename(metadata)
     assert feeds_of(many.tick()) == [FIRST, LAST]
-    notes = [note for note in read_reports(many.settings) if note.report.key == f"feed {FIRST}"]
+    notes = many.notes(f"feed {FIRST}")
     assert notes[-1].resolved
     for file in files:
         file.unlink()
@@ -216,7 +220,7 @@ def test_what_another_process_reported_of_a_feed_is_resolved_once_it_is_looked_a
     report_firing(many.settings, report)
     many.repository = many.project.definitions(lambda: many.settings).get_repository_def()
     many.tick()
-    notes = [note for note in read_reports(many.settings) if note.report.key == report.key]
+    notes = many.notes(report.key)
     assert notes[-1].resolved
 
 
@@ -270,7 +274,7 @@ def test_what_was_reported_of_a_feed_is_resolved_by_the_sensor_that_it_has_to_it
     report = unlooked(few.project.feeds[FIRST], "OSError: gone")
     report_firing(few.settings, report)
     few.tick(f"{FIRST}_files")
-    notes = [note for note in read_reports(few.settings) if note.report.key == report.key]
+    notes = few.notes(report.key)
     assert notes[-1].resolved == "It was looked at again."
 
 
@@ -284,7 +288,7 @@ def test_what_was_reported_of_a_feed_that_is_declared_no_more_is_resolved(
     removed = replace(home.project.feeds[FIRST], name="removed")
     report_firing(home.settings, unlooked(removed, "OSError: gone"))
     home.tick(sensor)
-    notes = [note for note in read_reports(home.settings) if note.report.key == "feed removed"]
+    notes = home.notes("feed removed")
     assert notes[-1].resolved
 
 

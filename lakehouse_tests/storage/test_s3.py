@@ -8,6 +8,7 @@ import pytest
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.storage.s3 import S3ObjectStore
 from lakehouse.storage.stores import open_store
+from lakehouse_tests.conftest import keep_versions
 
 
 @pytest.fixture
@@ -120,9 +121,7 @@ def test_an_object_is_exchanged_unless_it_was_overwritten(store, tmp_path: Path)
 
 
 def test_what_a_bucket_keeps_of_an_exchanged_object_is_removed(store, tmp_path: Path) -> None:
-    store.client.put_bucket_versioning(
-        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
-    )
+    keep_versions(store)
     store.write_text("a", "old")
     (tmp_path / "new").write_text("new")
 
@@ -132,9 +131,7 @@ def test_what_a_bucket_keeps_of_an_exchanged_object_is_removed(store, tmp_path: 
 
 
 def test_old_versions_are_read_and_removed(store) -> None:
-    store.client.put_bucket_versioning(
-        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
-    )
+    keep_versions(store)
     for text in ("old", "new"):
         store.write_text("a", text)
     store.remove(store.stat("a"))

@@ -37,7 +37,7 @@ from lakehouse.iceberg.metadata.location_files import list_location
 from lakehouse.iceberg.metadata.named_files import all_named_files, named_files
 from lakehouse.settings import Settings
 from lakehouse.storage.s3 import open_bucket
-from lakehouse_tests.conftest import settings_at
+from lakehouse_tests.conftest import keep_versions, settings_at
 from lakehouse_tests.iceberg.position_deletes import delete_first_rows
 
 NAME = "silver.orders"
@@ -244,15 +244,7 @@ def test_a_copy_that_was_cut_short_is_not_seen_and_goes_on(
 def test_what_a_cut_copy_of_an_earlier_state_left_goes(
     catalog: Catalog, target: Catalog, monkeypatch
 ) -> None:
-    source = made(catalog)
-    with monkeypatch.context() as patch:
-        patch.setattr(copying, "_register", lambda *_: _raise(Killed()))
-        with pytest.raises(Killed):
-            copied(source, target)
-    source.delete("id = 1")
-    source.manage_snapshots().remove_tag("before").commit()
-    source.maintenance.expire_snapshots().older_than(datetime(2100, 1, 1)).commit()
-    source = catalog.load(NAME)
+    source = changed_after_a_cut_copy(catalog, target, monkeypatch)
 
     copied(source, target)
 
@@ -264,10 +256,21 @@ def test_a_bucket_keeps_no_version_of_what_a_cut_copy_left(
     catalog: Catalog, aws_settings: Settings, monkeypatch
 ) -> None:
     store = open_bucket(aws_settings)
-    store.client.put_bucket_versioning(
-        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
-    )
-    target, source = Catalog.of(aws_settings), made(catalog)
+    keep_versions(store)
+    target = Catalog.of(aws_settings)
+    source = changed_after_a_cut_copy(catalog, target, monkeypatch)
+
+    copy_table(source, NAME, target, lambda _: None, bucket=store)
+
+    versions = {f"{store.bucket}/{version.key}" for version in store.all_versions("warehouse/")}
+    assert versions == set(all_named_files(target.load(NAME)))
+
+
+def changed_after_a_cut_copy(
+    catalog: Catalog, target: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> Table:
+    """Return a table of which a copy was killed just before its end, and rows went since."""
+    source = made(catalog)
     with monkeypatch.context() as patch:
         patch.setattr(copying, "_register", lambda *_: _raise(Killed()))
         with pytest.raises(Killed):
@@ -275,11 +278,7 @@ def test_a_bucket_keeps_no_version_of_what_a_cut_copy_left(
     source.delete("id = 1")
     source.manage_snapshots().remove_tag("before").commit()
     source.maintenance.expire_snapshots().older_than(datetime(2100, 1, 1)).commit()
-
-    copy_table(catalog.load(NAME), NAME, target, lambda _: None, bucket=store)
-
-    versions = {f"{store.bucket}/{version.key}" for version in store.all_versions("warehouse/")}
-    assert versions == set(all_named_files(target.load(NAME)))
+    return catalog.load(NAME)
 
 
 def _raise(error: BaseException) -> None:

@@ -36,6 +36,7 @@ from lakehouse.settings import Settings, TableJob
 from lakehouse.storage.s3 import open_bucket
 from lakehouse.table_job import _ReadOnce
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
+from lakehouse_tests.conftest import keep_versions
 
 pytestmark = [
     pytest.mark.unit,
@@ -176,9 +177,7 @@ def test_a_cluster_of_emr_is_given_a_step_and_ends_after_it(run, aws_settings):
 @pytest.mark.parametrize("service", ["emr", "emr-serverless"])
 def test_a_bucket_that_keeps_versions_keeps_none_of_a_request(run, aws_settings, service):
     store = open_bucket(aws_settings)
-    store.client.put_bucket_versioning(
-        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
-    )
+    keep_versions(store)
     stubs = {"emr": ClusterStub(aws_settings, {}), "emr-serverless": ServerlessStub("FAILED")}
     run(service, stubs[service], SERVERLESS)
 
@@ -187,9 +186,7 @@ def test_a_bucket_that_keeps_versions_keeps_none_of_a_request(run, aws_settings,
 
 def test_a_job_removes_what_it_was_asked_with_its_version(aws_settings):
     store = open_bucket(aws_settings)
-    store.client.put_bucket_versioning(
-        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
-    )
+    keep_versions(store)
     store.write_text("jobs/runs/a/context.json", "{}")
     asked = {"bucket": store.bucket, "key": "jobs/runs/a/context.json"}
     with _ReadOnce(store.client).load_context(asked) as context:

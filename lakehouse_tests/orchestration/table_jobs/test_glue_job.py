@@ -276,17 +276,20 @@ def test_a_job_computes_the_partitions_of_a_run(shop: Shop) -> None:
     assert shop.left == []
 
 
-@on_glue
-def test_an_interrupt_stops_the_job(shop: Shop) -> None:
-    land_orders(shop.settings)
-    waiting = threading.Thread(
-        target=interrupt_once_said, args=(shop.glue.log("jr_0"), "slow begins")
-    )
+def run_interrupted(shop: Shop, said: str) -> None:
+    """Run a table that takes long, and interrupt it once its job has said something."""
+    waiting = threading.Thread(target=interrupt_once_said, args=(shop.glue.log("jr_0"), said))
     waiting.start()
     with pytest.raises(KeyboardInterrupt):
         shop.run("gold.slow")
-
     waiting.join()
+
+
+@on_glue
+def test_an_interrupt_stops_the_job(shop: Shop) -> None:
+    land_orders(shop.settings)
+    run_interrupted(shop, "slow begins")
+
     assert shop.glue.stopped == {"jr_0"}
     assert shop.materializations("gold.slow") == 0
     assert shop.left == []
@@ -339,14 +342,8 @@ def test_the_lock_is_held_until_a_stopped_job_has_ended(
         return stopping_state(run_id)
 
     monkeypatch.setattr(shop.glue, "_stopping_state", seen)
-    waiting = threading.Thread(
-        target=interrupt_once_said, args=(shop.glue.log("jr_0"), "begins")
-    )
-    waiting.start()
-    with pytest.raises(KeyboardInterrupt):
-        shop.run("gold.slow")
+    run_interrupted(shop, "begins")
 
-    waiting.join()
     assert is_held == [True] * 4
     assert not is_locked(lock)
     assert shop.glue.stopped == {"jr_0"}

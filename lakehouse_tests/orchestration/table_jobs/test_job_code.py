@@ -14,6 +14,7 @@ from lakehouse.orchestration.table_jobs.job_code import SCRIPT, publish_code
 from lakehouse.settings import Settings
 from lakehouse.storage.s3 import S3ObjectStore, open_bucket
 from lakehouse_tests.cli.projects import forget
+from lakehouse_tests.conftest import keep_versions
 
 pytestmark = pytest.mark.unit
 
@@ -137,8 +138,7 @@ def test_a_package_without_an_init_goes_along(project, tmp_path):
 def test_code_of_half_a_month_ago_is_put_there_anew(project, monkeypatch):
     store = open_bucket(project)
     key = publish_code(project, store).removeprefix("s3://lake/")
-    version = store.client.put_bucket_versioning
-    version(Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"})
+    keep_versions(store)
     at(monkeypatch, timedelta(days=14))
     publish_code(project, store)
     assert len(store.all_versions(key)) == 1

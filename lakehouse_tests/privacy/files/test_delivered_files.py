@@ -17,6 +17,7 @@ from lakehouse.privacy.delivered_files import find_in_files
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables.feed import Feed, FeedColumn
 from lakehouse.tables.person import Person
+from lakehouse_tests.conftest import keep_versions
 from lakehouse_tests.privacy.files.conftest import (
     ANN,
     ANNS,
@@ -219,9 +220,7 @@ def test_copies_of_files_that_somebody_named_are_rewritten(folder) -> None:
 
 def test_versions_that_a_bucket_keeps_go_too(bucket) -> None:
     files = bucket
-    files.store.client.put_bucket_versioning(
-        Bucket=files.store.bucket, VersioningConfiguration={"Status": "Enabled"}
-    )
+    keep_versions(files.store)
     files.put("inbox/customers/c.csv", MIXED)
     ingest(files)
     files.put(f"{ARCHIVED}d.csv", WITHOUT)

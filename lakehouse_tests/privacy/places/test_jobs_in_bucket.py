@@ -8,6 +8,7 @@ from lakehouse.ingestion import staged_rows
 from lakehouse.privacy.places.left_folders import remove_left_folders
 from lakehouse.settings import Settings
 from lakehouse.storage.s3 import S3ObjectStore, open_bucket
+from lakehouse_tests.conftest import keep_versions
 
 pytestmark = pytest.mark.unit
 
@@ -18,9 +19,7 @@ KEY = "jobs/runs/0123456789abcdef/context.json"
 def store(aws_settings: Settings) -> S3ObjectStore:
     """A bucket that keeps what was removed, with a request that was removed once."""
     store = open_bucket(aws_settings)
-    store.client.put_bucket_versioning(
-        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
-    )
+    keep_versions(store)
     store.write_text(KEY, "keys")
     store.client.delete_object(Bucket=store.bucket, Key=KEY)
     return store

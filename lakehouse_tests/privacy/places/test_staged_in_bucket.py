@@ -11,6 +11,7 @@ from lakehouse.ingestion.ingest import feed_lock
 from lakehouse.ingestion.staged_rows import BucketStaging, open_staging
 from lakehouse.privacy.places.left_folders import remove_left_folders
 from lakehouse.settings import Settings
+from lakehouse_tests.conftest import keep_versions
 from lakehouse_tests.privacy.places.a_person import EMAIL
 
 pytestmark = pytest.mark.unit
@@ -25,9 +26,7 @@ def bucket(aws_settings) -> BucketStaging:
     staging = open_staging(aws_settings)
     assert staging
     store = staging.store
-    store.client.put_bucket_versioning(
-        Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"}
-    )
+    keep_versions(store)
     key = f"{staging.own_prefix('fruits')}{INGEST}"
     store.write_text(key, EMAIL)
     store.client.delete_object(Bucket=store.bucket, Key=key)

@@ -12,6 +12,7 @@ from moto import mock_aws
 from lakehouse.privacy.verifier.bucket_root import BucketRoot
 from lakehouse.privacy.verifier.roots import FolderRoot, RootEntry
 from lakehouse.privacy.verifier.search import search
+from lakehouse_tests.conftest import keep_versions
 from lakehouse_tests.privacy.verifier.someone import COLUMNS, EMAIL, PERSON, searched, written
 
 pytestmark = pytest.mark.unit
@@ -203,9 +204,7 @@ def test_objects_of_a_bucket_are_read(bucket, tmp_path):
 
 
 def test_noncurrent_versions_are_read(bucket):
-    bucket.client.put_bucket_versioning(
-        Bucket="lake", VersioningConfiguration={"Status": "Enabled"}
-    )
+    keep_versions(bucket)
     put(bucket, "a.txt", EMAIL.encode())
     put(bucket, "a.txt", b"")
     put(bucket, "b.txt", EMAIL.encode())
