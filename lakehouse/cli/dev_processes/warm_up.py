@@ -1,5 +1,5 @@
 """What `lakehouse dev` has its Spark do before anybody asks: write small tables, so that the
-first run finds Java's code loaded and compiled.
+first run finds Java's code loaded and compiled. Whoever asks Spark meanwhile goes first.
 
 Run as `python -m lakehouse.cli.dev_processes.warm_up`, beside the server, in whose catalog
 nobody sees the tables: they have a catalog and a folder of their own, and both are gone
@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 
 from lakehouse.runtime.jvm_warm_up import write_warm_up_tables
@@ -26,6 +27,9 @@ _NICE = 10
 _NEEDED = ("pandas", "pyspark.sql.connect.session", "pyiceberg.catalog.sql")
 """What takes seconds to import, in which the server starts."""
 _PAUSE_SECONDS = 0.2
+_WAITS_SECONDS = 60.0
+"""For who is connected and may ask nothing, before each table."""
+_QUIET_SECONDS = 5.0
 
 
 def main() -> None:
@@ -43,10 +47,24 @@ def main() -> None:
     scratch = temporary_folder(settings)
     try:
         write_warm_up_tables(
-            replace(settings, home=scratch, deployment="local", spark_remote=server.remote)
+            replace(settings, home=scratch, deployment="local", spark_remote=server.remote),
+            partial(_make_way, server),
         )
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _make_way(server: SparkServer) -> None:
+    """Return once nobody else is connected, and has not been for some seconds: one run follows
+    upon another.
+    """
+    began, asked_at = time.monotonic(), None
+    while (now := time.monotonic()) < began + _WAITS_SECONDS:
+        if server.has_other_clients:
+            asked_at = now
+        elif asked_at is None or now > asked_at + _QUIET_SECONDS:
+            return
+        time.sleep(_PAUSE_SECONDS)
 
 
 def _server(settings: Settings) -> SparkServer | None:
