@@ -21,7 +21,7 @@ SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: $(INSTALLED) ## Set everything up: virtual environment, Spark's jars, and a JVM where there is none
@@ -43,7 +43,7 @@ dev: setup ## Set up, and open the Dagster UI at http://127.0.0.1:3000
 	@$(BIN)/lakehouse dev
 
 .PHONY: test
-test: setup ## Set up, and run all tests; ARGS="-k merge" passes options on to pytest
+test: setup ## Set up, and run the tests of all three speeds but the longest: 15 minutes; ARGS="-k merge" passes options on to pytest
 	@$(PYTEST) $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-unit
@@ -57,6 +57,10 @@ test-spark: setup ## Run the tests on one Spark session for each worker: minutes
 .PHONY: test-e2e
 test-e2e: setup ## Run the tests of whole commands and processes, each with a JVM of its own
 	@$(PYTEST) -m "e2e and not soak" $(SIDE_BY_SIDE) $(ARGS)
+
+.PHONY: test-long
+test-long: setup ## Run those of them that take longest, which `make test` leaves to .ci/run: kills, contests of writers, a cluster
+	@$(PYTEST) -m "long and not soak" $(SIDE_BY_SIDE) $(ARGS)
 
 # On Glue alone where Iceberg is 1.7.1; what needs the processes of the samples' own versions stays out.
 .PHONY: test-glue
@@ -78,7 +82,7 @@ screens: setup ## Take the pictures in docs/images anew, with Chromium: a minute
 # Of a part of the tests the page would tell a part, so that ARGS leave it as it is.
 .PHONY: costs
 costs: setup ## Run all tests, and write to docs/testing.md the slowest by the processor's time, and those that start a JVM
-	@$(PYTEST) -p lakehouse_tests.costs $(if $(ARGS),,--costs-page docs/testing.md) $(SIDE_BY_SIDE) $(ARGS)
+	@$(PYTEST) -m "not soak" -p lakehouse_tests.costs $(if $(ARGS),,--costs-page docs/testing.md) $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: reference
 reference: setup ## Write docs/reference.md anew from docstrings and signatures

@@ -16,7 +16,7 @@ from lakehouse_tests.cli.commands import java_below
 from lakehouse_tests.cli.live import Live
 from lakehouse_tests.processes import wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(600)]
 
 MANY, A_RUN, THE_SPARK = 200, 0.05, 0.01
 

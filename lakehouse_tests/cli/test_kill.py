@@ -16,7 +16,7 @@ from lakehouse_tests.assets.conftest import Fruits
 from lakehouse_tests.cli.kills import DEATHS, ingest_and_die
 from lakehouse_tests.processes import KILLED, start
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 FAILED, SUCCEEDED = dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS
 
 

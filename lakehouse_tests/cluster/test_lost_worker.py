@@ -32,7 +32,7 @@ from lakehouse_tests.iceberg.kills import (
 )
 from lakehouse_tests.processes import Child, engine_of_process, start, wait_for
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 WORK: dict[str, tuple[Any, str]] = {
     "append": (stage, "append"),

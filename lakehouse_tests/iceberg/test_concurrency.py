@@ -18,12 +18,14 @@ def contests(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Contest]:
 
 
 @pytest.mark.e2e
+@pytest.mark.long
 @pytest.mark.parametrize("name", CONTESTS)
 def test_every_row_is_there_once(contests: dict[str, Contest], name: str) -> None:
     check_rows(contests[name])
 
 
 @pytest.mark.e2e
+@pytest.mark.long
 @pytest.mark.parametrize("name", CONTESTS)
 def test_main_went_from_each_snapshot_to_its_child(
     contests: dict[str, Contest], name: str
@@ -32,6 +34,7 @@ def test_main_went_from_each_snapshot_to_its_child(
 
 
 @pytest.mark.e2e
+@pytest.mark.long
 @pytest.mark.parametrize("name", CONTESTS)
 def test_a_reader_saw_published_states_only(contests: dict[str, Contest], name: str) -> None:
     """What the reader sees is checked while it looks; here it is seen that it did look."""
@@ -39,11 +42,13 @@ def test_a_reader_saw_published_states_only(contests: dict[str, Contest], name: 
 
 
 @pytest.mark.e2e
+@pytest.mark.long
 def test_writers_that_share_locks_have_no_conflicts(contests: dict[str, Contest]) -> None:
     assert not any(contests["one host"].conflicts.values())
 
 
 @pytest.mark.e2e
+@pytest.mark.long
 def test_writers_on_several_hosts_got_in_each_others_way(contests: dict[str, Contest]) -> None:
     """In each mode, or the others would have shown nothing of it."""
     assert all(contests["many hosts"].conflicts.values())

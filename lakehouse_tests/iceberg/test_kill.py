@@ -30,7 +30,7 @@ from lakehouse_tests.lineage.told import types_by_run
 from lakehouse_tests.processes import KILLED, start, wait_for
 from lakehouse_tests.spark_server import running_server
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 WITH_A_JVM = ("between publishing and dropping the branch", EVOLVING)
 """Those that take their JVM with them; the others are clients of a server that lives on."""
 NAMES = (LANDED.name, f"{LANDED.name}_quarantine", LATEST.name)

@@ -35,6 +35,7 @@ from lakehouse_tests.processes import wait_for
 
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.long,
     # Clients of dagster-aws use them.
     pytest.mark.filterwarnings(r"ignore:AssetExecutionContext\.\w+ is deprecated"),
 ]
