@@ -1,6 +1,6 @@
 """`lakehouse alerts`: the messages that were sent, and whether they arrive."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -69,7 +69,7 @@ def _list(state: State, last: int | None, form: str, *, only_open: bool) -> None
         shown = listed[-last:] if last else listed
         print_records(record_of(alert, is_open=alert.key in open_now) for alert in shown)
         return
-    click.echo(_table(listed[-(last or _SHOWN) :], open_now))
+    click.echo(_table(listed, last or _SHOWN, open_now))
     if known.is_first:
         click.echo("Nothing was monitored yet; `lakehouse dev` does.")
     if known.undelivered:
@@ -84,7 +84,7 @@ def _list(state: State, last: int | None, form: str, *, only_open: bool) -> None
         click.echo(line)
 
 
-def _table(shown: "Iterable[Alert]", open_now: set[str]) -> str:
+def _table(listed: "Sequence[Alert]", most: int, open_now: set[str]) -> str:
     rows = [
         [
             utc_seconds(alert.at),
@@ -94,9 +94,12 @@ def _table(shown: "Iterable[Alert]", open_now: set[str]) -> str:
             alert.owner,
             alert.alert_id,
         ]
-        for alert in shown
+        for alert in listed[-most:]
     ]
-    footer = f"{count(len(rows), 'alert')}; {count(len(open_now), 'incident')} open"
+    number = count(len(listed), "alert")
+    if len(listed) > most:
+        number = f"{most} of {number}, --last {len(listed)} lists all"
+    footer = f"{number}; {count(len(open_now), 'incident')} open"
     return table(columns_named(_COLUMNS), rows, footer=footer)
 
 

@@ -1,5 +1,6 @@
 """`lakehouse erase`: people are erased from everything that the lakehouse holds, by request."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,10 @@ from lakehouse.cli.output.printing import complain, conclude, count
 from lakehouse.cli.subject_arguments import parse_people
 from lakehouse.cli.why_and_by_options import by_option, why_option
 from lakehouse.orchestration.erasure_runs import SENSOR
+from lakehouse.tables.escaping import shell_word, shown
+
+_DELIVERED = re.compile(r"^(?:s3://[^/]+/)?((?:inbox|archive|rejected)/[^/]+/.+)$", re.DOTALL)
+_MASK = "[value]"
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     from lakehouse.privacy.erasure_record import ErasureRecord
     from lakehouse.privacy.identity import Named
     from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
+    from lakehouse.privacy.verifier.report import Report
 
 
 @command("erase")
@@ -50,7 +56,7 @@ if TYPE_CHECKING:
     "--erase-whole",
     metavar="FILE",
     multiple=True,
-    help="Empty a delivered file that nobody can read, by its key or SHA-256.",
+    help="Empty a delivered file that nobody can read, of whatever feed, by its key or SHA-256.",
 )
 @click.option(
     "--elsewhere-done",
@@ -92,7 +98,8 @@ def erase(
         _say_cost(there)
     how = How(by, why, now, erase_whole, elsewhere_done)
     erasure = erase_people(there, request_id, named, how, progress=state.progress)
-    conclude(_done(erasure), _complaints(erasure), success=not erasure.failed_proof)
+    is_done = not (erasure.failed_proof or erasure.not_emptied)
+    conclude(_done(erasure), _complaints(erasure), success=is_done)
 
 
 def _dry_run(state: State, there: "Erasable", named: "Sequence[Named]") -> None:
@@ -224,7 +231,38 @@ def _state(erasure: "Erasure") -> str:
 
 
 def _complaints(erasure: "Erasure") -> Iterator[str]:
+    for file in erasure.not_emptied:
+        yield f"--erase-whole {file}."
     yield from erasure.record.waiting
     if erasure.failed_proof:
         yield from erasure.failed_proof.as_text().splitlines()[:1]
         yield from erasure.failed_proof.obstacles
+        yield from _ways_out(erasure, erasure.failed_proof)
+
+
+def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
+    """Say what to do about delivered files that stand in the way: those that cannot be read, and
+    those whose feed does not say that it holds people.
+    """
+    request, home = erasure.request.request_id, erasure.erasable.settings.home
+    unread = [_delivered_key(gap.file, home) for gap in proof.gaps]
+    others = [_delivered_key(finding.file, home) for finding in proof.findings]
+    for key in filter(None, dict.fromkeys([*unread, *others])):
+        # A name with a value of a person in it is written otherwise here.
+        name = "SHA256" if _MASK in key else shell_word(key)
+        empty = f"lakehouse erase --request {request} --erase-whole {name}"
+        if key in unread:
+            yield f"{shown(key)}: repair it, or empty it: {empty}"
+        elif key.startswith("rejected/"):
+            yield f"{shown(key)}: remove it, or empty it: {empty}"
+        else:
+            yield (
+                f"{shown(key)}: say which columns of the feed {key.split('/')[1]} are of people"
+                " (personal=True, subject=…), and call this again; or remove the file."
+            )
+
+
+def _delivered_key(file: str, home: Path) -> str | None:
+    """Return the key of a delivered file that a report names; None of any other file."""
+    found = _DELIVERED.search(file.removeprefix(f"{home}/"))
+    return found[1] if found else None

@@ -20,7 +20,7 @@ from lakehouse.ingestion.ad_hoc_files import (
     select_store,
 )
 from lakehouse.ingestion.collect import list_waiting
-from lakehouse.ingestion.skipped_entries import hidden_file_lines, passed_over_lines
+from lakehouse.ingestion.skipped_entries import hidden_files, passed_over_lines
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.dead_runs import fail_dead_runs
@@ -204,7 +204,10 @@ def _ingest(
         runs,
         waiting.unsettled,
         refused,
-        (*passed_over_lines(waiting.passed_over), *hidden_file_lines(feed, store)),
+        (
+            *passed_over_lines(waiting.passed_over),
+            *passed_over_lines(hidden_files(feed, store)),
+        ),
         waiting.missing,
     )
 

@@ -19,12 +19,12 @@ from lakehouse.ingestion.run_requests import (
     describe_unfinished,
     make_requests,
 )
-from lakehouse.ingestion.skipped_entries import report_passed_over
+from lakehouse.ingestion.skipped_entries import left_hidden_files, report_passed_over
 from lakehouse.ingestion.unlooked_feeds import resolve_looked, resolve_removed
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG
 from lakehouse.orchestration.dagster_internals import graph_of_repository, is_stopped
 from lakehouse.orchestration.dead_runs import fail_dead_runs
-from lakehouse.orchestration.long_ticks import long_tick
+from lakehouse.orchestration.long_ticks import LongTick, long_tick
 from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
@@ -132,7 +132,7 @@ class FeedAutomation:
             engine = open_engine(settings)
             if tick.may_go_on:
                 engine.catalog.kept()
-            look = self._look_of(context, requests, settings, engine)
+            look = self._look_of(context, requests, settings, engine, tick)
             asked = look(WATCH_SECONDS)
             while isinstance(asked, dg.SkipReason) and (seconds := tick.seconds_left):
                 asked = look(min(seconds, _LOOK_SECONDS))
@@ -146,15 +146,20 @@ class FeedAutomation:
         requests: FeedRunRequests,
         settings: Settings,
         engine: Engine,
+        tick: LongTick | None = None,
     ) -> Callable[[float], list[dg.RunRequest] | dg.SkipReason]:
         """Return what asks for runs; where nothing is to be done yet, it waits some seconds for
-        a run to end or a file to land.
+        a run to end or a file to land, but no longer than the tick may go on.
         """
         instance = context.instance
         assert context.repository_def is not None
         graph = graph_of_repository(context.repository_def)
         store = open_store(settings)
         resolve_removed(settings, self.names)
+        hidden = left_hidden_files(self.feed, store)
+
+        def is_over() -> bool:
+            return tick is not None and tick.may_go_on and not tick.seconds_left
 
         def decide(waiting: Waiting) -> RunRequests:
             return requests.decide(instance, graph, engine, waiting, datetime.now(UTC))
@@ -163,17 +168,21 @@ class FeedAutomation:
             until = time.monotonic() + seconds
             fail_dead_runs(instance)
             wait_until(
-                lambda: not describe_unfinished(instance, self.feed), seconds, _RUN_POLL_SECONDS
+                lambda: not describe_unfinished(instance, self.feed) or is_over(),
+                seconds,
+                _RUN_POLL_SECONDS,
             )
             waiting = list_waiting(self.feed, store)
-            for warning in report_passed_over(settings, self.feed, waiting.passed_over):
+            not_taken = (*waiting.passed_over, *hidden)
+            for warning in report_passed_over(settings, self.feed, not_taken):
                 context.log.warning(warning)
             decided = decide(waiting)
             # Where many feeds shared a sensor before, that may have reported this one.
             resolve_looked(settings, self.feed)
             if not decided.runs:
                 requests.show_existing(instance, graph, engine)
-                later = poll_inbox(self.feed, store, until - time.monotonic(), waiting)
+                seconds_left = until - time.monotonic()
+                later = poll_inbox(self.feed, store, seconds_left, waiting, is_over)
                 decided = decide(later) if later != waiting else decided
             if not decided.runs:
                 return dg.SkipReason(decided.reason)

@@ -9,14 +9,23 @@ from lakehouse.storage.object_store import ObjectStore
 from lakehouse.tables.feed import Feed
 
 
-def poll_inbox(feed: Feed, store: ObjectStore, seconds: float, seen: Waiting) -> Waiting:
-    """Poll until something complete waits that was not seen before, or the seconds are over."""
+def poll_inbox(
+    feed: Feed,
+    store: ObjectStore,
+    seconds: float,
+    seen: Waiting,
+    is_over: Callable[[], bool] = lambda: False,
+) -> Waiting:
+    """Poll until something complete waits that was not seen before, or the seconds are over.
+
+    :param is_over: whether nobody waits for it any more.
+    """
     known = set(seen.files)
 
     def news() -> bool:
         return any(file not in known for file in list_unprocessed(feed, store))
 
-    if not wait_until(news, seconds, store.poll_seconds):
+    if not wait_until(lambda: is_over() or news(), seconds, store.poll_seconds) or is_over():
         return seen
     return list_waiting(feed, store)
 

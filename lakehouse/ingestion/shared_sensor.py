@@ -5,7 +5,7 @@ the daemon, the server of code and its threads as much whether its inbox is empt
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from lakehouse.ingestion.run_requests import (
     make_requests,
     state_tables,
 )
-from lakehouse.ingestion.skipped_entries import report_passed_over
+from lakehouse.ingestion.skipped_entries import left_hidden_files, report_passed_over
 from lakehouse.ingestion.unlooked_feeds import resolve_looked, resolve_removed, unlooked
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG, FEEDS_SENSOR
 from lakehouse.orchestration.dagster_internals import graph_of_repository, is_stopped
@@ -56,6 +56,8 @@ _CATALOG_SECONDS = 10.0
 requests, and paid for.
 """
 _NAMED_FEEDS = 5
+_HIDDEN_EVERY = timedelta(minutes=10)
+"""How often an inbox that holds anything is looked through for files that are hidden."""
 
 
 def feed_definitions(
@@ -157,6 +159,10 @@ class _FeedLook:
     """Why no run is asked for, where it is not that nothing is needed."""
     tables: Sequence[str] = ()
     """The tables whose state tells what is stale."""
+    reported_at: datetime | None = None
+    """When what is not taken of it was reported last."""
+    has_hidden: bool = False
+    """Whether a file was among that which its name hides."""
     has_fresh: bool = False
     """Whether a file was seen for the first time while it was being written."""
 
@@ -351,11 +357,14 @@ class _Look:
             waiting = list_waiting_now(feed, self.store)
         else:
             waiting = Waiting(missing=self.store.missing(feed.inbox))
-        if waiting != looked.waiting:
+        if waiting != looked.waiting or self._is_report_due(looked, may_hold_files):
             looked.has_fresh = bool(waiting.unsettled)
-            for warning in report_passed_over(self.settings, feed, waiting.passed_over):
+            hidden = left_hidden_files(feed, self.store) if may_hold_files else ()
+            not_taken = (*waiting.passed_over, *hidden)
+            for warning in report_passed_over(self.settings, feed, not_taken):
                 self.context.log.warning(warning)
-            looked.waiting = waiting
+            looked.has_hidden = bool(hidden)
+            looked.waiting, looked.reported_at = waiting, self.now
         state = (
             waiting,
             [self.locations.get(table) for table in looked.state_tables(self.graph)],
@@ -364,6 +373,12 @@ class _Look:
         if looked.settled_at == state:
             return []
         return self._requests(looked, waiting, state)
+
+    def _is_report_due(self, looked: _FeedLook, may_hold_files: bool) -> bool:
+        if not may_hold_files:
+            return looked.has_hidden
+        since = looked.reported_at
+        return since is None or self.now - since >= _HIDDEN_EVERY
 
     def _requests(
         self, looked: _FeedLook, waiting: Waiting, state: object

@@ -1,9 +1,10 @@
-"""What stands in an inbox and is no file, such as a link or a pipe: it is passed over, and people
-are notified once.
+"""What stands in an inbox and is not taken: what is no file, such as a link or a pipe, and files
+whose names call them hidden or unfinished. It is passed over, and people are notified once.
 """
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
 from lakehouse.ingestion.archive_names import file_format
@@ -19,35 +20,48 @@ from lakehouse.tables.escaping import shown, visible
 from lakehouse.tables.feed import Feed
 
 _MOST = 20
+_HIDDEN = "hidden or unfinished by its name"
 _RENAME = "Rename it to have it ingested."
+_LEFT_AFTER = timedelta(hours=1)
+"""How long after its last change nobody writes a file any more."""
 _UNFINISHED_ENDING = re.compile(r"\.[a-z]+$|~$", re.IGNORECASE)
 _NEXT_STEP = "Copy the file itself into the inbox, or remove this from it."
 
 
-def passed_over_lines(
-    entries: Sequence[PassedOver], next_step: str = _NEXT_STEP
-) -> tuple[str, ...]:
+def passed_over_lines(entries: Sequence[PassedOver], next_step: str = "") -> tuple[str, ...]:
     """Say of each that it is passed over; of many, say how many more there are."""
     more = len(entries) - _MOST
-    lines = tuple(f"{_title(entry)}. {next_step}" for entry in entries[:_MOST])
+    lines = tuple(
+        f"{_title(entry)}. {next_step or _next_step(entry)}" for entry in entries[:_MOST]
+    )
     return (*lines, f"{more:,} more are passed over.") if more > 0 else lines
 
 
-def hidden_file_lines(feed: Feed, store: ObjectStore) -> tuple[str, ...]:
-    """Say which files wait in the inbox of a feed that look like its own, and that their names
-    call hidden or unfinished.
+def hidden_files(
+    feed: Feed, store: ObjectStore, unchanged_since: datetime | None = None
+) -> list[PassedOver]:
+    """Return the files in the inbox of a feed that look like its own, and that their names call
+    hidden or unfinished.
+
+    :param unchanged_since: leave out those that were modified later.
     """
-    hidden = [
-        PassedOver(item.key, "hidden or unfinished by its name")
+    return [
+        PassedOver(item.key, _HIDDEN)
         for item in store.unfinished(feed.inbox)
         if _is_like_own(feed, item.key)
+        and (unchanged_since is None or item.modified_at <= unchanged_since)
     ]
-    return passed_over_lines(hidden, _RENAME)
+
+
+def left_hidden_files(feed: Feed, store: ObjectStore) -> list[PassedOver]:
+    """Return those of them that nobody has written to for an hour."""
+    return hidden_files(feed, store, datetime.now(UTC) - _LEFT_AFTER)
 
 
 def _is_like_own(feed: Feed, key: str) -> bool:
     """Whether a file would be one of the feed, were it named otherwise."""
-    name = PurePosixPath(key).name.lstrip(".~")
+    # Of `..csv` nothing but the ending is left.
+    name = f"x.{PurePosixPath(key).name.lstrip('.~')}"
     return any(file_format(feed, name) for name in (name, _UNFINISHED_ENDING.sub("", name)))
 
 
@@ -68,9 +82,14 @@ def report_passed_over(
         # A name that is no UTF-8 could not be written.
         key, title = visible(entry.key), f"feed {feed.name}: {_title(entry)}"
         report_firing(
-            settings, Report(key, title, (_NEXT_STEP,), severity="warn", table=feed.table)
+            settings,
+            Report(key, title, (_next_step(entry),), severity="warn", table=feed.table),
         )
-    return [f"{_title(entry)}. {_NEXT_STEP}" for entry in new]
+    return [f"{_title(entry)}. {_next_step(entry)}" for entry in new]
+
+
+def _next_step(entry: PassedOver) -> str:
+    return _RENAME if entry.kind == _HIDDEN else _NEXT_STEP
 
 
 def _title(entry: PassedOver) -> str:

@@ -8,13 +8,14 @@ without a row of theirs is not touched.
 
 import re
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 
 from lakehouse.errors import LakehouseError
+from lakehouse.ingestion.archive_names import HASH_DIGITS
 from lakehouse.ingestion.found_rows import FoundRows, Open, find_rows
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.rewrite_file import Rewriting, look_into
@@ -34,6 +35,11 @@ from lakehouse.tables.person import Person
 
 _OWN_UNFINISHED = re.compile(r"/\.[^/]*\.tmp$")
 _COPIES = ".ad-hoc-*"
+_CAN_BE_READ = (
+    "it can be read, so that rows are taken out of it by the columns that its feed declares to be"
+    " of people, and it is not emptied"
+)
+_IS_UNFINISHED = "it is hidden or half-written; remove it yourself, or finish it"
 
 
 @dataclass(frozen=True, order=True)
@@ -77,6 +83,10 @@ class FilesRewritten:
     unreadable: tuple[Unreadable, ...] = ()
     reasons: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    named: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Of the files that were to be emptied, those that are there, as they were named: why each
+    was not, "" where it is empty.
+    """
 
     @property
     def rows(self) -> int:
@@ -127,6 +137,29 @@ def rewrite_files(
         return erasure.run(ingest.staging)
 
 
+def empty_files(
+    store: ObjectStore,
+    feed: Feed,
+    persons: Sequence[Person],
+    request: str,
+    *,
+    home: Path,
+    erase_whole: Collection[str],
+) -> FilesRewritten:
+    """Empty delivered files that are not what their feed declares, of a feed that holds nobody, as
+    far as its declaration says; all others stay as they are.
+
+    It holds the feed, as `rewrite_files` does.
+
+    :param persons: of whom no value is noted.
+    :param erase_whole: keys or hashes of the files.
+    """
+    named = frozenset(erase_whole)
+    with lock_feed(feed, home) as ingest:
+        erasure = _Erasure(store, feed, persons, request, home, named, holds_people=False)
+        return erasure.empty_named(ingest.staging)
+
+
 @dataclass
 class _Erasure:
     store: ObjectStore
@@ -135,10 +168,13 @@ class _Erasure:
     request: str
     home: Path
     erase_whole: frozenset[str] = frozenset()
+    holds_people: bool = True
+    """Whether the feed declares columns of people."""
     files: list[RewrittenFile] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
+    named: dict[str, str] = field(default_factory=dict)
 
     def run(self, folder: Path) -> FilesRewritten:
         for store, prefix in self.places:
@@ -149,14 +185,41 @@ class _Erasure:
             for item in _files(store, self.feed, prefix):
                 self._rewrite(self._rewriting(store, folder), item)
             self._remove_old(store, prefix)
+            self._name_unfinished(store, prefix)
             for entry in store.passed_over(prefix):
                 self._note(store, entry.key, "", f"it is {entry.kind}")
+        return self._result()
+
+    def empty_named(self, folder: Path) -> FilesRewritten:
+        """Empty what was named and cannot be read, and look at nothing else."""
+        for store, prefix in self.places:
+            for item in _files(store, self.feed, prefix):
+                if self._may_be_named(item.key):
+                    self._rewrite(self._rewriting(store, folder), item)
+            self._name_unfinished(store, prefix)
+        return self._result()
+
+    def _result(self) -> FilesRewritten:
         return FilesRewritten(
             tuple(sorted(self.files)),
             tuple(sorted(self.unreadable)),
             tuple(self.reasons),
             tuple(self.removed),
+            self.named,
         )
+
+    def _may_be_named(self, key: str) -> bool:
+        """Whether a file may be one that was named, by its key or by its hash, of which the names
+        of files outside of the inbox have a part.
+        """
+        digits = [name[:HASH_DIGITS] for name in self.erase_whole if "/" not in name]
+        is_in_inbox = key.startswith(self.feed.inbox)
+        return key in self.erase_whole or any(is_in_inbox or part in key for part in digits)
+
+    def _name_unfinished(self, store: ObjectStore, prefix: str) -> None:
+        for item in store.unfinished(prefix):
+            if item.key in self.erase_whole:
+                self.named[item.key] = _IS_UNFINISHED
 
     @cached_property
     def places(self) -> list[tuple[ObjectStore, str]]:
@@ -210,9 +273,11 @@ class _Erasure:
         known: KnownContent,
     ) -> StoredObject | None:
         """Do to a file what it needs, and return it as it is then; None where it changed."""
-        names = {item.key, found.sha256, known.sha256}
-        is_given_up = bool(found.problem) and not names.isdisjoint(self.erase_whole)
-        if (is_given_up or known.is_erased) and found.sha256 != NOTHING:
+        named = self.erase_whole & {item.key, found.sha256, known.sha256}
+        is_closed = bool(found.problem) if self.holds_people else not found.is_readable
+        is_to_go = known.is_erased or (bool(named) and is_closed)
+        self.named |= dict.fromkeys(named, "" if is_to_go else _CAN_BE_READ)
+        if is_to_go and found.sha256 != NOTHING:
             return rewriting.leave_nothing(item, found.sha256, known)
         numbers = RowNumbers.without(known.missing)
         rows = {numbers.number(position) for position in found.positions}
@@ -288,7 +353,7 @@ class _Erasure:
 
     @cached_property
     def _rows(self) -> PersonRows:
-        return PersonRows(self.persons)
+        return PersonRows(self.persons if self.holds_people else ())
 
     @cached_property
     def _text(self) -> PersonText:

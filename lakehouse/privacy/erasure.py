@@ -45,6 +45,8 @@ class Erasure:
     shared: frozenset[str] = field(default=frozenset(), repr=False)
     gone_at: datetime | None = None
     """Since when, in this call, no table and no delivered file has them."""
+    not_emptied: tuple[str, ...] = ()
+    """Files that were to be emptied and were not, each with why."""
     proof: Report | None = None
     is_over: bool = False
     """Whether this call has nothing left to do."""

@@ -9,7 +9,11 @@ from lakehouse.scaffolding.number_forms import ReadNumbers, read_numbers
 from lakehouse.scaffolding.values import NUMBERS
 from lakehouse.scaffolding.words import words_of
 
-_DAY_WORDS = frozenset({"date", "day", "datum", "tag", "dt"})
+_DAY_WORDS = frozenset(
+    {"date", "day", "datum", "tag", "dt", "data", "fecha", "jour", "dia"}
+    | {"dob", "birthdate", "birthday", "birth", "born", "geburtsdatum", "geburtstag"}
+    | {"naissance", "nacimiento", "nascimento", "nascita", "geboortedatum", "urodzenia"}
+)
 
 
 @dataclass(frozen=True)
@@ -34,9 +38,13 @@ def reading_of(profile: ColumnProfile, of_files: FileForms = UNKNOWN) -> Reading
     """
     if not profile.filled_rows:
         return Reading(unclear="empty in all rows")
-    is_compact = profile.looks["compact_date"] == profile.filled_rows
-    if is_compact and not _DAY_WORDS.isdisjoint(words_of(profile.name)):
-        return _dates(profile, of_files)
+    compact_rows = profile.looks["compact_date"]
+    if compact_rows and not _DAY_WORDS.isdisjoint(words_of(profile.name)):
+        if compact_rows == profile.filled_rows:
+            return _dates(profile, of_files)
+        if 2 * compact_rows > profile.filled_rows:
+            others = f"{profile.filled_rows - compact_rows:,} of {profile.filled_rows:,} rows"
+            return Reading(unclear=f"dates such as 20261231, and none in {others}")
     numbers = read_numbers(
         profile, of_files.decimal_mark, points_may_group=of_files.points_may_group
     )

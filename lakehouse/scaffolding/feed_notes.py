@@ -1,8 +1,9 @@
 """What was guessed of a feed, in words, for the comments of its declaration."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from lakehouse.scaffolding.feed_plan import FeedPlan, PlannedColumn
+from lakehouse.scaffolding.repeated_keys import RepeatedKey
 from lakehouse.tables.feed import DELIMITERS
 
 
@@ -16,6 +17,12 @@ def bronze_notes(plan: FeedPlan) -> list[str]:
         notes.append(f"{plan.subject.delivered} stands for a person, by whom rows are erased.")
     elif plan.personal_columns:
         notes.append("No column stands for a person; erased are single values.")
+    if plan.like_names:
+        be = "has values" if len(plan.like_names) == 1 else "have values"
+        notes.append(
+            f"{_listed(plan.like_names)} {be} like names of people; say personal=True where they"
+            " are some."
+        )
     if plan.delimiter != ",":
         notes.append(f"Fields are separated by {DELIMITERS[plan.delimiter]}.")
     optional = [column.delivered for column in plan.columns if column.is_optional]
@@ -62,21 +69,59 @@ def unclear_notes(plan: FeedPlan) -> list[str]:
 
 
 def _key_note(plan: FeedPlan) -> str:
+    chosen = plan.chosen_key
+    if chosen.repeated is not None and chosen.repeated.replaced_rows:
+        return _without_loss_note(plan, chosen.repeated)
     if not plan.key:
         return f"No column is a key: each delivered line is a row. {_near_key_note(plan)}"
     key = _listed(plan.key)
     which = f"the newest by {plan.moment.name}" if plan.moment else "the last"
-    if plan.is_repeated:
-        come = "comes" if len(plan.key) == 1 else "together come"
-        return f"{key} {come} once in a file and again in others, {which} of which counts."
-    again = f" Should one come again, {which} counts."
+    if chosen.is_repeated:
+        return f"{key} {_come_again(plan.key)}, {which} of which counts."
+    again = f" Should one come again, {which} counts." if plan.moment else ""
     be = "is" if len(plan.key) == 1 else "together are"
-    return f"{key} {be} the key: no two rows have the same.{again if plan.moment else ''}"
+    return f"{key} {be} the key: no two rows have the same.{again}{_one_day_note(plan)}"
+
+
+def _without_loss_note(plan: FeedPlan, repeated: RepeatedKey) -> str:
+    """Say what was decided of a key that comes again in other files with other values."""
+    names = {column.delivered: column.name for column in plan.columns}
+    columns = [names[part] for part in repeated.columns]
+    come = f"{_listed(columns)} {_come_again(columns)}"
+    rows = f"{repeated.replaced_rows:,} of {repeated.rows:,} rows"
+    if plan.chosen_key.is_repeated and plan.moment:
+        return (
+            f"{come}, the newest by {plan.moment.name} of which counts: {rows} give way to one"
+            " with other values."
+        )
+    replaced = f"by it alone {rows} would be replaced by one with other values"
+    if plan.key:
+        beside = names[plan.chosen_key.beside]
+        return f"{come}: {replaced}. Together with {beside} it is the key, and no row is lost."
+    return (
+        f"No column is a key: each delivered line is a row. {come}: {replaced}. Where only the"
+        f" last shall count, that is versions_of(RAW), and write=Merge(on={columns!r})."
+    )
+
+
+def _come_again(columns: Sequence[str]) -> str:
+    come = "comes" if len(columns) == 1 else "together come"
+    return f"{come} once in a file and again in others"
+
+
+def _one_day_note(plan: FeedPlan) -> str:
+    """Say of a single file of one day that others may have the same keys."""
+    if plan.files > 1 or plan.days is None or plan.days.with_rows > 1:
+        return ""
+    return (
+        " All rows are of one day: where another day has the same keys again, begin the feed from"
+        " files of both, or rows of one would replace those of the other."
+    )
 
 
 def _near_key_note(plan: FeedPlan) -> str:
     """Say which columns come nearest to a key, and what keeps them from being one."""
-    near = plan.near_key
+    near = plan.chosen_key.near
     if near is None:
         return "None is named as keys are, such as id or order_no."
     names = {column.delivered: column.name for column in plan.columns}

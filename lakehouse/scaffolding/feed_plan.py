@@ -12,10 +12,16 @@ from lakehouse.scaffolding.column_profile import ColumnProfile
 from lakehouse.scaffolding.column_reading import Reading, reading_of
 from lakehouse.scaffolding.file_forms import FileForms, file_forms
 from lakehouse.scaffolding.inspect_files import Inspection
-from lakehouse.scaffolding.people import AmongPeople, stands_for_person, why_personal
-from lakehouse.scaffolding.uniqueness import NearKey, is_key_name
-from lakehouse.scaffolding.values import NUMBERS
+from lakehouse.scaffolding.key_choice import ChosenKey, choose_key
+from lakehouse.scaffolding.people import (
+    AmongPeople,
+    has_full_names,
+    stands_for_person,
+    why_personal,
+)
+from lakehouse.scaffolding.uniqueness import is_key_name
 from lakehouse.scaffolding.words import words_of
+from lakehouse.tables.feed import is_own_name
 from lakehouse.tables.layout_validation import can_be_read
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -25,7 +31,6 @@ _TIME_SUFFIX = re.compile(
 _VERSION_WORDS = frozenset({"updated", "modified", "changed", "created", "written"})
 _FEW_ROWS_PER_DAY = 3
 """Rows of a day below which days are no parts worth having."""
-_FEW_ROWS_PER_FILE = 10
 _LONGEST_SPAN = timedelta(days=100 * 366)
 
 
@@ -34,7 +39,8 @@ class PlannedColumn:
     """A column as it is declared.
 
     `name` is that of silver, `delivered` that of the files. Bronze has that of the files too,
-    but for one that cannot be read as that of one column, such as `Pos.`
+    but for one that cannot be read as that of one column, such as `Pos.`, and one of a column
+    that every bronze table has, such as `_source_file`.
     """
 
     name: str
@@ -62,7 +68,7 @@ class PlannedColumn:
     @property
     def in_bronze(self) -> str:
         """Its name in bronze."""
-        return self.delivered if can_be_read(self.delivered) else self.name
+        return self.delivered if _is_kept(self.delivered) else self.name
 
     @property
     def is_renamed(self) -> bool:
@@ -104,12 +110,12 @@ class FeedPlan:
     columns: tuple[PlannedColumn, ...]
     delimiter: str = ","
     key: tuple[str, ...] = ()
-    is_repeated: bool = False
-    """Whether a key comes again in another file, as another version."""
-    near_key: NearKey | None = None
-    """Where there is no key, the columns that come nearest to one."""
+    chosen_key: ChosenKey = field(default_factory=ChosenKey)
+    """How that came to be, by the names of columns in the files."""
     repeated_rows: tuple[int, int] = (0, 0)
     """How many rows are the same as one before, and how many were compared."""
+    like_names: tuple[str, ...] = ()
+    """Columns that are called names and have such as people have, whoever they are of."""
     subject: PlannedColumn | None = None
     moment: PlannedColumn | None = None
     days: PlannedDays | None = None
@@ -152,10 +158,8 @@ def plan_feed(found: Inspection, name: str, time_zone: str, today: date) -> Feed
         _planned(found, profile, names[delivered], personal.get(delivered, ""), of_files)
         for delivered, profile in found.columns.items()
     )
-    key = _key(found, found.unique_in_all, columns)
-    repeated = (
-        () if key or not _has_full_files(found) else _key(found, found.unique_in_each, columns)
-    )
+    moment = next((column for column in columns if _is_moment(column)), None)
+    key = choose_key(found, moment.delivered if moment else None)
     return FeedPlan(
         name,
         time_zone,
@@ -163,12 +167,16 @@ def plan_feed(found: Inspection, name: str, time_zone: str, today: date) -> Feed
         len(found.files),
         columns,
         delimiter=found.delimiter,
-        key=tuple(names[part] for part in key or repeated),
-        is_repeated=bool(repeated),
-        near_key=None if key or repeated else _near_key(found),
+        key=tuple(names[part] for part in key.columns),
+        chosen_key=key,
         repeated_rows=found.repeated_rows,
+        like_names=tuple(
+            column.delivered
+            for column in columns
+            if not column.why_personal and has_full_names(found.columns[column.delivered])
+        ),
         subject=_subject(found, columns),
-        moment=next((column for column in columns if _is_moment(column)), None),
+        moment=moment,
         days=_days(found, columns, today),
     )
 
@@ -180,12 +188,17 @@ def _silver_names(columns: Collection[str]) -> dict[str, str]:
     for number, delivered in enumerate(columns, start=1):
         plain = delivered if _PLAIN_NAME.fullmatch(delivered) else _plain(delivered)
         # Bronze has that name too where it cannot have the delivered one.
-        is_taken_there = not can_be_read(delivered) and plain.lower() in in_files
+        is_taken_there = not _is_kept(delivered) and plain.lower() in in_files
         if not plain or plain.lower() in taken or is_taken_there:
             plain = f"column_{number}"
         taken.add(plain.lower())
         names[delivered] = plain
     return names
+
+
+def _is_kept(name: str) -> bool:
+    """Whether bronze can have the name that files have."""
+    return can_be_read(name) and not is_own_name(name)
 
 
 def _plain(name: str) -> str:
@@ -233,52 +246,6 @@ def _planned(
         blank_rows=profile.blank_rows,
         nothing=dict(sorted(profile.nothing.items())),
     )
-
-
-def _has_full_files(found: Inspection) -> bool:
-    """Whether a file has so many rows that none twice in it says something."""
-    return found.rows >= _FEW_ROWS_PER_FILE * len(found.files)
-
-
-def _key(
-    found: Inspection, unique: frozenset[tuple[str, ...]], columns: Sequence[PlannedColumn]
-) -> tuple[str, ...]:
-    """Return the columns that are named as keys are, and unique; few columns before many, and in
-    the order of the files.
-
-    Amounts, moments and addresses may be unique by chance.
-    """
-    order = [column.delivered for column in columns]
-    fitting = [
-        key
-        for key in unique
-        if all(is_key_name(part) and _can_be_key(found.columns[part]) for part in key)
-    ]
-    if not fitting or found.rows < 2:
-        return ()
-    return min(fitting, key=lambda key: (len(key), [order.index(part) for part in key]))
-
-
-def _near_key(found: Inspection) -> NearKey | None:
-    """Return the columns that come nearest to a key, few before many."""
-    fitting = [
-        near
-        for near in found.near_keys
-        if all(_holds_keys(found.columns[part]) for part in near.columns)
-    ]
-    return min(fitting, key=lambda near: (near.repeated_rows, len(near.columns)), default=None)
-
-
-def _can_be_key(profile: ColumnProfile) -> bool:
-    # As text, `NA` may be a code like any other.
-    has_gaps = profile.empty_rows or (profile.nothing and profile.only(NUMBERS))
-    return not has_gaps and not profile.dates and _holds_keys(profile)
-
-
-def _holds_keys(profile: ColumnProfile) -> bool:
-    """Whether its values may be those of keys; numbers with decimals are measures or amounts."""
-    has_decimals = bool(profile.forms.keys() & (NUMBERS - {"whole"}))
-    return not why_personal(profile) and not has_decimals
 
 
 def _subject(found: Inspection, columns: Sequence[PlannedColumn]) -> PlannedColumn | None:

@@ -17,10 +17,13 @@ from lakehouse.ingestion.readers.csv_first_row import BOM, MORE_COLUMNS, first_r
 from lakehouse.ingestion.readers.csv_rows import csv_values
 from lakehouse.ingestion.readers.formats import FileReader, open_reader
 from lakehouse.scaffolding.column_profile import ColumnProfile
-from lakehouse.scaffolding.uniqueness import NearKey, Uniqueness
+from lakehouse.scaffolding.people import why_personal
+from lakehouse.scaffolding.repeated_keys import KeyRepeats, RepeatedKey, smallest
+from lakehouse.scaffolding.uniqueness import NearKey, Uniqueness, is_key_name
 from lakehouse.scaffolding.values import value_of
+from lakehouse.scaffolding.words import words_of
 from lakehouse.tables.escaping import quoted, shell_word, shown
-from lakehouse.tables.feed import DELIMITERS, FORMATS, Feed
+from lakehouse.tables.feed import DELIMITERS, FORMATS, Feed, FeedColumn, is_own_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +32,7 @@ MOST_ROWS = 1_000_000
 """Rows that are looked at in all; what a key is, is said of these."""
 SAMPLE_ROWS_PER_FILE = 200
 _PUT_BACK = " and put it back"
+_YEARS = frozenset({"year", "jahr", "annee", "ano", "anno", "jaar", "rok", "season", "saison"})
 Row = dict[str, str | None]
 
 
@@ -52,7 +56,8 @@ class Inspection:
     delimiter: str = ","
     """What stands between the fields."""
     unique_in_all: frozenset[tuple[str, ...]] = frozenset()
-    unique_in_each: frozenset[tuple[str, ...]] = frozenset()
+    repeated_keys: tuple[RepeatedKey, ...] = ()
+    """What is unique in each file, and comes again in others."""
     near_keys: tuple[NearKey, ...] = ()
     repeated_rows: tuple[int, int] = (0, 0)
     """How many of the first rows are the same as one before, and how many were compared."""
@@ -105,7 +110,7 @@ def inspect_files(paths: Sequence[Path], *, most_rows: int = MOST_ROWS) -> Inspe
             next_step="Give files with rows.",
         )
     found.unique_in_all = uniqueness.in_all_files
-    found.unique_in_each = uniqueness.in_each_file
+    found.repeated_keys = _repeated_keys(opened, found, uniqueness, most_rows)
     found.near_keys = uniqueness.near_keys
     found.repeated_rows = uniqueness.repeated_rows
     return found
@@ -120,12 +125,13 @@ class _File:
 
     @property
     def feed(self) -> Feed:
-        return Feed(
-            name="sample",
-            columns=self.names,
-            table="bronze.sample",
-            delimiter=self.delimiter,
-        )
+        columns = [_column(at, name) for at, name in enumerate(self.names)]
+        return Feed("sample", columns, table="bronze.sample", delimiter=self.delimiter)
+
+
+def _column(at: int, name: str) -> FeedColumn:
+    """Return a column as a feed can have it, whose own columns have other names."""
+    return FeedColumn(f"own_name_{at}", header=name) if is_own_name(name) else FeedColumn(name)
 
 
 def _open(path: Path) -> _File:
@@ -263,10 +269,41 @@ def _look(
     return LookedAtFile(file.path, file.file_format, file.names, rows, tuple(first_rows))
 
 
+def _repeated_keys(
+    files: Sequence[_File], found: Inspection, uniqueness: Uniqueness, most_rows: int
+) -> tuple[RepeatedKey, ...]:
+    """Look once more at the rows that were looked at, where a key comes again in another file:
+    only now it is known which columns are dates.
+    """
+    repeated = uniqueness.in_each_file - uniqueness.in_all_files
+    keys = smallest(key for key in repeated if all(map(is_key_name, key)))
+    beside = [name for name, profile in found.columns.items() if _tells_when(found, profile)]
+    looks = [KeyRepeats(key, beside, tuple(found.columns)) for key in keys]
+    for file in files if looks else ():
+        with _explained(file.path):
+            for batch in _read(file, most_rows, use_threads=True):
+                most_rows -= batch.num_rows
+                values = batch.to_pydict()
+                for look in looks:
+                    look.add(values)
+    return tuple(look.found for look in looks)
+
+
+def _tells_when(found: Inspection, profile: ColumnProfile) -> bool:
+    """Whether each row says in a column of which day or year it is, and not when somebody was
+    born.
+    """
+    is_filled = 0 < profile.rows == profile.filled_rows and found.is_in_all_files(profile.name)
+    has_dates = sum(dates.rows for dates in profile.dates.values()) == profile.rows
+    is_year = not _YEARS.isdisjoint(words_of(profile.name)[-1:])
+    return is_filled and (has_dates or is_year) and not why_personal(profile)
+
+
 def _read(file: _File, most_rows: int, *, use_threads: bool) -> "Iterator[pa.RecordBatch]":
     with file.path.open("rb") as content:
         reader = open_reader(file.feed, file.file_format, content, use_threads=use_threads)
-        yield from _batches(reader, most_rows)
+        for batch in _batches(reader, most_rows):
+            yield batch.rename_columns(list(file.names))
 
 
 @contextmanager

@@ -147,6 +147,14 @@ def _why_theirs(column: ColumnProfile, among_people: AmongPeople) -> str:
     return ""
 
 
+def has_full_names(column: ColumnProfile) -> bool:
+    """Whether a column is called a name, and has values such as `Ada Lovelace`, as cities and
+    firms have too.
+    """
+    is_name = not _NAMES.isdisjoint(_whole(words_of(column.name)))
+    return is_name and column.looks_like("full_name")
+
+
 def stands_for_person(column: ColumnProfile) -> bool:
     """Whether a column is named as the key of a person is, such as `customer_id`, or as a person
     and no more.

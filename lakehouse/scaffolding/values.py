@@ -71,7 +71,8 @@ _UNREAD_NUMBER = re.compile(
     rf"[+-]?(?:{_MONEY}\s?)?[+-]?(?:{_DIGITS})(?:\s?{_MONEY})?", re.IGNORECASE
 )
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]{2,}")
-_PHONE = re.compile(r"(?=.*[+ ()/-])(?:\+[0-9]|\(|0)[0-9 ()/-]{6,18}[0-9]")
+# Behind the first 0 a digit follows, other than in `0-6 6-3 6-2`.
+_PHONE = re.compile(r"(?=.*[+ ()/-])(?:\+[0-9]|\([0-9]|0[0-9])[0-9 ()/-]{5,17}[0-9]")
 _FULL_NAME = re.compile(r"[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){1,3}")
 _LONGEST = 100
 """Characters of the longest value that is looked at closely; forms that were found are kept."""
@@ -141,7 +142,8 @@ def _value_of(text: str) -> Value:
         return Value("unread_date")
     if _EMAIL.fullmatch(text):
         return Value("text", looks_like="email")
-    if _PHONE.fullmatch(text):
+    # `0000-00-00` is a date that there is not.
+    if parts is None and _PHONE.fullmatch(text):
         return Value("text", looks_like="phone")
     if _UNREAD_NUMBER.fullmatch(text):
         return Value("unread_number")

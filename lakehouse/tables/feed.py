@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
 from lakehouse.errors import DeclarationError
+from lakehouse.tables.layout_validation import RESERVED_COLUMNS
 from lakehouse.tables.table import SOURCE_KEY, Append, Column, IcebergTable
 from lakehouse.tables.time_windows import check_time_zone
 
@@ -51,6 +52,14 @@ INGEST_COLUMNS = (
     ),
 )
 """What each bronze table has beside the delivered columns."""
+_INGEST_NAMES = frozenset(column.name for column in INGEST_COLUMNS)
+
+
+def is_own_name(name: str) -> bool:
+    """Whether no delivered column can have a name in bronze, in whatever case: the ingest fills a
+    column of that name, or Iceberg does.
+    """
+    return name.lower() in _INGEST_NAMES | RESERVED_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -216,7 +225,7 @@ def bronze_table(
             column.doc,
             personal=column.personal,
             # By it people are found in files, and a column that bronze had under it stays.
-            renamed_from=(column.header,) if column.header else (),
+            renamed_from=_former_names(column),
         )
         for column in feed.declared_columns
     )
@@ -229,6 +238,13 @@ def bronze_table(
         no_subject=feed.no_subject,
         **{"time_zone": feed.time_zone, **declaration},
     )
+
+
+def _former_names(column: FeedColumn) -> tuple[str, ...]:
+    """Return what files call a column, unless bronze has another column of that name."""
+    if not column.header or is_own_name(column.header):
+        return ()
+    return (column.header,)
 
 
 def _check(feed: Feed) -> None:
@@ -265,18 +281,27 @@ def _check_columns(feed: Feed) -> None:
             f"feed {feed.name} has no required column; expected one, to know its files by."
         )
     declared = feed.column_names
+    own = [name for name in declared if is_own_name(name)]
+    if own:
+        raise DeclarationError(
+            f"feed {feed.name} declares the column {own[0]}, which bronze cannot have from a file:"
+            " the ingest or Iceberg fills a column of that name.",
+            next_step=(
+                "Give it another name, and say what files call it:"
+                f" FeedColumn({own[0].lstrip('_').lower()!r}, header={own[0]!r})."
+            ),
+        )
     headers = [
         column.header
         for column in feed.declared_columns
         if column.header is not None and column.header.lower() != column.name.lower()
     ]
-    names = [*declared, *headers, *(column.name for column in INGEST_COLUMNS)]
-    lowered = [name.lower() for name in names]
+    lowered = [name.lower() for name in (*declared, *headers)]
     twice = sorted({name for name in (*declared, *headers) if lowered.count(name.lower()) > 1})
     if twice:
         raise DeclarationError(
-            f"feed {feed.name} declares {', '.join(twice)} more than once, or as a column of"
-            " the source; expected names that differ in more than case."
+            f"feed {feed.name} declares {', '.join(twice)} more than once; expected names that"
+            " differ in more than case."
         )
 
 

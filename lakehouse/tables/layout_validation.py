@@ -8,7 +8,7 @@ from lakehouse.tables.declaration import TableDeclaration
 from lakehouse.tables.partitioning import PartitionField
 from lakehouse.tables.table_properties import table_properties
 
-_RESERVED_COLUMNS = frozenset(
+RESERVED_COLUMNS = frozenset(
     {
         "_file",
         "_pos",
@@ -19,6 +19,7 @@ _RESERVED_COLUMNS = frozenset(
         "_last_updated_sequence_number",
     }
 )
+"""Names that Iceberg keeps for its metadata columns."""
 _RESERVED_PROPERTIES = {
     "comment": "comment=…",
     "location": "location=…",
@@ -63,7 +64,7 @@ def can_be_read(name: str) -> bool:
 
 def _check_names(table: TableDeclaration) -> None:
     for name in table.column_names:
-        if name.lower() in _RESERVED_COLUMNS:
+        if name.lower() in RESERVED_COLUMNS:
             raise DeclarationError(
                 f"{table.name} declares the column {name}, a name that Iceberg keeps for its"
                 " metadata columns.",

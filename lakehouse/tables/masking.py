@@ -51,8 +51,8 @@ _MACHINE_FILLED = frozenset({"_source_file", "_source_sha256", "_row_key", "_rea
 _TYPED = (bool, int, float, Decimal, date, datetime)
 _LIKE_PERSONAL = re.compile(
     r"@"
-    # A number of a phone, or of a bank account.
-    r"|(?<![0-9])(?:\+[0-9]|\(0|0)[0-9 ()/-]{6,}[0-9]"
+    # A number of a phone, in which a digit follows the first 0, or of a bank account.
+    r"|(?<![0-9])(?:\+[0-9]|\(?0[0-9])[0-9 ()/-]{5,}[0-9]"
     r"|(?<![0-9])\(?[0-9]{3}\)?[ .-]{1,2}[0-9]{3}[ .-][0-9]{4}(?![0-9])"
     r"|\b[A-Za-z]{2}[0-9]{2}(?: ?[A-Za-z0-9]{4}){3,}"
     # First and last name, and up to two more words.
@@ -61,6 +61,15 @@ _LIKE_PERSONAL = re.compile(
     r"|^\s*[^\W\d_][\w'’-]+,\s?[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){0,2}\s*$"
     r"|^\s*(?:[^\W\d_a-z]\. ?)+[^\W\d_a-z][\w'’-]+\s*$"
 )
+_DATE = re.compile(
+    r"(?<![0-9./-])(?:[12][0-9]{3}([-./])[0-9]{1,2}\1[0-9]{1,2}"
+    r"|[0-9]{1,2}([-./])[0-9]{1,2}\2[12][0-9]{3})"
+    r"(?:(?:T| {1,2})[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"
+    r"(?: ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?))?)?(?![0-9/-])"
+)
+"""A date, also one that there is not, with the time behind it: in digits and signs it is much like
+a number of a phone.
+"""
 _NESTED = ("[", "{", "(")
 """What a value begins with that holds others, as text."""
 _WORD = re.compile(r"[^\W\d_]+")
@@ -168,7 +177,8 @@ def _looks_personal(value: Any, theirs: Collection[str]) -> bool:
     """
     if not isinstance(value, str) or value.lstrip().startswith(_NESTED):
         return True
-    if len(value) > _LONGEST_SHOWN or _LIKE_PERSONAL.search(value):
+    # A date of its column's type is shown too; a birth date stands in a personal column.
+    if len(value) > _LONGEST_SHOWN or _LIKE_PERSONAL.search(_DATE.sub("", value)):
         return True
     lowered = value.lower()
     return any(value in lowered for value in theirs)

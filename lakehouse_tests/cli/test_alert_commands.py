@@ -49,7 +49,9 @@ def test_a_list_for_programs_is_whole_and_one_for_people_is_cut(lakehouse: Lakeh
     assert len(records(lakehouse("alerts", "--format", "json"))) == MANY
     assert len(records(lakehouse("alerts", "--open", "--format", "json"))) == MANY
     assert len(records(lakehouse("alerts", "--last", "3", "--format", "json"))) == 3
-    assert "(20 alerts; 25 incidents open)" in lakehouse("alerts").out
+    for ran in (lakehouse("alerts"), lakehouse("alerts", "--open")):
+        assert ran.out[-1] == "(20 of 25 alerts, --last 25 lists all; 25 incidents open)"
+    assert lakehouse("alerts", "--last", "25").out[-1] == "(25 alerts; 25 incidents open)"
 
 
 def test_one_alert_is_shown_to_a_program_as_a_whole(

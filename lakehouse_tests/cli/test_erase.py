@@ -1,7 +1,9 @@
 """`lakehouse erase` and `erasures verify`: what they say and how they end, without a JVM."""
 
+import gzip
 import io
 import json
+import shlex
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -138,6 +140,39 @@ def test_an_unknown_request_needs_people(lakehouse: Lakehouse) -> None:
 
     assert ran.code == 2
     assert "There is no request R-9" in ran.err[-1]
+
+
+def test_a_closed_file_of_a_feed_without_people_is_named_with_the_way_out_which_works(
+    lakehouse: Lakehouse, home: Path
+) -> None:
+    closed = gzip.compress(f"id,fruit,berry\n1,{ANNA},no\n".encode())[:-9]
+    key = "rejected/fruits/of day.0123456789ab.csv.gz"
+    (home / key).parent.mkdir(parents=True)
+    (home / key).write_bytes(closed)
+
+    refused = lakehouse(*ERASE, "--now")
+    way_out = f"lakehouse erase --request R-1 --erase-whole '{key}'"
+
+    assert refused.code == 1
+    assert refused.err[-1] == f"lakehouse: '{key}': repair it, or empty it: {way_out}"
+    emptied = lakehouse(*shlex.split(way_out)[1:], "--now")
+    assert (emptied.code, (home / key).read_bytes()) == (0, b""), emptied.err
+    assert emptied.out[-1].startswith("R-1 is verified")
+
+
+def test_a_delivered_file_of_a_feed_that_says_nothing_of_people_is_named_with_the_way_out(
+    lakehouse: Lakehouse, home: Path
+) -> None:
+    key = "archive/fruits/2026-11-01/a.0123456789ab.csv"
+    (home / key).parent.mkdir(parents=True)
+    (home / key).write_text(f"id,fruit,berry\n1,{ANNA},no\n")
+
+    ran = lakehouse(*ERASE, "--now", "--erase-whole", key, "--erase-whole", "gone.csv")
+
+    assert ran.code == 1
+    assert any(f"--erase-whole {key}: it can be read" in line for line in ran.err)
+    assert any("--erase-whole gone.csv: no feed that is declared" in line for line in ran.err)
+    assert ran.err[-1].startswith(f"lakehouse: {key}: say which columns of the feed fruits")
 
 
 def test_verify_says_by_what_it_searched(lakehouse: Lakehouse) -> None:

@@ -84,12 +84,14 @@ def test_an_ingest_names_files_of_its_own_whose_names_call_them_hidden(
     landing = dg.asset(key=["bronze", "raw_fruits"])(lambda: None)
     folder = settings.home / "inbox" / "fruits"
     folder.mkdir(parents=True)
-    for name in (".day.csv", "~a.csv.gz", "b.csv.part", ".DS_Store", "_SUCCESS", "notes.tmp"):
+    names = (".day.csv", "..csv", "~a.csv.gz", "b.csv.part", ".DS_Store", "_SUCCESS", "n.tmp")
+    for name in names:
         (folder / name).write_text("id,fruit,berry\n1,Apple,false\n")
 
     said = ingest(lambda _: dg.Definitions([landing]), {}, settings, FRUITS).passed_over
     assert sorted(line.partition(" is ")[0] for line in said) == [
         "'inbox/fruits/~a.csv.gz'",
+        "inbox/fruits/..csv",
         "inbox/fruits/.day.csv",
         "inbox/fruits/b.csv.part",
     ]

@@ -133,6 +133,22 @@ def test_what_dagster_is_told_grows_with_the_tables_and_not_with_their_square(
     assert sizes[1] < FEEDS * sizes[0]
 
 
+@pytest.mark.parametrize("home", ["few", "many"])
+def test_a_file_that_its_name_hides_is_reported_by_the_sensor_until_it_is_gone(
+    home: str, request: pytest.FixtureRequest
+) -> None:
+    of_home: Many = request.getfixturevalue(home)
+    hidden = of_home.put(FIRST).rename(of_home.settings.home / "inbox" / FIRST / ".a.csv")
+    of_home.look()
+    hidden.unlink()
+    of_home.look()
+
+    told, resolved = of_home.notes(f"inbox/{FIRST}/.a.csv")
+    assert told.report.severity == "warn"
+    assert "is hidden or unfinished by its name" in told.report.title
+    assert resolved.resolved
+
+
 def test_many_feeds_have_one_sensor_and_no_jobs_of_their_own(many: Many) -> None:
     sensors = {sensor.name for sensor in many.repository.sensor_defs}
     assert FEEDS_SENSOR in sensors

@@ -9,7 +9,11 @@ import pytest
 from lakehouse.cli.output.ingest_report import summarize
 from lakehouse.ingestion.collect import list_waiting
 from lakehouse.ingestion.feed_runs import IngestResult
-from lakehouse.ingestion.skipped_entries import passed_over_lines, report_passed_over
+from lakehouse.ingestion.skipped_entries import (
+    left_hidden_files,
+    passed_over_lines,
+    report_passed_over,
+)
 from lakehouse.orchestration.incident_reports import read_reports
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import LocalObjectStore, PassedOver
@@ -98,6 +102,21 @@ def test_what_was_told_is_not_said_to_be_gone_where_others_come_before_it(
     assert report_passed_over(settings, FRUITS, [first, *links]) == []
     assert [note.resolved for note in read_reports(settings) if note.resolved] == []
     assert len(report_passed_over(settings, FRUITS, [first, *links[1:]])) == 1
+
+
+def test_a_hidden_file_that_nobody_writes_any_more_is_told_as_a_warning(
+    inbox, settings: Settings
+) -> None:
+    left = inbox.put("..csv", ROW)
+    os.utime(left, (1_700_000_000,) * 2)
+    inbox.put(".being-written.csv.tmp", ROW)
+
+    said = report_passed_over(settings, FRUITS, left_hidden_files(FRUITS, inbox.store))
+
+    assert said == [
+        "inbox/fruits/..csv is hidden or unfinished by its name, and is passed over. Rename it to"
+        " have it ingested."
+    ]
 
 
 def test_a_link_whose_name_is_no_utf_8_is_told_too(settings: Settings) -> None:

@@ -106,6 +106,22 @@ def test_it_ends_with_dev(context: dg.SensorEvaluationContext, settings: Setting
 
 
 @pytest.mark.usefixtures("dev")
+def test_a_look_that_waits_for_a_file_ends_with_dev(
+    context: dg.SensorEvaluationContext, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed_sensors, "WATCH_SECONDS", 0)
+    ended_at: list[float] = []
+
+    def end() -> None:
+        remove_note(settings)
+        ended_at.append(time.monotonic())
+
+    Timer(2, end).start()
+    assert files_asked_for(context) == []
+    assert time.monotonic() - ended_at[0] < 3
+
+
+@pytest.mark.usefixtures("dev")
 def test_the_first_one_and_one_that_is_tried_in_the_ui_are_short(settings: Settings) -> None:
     with open_instance(settings) as instance:
         untold = context_of(settings, instance, None)

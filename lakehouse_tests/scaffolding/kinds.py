@@ -62,6 +62,9 @@ BLANKS = "place,day,amount,count\n" + "".join(
 CHANGED = "item_id,price,updated_at\n" + "".join(
     f"{n},{n}.50,2025-0{1 + n % 9}-11T10:{n:02}:00Z\n" for n in range(12)
 )
+OWN_NAMES = "line_no,_source_file,_DELETED,_id\n" + "".join(
+    f"{n},f{n}.txt,no,i{n}\n" for n in range(12)
+)
 READABLE: Mapping[str, str] = {
     "orders": ORDERS,
     "marked": BOM,
@@ -82,6 +85,7 @@ READABLE: Mapping[str, str] = {
     "changed": CHANGED,
     "blanks": BLANKS,
     "numbered": NUMBERED,
+    "own_names": OWN_NAMES,
 }
 """What a declaration is written for, by the name of the feed."""
 REFUSED: Mapping[str, tuple[bytes, str]] = {

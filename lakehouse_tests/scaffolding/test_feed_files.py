@@ -99,6 +99,19 @@ def test_a_column_without_a_name_gets_one(begun):
     assert silver.TABLE.column("column_1").type == "int"
 
 
+def test_a_column_that_is_called_as_one_of_our_own_gets_another_name(begun):
+    _, bronze, silver = begun("own_names", kinds.OWN_NAMES)
+
+    headers = {column.name: column.header for column in bronze.FEED.declared_columns}
+    assert headers == {
+        "line_no": None,
+        "source_file": "_source_file",
+        "deleted": "_DELETED",
+        "_id": None,
+    }
+    assert {"source_file", "deleted", "id"} <= {*silver.TABLE.column_names}
+
+
 def test_spaces_and_words_for_nothing_are_read_as_such_and_said(begun):
     """Strictly read, they are no number: each such row would be refused."""
     project, *_ = begun("blanks", kinds.BLANKS)

@@ -6,7 +6,7 @@ import pytest
 
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.scaffolding.column_reading import reading_of
-from lakehouse.scaffolding.feed_notes import silver_notes
+from lakehouse.scaffolding.feed_notes import bronze_notes, silver_notes
 from lakehouse.scaffolding.feed_plan import FeedPlan, plan_feed
 from lakehouse.scaffolding.inspect_files import inspect_files
 from lakehouse.scaffolding.uniqueness import is_key_name
@@ -140,7 +140,86 @@ def test_what_only_some_files_have_is_optional(tmp_path):
 def test_a_key_that_comes_again_in_other_files_has_versions(tmp_path):
     rows = "".join(f"{n},x{n}\n" for n in range(20))
     plan = planned(tmp_path, f"id,name\n{rows}", f"id,name\n{rows}")
-    assert (plan.key, plan.is_repeated) == (("id",), True)
+    assert (plan.key, plan.chosen_key.is_repeated) == (("id",), True)
+
+
+def days_of(header: str, line: str, days: int = 4) -> list[str]:
+    """Files of some days, each with the same twelve stations and values of its own."""
+    numbers = range(12)
+    return [
+        f"{header}\n"
+        + "".join(line.format(n=n, day=day, value=day * n) + "\n" for n in numbers)
+        for day in range(1, days + 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "line", "key"),
+    [
+        ("day,station_id,value", "2026-05-0{day},s{n},{value}", ("station_id", "day")),
+        ("station_id,at,value", "s{n},2026-05-0{day} 17:00,{value}", ("station_id", "at")),
+        ("country_code,year,value", "c{n},202{day},{value}", ("country_code", "year")),
+        # It says when a value was made, and not that it took the place of another.
+        (
+            "sensor_id,created_at,v",
+            "s{n},2026-05-0{day}T06:00,{value}",
+            ("sensor_id", "created_at"),
+        ),
+        # Of twelve bicycle stations each, every day.
+        (
+            "station_id,updated_at,v",
+            "s{n},2026-05-0{day}T06:00,{value}",
+            ("station_id", "updated_at"),
+        ),
+    ],
+)
+def test_what_comes_in_each_file_of_a_series_is_a_key_with_its_day(tmp_path, header, line, key):
+    plan = planned(tmp_path, *days_of(header, line))
+
+    assert plan.key == key
+    assert plan.chosen_key.repeated.replaced_rows == 36
+    (note, *_) = silver_notes(plan)
+    assert "by it alone 36 of 48 rows would be replaced by one with other values" in note
+    assert f"Together with {key[-1]} it is the key, and no row is lost." in note
+
+
+def test_each_line_of_a_series_that_says_no_day_is_a_row(tmp_path):
+    plan = planned(tmp_path, *days_of("station_id,value", "s{n},{value}"))
+
+    assert plan.key == ()
+    (note, *_) = silver_notes(plan)
+    assert "each delivered line is a row" in note
+    assert "by it alone 33 of 48 rows would be replaced by one with other values" in note
+
+
+def test_a_day_that_two_files_have_with_other_values_is_no_part_of_a_key(tmp_path):
+    one, *_ = days_of("day,station_id,value", "2026-05-0{day},s{n},{value}")
+    other = one.replace("s11,11", "s11,12")
+    assert planned(tmp_path, one, other).key == ()
+
+
+def test_what_only_the_last_file_has_with_other_values_is_seen(tmp_path):
+    one, *_ = days_of("station_id,value", "s{n},{value}")
+    plan = planned(tmp_path, one, one, one, one.replace("s11,11", "s11,12"))
+    assert (plan.key, plan.chosen_key.repeated.replaced_rows) == ((), 1)
+
+
+def test_changes_say_by_their_moment_which_counts_and_how_many_rows_give_way(tmp_path):
+    header = "customer_no,city,updated_at\n"
+    first = "".join(f"{n},Ely,2026-05-01T06:00\n" for n in range(30))
+    later = "".join(f"{n},Rye,2026-05-02T06:00\n" for n in range(5))
+    plan = planned(tmp_path, header + first, header + later)
+
+    assert (plan.key, plan.chosen_key.is_repeated) == (("customer_no",), True)
+    assert "5 of 35 rows give way to one with other values" in silver_notes(plan)[0]
+
+
+def test_of_one_file_of_a_day_it_is_said_that_others_may_have_its_keys(tmp_path):
+    first, *_ = days_of("day,station_id,value", "2026-05-0{day},s{n},{value}")
+    plan = planned(tmp_path, first)
+
+    assert plan.key == ("station_id",)
+    assert "begin the feed from files of both" in silver_notes(plan)[0]
 
 
 def test_two_columns_may_be_the_key(tmp_path):
@@ -263,6 +342,24 @@ GROUPED = "artikel_nr;preis;menge;stand\n" + "".join(
 )
 
 
+def test_a_few_rows_that_keep_days_from_being_read_are_said(tmp_path):
+    rows = "".join(f"{n},199{n}0203\n" for n in range(9))
+    plan = planned(tmp_path, f"member_no,dob\n{rows}9,19890000\n")
+
+    assert types(plan)["dob"] == "string"
+    (column,) = plan.unclear_columns
+    assert column.reading.unclear == "dates such as 20261231, and none in 1 of 10 rows"
+
+
+def test_names_of_nobody_knows_whom_are_said(tmp_path):
+    rows = "".join(f"{n},Ada Lovelace,Ely\n" for n in range(9))
+    plan = planned(tmp_path, f"match_no,winner_name,place\n{rows}")
+
+    assert plan.personal_columns == ()
+    (note,) = bronze_notes(plan)
+    assert note.startswith("winner_name has values like names of people; say personal=True")
+
+
 def test_columns_of_one_file_are_read_as_one_writes_them(tmp_path):
     """`1.204` beside decimal commas is over a thousand, and no decimal."""
     _, _, count, day = planned(tmp_path, GROUPED).columns
@@ -353,8 +450,8 @@ def test_what_comes_nearest_to_a_key_is_said(tmp_path):
     rows = "".join(f"{n},{n % 4},{n % 2}\n" for n in (*range(20), 7, 7))
     plan = planned(tmp_path, f"order_id,line_no,n\n{rows}", "order_id,n\n,1\n")
 
-    assert (plan.key, plan.near_key.columns) == ((), ("order_id",))
-    assert (plan.near_key.rows, plan.near_key.repeated_rows) == (23, 3)
+    assert (plan.key, plan.chosen_key.near.columns) == ((), ("order_id",))
+    assert (plan.chosen_key.near.rows, plan.chosen_key.near.repeated_rows) == (23, 3)
     assert silver_notes(plan)[0] == (
         "No column is a key: each delivered line is a row. order_id comes nearest: 3 of 23 rows"
         " have nothing there, or what another row has."
@@ -377,7 +474,11 @@ def test_the_row_of_a_file_that_has_too_many_fields_is_said(tmp_path):
 def test_a_number_of_something_is_no_key(tmp_path):
     rows = "".join(f"{n}\n" for n in range(20))
     plan = planned(tmp_path, f"Number of Laps\n{rows}")
-    assert (plan.key, plan.near_key, types(plan)) == ((), None, {"number_of_laps": "int"})
+    assert (plan.key, plan.chosen_key.near, types(plan)) == (
+        (),
+        None,
+        {"number_of_laps": "int"},
+    )
 
 
 def test_names_of_people_in_a_column_that_is_called_as_one_are_personal(tmp_path):
@@ -416,7 +517,7 @@ def test_a_measure_that_is_unique_by_chance_is_no_key(tmp_path):
     """Merged by it, later rows of one value would take each other's place."""
     rows = "".join(f"t{n},0.{n}5\n" for n in range(10, 30))
     plan = planned(tmp_path, f"team,votes no\n{rows}")
-    assert (plan.key, plan.near_key) == ((), None)
+    assert (plan.key, plan.chosen_key.near) == ((), None)
 
 
 def test_rows_that_are_delivered_again_are_counted(tmp_path):

@@ -69,7 +69,11 @@ def test_bronze_may_have_columns_of_its_own_and_what_else_a_table_declares() -> 
         ({"columns": []}, "no required column"),
         ({"columns": [FeedColumn("id", optional=True)]}, "no required column"),
         ({"columns": ["id", "ID"]}, "more than once"),
-        ({"columns": ["id", "_source_file"]}, "column of the source"),
+        (
+            {"columns": ["id", "_source_file"]},
+            "say what files call it: FeedColumn.'source_file', header='_source_file'.",
+        ),
+        ({"columns": ["id", "_POS"]}, "the ingest or Iceberg fills a column of that name"),
         ({"columns": ["id", FeedColumn("no", header="ID")]}, "more than once"),
         ({"formats": ["xlsx"]}, "xlsx; expected some of csv, csv.gz"),
         ({"formats": []}, "empty; expected"),

@@ -112,7 +112,35 @@ def test_who_asks_for_rows_sees_what_is_wrong_with_them(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "01/02/2026",
+        "00.00.2026",
+        "05-13-2026 24:10",
+        "2026-02-30 10:00:00",
+        "2026-03-01T08:15:00.5+0100",
+        "from 01/02/2026 to 05/02/2026",
+        "0-6 7-6(0) 6-3 6-2",
+    ],
+)
+def test_a_date_or_a_result_is_no_number_of_a_phone(text: str) -> None:
+    """The date of a birth stands in a personal column, and is masked there."""
+    (found,) = redacted(b"key", ORDERS, [row("4711", status=text)], is_asked_for=True)
+    assert found["status"] == text
+
+
+def test_a_date_that_stands_in_a_personal_column_is_shown_nowhere() -> None:
+    born = replace(ORDERS, columns=[*ORDERS.columns, Column("born", "date", personal=True)])
+    rows = [row("4711", status="1990-02-01", born="1990-02-01")]
+    (found,) = redacted(b"key", born, rows, is_asked_for=True)
+    assert found["born"].startswith("masked:")
+    assert found["status"].startswith("10 characters")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         SECRET,
+        "01/02/2026 030 1234567",
+        "030/12/1998-12",
         "call +44 20 7946 0123",
         "0171/5551234",
         "DE02 1203 0000 0000 2020 51",

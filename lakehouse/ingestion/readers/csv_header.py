@@ -66,8 +66,8 @@ def plan_header(feed: Feed, names: Sequence[str]) -> Header:
     unfit = [name for name in added if not _can_be_added(feed, name, added)]
     if unfit:
         step = (
-            "Rename it to letters, digits and underscores, unlike any other name when case is"
-            " ignored."
+            "Rename it to letters, digits and underscores, from a letter on, and unlike any other"
+            " name when case is ignored."
         )
         raise described.rejected(
             f"unknown {described.columns(unfit)} that bronze cannot have by that name", step

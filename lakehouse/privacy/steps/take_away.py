@@ -1,14 +1,14 @@
 """Steps after which no reader sees the people: in files, rows, sums, and anywhere else."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from lakehouse.iceberg.erasure.delete_rows import DeletedRows, delete_rows
 from lakehouse.iceberg.metadata.history import MAIN
 from lakehouse.privacy.compute_anew import compute_anew
-from lakehouse.privacy.delivered_files import FilesRewritten, rewrite_files
+from lakehouse.privacy.delivered_files import FilesRewritten, empty_files, rewrite_files
 from lakehouse.privacy.erased_people import by_all_names, people_in
 from lakehouse.privacy.erasure import Erasure
 from lakehouse.privacy.erasure_record import (
@@ -17,26 +17,64 @@ from lakehouse.privacy.erasure_record import (
     UnreadableFile,
     is_elsewhere,
 )
+from lakehouse.privacy.person_rows import PersonText
 from lakehouse.privacy.places.left_folders import wait_for_spark
 from lakehouse.privacy.places.scrub import scrub_places
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.privacy.sums import find_sums
 from lakehouse.runtime.spark import let_go
+from lakehouse.tables.escaping import shown
+
+_NO_SUCH_FILE = (
+    "no feed that is declared has a delivered file of that key or SHA-256; one of another feed is"
+    " for you to remove"
+)
 
 
 def erase_files(erasure: Erasure) -> None:
-    """Write delivered files again without the rows of the people."""
-    erasable = erasure.erasable
+    """Write delivered files again without the rows of the people, and empty those that were
+    named, of whatever feed.
+    """
+    erasable, request_id = erasure.erasable, erasure.request.request_id
+    store, home, named = erasable.store, erasable.settings.home, dict[str, str]()
+    erasure.keep(replace(erasure.record, unreadable=()))
+    looked_at = set()
     for feed, holder, persons in erasable.feeds_of(erasure.persons):
         rewritten = rewrite_files(
-            erasable.store,
+            store,
             feed,
             people_in(holder, persons, erasure.shared),
-            erasure.request.request_id,
-            home=erasable.settings.home,
+            request_id,
+            home=home,
             erase_whole=erasure.how.erase_whole,
         )
         erasure.keep(_with_files(erasure.record, rewritten))
+        named |= rewritten.named
+        looked_at.add(feed.name)
+    others = [feed for feed in erasable.feeds.values() if feed.name not in looked_at]
+    for feed in others if erasure.how.erase_whole else ():
+        emptied = empty_files(
+            store,
+            feed,
+            erasure.persons,
+            request_id,
+            home=home,
+            erase_whole=erasure.how.erase_whole,
+        )
+        erasure.keep(_with_files(erasure.record, emptied))
+        named |= emptied.named
+    erasure.not_emptied = _not_emptied(erasure, named)
+    _audit_files(erasure)
+
+
+def _not_emptied(erasure: Erasure, named: Mapping[str, str]) -> tuple[str, ...]:
+    """Say of each file that was to be emptied and was not, why, without a value of the people."""
+    text = PersonText(erasure.persons)
+    whys = {name: named.get(name, _NO_SUCH_FILE) for name in erasure.how.erase_whole}
+    return tuple(f"{shown(text.erased(name))}: {why}" for name, why in whys.items() if why)
+
+
+def _audit_files(erasure: Erasure) -> None:
     record = erasure.record
     if record.files:
         rows = sum(file.rows for file in record.files)
@@ -63,7 +101,7 @@ def _with_files(record: ErasureRecord, rewritten: FilesRewritten) -> ErasureReco
     return replace(
         record,
         files=tuple(sorted(known.values(), key=lambda file: (file.key, file.sha256))),
-        unreadable=tuple(dict.fromkeys(unreadable)),
+        unreadable=tuple(dict.fromkeys((*record.unreadable, *unreadable))),
     )
 
 
