@@ -31,14 +31,19 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_events import BegunWrite, NoListener
-from lakehouse.iceberg.metadata.write_result import Outcome
+from lakehouse.iceberg.metadata.write_result import Outcome, Refused
+from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.discovery import declared_assets
 from lakehouse.orchestration.io_manager import run_partitions
 from lakehouse.orchestration.run_failures.function_error_text import in_one_line
-from lakehouse.orchestration.run_failures.withheld_values import values_withheld
+from lakehouse.orchestration.run_failures.withheld_values import (
+    cause_without_data,
+    values_withheld,
+)
 from lakehouse.orchestration.table_function import TableFunction, functions_by_table
 from lakehouse.orchestration.table_jobs.job_answer import (
+    all_rows_message,
     begun_message,
     error_message,
     outcome_message,
@@ -49,6 +54,7 @@ from lakehouse.project import Project, load_project
 from lakehouse.runtime.spark import open_platform_session
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
+from lakehouse.tables.table import IcebergTable
 
 _UPLOAD_SECONDS = 2.0
 _DAGSTER_LOG = "dagster.builtin"
@@ -154,7 +160,7 @@ def _write(
         open_store=partial(open_store, settings),
     )
     _note_dead(engine, request)
-    return write(
+    outcome = write(
         engine,
         table,
         function.compute,
@@ -162,6 +168,35 @@ def _write(
         Run(partitions=partitions, **request.run),
         gone=replace(project.gone_people(settings), read=lambda: gone),
     )
+    _look_at_all_rows(engine, table, request, outcome, pipes)
+    return outcome
+
+
+def _look_at_all_rows(
+    engine: Engine,
+    table: IcebergTable,
+    request: JobRequest,
+    outcome: Outcome,
+    pipes: PipesContext,
+) -> None:
+    """Tell what all rows tell of the rules that failed last, and hold for what was written; that it
+    cannot be told fails nothing, since the table is published.
+    """
+    held = {result.rule.name for result in outcome.results if result.passed}
+    looked_at = held & {*request.failed_last}
+    if isinstance(outcome, Refused) or not looked_at:
+        return
+    rules = [rule for rule in table.rules if rule.name in looked_at]
+    try:
+        results = evaluate(engine, replace(table, rules=rules), snapshot_id=outcome.snapshot_id)
+    except Exception as error:
+        names = ", ".join(sorted(looked_at))
+        cause = cause_without_data(error)
+        pipes.log.warning(
+            f"{table.name}: {names} failed last, and all rows could not be looked at: {cause}."
+        )
+    else:
+        pipes.report_custom_message(all_rows_message(results))
 
 
 def _note_dead(engine: Engine, request: JobRequest) -> None:

@@ -37,14 +37,15 @@ def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> 
     all that they need now. A writer is never waited for, and never waits for long.
     """
     from lakehouse.maintenance.run_upkeep import maintain as run
-    from lakehouse.maintenance.upkeep_round import plan_round
+    from lakehouse.maintenance.upkeep_round import at_one_moment, plan_round
 
     tables = list(dict.fromkeys(map(state.existing_table, names)))
-    upkept = state.project.upkept()
+    upkept, engine = state.project.upkept(), state.engine
     if not names:
-        tables = upkept.tables(state.engine)
+        engine = at_one_moment(engine, upkept)
+        tables = upkept.tables(engine)
     with state.progress(f"Reading the metadata of {count(len(tables), 'table')}"):
-        planned = plan_round(state.engine, upkept, tables, asked_by_name=bool(names))
+        planned = plan_round(engine, upkept, tables, asked_by_name=bool(names))
     plan = planned.plan
     for name, reason in planned.unread.items():
         click.echo(f"{name} is not kept: {reason}", err=True)

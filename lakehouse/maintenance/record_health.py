@@ -36,6 +36,7 @@ def record_health(
     known: Mapping[str, TableHealth] | None = None,
     find_pins: FindPins | None = None,
     now: datetime | None = None,
+    looked: Engine | None = None,
 ) -> list[TableHealth]:
     """Measure tables, append their health in one commit, and show it in Dagster; return it.
 
@@ -47,12 +48,14 @@ def record_health(
     :param known: what was measured a moment ago, by table; one that did not change since is not
         measured again.
     :param find_pins: returns what pins old snapshots of a table.
+    :param looked: what tables are measured by, such as `at_one_moment`; `engine` where left out.
     """
     now = now or datetime.now(UTC)
     measured = []
     for table in tables:
         try:
-            measured.append(_measure(engine, table, (known or {}).get(table), find_pins, now))
+            known_health = (known or {}).get(table)
+            measured.append(_measure(looked or engine, table, known_health, find_pins, now))
         except (TableDamaged, TableNotFound) as error:
             _log.warning("The health of %s was not measured: %s", table, error)
     rows = [_row(health, occasion) for health in measured]

@@ -18,7 +18,13 @@ from lakehouse.maintenance.record_health import record_health
 from lakehouse.maintenance.tables_worth_a_look import LastLooks
 from lakehouse.maintenance.upkeep_events import observation_of
 from lakehouse.maintenance.upkeep_plan import PlannedStep
-from lakehouse.maintenance.upkeep_round import Upkept, carry_out, pins_of, plan_round
+from lakehouse.maintenance.upkeep_round import (
+    Upkept,
+    at_one_moment,
+    carry_out,
+    pins_of,
+    plan_round,
+)
 from lakehouse.orchestration.upkeep_results import JOB
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
@@ -84,8 +90,9 @@ class Upkeeper:
     def _run(
         self, context: dg.OpExecutionContext, engine: Engine, config: UpkeepConfig
     ) -> None:
-        tables = config.tables or self.upkept.tables(engine)
-        planned = plan_round(engine, self.upkept, tables, asked_by_name=config.asked_by_name)
+        looked = engine if config.tables else at_one_moment(engine, self.upkept)
+        tables = config.tables or self.upkept.tables(looked)
+        planned = plan_round(looked, self.upkept, tables, asked_by_name=config.asked_by_name)
         for proposal in planned.plan.proposals:
             context.log.warning(proposal)
         for name, reason in planned.unread.items():
@@ -97,15 +104,17 @@ class Upkeeper:
             context.log_event(observation_of(step, result))
 
         records = carry_out(engine, self.upkept, planned, context.run_id, tell)
+        looked = engine if config.tables else at_one_moment(engine, self.upkept)
         record_health(
             context.instance,
             engine,
             self.upkept.health_table,
-            config.tables or engine.catalog.tables(),
+            config.tables or sorted(looked.catalog.metadata_locations()),
             self.upkept.declared,
             context.run_id,
             known=planned.healths,
-            find_pins=partial(pins_of, engine, self.upkept),
+            find_pins=partial(pins_of, looked, self.upkept),
+            looked=looked,
         )
         failed = [record for record in records if record.outcome == "failed"]
         if failed:
@@ -136,10 +145,10 @@ class Upkeeper:
         return upkeep_when_due
 
     def _ask(self, context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        engine = open_engine(self.read_settings())
+        engine = at_one_moment(open_engine(self.read_settings()), self.upkept)
         looks = LastLooks.from_json(context.cursor)
         locations, declared = {}, self.upkept.declared
-        for name, location in sorted(engine.catalog.metadata_locations(declared).items()):
+        for name, location in sorted(engine.catalog.metadata_locations().items()):
             if name in declared:
                 locations[name] = location
         worth = looks.worth_a_look(locations, datetime.now(UTC))

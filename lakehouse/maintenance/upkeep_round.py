@@ -3,7 +3,7 @@ it. Without Dagster, which calls it, as the command line does for a plan.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
 
@@ -51,7 +51,15 @@ class Upkept:
         """Return the tables that are kept where nobody names any: the declared ones that are
         there.
         """
-        return [name for name in engine.catalog.tables() if name in self.declared]
+        there = engine.catalog.metadata_locations(self.declared)
+        return sorted(there.keys() & self.declared.keys())
+
+
+def at_one_moment(engine: Engine, upkept: Upkept) -> Engine:
+    """Return an engine for who looks at all tables, and writes none: its catalog is asked once
+    where they are. On Glue, that is a request for each hundred tables and not one for each.
+    """
+    return replace(engine, catalog=engine.catalog.at_one_moment(upkept.declared))
 
 
 @dataclass(frozen=True)

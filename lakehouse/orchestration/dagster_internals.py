@@ -1,6 +1,6 @@
 """What the lakehouse uses of Dagster that Dagster does not call public; all but the storage of
 events, which is in `event_log`, the processes of runs, in `warm_runs.dagster_runs`, and those of
-`lakehouse dev`, in `dev_services` and `prompt_daemons`.
+`lakehouse dev`, in `dev_services`, `prompt_daemons` and `freshness_when_due`.
 
 `test_dagster_internals.py` fails where another version than `LOOKED_AT` is installed. Then look
 whether each of these is still there and does the same, or has become public, run that test, and

@@ -13,18 +13,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
+
+if TYPE_CHECKING:
+    from dagster._core.remote_representation.code_location import CodeLocation
+    from dagster._core.workspace.context import IWorkspaceProcessContext
 
 _OF_CODE_SERVER = "warning"
 """From which level on the log of a code server is shown."""
 _WEBSERVER = "lakehouse.cli.dev_processes.dagster_webserver"
 _LOOK_SECONDS = 5
 _ASK_SECONDS = 5
-_FRESHNESS_SECONDS = 120
-"""How often Dagster's daemon evaluates the freshness of all assets, by itself every half minute: of
-a thousand tables, that is most of what it does while nothing happens. Alerts do not wait for it.
-"""
+_REFRESH_SECONDS = 60.0
 _CODE_THREADS = 32
 
 
@@ -47,7 +49,6 @@ def run_services(
     from lakehouse.orchestration.warm_runs.dagster_runs import with_own_events
 
     os.environ["DAGSTER_IS_DEV_CLI"] = "1"
-    os.environ["FRESHNESS_DAEMON_INTERVAL_SECONDS"] = str(_FRESHNESS_SECONDS)
     setup_interrupt_handlers()
     configure_loggers(formatter="colored", log_level="INFO")
     keep_engines()
@@ -167,7 +168,7 @@ def _run_daemon(
     from lakehouse.orchestration.prompt_daemons import daemons_of
 
     code_servers = workspace_opts_to_load_target(WorkspaceOpts(workspace=(str(workspace),)))
-    updated = time.time()
+    asked_at = time.monotonic()
     with daemon_controller_from_instance(
         instance,
         code_servers,
@@ -177,4 +178,32 @@ def _run_daemon(
         while webserver.poll() is None:
             time.sleep(_LOOK_SECONDS)
             controller.check_daemon_threads()
-            updated = controller.check_workspace_freshness(updated)
+            if time.monotonic() - asked_at >= _REFRESH_SECONDS:
+                refresh_where_reloaded(controller._workspace_process_context)
+                asked_at = time.monotonic()
+
+
+def refresh_where_reloaded(workspace: "IWorkspaceProcessContext[Any]") -> None:
+    """Read the description of the code again where other code is served than it is of, or where it
+    could not be read.
+
+    Dagster's daemon reads it every minute in any case: of a thousand tables, that is most of what
+    an idle daemon and the server of code do. That code was loaded anew it sees within seconds by
+    itself; this is for a reload that came while the description was read, which it misses.
+    """
+    entries = workspace.create_request_context().get_code_location_entries()
+    if not all(_is_current(entry.code_location) for entry in entries.values()):
+        workspace.refresh_workspace()
+
+
+def _is_current(location: "CodeLocation | None") -> bool:
+    from dagster._core.errors import DagsterUserCodeUnreachableError
+    from dagster._core.remote_representation.code_location import GrpcServerCodeLocation
+
+    if not isinstance(location, GrpcServerCodeLocation):
+        return False
+    try:
+        return location.client.get_server_id() == location.server_id
+    except DagsterUserCodeUnreachableError:
+        # Dagster tries to reach it again by itself, and reads the description then.
+        return True

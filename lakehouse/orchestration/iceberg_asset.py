@@ -4,6 +4,7 @@ the declaration.
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -75,12 +76,16 @@ def iceberg_asset(
         implied = _implied(table, reads, partitions)
 
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
-            outcome, shown = _compute(context, table, compute, declared, run, implied)
-            for warning in left_out_warnings(outcome.gone_rows):
+            written = _compute(context, table, compute, declared, run, implied)
+            for warning in left_out_warnings(written.outcome.gone_rows):
                 context.log.warning(warning)
             tables = context.resources.io_manager.declared
             lineage = lineage_metadata(table, compute, declared, tables)
-            return Written(outcome, {**lineage, **shown}, read=_read(outcome, table, reads))
+            return replace(
+                written,
+                metadata={**lineage, **written.metadata},
+                read=_read(written.outcome, table, reads),
+            )
 
         asset = table_asset(
             table,
@@ -106,18 +111,17 @@ def _compute(
     inputs: Mapping[str, Input],
     run: Run,
     implied: Collection[Rule],
-) -> tuple[Outcome, Mapping[str, Any]]:
-    """Compute and publish a table, here or in its job; return what came of it, and what there is
-    to show of the job.
-    """
+) -> Written:
+    """Compute and publish a table, here or in its job; return what came of it."""
     io: IcebergIOManager = context.resources.io_manager
     job = io.jobs.job_of(table.name)
     if job and io.jobs.settings:
-        return compute_in_job(
+        done = compute_in_job(
             context, io.jobs.settings, io.engine, io.gone, table, run, job, implied
         )
+        return Written(done.outcome, done.metadata, all_rows=done.all_rows)
     with in_one_line(table, compute):
-        return io.write(table, compute, inputs, run), {}
+        return Written(io.write(table, compute, inputs, run))
 
 
 def _implied(

@@ -14,9 +14,12 @@ import dagster as dg
 from dagster._core.run_coordinator.queued_run_coordinator import QueuedRunCoordinator
 from dagster._daemon.controller import create_daemons_from_instance
 from dagster._daemon.daemon import DaemonIterator, DagsterDaemon, SensorDaemon
+from dagster._daemon.freshness import FreshnessDaemon
 from dagster._daemon.run_coordinator.queued_run_coordinator_daemon import (
     QueuedRunCoordinatorDaemon,
 )
+
+from lakehouse.orchestration.freshness_when_due import FreshnessWhenDue
 
 _TICK_ENDS_SECONDS = 1.0
 """From when a sensor's run is asked for until its tick is over, and the next one may begin."""
@@ -95,19 +98,25 @@ class _EndOrRun:
 
 def daemons_of(instance: dg.DagsterInstance) -> Sequence[DagsterDaemon[Any]]:
     """Return Dagster's daemons of an instance, of which those of the queue and of sensors are
-    told of runs that are asked for by way of the same instance.
+    told of runs that are asked for by way of the same instance, and that of freshness evaluates
+    where something changed.
     """
-    coordinator, of_queue, of_sensors = instance.run_coordinator, Event(), Event()
-    if not isinstance(coordinator, QueuedRunCoordinator):
-        return create_daemons_from_instance(instance)
+    ours: dict[type, DagsterDaemon[Any]] = {FreshnessDaemon: FreshnessWhenDue()}
+    coordinator = instance.run_coordinator
+    if isinstance(coordinator, QueuedRunCoordinator):
+        ours |= _prompt_daemons(instance, coordinator)
+    return [ours.get(type(daemon), daemon) for daemon in create_daemons_from_instance(instance)]
+
+
+def _prompt_daemons(
+    instance: dg.DagsterInstance, coordinator: QueuedRunCoordinator
+) -> dict[type, DagsterDaemon[Any]]:
+    of_queue, of_sensors = Event(), Event()
     _tell(coordinator, of_queue, of_sensors)
-    prompt: dict[type, DagsterDaemon[Any]] = {
+    return {
         QueuedRunCoordinatorDaemon: PromptQueue(coordinator.dequeue_interval_seconds, of_queue),
         SensorDaemon: PromptSensors(instance.get_sensor_settings(), of_sensors),
     }
-    return [
-        prompt.get(type(daemon), daemon) for daemon in create_daemons_from_instance(instance)
-    ]
 
 
 def _tell(coordinator: QueuedRunCoordinator, *told: Event) -> None:

@@ -83,6 +83,10 @@ class Written:
     outcome: Outcome
     metadata: Mapping[str, Any] = field(default_factory=dict)
     read: Mapping[str, Any] = field(default_factory=dict)
+    all_rows: Sequence[RuleResult] | None = None
+    """What a job told of all rows of the table, for rules that failed last and hold for what was
+    written; None where this process looks at them.
+    """
 
 
 _SAMPLE_ROWS = 5
@@ -267,7 +271,7 @@ def _events(
         yield from checks
         metadata = {**refused_rows(table, outcome).to_metadata(), **written.metadata}
         raise refusal(outcome, context.run.run_id, metadata, evaluated)
-    checks = _looked_at_as_a_whole(context, io, table, checks, implied)
+    checks = _looked_at_as_a_whole(context, io, table, written, checks, implied)
     result = dg.MaterializeResult[Any](
         asset_key=asset_key(table.name),
         metadata={
@@ -290,6 +294,7 @@ def _looked_at_as_a_whole(
     context: dg.AssetExecutionContext,
     io: IcebergIOManager,
     table: IcebergTable,
+    written: Written,
     checks: Sequence[dg.AssetCheckResult],
     implied: Mapping[Rule, Look],
 ) -> list[dg.AssetCheckResult]:
@@ -302,7 +307,7 @@ def _looked_at_as_a_whole(
         return [*checks]
     whole: dict[str | None, dg.AssetCheckResult] = {}
     try:
-        whole = _whole_results(io, table, names, implied, context.run.run_id)
+        whole = _whole_results(io, table, written, names, implied, context.run.run_id)
     except Exception as error:
         # The table is published: this is no reason to fail.
         context.log.warning(
@@ -319,13 +324,17 @@ def _looked_at_as_a_whole(
 def _whole_results(
     io: IcebergIOManager,
     table: IcebergTable,
+    written: Written,
     names: Set[str],
     implied: Mapping[Rule, Look],
     run_id: str,
 ) -> dict[str | None, dg.AssetCheckResult]:
-    alone = replace(table, rules=[rule for rule in table.rules if rule.name in names])
+    told = written.all_rows
+    left = names if told is None else ()
+    alone = replace(table, rules=[rule for rule in table.rules if rule.name in left])
     looks = [look for rule, look in implied.items() if rule.name in names]
     results, evaluated = _evaluate(io, alone, Run(run_id), looks)
+    results += told or ()
     return {
         result.rule.name: check_result(table, result, evaluated)
         for result in results

@@ -36,9 +36,10 @@ def daily_check_definitions(read_settings: Callable[[], Settings]) -> dg.Definit
     def check_tables_daily(
         context: dg.ScheduleEvaluationContext,
     ) -> dg.RunRequest | dg.SkipReason:
-        there = set(open_engine(read_settings()).catalog.tables())
         known = graph_of_repository(context.repository_def).asset_check_keys
-        keys = [key for key in sorted(known) if table_name(key.asset_key) in there]
+        checked = {key: table_name(key.asset_key) for key in sorted(known)}
+        there = open_engine(read_settings()).catalog.metadata_locations(checked.values())
+        keys = [key for key, table in checked.items() if table in there]
         if not keys:
             return dg.SkipReason("There is no table yet.")
         return dg.RunRequest(asset_selection=[], asset_check_keys=keys)

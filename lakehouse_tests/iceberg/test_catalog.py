@@ -1,5 +1,8 @@
 """What the catalog says of its tables, while others commit to them."""
 
+from pathlib import Path
+from urllib.parse import urlsplit
+
 import pytest
 from botocore.exceptions import ClientError
 from pyiceberg.schema import Schema
@@ -104,6 +107,17 @@ def test_at_one_moment_the_catalog_is_asked_once(catalog: Catalog) -> None:
         first = len(asked)
         assert moment.load(NAME).metadata is moment.load(NAME).metadata
     assert first == 1
+
+
+def test_at_one_moment_a_table_is_read_as_it_was_then_while_that_is_there(
+    catalog: Catalog, settings: Settings
+) -> None:
+    first, second = (Catalog.of(settings).at_one_moment() for _ in range(2))
+    then = Path(urlsplit(first.metadata_locations()[NAME]).path)
+    colour(catalog, "red")
+    assert "colour" not in first.load(NAME).properties
+    then.unlink()
+    assert second.load(NAME).properties["colour"] == "red"
 
 
 def test_another_moment_sees_what_was_committed_before_it(catalog: Catalog) -> None:

@@ -94,22 +94,25 @@ def test_a_check_of_the_same_snapshot_is_not_seen_once_more(watch: Watch) -> Non
     assert incident.times == 1
 
 
+@pytest.mark.parametrize(("is_one_host", "minutes"), [(False, 1), (True, 10)])
 def test_what_a_check_found_is_seen_though_a_newer_event_was_seen_before_it(
-    watch: Watch, monkeypatch: pytest.MonkeyPatch
+    watch: Watch, monkeypatch: pytest.MonkeyPatch, *, is_one_host: bool, minutes: int
 ) -> None:
     watch.run()
     watch.look()
     # As PostgreSQL, where the transaction of a lower number may end last.
     monkeypatch.setattr(failed_checks, "newest_event", lambda _: 1_000_000)
+    monkeypatch.setattr(failed_checks, "is_of_one_host", lambda _: is_one_host)
     watch.look()
     watch.look()
     watch.run("length_fruit", checks_alone=True)
-    assert watch.look() == []
-    told = watch.look(later=timedelta(minutes=1))
+    later = timedelta(minutes=minutes)
+    assert watch.look(later=later - timedelta(seconds=30)) == []
+    told = watch.look(later=later)
     assert [alert.title for alert in told] == [WARNS]
-    # Such a look is no more than once a minute.
+    # Such a look is no more than once in that time.
     watch.run("unique_fruit", checks_alone=True)
-    assert watch.look(later=timedelta(minutes=1)) == []
+    assert watch.look(later=later) == []
 
 
 def test_a_run_that_a_check_stopped_is_one_message(watch: Watch) -> None:

@@ -64,6 +64,7 @@ _USERS = {
     "orchestration/dagster_internals.py",
     "orchestration/dev_services.py",
     "orchestration/event_log.py",
+    "orchestration/freshness_when_due.py",
     "orchestration/prompt_daemons.py",
     "orchestration/warm_runs/dagster_runs.py",
 }

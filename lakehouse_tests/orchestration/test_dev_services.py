@@ -1,15 +1,22 @@
 """Dagster's services as `lakehouse dev` has them: what they use of Dagster is there."""
 
 from pathlib import Path
-from unittest.mock import create_autospec
+from unittest.mock import Mock, create_autospec
 
 import dagster as dg
 import pytest
 from dagster._cli.workspace.cli_target import workspace_opts_to_load_target
+from dagster._core.errors import DagsterUserCodeUnreachableError
+from dagster._core.remote_representation.code_location import GrpcServerCodeLocation
+from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._grpc import client, proxy_server, server, server_watcher
 from dagster_shared.cli import WorkspaceOpts
 
-from lakehouse.orchestration.dev_services import _code_server, ask_less_often
+from lakehouse.orchestration.dev_services import (
+    _code_server,
+    ask_less_often,
+    refresh_where_reloaded,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -43,3 +50,31 @@ def test_what_says_how_often_a_server_is_asked_is_there(
     monkeypatch.setattr(server_watcher, "WATCH_INTERVAL", 1)
     ask_less_often()
     assert client.CLIENT_HEARTBEAT_INTERVAL == server_watcher.WATCH_INTERVAL == 5
+
+
+def served(answer: str | Exception) -> GrpcServerCodeLocation:
+    """Return code that was loaded from the server `first`, and whose server answers now."""
+    location = create_autospec(GrpcServerCodeLocation, server_id="first")
+    location.client = create_autospec(client.DagsterGrpcClient)
+    location.client.get_server_id.side_effect = [answer]
+    return location
+
+
+@pytest.mark.parametrize(
+    ("location", "is_read_again"),
+    [
+        pytest.param(served("first"), False, id="of the code that is served"),
+        pytest.param(served("second"), True, id="of code before it"),
+        pytest.param(None, True, id="not read"),
+        pytest.param(served(DagsterUserCodeUnreachableError()), False, id="out of reach"),
+    ],
+)
+def test_the_description_of_the_code_is_read_again_where_it_is_of_other_code(
+    location: GrpcServerCodeLocation | None, *, is_read_again: bool
+) -> None:
+    workspace = create_autospec(WorkspaceProcessContext)
+    entry = Mock(code_location=location)
+    entries = workspace.create_request_context.return_value.get_code_location_entries
+    entries.return_value = {"shop": entry}
+    refresh_where_reloaded(workspace)
+    assert workspace.refresh_workspace.called == is_read_again

@@ -25,8 +25,6 @@ from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
 
 _PAUSE_SECONDS = 0.3
-_FRESHNESS_SECONDS = "120"
-"""How often Dagster's daemon evaluates the freshness of all assets."""
 
 
 def serve(
@@ -56,9 +54,6 @@ def serve(
         os.environ["DAGSTER_HOME"] = str(settings.dagster_home)
         os.environ["LAKEHOUSE_HOME"] = str(settings.home)
         os.environ["LAKEHOUSE_DEFINITIONS"] = settings.definitions
-        # By itself every half minute: of a thousand tables, most of what the daemon does while
-        # nothing happens. Alerts do not wait for it.
-        os.environ["FRESHNESS_DAEMON_INTERVAL_SECONDS"] = _FRESHNESS_SECONDS
         spark = WarmSpark(settings, children, _say)
         try:
             # PySpark 3.5 brings no server: there each run starts a Spark of its own.

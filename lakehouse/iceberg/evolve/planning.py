@@ -3,6 +3,7 @@ is carried out.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
@@ -93,17 +94,26 @@ def plan(table: IcebergTable, state: TableState | None) -> Plan:
     )
 
 
-def ensure(engine: Engine, table: IcebergTable, run_id: str = "") -> Plan:
+def ensure(
+    engine: Engine,
+    table: IcebergTable,
+    run_id: str = "",
+    *,
+    before_creation: Callable[[], None] = lambda: None,
+) -> Plan:
     """Create the table, or make the changes that are safe for readers; runs in the table's
     lock, before a write.
 
     Starts no Spark where nothing is to be done, nor where a table of format 1 or 2 is made.
+    :param before_creation: called where the table is not there; it is not made where this raises.
     :returns: the plan as it was found; steps that wait without blocking writes are still
         waiting.
     :raises EvolutionRefused: when a declared change would lose data or break readers.
     :raises PendingChanges: when a rename or a drop waits for `lakehouse apply`.
     """
-    return _carry_out(engine, table, run_id, with_waiting=False)
+    return _carry_out(
+        engine, table, run_id, with_waiting=False, before_creation=before_creation
+    )
 
 
 def apply(engine: Engine, table: IcebergTable, run_id: str = "") -> Plan:
@@ -171,7 +181,14 @@ def _chosen_steps(planned: Plan, *, with_waiting: bool) -> tuple[Step, ...]:
     return planned.automatic
 
 
-def _carry_out(engine: Engine, table: IcebergTable, run_id: str, *, with_waiting: bool) -> Plan:
+def _carry_out(
+    engine: Engine,
+    table: IcebergTable,
+    run_id: str,
+    *,
+    with_waiting: bool,
+    before_creation: Callable[[], None] = lambda: None,
+) -> Plan:
     """Run the chosen steps; after a failure, plan again from what the table has become, and go
     on from there.
 
@@ -179,6 +196,8 @@ def _carry_out(engine: Engine, table: IcebergTable, run_id: str, *, with_waiting
     made twice.
     """
     first = planned = plan(table, read_state(engine, table.name))
+    if first.is_creation:
+        before_creation()
     for attempt in range(REF_ATTEMPTS):
         steps = _chosen_steps(planned, with_waiting=with_waiting)
         if not steps:

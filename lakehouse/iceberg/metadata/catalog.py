@@ -3,6 +3,7 @@ look without a JVM.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -126,7 +127,7 @@ class Catalog:
         with explain_catalog(self.place), explain_table(table):
             read = self._read.get(table)
             if read is None or read.metadata_location != self.metadata_location(table):
-                read = self._read[table] = self.client.load_table(table)
+                read = self._read[table] = self._read_metadata(table)
             # Another object each time, since a commit through one moves it to the metadata that
             # it wrote.
             return Table(
@@ -137,6 +138,17 @@ class Catalog:
                 self.client,
                 read.config,
             )
+
+    def _read_metadata(self, table: str) -> "Table":
+        """Read the metadata that the catalog names, or named at its moment, of which it is not
+        asked again.
+        """
+        location = (self._locations or {}).get(table)
+        if location:
+            # A commit since then may have removed it.
+            with suppress(FileNotFoundError):
+                return _table_at(self.client, table, location)
+        return self.client.load_table(table)
 
     def has(self, table: str) -> bool:
         """Whether the table is there."""
@@ -204,6 +216,17 @@ class Catalog:
                 for namespace in namespaces
                 for name in self.client.list_tables(namespace)
             )
+
+
+def _table_at(client: "PyIcebergCatalog", table: str, location: str) -> "Table":
+    from pyiceberg.io import load_file_io
+    from pyiceberg.serializers import FromInputFile
+    from pyiceberg.table import Table
+
+    file = load_file_io(client.properties, location).new_input(location)
+    metadata = FromInputFile.table_metadata(file)
+    io = load_file_io({**client.properties, **metadata.properties}, location)
+    return Table(tuple(table.split(".")), metadata, location, io, client)
 
 
 def _namespaces_of(tables: Iterable[str] | None) -> Collection[str] | None:

@@ -80,11 +80,11 @@ def tables_in_location(engine: Engine, table: str) -> list[str]:
     in.
     """
     own = folder_key(engine.catalog.load(table).location())
-    others = []
-    for name in engine.catalog.tables():
+    others, moment = [], engine.catalog.at_one_moment()
+    for name in sorted(moment.metadata_locations()):
         if name == table:
             continue
-        folders = [folder_key(location) for location in locations(engine.catalog.load(name))]
+        folders = [folder_key(location) for location in locations(moment.load(name))]
         if any(folder.startswith(own) or own.startswith(folder) for folder in folders):
             others.append(name)
     return others

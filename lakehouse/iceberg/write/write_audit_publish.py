@@ -46,6 +46,7 @@ from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
 from lakehouse.iceberg.write.kept_rows import Keep, keeping_rows
 from lakehouse.iceberg.write.merge_rows import merge_attempt
+from lakehouse.iceberg.write.needed_tables import require_needed
 from lakehouse.iceberg.write.prepared_frame import DELETED, with_all_columns
 from lakehouse.iceberg.write.publish_branch import remember_unchanged
 from lakehouse.iceberg.write.quarantine import Write, leave
@@ -104,7 +105,7 @@ def write(
         compute = select_versions(table, declared, compute, run.partitions, kept.keep)
         attempt = partial(_attempt, engine, table, compute, inputs, run, gone, look, kept.keep)
         if look is None:
-            _make_ready(engine, table, run, log)
+            _make_ready(engine, table, inputs, run, gone, log)
         failures: list[Exception] = []
         for number in range(1, WRITE_ATTEMPTS + 1):
             plan = plan_read(engine, table, inputs, run)
@@ -149,9 +150,19 @@ def _leave_as_it_is(engine: Engine, table: IcebergTable, *_: Any, **__: Any) -> 
     return Unchanged(table.name, "", main.snapshot_id if main else None)
 
 
-def _make_ready(engine: Engine, table: IcebergTable, run: Run, log: WriteLog) -> None:
-    """Create and evolve the table and its quarantine, and end what dead writers left."""
-    planning.ensure(engine, table, run.run_id)
+def _make_ready(
+    engine: Engine,
+    table: IcebergTable,
+    inputs: Mapping[str, Input],
+    run: Run,
+    gone: GonePeople,
+    log: WriteLog,
+) -> None:
+    """Create and evolve the table and its quarantine, and end what dead writers left; create none
+    where a table is not there that the write reads.
+    """
+    require = partial(require_needed, engine, table, inputs, gone.tables)
+    planning.ensure(engine, table, run.run_id, before_creation=require)
     _ensure_quarantine(engine, table, run)
     branch.drop_dead_branches(engine, table.name, log)
     tell_of_dead(engine, table)

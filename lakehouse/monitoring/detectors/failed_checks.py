@@ -18,6 +18,7 @@ from lakehouse.orchestration.asset_checks import is_of_quarantine
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.dagster_internals import (
     check_executions,
+    is_of_one_host,
     latest_check_executions,
     newest_event,
 )
@@ -32,6 +33,8 @@ second look is ten seconds after the first.
 """
 _LOOKS_ANYWAY_AFTER = timedelta(minutes=1)
 """Of two events that PostgreSQL writes at once, the one of the higher number may be seen first."""
+_LOOKS_ANYWAY_ON_ONE_HOST = timedelta(minutes=10)
+"""SQLite writes one after the other; this is for what it took longer than two looks to write."""
 _BEGIN = ""
 """Instead of a check, when was first monitored: since then counts all that a check found."""
 _LOOKED_BACK = 50
@@ -44,8 +47,8 @@ _GIVEN_UP = "given up"
 def detect_failed_checks(context: MonitorContext) -> Observed:
     """Return what checks found since the last round; in the first, what each found last.
 
-    Where no event came since, the checks, of which there may be thousands, are asked for once a
-    minute.
+    Where no event came since, the checks, of which there may be thousands, are asked for once in
+    ten minutes, and once a minute where a database server has them.
     """
     looked = _looked(context)
     if looked["times"] > _LOOKS_AT_EVENT and not _is_long_ago(context):
@@ -56,7 +59,9 @@ def detect_failed_checks(context: MonitorContext) -> Observed:
 def _is_long_ago(context: MonitorContext) -> bool:
     """Whether the last look was, by a cursor that names no moment in homes of before."""
     looked_at: float = context.state.cursors[EVENT_CURSOR].get("at", 0.0)
-    return context.now.timestamp() - looked_at >= _LOOKS_ANYWAY_AFTER.total_seconds()
+    is_one_host = is_of_one_host(context.instance)
+    after = _LOOKS_ANYWAY_ON_ONE_HOST if is_one_host else _LOOKS_ANYWAY_AFTER
+    return context.now.timestamp() - looked_at >= after.total_seconds()
 
 
 def _looked(context: MonitorContext) -> Mapping[str, Any]:

@@ -15,22 +15,34 @@ from lakehouse.iceberg.erasure.gone_people import GonePeople
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_events import BegunWrite
-from lakehouse.iceberg.metadata.write_result import Outcome
+from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
 from lakehouse.iceberg.read.rows_outside_partitions import has_partition
 from lakehouse.orchestration.asset_checks import checked_rules
 from lakehouse.orchestration.table_jobs.job_answer import (
+    answered_all_rows,
     answered_error,
     answered_outcome,
     begun_writes,
 )
 from lakehouse.orchestration.table_jobs.job_code import publish_code
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
+from lakehouse.orchestration.whole_looks import need_whole_look
 from lakehouse.settings import Settings, TableJob
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
     from lakehouse.orchestration.table_jobs.job_runs import JobRun
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """What came of a table in a job, and what there is to show of the job."""
+
+    outcome: Outcome
+    metadata: Mapping[str, Any]
+    all_rows: Sequence[RuleResult]
+    """What all rows tell of rules that failed last, and hold for what was written."""
 
 
 def compute_in_job(
@@ -42,9 +54,8 @@ def compute_in_job(
     run: Run,
     job: TableJob,
     implied: Collection[Rule] = (),
-) -> tuple[Outcome, Mapping[str, Any]]:
-    """Let a job compute and publish a table; return what came of it, and what there is to show of
-    the job. This process starts no Spark.
+) -> JobResult:
+    """Let a job compute and publish a table; this process starts no Spark.
 
     :param implied: rules that follow from what the table is computed from.
     :raises JobFailed: when the job ends and did not say what came of the table.
@@ -60,7 +71,8 @@ def compute_in_job(
         # A job shares no host with other writers: they wait for this process instead.
         logs = {name: locks.enter_context(table_lock(engine, name)) for name in _written(table)}
         dead = {name: log.dead() for name, log in logs.items()}
-        request = JobRequest.of(table.name, run, settings, engine, gone.read(), dead)
+        failed = need_whole_look(context.instance, table, [rule.name for rule in table.rules])
+        request = JobRequest.of(table.name, run, settings, engine, gone.read(), dead, failed)
         look = _NoteWrites(logs)
         ended = run_job(context, settings, store, job, request, code_url, look)
     rules = (*checked_rules(table), *implied, has_partition(table))
@@ -70,7 +82,8 @@ def compute_in_job(
     if ended.failure:
         context.log.warning(f"{table.name} was computed; its job failed after that.")
     _tell(engine, table, run, outcome)
-    return outcome, ended.metadata or {}
+    all_rows = answered_all_rows(ended.messages, table.rules)
+    return JobResult(outcome, ended.metadata or {}, all_rows)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from lakehouse.tables.bounds import Bounds, Number
 from lakehouse.tables.rule import Rule
 
 OUTCOME, ERROR, BEGUN = "lakehouse/outcome", "lakehouse/error", "lakehouse/begun"
+ALL_ROWS = "lakehouse/all_rows"
 """Keys of the messages in which a job answers."""
 _KINDS: Mapping[str, type[Outcome]] = {
     kind.__name__: kind for kind in (Published, Refused, Unchanged)
@@ -54,6 +55,11 @@ def begun_message(table: str, write_id: str) -> dict[str, Any]:
     return {BEGUN: {"table": table, "write_id": write_id}}
 
 
+def all_rows_message(results: Iterable[RuleResult]) -> dict[str, Any]:
+    """Return the message that tells what all rows of a table tell of some of its rules."""
+    return {ALL_ROWS: {"results": [_result_to_json(result) for result in results]}}
+
+
 def begun_writes(messages: Iterable[Any]) -> list[tuple[str, str]]:
     """Return the writes that a job told of, each by its table and its id."""
     return [
@@ -70,6 +76,16 @@ def answered_outcome(messages: Iterable[Any], rules: Iterable[Rule]) -> Outcome 
     """
     told = _last(messages, OUTCOME)
     return _outcome(told, {rule.name: rule for rule in rules}) if told else None
+
+
+def answered_all_rows(messages: Iterable[Any], rules: Iterable[Rule]) -> tuple[RuleResult, ...]:
+    """Return what a job told of all rows of its table; nothing where it told none.
+
+    :param rules: those whose results it may tell.
+    """
+    told = _last(messages, ALL_ROWS)
+    by_name = {rule.name: rule for rule in rules}
+    return tuple(_result(result, by_name) for result in told["results"]) if told else ()
 
 
 def answered_error(messages: Iterable[Any]) -> LakehouseError | None:

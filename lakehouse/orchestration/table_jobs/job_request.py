@@ -2,7 +2,7 @@
 home.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -47,6 +47,10 @@ class JobRequest:
 
     dead_writes: Mapping[str, Sequence[str]]
     """Ids of writes that never ended, by their table: the job drops their branches."""
+    failed_last: Sequence[str]
+    """Names of rules that failed last: one that holds for what is written is evaluated on all
+    rows.
+    """
 
     @classmethod
     def of(
@@ -57,6 +61,7 @@ class JobRequest:
         engine: "Engine",
         gone: "Gone",
         dead_writes: Mapping[str, Sequence[str]],
+        failed_last: Collection[str] = (),
     ) -> "JobRequest":
         """Return what is asked for a run of a table."""
         return cls(
@@ -68,6 +73,7 @@ class JobRequest:
             gone.key.hex() if gone.key else None,
             {digest.hex(): at.isoformat() for digest, at in gone.erased_at.items()},
             dead_writes,
+            sorted(failed_last),
         )
 
     def to_json(self) -> dict[str, Any]:

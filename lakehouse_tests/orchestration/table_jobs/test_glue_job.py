@@ -277,6 +277,18 @@ def test_a_job_computes_the_partitions_of_a_run(shop: Shop) -> None:
     assert shop.left == []
 
 
+@on_glue
+def test_the_job_looks_at_all_rows_for_a_rule_that_failed_last(shop: Shop) -> None:
+    land_orders(shop.settings)
+    shop.run("gold.totals", partition=("2026-01-01", "2026-01-02"))
+    result = shop.run("gold.totals", partition="2026-01-02")
+
+    assert result.success, (result.messages, shop.glue.log("jr_1").read_text())
+    (found,) = (check for check in result.checks if check.name == "round")
+    assert (found.passed, found.metadata["total_rows"]) == (False, 2)
+    assert not has_context(), "This process has started a Spark."
+
+
 def run_interrupted(shop: Shop, said: str) -> None:
     """Run a table that takes long, and interrupt it once its job has said something."""
     waiting = threading.Thread(target=interrupt_once_said, args=(shop.glue.log("jr_0"), said))

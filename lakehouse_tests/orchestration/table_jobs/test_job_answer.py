@@ -23,6 +23,8 @@ from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.rules.size_schema_and_freshness import row_count
 from lakehouse.orchestration.asset_checks import checked_rules
 from lakehouse.orchestration.table_jobs.job_answer import (
+    all_rows_message,
+    answered_all_rows,
     answered_error,
     answered_outcome,
     error_message,
@@ -71,6 +73,14 @@ def test_an_outcome_is_the_same_on_the_other_side(outcome: Outcome) -> None:
     told = json.loads(json.dumps(outcome_message(outcome)))
 
     assert answered_outcome(["another message", told], checked_rules(TABLE)) == outcome
+
+
+def test_what_all_rows_tell_is_the_same_on_the_other_side() -> None:
+    results = COMMON["results"][:2]
+    told = json.loads(json.dumps(all_rows_message(results)))
+
+    assert answered_all_rows(["another message", told], TABLE.rules) == results
+    assert answered_all_rows(["another message"], TABLE.rules) == ()
 
 
 def test_the_last_answer_counts() -> None:

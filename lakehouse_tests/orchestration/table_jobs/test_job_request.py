@@ -22,7 +22,8 @@ def asked(aws_settings) -> JobRequest:
     engine = Engine(Catalog.of(aws_settings), lambda: None, aws_settings.lock_dir, KEY)
     run = Run("a run", Partitions(("2026-01-01",)), full_recompute=False, code_version="abc")
     gone = GoneList("1", KEY, {PERSON: ERASED_AT})
-    return JobRequest.of("gold.totals", run, aws_settings, engine, gone, {"gold.totals": ["a"]})
+    dead = {"gold.totals": ["a"]}
+    return JobRequest.of("gold.totals", run, aws_settings, engine, gone, dead, {"round", "few"})
 
 
 def test_what_is_asked_is_the_same_on_the_other_side(asked):
@@ -36,6 +37,7 @@ def test_what_is_asked_is_the_same_on_the_other_side(asked):
     assert read.erased_at == {PERSON: ERASED_AT}
     assert read.settings["bucket"] == "lake"
     assert read.dead_writes == {"gold.totals": ["a"]}
+    assert read.failed_last == ["few", "round"]
 
 
 def test_keys_are_not_shown(asked):

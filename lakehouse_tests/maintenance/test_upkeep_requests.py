@@ -1,0 +1,78 @@
+"""What upkeep asks of Glue does not grow by a request for each table; no JVM."""
+
+from collections import Counter
+
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.maintenance.upkeep_round import Upkept, at_one_moment, plan_round
+from lakehouse.settings import Settings
+from lakehouse.tables.table import Append, Column, IcebergTable
+
+pytestmark = pytest.mark.unit
+
+
+def no_spark() -> None:
+    raise AssertionError("Spark was started")
+
+
+def declared(name: str) -> IcebergTable:
+    return IcebergTable(name, "Numbers.", [Column("id", "bigint")], write=Append(once_by=()))
+
+
+LOG, HEALTH = declared("monitoring.upkeep_runs"), declared("monitoring.table_health")
+
+
+@pytest.fixture
+def engine(aws_settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    """Two databases of an account, one of which is others', with a table each."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    catalog = Catalog.of(aws_settings)
+    for name in ("silver.first", "others.table"):
+        catalog.client.create_namespace(name.split(".")[0])
+        catalog.client.create_table(name, Schema(NestedField(1, "id", LongType())))
+    return Engine(catalog, no_spark, aws_settings.lock_dir, masking_key=b"testing")
+
+
+def upkept(engine: Engine, count: int) -> Upkept:
+    """Return tables to keep, made as copies of the first that has no rows."""
+    first = engine.catalog.load("silver.first")
+    names = [f"silver.t{number:03}" for number in range(count)]
+    for name in names:
+        engine.catalog.client.register_table(name, first.metadata_location)
+    tables = [LOG, HEALTH, declared("gold.not_there_yet"), *map(declared, names)]
+    return Upkept({table.name: table for table in tables}, LOG, HEALTH)
+
+
+def count_requests(engine: Engine) -> Counter[str]:
+    """Count what is asked of Glue from here on, by operation."""
+    asked: Counter[str] = Counter()
+
+    def note(params: object, model: object, **_: object) -> None:
+        asked[model.name] += 1  # type: ignore[attr-defined]
+
+    engine.catalog.client.glue.meta.events.register("before-parameter-build.glue", note)  # type: ignore[attr-defined]
+    return asked
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_the_tables_that_are_kept_are_listed_by_database(engine: Engine, count: int) -> None:
+    kept = upkept(engine, count)
+    asked = count_requests(engine)
+    assert len(kept.tables(engine)) == count
+    # Of `silver`, and of `monitoring` and `gold`, which are not there; the emulator has one page.
+    assert asked == {"GetTables": 3}
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_plan_asks_for_no_table_by_itself(engine: Engine, count: int) -> None:
+    kept = upkept(engine, count)
+    asked = count_requests(engine)
+    looked = at_one_moment(engine, kept)
+    planned = plan_round(looked, kept, kept.tables(looked), asked_by_name=False)
+    assert len(planned.healths) == count
+    assert asked == {"GetTables": 3}
