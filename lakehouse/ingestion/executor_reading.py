@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from lakehouse.cluster_settings import When
+from lakehouse.iceberg.metadata.error_explanations import is_spark_gone
 from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.ingestion.executor_task import (
     SCHEMA,
@@ -122,6 +123,7 @@ def _outcomes(session: "SparkSession", task: ExecutorTask) -> Reading:
     try:
         rows = session.range(0, groups, 1, groups).mapInArrow(read, SCHEMA).collect()
     except (PySparkException, Py4JError) as error:
+        _require_spark(error)
         return Reading(remark=_cannot(_reason(error)))
     return Reading([FileOutcome.from_json(row["outcome"]) for row in rows])
 
@@ -143,9 +145,16 @@ def _problem(session: "SparkSession", task: ExecutorTask) -> str:
     try:
         (row,) = session.range(0, 1, 1, 1).mapInArrow(probe, SCHEMA).collect()
     except (PySparkException, Py4JError) as error:
+        _require_spark(error)
         return _reason(error)
     problem: str = row["outcome"]
     return problem
+
+
+def _require_spark(error: Exception) -> None:
+    """Raise an error that came of the end of Spark: what the driver then read nobody could land."""
+    if is_spark_gone(error):
+        raise error
 
 
 def _reason(error: Exception) -> str:

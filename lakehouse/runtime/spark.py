@@ -19,6 +19,7 @@ from lakehouse.iceberg.metadata.pyspark_internals import (
     LOGS_WITH_VALUES,
     end_jvm,
     has_context,
+    has_ended,
     launch_jvm,
     release_at_exit,
     set_all,
@@ -79,8 +80,10 @@ def open_session(
         when nothing answers where the settings say that Spark is, when a server there lacks
         something, or when a cluster has no executor for this.
     """
-    key = (settings.spark_remote or "", repr(sorted(catalog.spark_configuration.items())))
+    key = _key(settings, catalog)
     with _opening:
+        if settings.spark_remote:
+            _forget_ended(key)
         if key not in _sessions:
             if settings.spark_remote:
                 require_connect(settings.spark_remote)
@@ -98,6 +101,17 @@ def open_session(
             session.conf.set("spark.sql.defaultCatalog", catalog.name)
             _sessions[key] = session
         return _sessions[key]
+
+
+def _key(settings: Settings, catalog: Catalog) -> tuple[str, str]:
+    return (settings.spark_remote or "", repr(sorted(catalog.spark_configuration.items())))
+
+
+def _forget_ended(key: tuple[str, str]) -> None:
+    """Forget the session of a server that was restarted meanwhile: it does nothing any more."""
+    session = _sessions.get(key)
+    if session is not None and has_ended(session):
+        del _sessions[key]
 
 
 def page_of_process() -> str:

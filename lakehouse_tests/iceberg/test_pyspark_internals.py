@@ -7,15 +7,18 @@ import atexit
 import io
 import os
 import shlex
+import warnings
 from importlib.metadata import version
 from pathlib import Path
 from unittest.mock import create_autospec
 
+import grpc
 import pyspark
 import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.client.core import SparkConnectClient
+from pyspark.sql.connect.client.retries import Retrying
 
 import lakehouse
 from lakehouse.iceberg.metadata import pyspark_internals
@@ -27,6 +30,7 @@ from lakehouse.iceberg.metadata.pyspark_internals import (
     java_property,
     launch_jvm,
     release_at_exit,
+    set_connect_retries,
 )
 
 _HOME = Path(lakehouse.__file__).parent
@@ -79,6 +83,37 @@ def test_a_session_is_forgotten_at_the_end_of_a_process_where_its_server_is_ther
     for _ in range(2):
         ends(*given)  # type: ignore[operator]
     assert session.client.release_session.call_count == 2
+
+
+class NoAnswer(grpc.RpcError):
+    """Of a server that nobody reaches."""
+
+    def code(self) -> grpc.StatusCode:
+        """Return what gRPC says of it."""
+        return grpc.StatusCode.UNAVAILABLE
+
+    def trailing_metadata(self) -> None:
+        """Nothing came."""
+
+
+@pytest.mark.unit
+def test_a_server_that_was_given_up_on_is_not_waited_for_again_and_nothing_is_printed() -> None:
+    session = create_autospec(SparkSession, client=create_autospec(SparkConnectClient))
+    set_connect_retries(session, 2)
+    ((policies,), _) = session.client.set_retry_policies.call_args
+
+    def asked_in_vain() -> int:
+        """Ask the server until its client gives up; return how often it waited."""
+        waits: list[float] = []
+        with pytest.raises(NoAnswer):
+            for attempt in Retrying(policies, sleep=waits.append):
+                with attempt:
+                    raise NoAnswer
+        return len(waits)
+
+    with warnings.catch_warnings(record=True) as printed:
+        assert [asked_in_vain() for _ in range(3)] == [2, 0, 0]
+    assert printed == []
 
 
 def test_a_session_has_a_context_and_tells_of_its_jvm(spark: SparkSession) -> None:

@@ -2,7 +2,12 @@
 Connect.
 """
 
+import subprocess
+from types import SimpleNamespace
+
 import pytest
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
 
 from lakehouse.iceberg.commit.retry import Failure, classify
 from lakehouse.iceberg.metadata.engine import Engine
@@ -167,6 +172,24 @@ def test_what_people_can_do_is_said_in_place_of_a_stack_or_a_link(text: str, lin
     assert "https://" not in said
 
 
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SparkConnectException: [NO_ACTIVE_SESSION] No active Spark session found. Please create"
+        " a new Spark session before running the code.",
+        "PySparkRuntimeError: [RESPONSE_ALREADY_RECEIVED] INVALID_HANDLE.SESSION_NOT_FOUND on the"
+        " server but responses were already received from it.",
+        "PySparkAssertionError: Received incorrect server side session identifier for request."
+        " Please create a new Spark Session to reconnect. (a != b)",
+    ],
+)
+def test_a_client_of_a_server_that_was_restarted_says_so(text: str) -> None:
+    assert plain(text).startswith(
+        "The Spark server ended in the middle of it, or was restarted"
+    )
+
+
 class WithoutWords(Exception):
     """As Py4J's errors of Java are, whose text is asked of Java."""
 
@@ -178,6 +201,23 @@ class WithoutWords(Exception):
 def test_an_error_of_a_java_that_is_gone_by_the_time_of_its_text_is_told_all_the_same() -> None:
     assert one_line(WithoutWords()).startswith("Spark's Java process ended in the middle of it")
     assert classify(WithoutWords()) is Failure.OTHER
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionRefusedError(111, "Connection refused"),
+        Py4JError("An error occurred while calling o405.append"),
+    ],
+)
+def test_a_call_to_a_java_that_was_killed_says_so_whatever_it_raises(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = subprocess.Popen(["sleep", "60"])
+    killed.kill()
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=killed))
+    assert one_line(error).startswith("Spark's Java process ended in the middle of it")
 
 
 @on_embedded_alone("the error is that of a folder")

@@ -10,10 +10,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
 
 import boto3
 import pyarrow as pa
 import pytest
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion import executor_reading
@@ -271,6 +274,27 @@ def test_a_refusal_is_told_whole() -> None:
 )
 def test_why_they_cannot_read_is_one_line(text: str, said: str) -> None:
     assert executor_reading._reason(RuntimeError(text)) == said
+
+
+def test_where_spark_ends_while_they_read_the_driver_does_not_begin(home, inbox) -> None:
+    class Ended:
+        """A session whose server was killed."""
+
+        conf: ClassVar = {"spark.master": "spark://master:7077"}
+
+        def addArtifacts(self, *_: str, **__: bool) -> None:  # noqa: N802
+            """Take the package."""
+
+        sparkContext = SimpleNamespace(addPyFile=lambda _: None)  # noqa: N815
+
+        def range(self, *_: int) -> None:
+            """Fail as a client does whose server is gone."""
+            raise SparkConnectGrpcException("status = StatusCode.UNAVAILABLE")
+
+    inbox.put("a.csv", APPLE)
+    executors = ExecutorReading(Ended, "always", True, Path)
+    with lock_feed(FRUITS, home) as ingest, pytest.raises(SparkConnectGrpcException):
+        collect_files(inbox.store, ingest, executors=executors)
 
 
 @pytest.fixture

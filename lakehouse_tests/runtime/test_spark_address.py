@@ -7,12 +7,13 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from lakehouse.errors import SetupError
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.runtime import spark_address
+from lakehouse.runtime import spark, spark_address
 from lakehouse.runtime.spark import open_session
 from lakehouse.runtime.spark_address import require_connect, require_master
 from lakehouse.settings import Settings
@@ -41,6 +42,19 @@ def test_a_remote_to_nowhere_is_named_in_seconds_and_its_token_is_not(
     assert time.monotonic() - began_at < SECONDS
     assert "unset it" in raised.value.next_step
     assert "S3cret" not in str(raised.value)
+
+
+def test_a_server_that_was_restarted_is_connected_to_anew(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote, catalog = (
+        replace(settings, spark_remote="sc://localhost:1"),
+        Catalog.of(settings),
+    )
+    ended = SimpleNamespace(client=SimpleNamespace(is_closed=True))
+    monkeypatch.setattr(spark, "_sessions", {spark._key(remote, catalog): ended})
+    with pytest.raises(SetupError, match="does not answer"):
+        open_session(remote, catalog)
 
 
 def test_a_remote_that_is_no_spark_is_told_from_one_that_is_gone(

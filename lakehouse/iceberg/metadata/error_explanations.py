@@ -6,6 +6,7 @@ libraries, and as what Dagster kept of either.
 """
 
 import re
+import sys
 from dataclasses import dataclass
 
 
@@ -28,12 +29,12 @@ _FULL = (
     " stays, and the same command again does what is left."
 )
 _JAVA_IS_GONE = "Answer from Java side is empty"
-_SPARK_ENDED = (
-    _known(
-        r"OutOfMemoryError|Java heap space|GC overhead limit exceeded",
-        "Spark ran out of memory. Set LAKEHOUSE_SPARK_MEMORY to more, such as 4g, and run this"
-        " again.",
-    ),
+_OF_CALLS_TO_JAVA = ("Py4JError", "ConnectionRefusedError", "ConnectionResetError")
+_OUT_OF_MEMORY = _known(
+    r"OutOfMemoryError|Java heap space|GC overhead limit exceeded",
+    "Spark ran out of memory. Set LAKEHOUSE_SPARK_MEMORY to more, such as 4g, and run this again.",
+)
+_SPARK_IS_GONE = (
     _known(
         r"Cannot call methods on a stopped SparkContext|cancelled because SparkContext was shut"
         r" down"
@@ -48,12 +49,17 @@ _SPARK_ENDED = (
         " words are in logs/spark.log.",
     ),
     _known(
-        r"StatusCode\.UNAVAILABLE|failed to connect to all"
-        r" addresses|SESSION_CHANGED|SESSION_NOT_FOUND",
+        r"StatusCode\.UNAVAILABLE|failed to connect to all addresses"
+        # A server that was restarted knows nothing of what the one before was asked.
+        r"|SESSION_CHANGED|SESSION_CLOSED|SESSION_NOT_FOUND|incorrect server side session"
+        r"|OPERATION_ABANDONED|RESPONSE_ALREADY_RECEIVED"
+        # A client that was told so says this of all that it is asked later.
+        r"|\[NO_ACTIVE_SESSION\]",
         "The Spark server ended in the middle of it, or was restarted. What was published"
         " stays; the same command again does what is left.",
     ),
 )
+_SPARK_ENDED = (_OUT_OF_MEMORY, *_SPARK_IS_GONE)
 _KNOWN = (
     _known(r"No space left on device|database or disk is full|SQLITE_FULL|\[Errno 28\]", _FULL),
     _known(
@@ -103,9 +109,9 @@ _KNOWN = (
     ),
     _known(
         r"No FileSystem for scheme \"?s3|S3AFileSystem not found",
-        "Spark cannot read s3://. `lakehouse connect-conf` prints what a Spark Connect server has"
-        " to be started with, and `lakehouse setup` fetches the jars of one that this machine"
-        " starts.",
+        "The Spark lacks a file system for s3:// (spark.hadoop.fs.s3.impl, and the jar of"
+        " hadoop-aws). `lakehouse connect-conf` prints what the server is to be started with."
+        " `lakehouse setup` fetches the jars of a Spark that this machine starts.",
     ),
     _known(
         r"StatusCode\.UNAUTHENTICATED|Invalid authentication token",
@@ -144,15 +150,33 @@ def spark_ended(error: BaseException) -> str:
     return next((known.says for known in _SPARK_ENDED if known.sign.search(text)), "")
 
 
+def is_spark_gone(error: BaseException) -> bool:
+    """Whether an error came of the end of Spark, so that nothing can be asked of it any more."""
+    text = text_of(error)
+    return any(known.sign.search(text) for known in _SPARK_IS_GONE)
+
+
 def text_of(error: BaseException) -> str:
     """Return the kind and the text of an error; that of Java is asked of Java, which may be
     gone by then.
     """
     kind = type(error).__name__
     try:
-        return f"{kind}: {error}"
+        text = f"{kind}: {error}"
     except Exception:
         return f"{kind}: {_JAVA_IS_GONE}"
+    return f"{text}. {_JAVA_IS_GONE}" if _came_of_gone_java(kind) else text
+
+
+def _came_of_gone_java(kind: str) -> bool:
+    """Whether an error of some kind is what calls to a Java raise that is gone; many do not say
+    so.
+    """
+    if kind not in _OF_CALLS_TO_JAVA or "pyspark" not in sys.modules:
+        return False
+    from lakehouse.iceberg.metadata.pyspark_internals import has_jvm_ended
+
+    return has_jvm_ended()
 
 
 def without_links(text: str) -> str:

@@ -9,10 +9,11 @@ those of the session, and set the version.
 import atexit
 import os
 import shlex
+import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from subprocess import STDOUT
+from subprocess import STDOUT, TimeoutExpired
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 LOOKED_AT = "4.1.4"
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 _SHELL = "pyspark-shell"
+_ENDING_SECONDS = 1.0
 LOGS_WITH_VALUES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """PySpark's loggers of errors, which print the value that could not be read."""
 
@@ -81,6 +83,18 @@ def end_jvm() -> None:
         gateway.proc.wait()
 
 
+def has_jvm_ended() -> bool:
+    """Whether the JVM that this process started is gone; what it is killed by takes moments."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return False
+    with suppress(TimeoutExpired):
+        process.wait(_ENDING_SECONDS)
+    return process.poll() is not None
+
+
 def java_property(session: "SparkSession", name: str) -> str:
     """Return a system property of a session's JVM."""
     assert session._jvm is not None
@@ -115,12 +129,36 @@ def commit_properties_of_thread(
 
 
 def set_connect_retries(session: "SparkSession", max_retries: int) -> None:
-    """Let the client of a Spark Connect session give up on its server after some retries."""
-    from pyspark.sql.connect.client.retries import DefaultPolicy
+    """Let the client of a Spark Connect session give up on its server after some retries, and not
+    wait again for one that it gave up on: what is cleaned up after an error asks it several times.
+    """
+    from pyspark.sql.connect.client.retries import DefaultPolicy, RetryPolicyState
 
+    class Policy(DefaultPolicy):
+        has_given_up = False
+
+        def to_state(self) -> RetryPolicyState:
+            return State(self)
+
+    class State(RetryPolicyState):
+        def next_attempt(self, exception: BaseException | None = None) -> int | None:
+            if policy.has_given_up:
+                return None
+            wait_ms = super().next_attempt(exception)
+            policy.has_given_up = wait_ms is None
+            return wait_ms
+
+    policy = Policy(max_retries=max_retries)
+    # The error itself is raised, and says more.
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")
     # Only a session of Connect has a client, and the class of both is one to mypy.
     client = cast(Any, session).client
-    client.set_retry_policies([DefaultPolicy(max_retries=max_retries)])
+    client.set_retry_policies([policy])
+
+
+def has_ended(session: "SparkSession") -> bool:
+    """Whether the server of a Spark Connect session said that it does not know it."""
+    return bool(cast(Any, session).client.is_closed)
 
 
 def set_all(session: "SparkSession", values: Mapping[str, str]) -> None:
