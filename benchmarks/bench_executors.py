@@ -1,10 +1,17 @@
-"""What it takes to read delivered files by executors of Spark and by the driver.
+"""What it takes to read delivered files by executors of Spark and by the driver, and what a whole
+load on a cluster takes against a plain script.
 
-Run as `python -m benchmarks.bench_executors [--rounds N] [--small]`: 200 files of 25 MB, 10,000
-small ones and one of 5 GB are judged and staged by the driver, and by tasks of Spark on one core
-and on two; `--small` takes a tenth of each. Executors are processes of this machine, which begin
-before the time is taken. The memory is that of all Python processes at its peak, beside that of
-100 files.
+Run as `python -m benchmarks.bench_executors [--rounds N] [--small] [--part reading|load]`.
+
+Reading: 200 files of 25 MB, 10,000 small ones and one of 5 GB are judged and staged by the driver,
+and by tasks of Spark on one core and on two. Executors are processes of this machine, which begin
+before the time is taken. The memory is that of all Python processes at its peak, and of the JVM
+what lives at the end after a collection of garbage, beside those of 100 files.
+
+Load: `lakehouse ingest` of `--load-files` files of `--load-mb` MB against a script as it is written
+by hand, from files to a typed table, on a standalone cluster of two workers.
+
+`--small` takes a tenth of each. 12 GB of disk are needed at once.
 """
 
 import json
@@ -13,19 +20,22 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from benchmarks.cluster_load import FILE_BYTES, FILES, measure_loads
 from benchmarks.harness import (
     Figure,
     Measured,
     conditions,
     measured_against,
     options,
+    plain_table,
     report,
     show,
 )
@@ -39,11 +49,15 @@ from lakehouse.settings import Settings
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables.feed import Feed
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 FEED = Feed(
     "orders", ["id", "customer", "product", "amount", "note"], "bronze.orders", after="leave"
 )
 MEMORY_AT_MOST = 1.2
 _LOOK_SECONDS = 0.05
+_COLLECTIONS = 3
 _BLOCK_ROWS = 20_000
 _ONE = "one file of 5 GB"
 _HUNDRED = "100 files of 25 MB"
@@ -59,10 +73,13 @@ READERS = {"driver": 2, "executor of one core": 1, "executors of two cores": 2}
 
 @dataclass(frozen=True)
 class Reading:
-    """What reading took: seconds, and bytes of memory of all Python processes at the peak."""
+    """What reading took: seconds, bytes of memory of all Python processes at the peak, and those
+    that live in the JVM after a collection; none where no JVM is started.
+    """
 
     seconds: float
-    peak_bytes: int
+    python_bytes: int
+    jvm_bytes: int
     rows: int
 
 
@@ -104,7 +121,20 @@ def read(home: Path, reader: str) -> Reading:
         seconds = time.perf_counter() - began
     assert not delivery.rejected, delivery.rejected[0]
     assert not delivery.remark, delivery.remark
-    return Reading(seconds, peak[0], delivery.rows)
+    jvm_bytes = _living_bytes(engine.session()) if when == "always" else 0
+    return Reading(seconds, peak[0], jvm_bytes, delivery.rows)
+
+
+def _living_bytes(session: "SparkSession") -> int:
+    """Return what the JVM holds on its heap once its garbage is collected; the first collection
+    lets Spark forget what nobody asks for any more, which the next ones free.
+    """
+    jvm: Any = session.sparkContext._jvm
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    for _ in range(_COLLECTIONS):
+        jvm.java.lang.System.gc()
+        time.sleep(_LOOK_SECONDS)
+    return int(runtime.totalMemory() - runtime.freeMemory())
 
 
 def _warm_up(executors: ExecutorReading, home: Path) -> None:
@@ -160,8 +190,8 @@ def measure(home: Path, reader: str) -> Reading:
 
 def measure_form(
     form: str, *, is_small: bool, rounds: int
-) -> tuple[list[Measured], dict[str, int]]:
-    """Return the times of each reader, and the peaks of memory."""
+) -> tuple[list[Measured], dict[str, list[Reading]]]:
+    """Return the times of each reader, and all that it took."""
     files, file_bytes = FORMS[form]
     if is_small:
         files, file_bytes = max(1, files // 10), file_bytes if files > 1 else file_bytes // 10
@@ -173,7 +203,9 @@ def measure_form(
             for reader in sorted(READERS, reverse=bool(number % 2)):
                 reading = measure(home, reader)
                 show(
-                    f"{form}: {reader}, {reading.seconds:.1f} s, {reading.peak_bytes >> 20} MB"
+                    f"{form}: {reader}, {reading.seconds:.1f} s,"
+                    f" {_megabytes(reading.python_bytes)} MB in Python,"
+                    f" {_megabytes(reading.jvm_bytes)} MB in the JVM"
                 )
                 readings[reader].append(reading)
     assert len({one.rows for each in readings.values() for one in each}) == 1, readings
@@ -182,34 +214,121 @@ def measure_form(
         measured_against(seconds["driver"], name, None, of_reader)
         for name, of_reader in seconds.items()
     ]
-    return measured, {
-        name: max(one.peak_bytes for one in each) for name, each in readings.items()
-    }
+    return measured, readings
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What reading a form took of memory at most, in bytes."""
+
+    python_bytes: int
+    jvm_bytes: int
+
+    @classmethod
+    def of(cls, readings: Sequence[Reading]) -> "Memory":
+        """Return that of some readings of one form by one reader."""
+        return cls(
+            max(one.python_bytes for one in readings),
+            max(one.jvm_bytes for one in readings),
+        )
+
+
+def memory_figures(memory: Mapping[tuple[str, str], Memory]) -> list[Figure]:
+    """Compare the memory of each form and reader with that of 100 files."""
+    figures = []
+    for (form, reader), taken in memory.items():
+        of_hundred = memory[_HUNDRED, reader]
+        name = f"{form}, {reader}"
+        python = taken.python_bytes / of_hundred.python_bytes
+        figures.append(Figure(f"{name}: Python", python, MEMORY_AT_MOST))
+        if taken.jvm_bytes:
+            java = taken.jvm_bytes / of_hundred.jvm_bytes
+            figures.append(Figure(f"{name}: JVM", java, MEMORY_AT_MOST))
+    return figures
+
+
+def _memory_table(memory: Mapping[tuple[str, str], Memory]) -> str:
+    rows = []
+    for (form, reader), taken in memory.items():
+        java = _megabytes(taken.jvm_bytes) if taken.jvm_bytes else ""
+        rows.append([f"{form}, {reader}", _megabytes(taken.python_bytes), java])
+    return plain_table("Memory", ["", "Python at its peak, MB", "live in the JVM, MB"], rows)
+
+
+def _megabytes(size_bytes: int) -> str:
+    return f"{size_bytes >> 20:,}"
+
+
+@dataclass
+class Results:
+    """What is reported of a run."""
+
+    parts: dict[str, list[Measured]] = field(default_factory=dict)
+    figures: dict[str, list[Figure]] = field(default_factory=dict)
+    more: list[str] = field(default_factory=list)
+    minutes: dict[str, float] = field(default_factory=dict)
+    """How long each part of it took."""
+
+    @contextmanager
+    def taking(self, part: str) -> Iterator[None]:
+        """Note how long a part takes."""
+        began = time.perf_counter()
+        yield
+        self.minutes[part] = (time.perf_counter() - began) / 60
+        show(f"{part}: took {self.minutes[part]:.1f} minutes")
+
+    def minutes_table(self) -> str:
+        """Return how long the parts took, as Markdown."""
+        rows = [[part, f"{minutes:.1f}"] for part, minutes in self.minutes.items()]
+        return plain_table("How long this took", ["", "minutes"], rows)
+
+
+def measure_reading(results: Results, *, is_small: bool, rounds: int) -> None:
+    """Read all forms by all readers."""
+    memory = {}
+    for form in FORMS:
+        with results.taking(form):
+            measured, readings = measure_form(form, is_small=is_small, rounds=rounds)
+        results.parts[f"{form}, a tenth" if is_small else form] = measured
+        for reader, each in readings.items():
+            memory[form, reader] = Memory.of(each)
+    results.figures["Memory, over that of 100 files of 25 MB"] = memory_figures(memory)
+    results.more.append(_memory_table(memory))
+
+
+def measure_load(results: Results, *, files: int, file_bytes: int, rounds: int) -> None:
+    """Load files onto a cluster in both ways."""
+    name = f"{files} files of {file_bytes // 1_000_000} MB"
+    with tempfile.TemporaryDirectory() as folder, results.taking(f"loads of {name}"):
+        measured = measure_loads(
+            Path(folder), files=files, file_bytes=file_bytes, rounds=rounds
+        )
+    results.parts |= {f"{title}, {name}": of_form for title, of_form in measured.items()}
 
 
 def main() -> None:
-    """Run all forms, or read once as the child of a run."""
+    """Run all parts, or read once as the child of a run."""
     parser = options(__doc__, rounds=3)
     parser.add_argument("--small", action="store_true", help="a tenth of each")
+    parser.add_argument("--part", choices=["reading", "load"], help="one part alone")
+    parser.add_argument("--load-files", type=int, default=FILES)
+    parser.add_argument("--load-mb", type=int, default=FILE_BYTES // 1_000_000)
     parser.add_argument("--home", type=Path, help="read what waits there once, and no more")
     parser.add_argument("--reader", choices=READERS, default="driver")
     arguments = parser.parse_args()
     if arguments.home:
         print(json.dumps(asdict(read(arguments.home, arguments.reader))))  # noqa: T201
         return
-    began = conditions()
-    parts, figures = {}, []
-    peaks: dict[str, dict[str, int]] = {}
-    for form in FORMS:
-        measured, peaks[form] = measure_form(
-            form, is_small=arguments.small, rounds=arguments.rounds
-        )
-        parts[f"{form}, a tenth" if arguments.small else form] = measured
-        for reader, peak_bytes in peaks[form].items():
-            name = f"{form}, {reader}"
-            figures.append(Figure(name, peak_bytes / peaks[_HUNDRED][reader], MEMORY_AT_MOST))
-    title = "Memory of Python at its peak, over that of 100 files of 25 MB"
-    sys.exit(not report("executors", began, parts, {title: figures}))
+    began, results = conditions(), Results()
+    is_small, rounds = arguments.small, arguments.rounds
+    if arguments.part != "load":
+        measure_reading(results, is_small=is_small, rounds=rounds)
+    if arguments.part != "reading":
+        files = max(1, arguments.load_files // (10 if is_small else 1))
+        file_bytes = arguments.load_mb * 1_000_000
+        measure_load(results, files=files, file_bytes=file_bytes, rounds=rounds)
+    more = [*results.more, results.minutes_table()]
+    sys.exit(not report("executors", began, results.parts, results.figures, more))
 
 
 if __name__ == "__main__":
