@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 
 import dagster as dg
@@ -135,8 +136,9 @@ def test_what_dagster_is_told_grows_with_the_tables_and_not_with_their_square(
 
 @pytest.mark.parametrize("home", ["few", "many"])
 def test_a_file_that_its_name_hides_is_reported_by_the_sensor_until_it_is_gone(
-    home: str, request: pytest.FixtureRequest
+    home: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(shared_sensor, "_HIDDEN_EVERY", timedelta(0))
     of_home: Many = request.getfixturevalue(home)
     hidden = of_home.put(FIRST).rename(of_home.settings.home / "inbox" / FIRST / ".a.csv")
     of_home.look()
