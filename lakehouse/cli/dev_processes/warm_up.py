@@ -27,8 +27,8 @@ _NICE = 10
 _NEEDED = ("pandas", "pyspark.sql.connect.session", "pyiceberg.catalog.sql")
 """What takes seconds to import, in which the server starts."""
 _PAUSE_SECONDS = 0.2
-_WAITS_SECONDS = 60.0
-"""For who is connected and may ask nothing, before each table."""
+_WAITS_SECONDS = 120.0
+"""In all, for who is connected: somebody who asks nothing may stay."""
 _QUIET_SECONDS = 5.0
 
 
@@ -48,18 +48,18 @@ def main() -> None:
     try:
         write_warm_up_tables(
             replace(settings, home=scratch, deployment="local", spark_remote=server.remote),
-            partial(_make_way, server),
+            partial(_make_way, server, time.monotonic() + _WAITS_SECONDS),
         )
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _make_way(server: SparkServer) -> None:
+def _make_way(server: SparkServer, until: float) -> None:
     """Return once nobody else is connected, and has not been for some seconds: one run follows
     upon another.
     """
-    began, asked_at = time.monotonic(), None
-    while (now := time.monotonic()) < began + _WAITS_SECONDS:
+    asked_at = None
+    while (now := time.monotonic()) < until:
         if server.has_other_clients:
             asked_at = now
         elif asked_at is None or now > asked_at + _QUIET_SECONDS:
