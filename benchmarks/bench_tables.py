@@ -98,6 +98,7 @@ def main(rounds: int, minutes: float, settles: float, *, idle_alone: bool) -> No
     began = conditions()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         both = [_made(Path(folder, name), feeds) for name, feeds in FEEDS.items()]
+        sizes = _sizes(both)
         parts = {} if idle_alone else _commands(both, rounds) | _looks(both, rounds)
         asked, idle = {}, {}
         for lakehouse in both:
@@ -111,7 +112,7 @@ def main(rounds: int, minutes: float, settles: float, *, idle_alone: bool) -> No
     title = f"`lakehouse dev`, {minutes:g} idle minutes after {settles:g}"
     few, many = map(cpu_of, idle.values())
     figures = {title: [Figure("share of a core, of that of few", many / few, IDLE_AT_MOST)]}
-    more = [_sizes(both), processes_table(idle)]
+    more = [sizes, processes_table(idle)]
     name = "tables_idle" if idle_alone else "tables"
     sys.exit(0 if report(name, began, parts, figures, more) else 1)
 
