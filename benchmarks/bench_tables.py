@@ -1,9 +1,10 @@
 """What grows with tables and feeds: 1,000 tables and 100 feeds against 10 tables and one feed.
 
-Run as `python -m benchmarks.bench_tables [--rounds N] [--minutes N] [--settles N]`. Both projects
-are written as a user would, and are up to date: see `many_tables`. Commands run as processes of
-their own, and so do looks of the sensors; the queries of the UI's first page are asked of a
-`lakehouse dev`, whose idle share is measured after them.
+Run as `python -m benchmarks.bench_tables [--rounds N] [--minutes N] [--settles N] [--idle]`. Both
+projects are written as a user would, and are up to date: see `many_tables`. Commands run as
+processes of their own, and so do looks of the sensors; the queries of the UI's first page are asked
+of a `lakehouse dev`, whose idle share is measured after them. `--idle` measures that share alone,
+and keeps it as `results/tables_idle.md`.
 """
 
 import os
@@ -92,24 +93,28 @@ class Lakehouse:
         return f"{feeds * TABLES_OF_FEED:,} tables, {feeds} feed{'s' * (feeds > 1)}"
 
 
-def main(rounds: int, minutes: float, settles: float) -> None:
+def main(rounds: int, minutes: float, settles: float, *, idle_alone: bool) -> None:
     """Measure both, and fail where a promise is broken."""
     began = conditions()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         both = [_made(Path(folder, name), feeds) for name, feeds in FEEDS.items()]
-        parts = _commands(both, rounds) | _looks(both, rounds)
+        sizes = _sizes(both)
+        parts = {} if idle_alone else _commands(both, rounds) | _looks(both, rounds)
         asked, idle = {}, {}
         for lakehouse in both:
             with open_dev(lakehouse.env, lakehouse.root) as dev:
-                asked[lakehouse.name] = _asked_of_ui(lakehouse)
+                if not idle_alone:
+                    asked[lakehouse.name] = _asked_of_ui(lakehouse)
                 idle[lakehouse.name] = idle_share(dev, minutes, settles)
             show(f"{lakehouse.name}: idle, {cpu_of(idle[lakehouse.name]):.2%} of a core")
-    parts |= _ui_parts(asked)
+    if not idle_alone:
+        parts |= _ui_parts(asked)
     title = f"`lakehouse dev`, {minutes:g} idle minutes after {settles:g}"
     few, many = map(cpu_of, idle.values())
     figures = {title: [Figure("share of a core, of that of few", many / few, IDLE_AT_MOST)]}
-    more = [_sizes(both), processes_table(idle)]
-    sys.exit(0 if report("tables", began, parts, figures, more) else 1)
+    more = [sizes, processes_table(idle)]
+    name = "tables_idle" if idle_alone else "tables"
+    sys.exit(0 if report(name, began, parts, figures, more) else 1)
 
 
 def _made(root: Path, feeds: int) -> Lakehouse:
@@ -255,6 +260,7 @@ if __name__ == "__main__":
     parser = options(__doc__, rounds=5)
     parser.add_argument("--minutes", type=float, default=MINUTES)
     parser.add_argument("--settles", type=float, default=SETTLES_MINUTES)
-    arguments = parser.parse_args()
+    parser.add_argument("--idle", action="store_true", help="the idle share alone")
+    given = parser.parse_args()
     with suppress(KeyboardInterrupt):
-        main(arguments.rounds, arguments.minutes, arguments.settles)
+        main(given.rounds, given.minutes, given.settles, idle_alone=given.idle)
