@@ -160,6 +160,18 @@ def test_a_closed_file_of_a_feed_without_people_is_named_with_the_way_out_which_
     assert emptied.out[-1].startswith("R-1 is verified")
 
 
+def test_a_link_out_of_an_inbox_is_said_to_be_for_somebody_to_remove(
+    lakehouse: Lakehouse, home: Path, tmp_path: Path
+) -> None:
+    (home / "inbox" / "fruits").mkdir(parents=True)
+    (home / "inbox" / "fruits" / "a.csv").symlink_to(tmp_path)
+
+    ran = lakehouse(*ERASE, "--now")
+
+    assert ran.code == 1
+    assert ran.err[-1] == "lakehouse: inbox/fruits/a.csv: remove it, and call this again."
+
+
 def test_a_delivered_file_of_a_feed_that_says_nothing_of_people_is_named_with_the_way_out(
     lakehouse: Lakehouse, home: Path
 ) -> None:
