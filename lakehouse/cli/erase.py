@@ -216,7 +216,7 @@ def _state(erasure: "Erasure") -> str:
         return f"{name} is verified: nothing of it is left, and its values are destroyed."
     if request.state == "not_found":
         return f"{name}: not found. Nothing holds who was named; this is recorded."
-    if request.state == "pending_physical" and request.physical_due_at:
+    if request.state == "pending_physical" and request.physical_due_at and not erasure.proof:
         return (
             f"{name} is pending_physical: readers see nothing of it. The rest can be removed from"
             f" {utc_seconds(request.physical_due_at)} on: by itself while `lakehouse dev` runs"

@@ -91,6 +91,19 @@ def test_what_waits_is_said_to_go_by_itself_or_by_the_same_call(
     )
 
 
+def test_what_waited_and_is_not_proved_is_not_said_to_go_by_itself(
+    lakehouse: Lakehouse, home: Path
+) -> None:
+    (table,) = (home / "warehouse").glob("**/bnpl_transactions_raw*")
+    (table / "data" / "lost.csv").write_text("left by a write that was killed")
+    assert "pending_physical" in lakehouse(*ERASE).out[-1]
+    (home / "note.txt.gz").write_bytes(gzip.compress(b"")[:-9])
+
+    ran = lakehouse("erase", "--request", "R-1", "--now")
+
+    assert (ran.code, ran.out[-1]) == (1, "R-1 is pending_physical, and not proved.")
+
+
 def test_a_request_that_is_done_says_so_alone(lakehouse: Lakehouse) -> None:
     lakehouse(*ERASE, "--now")
     again = lakehouse("erase", "--request", "R-1", "--now")
