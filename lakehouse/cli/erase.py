@@ -13,6 +13,7 @@ from lakehouse.cli.output.printing import complain, conclude, count
 from lakehouse.cli.subject_arguments import parse_people
 from lakehouse.cli.why_and_by_options import by_option, why_option
 from lakehouse.orchestration.erasure_runs import SENSOR
+from lakehouse.storage.object_store import is_finished
 from lakehouse.tables.escaping import shell_word, shown
 
 _DELIVERED = re.compile(r"^(?:s3://[^/]+/)?((?:inbox|archive|rejected)/[^/]+/.+)$", re.DOTALL)
@@ -215,7 +216,7 @@ def _state(erasure: "Erasure") -> str:
         return f"{name} is verified: nothing of it is left, and its values are destroyed."
     if request.state == "not_found":
         return f"{name}: not found. Nothing holds who was named; this is recorded."
-    if request.state == "pending_physical" and request.physical_due_at:
+    if request.state == "pending_physical" and request.physical_due_at and not erasure.proof:
         return (
             f"{name} is pending_physical: readers see nothing of it. The rest can be removed from"
             f" {utc_seconds(request.physical_due_at)} on: by itself while `lakehouse dev` runs"
@@ -244,20 +245,26 @@ def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
     """Say what to do about delivered files that stand in the way: those that cannot be read, and
     those whose feed does not say that it holds people.
     """
+    from lakehouse.privacy.verifier.roots import LINK
+
     request, home = erasure.request.request_id, erasure.erasable.settings.home
-    unread = [_delivered_key(gap.file, home) for gap in proof.gaps]
-    others = [_delivered_key(finding.file, home) for finding in proof.findings]
-    for key in filter(None, dict.fromkeys([*unread, *others])):
+    gaps = [_delivered_key(gap.file, home) for gap in proof.gaps]
+    links = [_delivered_key(gap.file, home) for gap in proof.gaps if gap.what == LINK]
+    found = [_delivered_key(finding.file, home) for finding in proof.findings]
+    for key in filter(None, dict.fromkeys([*gaps, *found])):
         # A name with a value of a person in it is written otherwise here.
         name = "SHA256" if _MASK in key else shell_word(key)
         empty = f"lakehouse erase --request {request} --erase-whole {name}"
-        if key in unread:
+        place, feed, file = key.split("/", 2)
+        if key in links or not is_finished(file):
+            yield f"{shown(key)}: remove it, and call this again."
+        elif key in gaps:
             yield f"{shown(key)}: repair it, or empty it: {empty}"
-        elif key.startswith("rejected/"):
+        elif place == "rejected":
             yield f"{shown(key)}: remove it, or empty it: {empty}"
         else:
             yield (
-                f"{shown(key)}: say which columns of the feed {key.split('/')[1]} are of people"
+                f"{shown(key)}: say which columns of the feed {feed} are of people"
                 " (personal=True, subject=…), and call this again; or remove the file."
             )
 

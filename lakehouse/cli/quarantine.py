@@ -98,6 +98,10 @@ def show(
         return
     for text in (*_shown(counted, rows), *map(_clearing_line, cleared)):
         click.echo(text)
+    if limit and counted.rows and not rows:
+        by = f" by {rule}" if rule else ""
+        of = f" of {shown(file)}" if file else ""
+        click.echo(f"No row is shown: none{of} was refused{by}.")
 
 
 def _check_named(option: str, name: str | None, known: Iterable[str | None]) -> None:

@@ -8,8 +8,10 @@ from lakehouse.cli.call_context import State, command
 from lakehouse.cli.output.ingest_report import describe_tables
 from lakehouse.cli.output.printing import conclude, count
 from lakehouse.cli.quarantined_tables import table_with_quarantine
+from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION
 
 if TYPE_CHECKING:
+    from lakehouse.iceberg.read.refused_rows import RefusedRows
     from lakehouse.orchestration.replay import Replayed
 
 
@@ -23,6 +25,7 @@ def replay(state: State, name: str) -> None:
     computed in full in which refused rows lie, and a table without is computed as a whole, as
     by `lakehouse backfill`.
     """
+    from lakehouse.iceberg.read.refused_rows import count_refused
     from lakehouse.orchestration.replay import replay as judge_again
 
     owner = table_with_quarantine(state, name)
@@ -31,6 +34,7 @@ def replay(state: State, name: str) -> None:
     assets = (asset for run in replayed.runs for asset in run.assets)
     messages = (message for run in replayed.runs for message in run.messages)
     lines = [*describe_tables(assets), *_describe(owner.name, replayed)]
+    lines += _describe_outside(owner.name, count_refused(state.engine, owner))
     conclude(lines, messages, success=replayed.success)
 
 
@@ -45,3 +49,17 @@ def _describe(table: str, replayed: "Replayed") -> list[str]:
     )
     clear = f"lakehouse quarantine clear {table} --why …: takes out what nobody will correct."
     return [left, clear] if stay else [left]
+
+
+def _describe_outside(table: str, refused: "RefusedRows") -> list[str]:
+    """Say what to do about rows that no correction of the table itself reaches."""
+    rows = sum(rule.rows for rule in refused.by_rule if rule.name == HAS_PARTITION)
+    if not rows:
+        return []
+    belong = "belongs" if rows == 1 else "belong"
+    return [
+        f"{count(rows, 'row')} {belong} to no partition, by a column that was computed as"
+        f" {'it' if rows == 1 else 'they'} landed. After a correction there, take the file out by"
+        f" `lakehouse reject`, and deliver it again; lakehouse quarantine {table} --rule"
+        f" {HAS_PARTITION} shows which."
+    ]

@@ -1,5 +1,6 @@
 """What an erasure would take, counted; nothing is changed, and no request is opened."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -64,20 +65,21 @@ def dry_run(erasable: Erasable, named: Sequence[Named]) -> WouldGo:
 def _rows(
     erasable: Erasable, persons: Sequence[Person], shared: frozenset[str]
 ) -> dict[str, dict[str, int]]:
-    rows: dict[str, dict[str, int]] = {}
+    rows: dict[str, Counter[str]] = {}
+    # A table may hold people in several ways, such as the winner and the loser of a match.
     for holder, theirs in erasable.holders(persons):
         people = people_in(holder, theirs, shared)
         counts = count_rows(erasable.engine, erasable.tables[holder.table], people)
         if counts:
-            rows[holder.table] = counts
-    return rows
+            rows.setdefault(holder.table, Counter()).update(counts)
+    return {table: dict(counts) for table, counts in rows.items()}
 
 
 def _files(
     erasable: Erasable, persons: Sequence[Person], shared: frozenset[str]
 ) -> dict[str, int]:
-    files: dict[str, int] = {}
+    files: Counter[str] = Counter()
     for feed, holder, theirs in erasable.feeds_of(persons):
         people = people_in(holder, theirs, shared)
-        files |= find_in_files(erasable.store, feed, people, home=erasable.settings.home)
-    return files
+        files.update(find_in_files(erasable.store, feed, people, home=erasable.settings.home))
+    return dict(files)

@@ -91,6 +91,19 @@ def test_what_waits_is_said_to_go_by_itself_or_by_the_same_call(
     )
 
 
+def test_what_waited_and_is_not_proved_is_not_said_to_go_by_itself(
+    lakehouse: Lakehouse, home: Path
+) -> None:
+    (table,) = (home / "warehouse").glob("**/bnpl_transactions_raw*")
+    (table / "data" / "lost.csv").write_text("left by a write that was killed")
+    assert "pending_physical" in lakehouse(*ERASE).out[-1]
+    (home / "note.txt.gz").write_bytes(gzip.compress(b"")[:-9])
+
+    ran = lakehouse("erase", "--request", "R-1", "--now")
+
+    assert (ran.code, ran.out[-1]) == (1, "R-1 is pending_physical, and not proved.")
+
+
 def test_a_request_that_is_done_says_so_alone(lakehouse: Lakehouse) -> None:
     lakehouse(*ERASE, "--now")
     again = lakehouse("erase", "--request", "R-1", "--now")
@@ -158,6 +171,18 @@ def test_a_closed_file_of_a_feed_without_people_is_named_with_the_way_out_which_
     emptied = lakehouse(*shlex.split(way_out)[1:], "--now")
     assert (emptied.code, (home / key).read_bytes()) == (0, b""), emptied.err
     assert emptied.out[-1].startswith("R-1 is verified")
+
+
+def test_a_link_out_of_an_inbox_is_said_to_be_for_somebody_to_remove(
+    lakehouse: Lakehouse, home: Path, tmp_path: Path
+) -> None:
+    (home / "inbox" / "fruits").mkdir(parents=True)
+    (home / "inbox" / "fruits" / "a.csv").symlink_to(tmp_path)
+
+    ran = lakehouse(*ERASE, "--now")
+
+    assert ran.code == 1
+    assert ran.err[-1] == "lakehouse: inbox/fruits/a.csv: remove it, and call this again."
 
 
 def test_a_delivered_file_of_a_feed_that_says_nothing_of_people_is_named_with_the_way_out(

@@ -10,6 +10,7 @@ import pytest
 
 from lakehouse.definitions import TABLES
 from lakehouse.iceberg.evolve.planning import ensure
+from lakehouse.orchestration import replay
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.outcomes import records
@@ -94,6 +95,8 @@ def test_rows_are_shown_of_one_rule_and_of_one_file(lakehouse) -> None:
     assert shown("--rule", "not_null_fruit") == {"y"}
     assert shown("--file", "b.csv") == {"z"}
     assert len(shown("--limit", "1")) == 1
+    none = lakehouse("quarantine", FRUITS, "--rule", "not_null_fruit", "--file", "b.csv").out
+    assert none[-1] == "No row is shown: none of b.csv was refused by not_null_fruit."
     for option, unknown in (("--rule", "no_rule"), ("--file", "c.csv")):
         ran = lakehouse("quarantine", FRUITS, option, unknown)
         assert ran.code == 2
@@ -156,6 +159,23 @@ def test_of_no_refused_row_that_is_said(lakehouse, settings: Settings) -> None:
     said = ["silver.fruits: no row is in quarantine."]
     assert lakehouse("quarantine", FRUITS).out == said
     assert lakehouse("quarantine", "replay", FRUITS).out == said
+
+
+def test_of_rows_without_a_partition_it_is_said_that_they_come_in_again(
+    lakehouse, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse(settings, FRUITS, fruit("x", "Plum", MARCH, "a.csv", "has_partition"))
+    # Nothing was corrected, and no Spark starts.
+    monkeypatch.setattr(replay, "replay", lambda *_: replay.Replayed(rows=1))
+
+    ran = lakehouse("quarantine", "replay", FRUITS)
+
+    assert ran.out[0] == "silver.fruits: 0 of 1 refused row left the quarantine, 1 stays."
+    assert ran.out[-1] == (
+        "1 row belongs to no partition, by a column that was computed as it landed. After a"
+        " correction there, take the file out by `lakehouse reject`, and deliver it again;"
+        " lakehouse quarantine silver.fruits --rule has_partition shows which."
+    )
 
 
 def test_a_table_that_no_run_made_yet_is_said_to_be_so(lakehouse) -> None:

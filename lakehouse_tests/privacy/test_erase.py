@@ -46,6 +46,7 @@ from lakehouse_tests.privacy.small_lakehouse import (
     RAW,
     People,
     declared,
+    personal,
 )
 
 pytestmark = pytest.mark.unit
@@ -196,6 +197,22 @@ def test_a_dry_run_counts_and_changes_nothing(there: Home) -> None:
     assert "logs/app.log" in {place.place for place in would_go.places}
     assert would_go.cost.snapshots > 0
     assert there.listing() == before
+
+
+def test_a_dry_run_counts_the_rows_of_a_person_in_each_part_that_they_have(
+    there: Home,
+) -> None:
+    """As the winner of one match and the loser of another."""
+    matches = declared(
+        "silver.matches", personal("winner"), personal("loser"), no_subject="Of two players."
+    )
+    with_matches = there.with_keeping(matches)
+    people = People(with_matches.engine, with_matches.erasable.subjects)
+    people.add(matches, ("anna-1", "ben-22"), ("ben-22", "anna-1"), ("ben-22", "cora-3"))
+
+    named = [Named("winner", "anna-1"), Named("loser", "anna-1")]
+
+    assert dry_run(with_matches.erasable, named).rows == {matches.name: {"main": 2}}
 
 
 def test_a_dry_run_of_somebody_unknown_finds_nobody(there: Home) -> None:

@@ -56,7 +56,7 @@ def plan_header(feed: Feed, names: Sequence[str]) -> Header:
         )
     if missing:
         raise described.rejected(
-            f"missing {described.columns(_in_files(feed, missing))}",
+            f"missing {described.columns(missing)}",
             "Deliver the column, or declare it optional.",
         )
     if unknown and feed.on_new_column == "reject":
@@ -100,7 +100,8 @@ class _HeaderDescription:
 
     def _name(self, name: str) -> str:
         if not self.feed.has_personal_columns or _is_like_declared(self.feed, name):
-            return quoted(name)
+            (in_file,) = _in_files(self.feed, [name])
+            return quoted(in_file)
         return f"no. {self.names.index(name) + 1} ({shape(name)})"
 
     def rejected(self, reason: str, next_step: str) -> FileRejected:
@@ -120,9 +121,9 @@ def expected_header(feed: Feed) -> str:
 
 
 def _in_files(feed: Feed, names: Iterable[str]) -> list[str]:
-    """Return what files call declared columns."""
+    """Return what files call columns; one that is not declared as it is called."""
     called = {column.name: column.name_in_files for column in feed.declared_columns}
-    return [called[name] for name in names]
+    return [called.get(name, name) for name in names]
 
 
 def _no_header(feed: Feed, names: Sequence[str]) -> FileRejected:

@@ -2,6 +2,7 @@
 taken for clean.
 """
 
+import os
 import re
 import stat
 from collections.abc import Iterator
@@ -84,7 +85,9 @@ def _kind(settings: Settings, path: Path) -> Kind | None:
     try:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
-            is_within = path.resolve().is_relative_to(settings.home.resolve())
+            # `resolve` has no end of a link that leads to itself.
+            end = Path(os.path.realpath(path))
+            is_within = end.is_relative_to(os.path.realpath(settings.home))
             return None if is_within else Kind.LINK
         if stat.S_ISDIR(status.st_mode):
             return Kind.UNREADABLE

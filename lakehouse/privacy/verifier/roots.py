@@ -13,6 +13,9 @@ from typing import BinaryIO, Protocol
 _DATABASE_ENDINGS = (".db", ".sqlite", ".sqlite3")
 _BESIDE_A_DATABASE = ("", "-wal", "-shm", "-journal")
 
+LINK = "a link, not followed"
+"""What is said of a link; where it leads out of what is searched, nothing is proved."""
+
 
 @dataclass(frozen=True)
 class RootEntry:
@@ -135,8 +138,10 @@ class FolderRoot:
         if stat.S_ISREG(status.st_mode):
             return RootEntry(key, status.st_size)
         if stat.S_ISLNK(status.st_mode):
-            leads_out = not path.resolve().is_relative_to(self._searched.resolve())
-            return RootEntry(key, problem="a link, not followed", is_gap=leads_out)
+            # `resolve` has no end of a link that leads to itself.
+            end = Path(os.path.realpath(path))
+            leads_out = not end.is_relative_to(os.path.realpath(self._searched))
+            return RootEntry(key, problem=LINK, is_gap=leads_out)
         return RootEntry(key, problem="a pipe, socket or device, which keeps no bytes")
 
 

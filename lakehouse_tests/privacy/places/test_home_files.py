@@ -97,6 +97,13 @@ def test_a_name_with_a_value_is_said_and_not_shown(settings):
     assert scrub(settings) == [("exports/[erased].txt", "not reached")]
 
 
+def test_a_link_to_itself_holds_nothing(settings):
+    settings.make_home()
+    (settings.home / "loop").symlink_to("loop")
+
+    assert scrub(settings) == []
+
+
 def test_a_link_to_elsewhere_is_said_and_not_followed(settings, tmp_path):
     outside = tmp_path / "outside.txt"
     outside.write_text(EMAIL, encoding="utf-8")

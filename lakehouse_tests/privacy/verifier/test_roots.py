@@ -36,6 +36,13 @@ def test_a_name_that_is_no_text_can_be_printed(tmp_path):
     searched(tmp_path).as_text().encode()
 
 
+def test_a_link_to_itself_holds_nothing(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+
+    (entry,) = FolderRoot(tmp_path).entries()
+    assert (entry.problem, entry.is_gap) == ("a link, not followed", False)
+
+
 def test_a_link_is_told_and_not_followed(tmp_path):
     home = tmp_path / "home"
     written(home, "a.txt")
