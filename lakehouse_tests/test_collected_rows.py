@@ -46,7 +46,7 @@ COLLECTED = {
     "runtime/pandas_to_spark.py:to_pandas.toPandas": f"{OUTPUT}: a function takes pandas",
     "runtime/pandas_to_spark.py:to_pandas.toArrow": f"{OUTPUT}: a function takes pandas",
     "runtime/pandas_to_spark.py:to_pandas.to_pandas": "the same rows once more",
-    "runtime/pandas_to_spark.py:arrow_to_spark.to_pandas": "rows that the driver has already",
+    "iceberg/metadata/arrow_frames.py:arrow_to_spark.to_pandas": "rows that the driver has already",
     "testing/try_table.py:_plain_rows.collect": OF_A_TEST,
     "runtime/jvm_class_training.py:write_small_tables.collect": OF_A_TEST,
     "cli/demo.py:_last_week.to_arrow": "the daily summary of the sample: a row a day and currency",

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from lakehouse.cluster_settings import When
 from lakehouse.iceberg.metadata.error_explanations import is_spark_gone
@@ -18,6 +17,7 @@ from lakehouse.ingestion.executor_task import (
     FileOutcome,
     NumberedFile,
 )
+from lakehouse.runtime.code_on_executors import send_zip
 from lakehouse.runtime.executors import master_of
 from lakehouse.runtime.package_zip import package_zip
 from lakehouse.settings import Settings
@@ -36,7 +36,6 @@ _GROUP_FILES = 100
 _MISSING = re.compile(r"No module named '[^']*'|Cannot run program \"[^\"]*\"")
 _WITHOUT_PYARROW = re.compile(r"PACKAGE_NOT_INSTALLED[^\n]*|PyArrow[^\n]*must be installed")
 _OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has different version")
-_sent: "WeakKeyDictionary[SparkSession, Path]" = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class ExecutorReading:
         session = self.session()
         if self.when == "auto" and master_of(session).startswith("local"):
             return Reading()
-        _send_package(session, self.package())
+        send_zip(session, self.package())
         if problem := _problem(session, task):
             return Reading(remark=_cannot(problem))
         return _outcomes(session, task)
@@ -171,16 +170,3 @@ def _cannot(problem: str) -> str:
         " have, of the driver's minor version and with pyarrow and boto3, by"
         " LAKEHOUSE_EXECUTOR_PYTHON, or set LAKEHOUSE_EXECUTORS_READ to never."
     )
-
-
-def _send_package(session: "SparkSession", package: Path) -> None:
-    """Let Python on executors import this package, once for each form of it."""
-    from pyspark.sql.utils import is_remote
-
-    if _sent.get(session) == package:
-        return
-    if is_remote():
-        session.addArtifacts(str(package), pyfile=True)
-    else:
-        session.sparkContext.addPyFile(str(package))
-    _sent[session] = package

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.errors import FileRejected, TableNotFound, UsageError
 from lakehouse.iceberg.erasure.gone_people import LeftOut
+from lakehouse.iceberg.metadata.arrow_frames import arrow_to_spark
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import Input, latest
 from lakehouse.iceberg.read.pinned_frames import read, read_main
@@ -22,7 +23,6 @@ from lakehouse.orchestration.run_failures.function_error_text import in_one_line
 from lakehouse.orchestration.run_failures.withheld_values import values_withheld
 from lakehouse.orchestration.table_function import TableFunction
 from lakehouse.orchestration.table_trial import no_rows, try_function
-from lakehouse.runtime.pandas_to_spark import arrow_to_spark
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.quoting import identifier

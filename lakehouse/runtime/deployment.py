@@ -26,11 +26,15 @@ def open_engine(settings: Settings) -> Engine:
     catalog = Catalog.of(settings)
 
     def session() -> object:
+        from lakehouse.runtime.code_on_executors import send_project
         from lakehouse.runtime.spark import open_session
         from lakehouse.runtime.spark_server import with_server
 
         found = with_server(settings)
-        return open_session(found, catalog, is_own_server=found != settings)
+        opened = open_session(found, catalog, is_own_server=found != settings)
+        if settings.spark_remote or settings.is_on_cluster:
+            send_project(opened, settings)
+        return opened
 
     def page() -> str:
         from lakehouse.runtime.spark import page_of_process

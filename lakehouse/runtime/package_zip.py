@@ -1,8 +1,9 @@
-"""Modules as a zip, from which Python imports them elsewhere: this package on executors, and a
-project in a job.
+"""Modules as a zip, from which Python imports them elsewhere: this package and a project on
+executors, and in a job.
 """
 
 import io
+import re
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -13,6 +14,7 @@ from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import create_bytes
 
 _DIGITS = 16
+_ZIP_NAME = re.compile(rf"[a-z]+-[0-9a-f]{{{_DIGITS}}}\.zip")
 _SAME_TIME = (1980, 1, 1, 0, 0, 0)
 _MODE = 0o644 << 16
 
@@ -24,11 +26,21 @@ def package_zip(settings: Settings) -> Path:
     root = Path(lakehouse.__file__).parent
     modules = sorted(root.rglob("*.py"))
     files = {path.relative_to(root.parent).as_posix(): path.read_bytes() for path in modules}
-    file = settings.cache_dir / "packages" / f"lakehouse-{content_digest(files)}.zip"
+    file = settings.cache_dir / "packages" / zip_name(lakehouse.__name__, files)
     if not file.is_file():
         file.parent.mkdir(parents=True, exist_ok=True)
         create_bytes(file, zip_bytes(files))
     return file
+
+
+def zip_name(what: str, files: Mapping[str, bytes]) -> str:
+    """Return the name of a zip of code, another one for other files."""
+    return f"{what}-{content_digest(files)}.zip"
+
+
+def is_code_zip(name: str) -> bool:
+    """Whether a file has the name of a zip of code."""
+    return _ZIP_NAME.fullmatch(name) is not None
 
 
 def content_digest(files: Mapping[str, bytes]) -> str:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
 from lakehouse.errors import UsageError
-from lakehouse.runtime.pandas_to_spark import arrow_to_spark
+from lakehouse.iceberg.metadata.arrow_frames import arrow_to_spark
 from lakehouse.tables import types
 from lakehouse.tables.casts import moment_of
 from lakehouse.tables.feed import INGEST_COLUMNS

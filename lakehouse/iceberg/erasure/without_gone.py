@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from lakehouse.iceberg.erasure.normal_id_sql import normal_id_sql
+from lakehouse.iceberg.metadata.arrow_frames import arrow_to_spark
 from lakehouse.tables.casts import Cast
 from lakehouse.tables.people import names_of
 from lakehouse.tables.quoting import identifier, literal
@@ -118,14 +119,15 @@ def _with_hashes(frame: "DataFrame", key: bytes, subject: str, names: list[str])
     """Return the rows with the keyed hash of their person, a column for each name that the
     person may have been erased under.
     """
+    import pyarrow as pa
     from pyspark.sql.functions import broadcast
 
     block = hashlib.sha256(key).digest() if len(key) > _BLOCK_BYTES else key
     block = block.ljust(_BLOCK_BYTES, b"\0")
     pads = [bytes(byte ^ pad for byte in block) for pad in (0x36, 0x5C)]
-    padded = frame.sparkSession.createDataFrame(
-        [(bytearray(pads[0]), bytearray(pads[1]))], f"{_INNER} binary, {_OUTER} binary"
-    )
+    arrays = [pa.array([pad], pa.binary()) for pad in pads]
+    rows = pa.table(dict(zip((_INNER, _OUTER), arrays, strict=True)))
+    padded = arrow_to_spark(frame.sparkSession, rows)
     terms = []
     for at, name in enumerate(names):
         prefix = literal(f"{name}\0".encode())
@@ -159,8 +161,11 @@ def _with_erasure(
 
 
 def _people(spark: "SparkSession", erased_at: Mapping[bytes, datetime]) -> "DataFrame":
-    rows = [(bytearray(digest), at) for digest, at in erased_at.items()]
-    return spark.createDataFrame(rows, f"{_HMAC} binary, {_ERASED_AT} timestamp")
+    import pyarrow as pa
+
+    digests = pa.array([*erased_at], pa.binary())
+    moments = pa.array([*erased_at.values()], pa.timestamp("us", "UTC"))
+    return arrow_to_spark(spark, pa.table({_HMAC: digests, _ERASED_AT: moments}))
 
 
 def _made_before(frame: "DataFrame", table: IcebergTable, moment: Moment | None) -> str:

@@ -16,6 +16,7 @@ from lakehouse.ingestion.staged_rows import open_staging
 from lakehouse.privacy.places.jobs_in_bucket import remove_left_of_jobs
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.privacy.places.staged_in_bucket import remove_staged_in_bucket
+from lakehouse.runtime.package_zip import is_code_zip
 from lakehouse.runtime.spark_server import with_server
 from lakehouse.runtime.temporary_folders import (
     process_of,
@@ -212,11 +213,16 @@ def _folders(parent: Path) -> list[Path]:
 
 
 def _files_with_rows(folder: Path) -> list[Path]:
-    """Return the files that may have rows in them: no libraries that Java unpacked there."""
+    """Return the files that may have rows in them: no libraries that Java unpacked there, and no
+    code that was sent to executors.
+    """
     return [
         file
         for file in sorted(folder.rglob("*"))
-        if file.is_file() and file.suffix not in _WITHOUT_ROWS and _size(file)
+        if file.is_file()
+        and file.suffix not in _WITHOUT_ROWS
+        and not is_code_zip(file.name)
+        and _size(file)
     ]
 
 

@@ -80,6 +80,18 @@ def test_without_a_moment_all_rows_of_theirs_go(embedded_engine: Engine) -> None
     assert [row[0] for row in left.rows.collect()] == [8]
 
 
+def test_executors_need_no_python(
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = embedded_engine.sql("SELECT '7' AS customer_id")
+    context = embedded_engine.spark.sparkContext
+    monkeypatch.setattr(context, "pythonExec", "/no/python")
+
+    left = without_gone(frame, replace(TABLE, versions=None), gone("7"))
+
+    assert left.rows.collect() == []
+
+
 def test_no_plan_has_the_key_or_a_hash(
     embedded_engine: Engine, capsys: pytest.CaptureFixture
 ) -> None:

@@ -47,6 +47,8 @@ def test_what_a_living_spark_works_on_is_its_own(settings):
     folder = temporary_folder(settings)
     spilled = put(folder, ROWS)
     put(folder, "libsnappyjava.so")
+    put(folder, "userFiles-1/lakehouse-0123456789abcdef.zip")
+    put(folder, "artifacts/1/pyfiles/project-0123456789abcdef.zip")
 
     assert remove(settings) == [(f"tmp/{folder.name}", "busy", 1)]
     assert spilled.exists()

@@ -1,0 +1,116 @@
+"""Code of this process where executors of Spark run it as Python: this package, and functions of a
+project.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary, WeakSet
+
+from lakehouse.project_file import find_project_file
+from lakehouse.runtime.code_files import OWN_PACKAGE, code_files, imported_packages
+from lakehouse.runtime.package_zip import package_zip, zip_bytes, zip_name
+from lakehouse.runtime.temporary_folders import temporary_folder
+from lakehouse.settings import Settings
+from lakehouse.storage.atomic_files import replace_bytes
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_sending = Lock()
+_sent: "WeakKeyDictionary[SparkSession, set[str]]" = WeakKeyDictionary()
+_have_project: "WeakSet[SparkSession]" = WeakSet()
+
+
+def send_zip(session: "SparkSession", file: Path) -> None:
+    """Let Python on executors import from a zip, which a session is sent once.
+
+    Of a session that is no client of Spark Connect, the file has to stay as long as Spark lives.
+    """
+    from pyspark.sql.utils import is_remote
+
+    sent = _sent.setdefault(session, set())
+    if file.name in sent:
+        return
+    with _unchanged_path():
+        if is_remote():
+            session.addArtifacts(str(file), pyfile=True)
+        else:
+            session.sparkContext.addPyFile(str(file))
+    sent.add(file.name)
+
+
+def send_project(session: "SparkSession", settings: Settings) -> None:
+    """Let Python on executors run the functions of the project, once it is imported here; it is
+    sent once for each session.
+
+    A function of the package of the assets is sent as code with what it refers to: the files
+    there import Dagster, which executors need not have. What a function imports while it runs,
+    and functions of other modules of the project, are imported there from a zip.
+    """
+    if session in _have_project:
+        return
+    assets = _assets_package(settings)
+    if assets not in sys.modules:
+        return
+    with _sending:
+        if session in _have_project:
+            return
+        send_zip(session, package_zip(settings))
+        with _project_zip(settings) as file:
+            send_zip(session, file)
+        _send_by_value(assets)
+        _have_project.add(session)
+
+
+def _assets_package(settings: Settings) -> str:
+    """Return the package of the assets; nothing of the sample pipelines, whose functions run in
+    Spark itself.
+    """
+    root = settings.definitions.partition(".")[0]
+    if root == OWN_PACKAGE:
+        return ""
+    found = find_project_file(settings.project_root) if settings.project_root else None
+    return found.assets if found and found.definitions == settings.definitions else root
+
+
+def _send_by_value(package: str) -> None:
+    from pyspark.cloudpickle import register_pickle_by_value
+
+    # PySpark gives it no types.
+    register_pickle_by_value(sys.modules[package])  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def _project_zip(settings: Settings) -> Iterator[Path]:
+    """Write the project's modules as a zip, among what goes with this process's Spark."""
+    from pyspark.sql.utils import is_remote
+
+    files = dict(sorted(code_files(imported_packages(settings), settings.project_root)))
+    name = zip_name("project", files)
+    if not is_remote():
+        # Executors fetch it from there, whenever one comes.
+        folder = temporary_folder(settings)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = folder / name
+        replace_bytes(file, zip_bytes(files))
+        yield file
+        return
+    with TemporaryDirectory(prefix="project-") as sent:
+        file = Path(sent) / name
+        file.write_bytes(zip_bytes(files))
+        yield file
+
+
+@contextmanager
+def _unchanged_path() -> Iterator[None]:
+    """Leave where this process imports from as it is: PySpark puts what it sends there."""
+    before = [*sys.path]
+    try:
+        yield
+    finally:
+        sys.path[:] = before
