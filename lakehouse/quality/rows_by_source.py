@@ -34,6 +34,16 @@ there are some.
 """
 _FEW_FILES = 1000
 _SOURCE = list(SOURCE_COLUMNS)
+_IS = f"xxhash64({', '.join(SOURCE_COLUMNS)})"
+_SUMS = (
+    "count(1) AS rows",
+    f"count({', '.join(SOURCE_COLUMNS)}) AS known_rows",
+    f"try_sum({_IS} & 4294967295) AS low",
+    f"try_sum(shiftrightunsigned({_IS}, 32)) AS high",
+)
+"""What two sets of rows have in common where they are the same: in each half of a hash of 64 bits,
+its sum.
+"""
 
 
 @dataclass(frozen=True)
@@ -53,8 +63,13 @@ def count_places(
     """Count the rows that were read of some sources by where they are, each one of `PLACES`, or
     `CLEARED` or `ERASED` where some are.
     """
-    frames = (_row_keys(target, read(engine, source.pin, source.where)) for source in reads)
-    placed = _with_place(engine, target, together(frames, allow_missing=True))
+    frames = [_row_keys(target, read(engine, source.pin, source.where)) for source in reads]
+    delivered = together(frames, allow_missing=True)
+    of_these = _of_their_files(delivered)
+    clean_rows = _count_if_all_clean(engine, target, delivered, of_these)
+    if clean_rows is not None:
+        return {**dict.fromkeys(PLACES, 0), "clean": clean_rows}
+    placed = _with_place(engine, target, delivered, of_these)
     rows = placed.groupBy("place").count().collect()
     counts = Counter({row["place"]: row["count"] for row in rows})
     if counts["left_out"]:
@@ -105,12 +120,39 @@ def _cast(target: IcebergTable, name: str, delivered_type: str) -> str:
     return target.cast_sql(name, quoted) if is_cast else quoted
 
 
-def _with_place(engine: Engine, target: IcebergTable, rows: "DataFrame") -> "DataFrame":
+def _of_their_files(rows: "DataFrame") -> str:
+    """Return the SQL predicate of rows of the same files; of many files, of any."""
     files = rows.select("_source_file").distinct().limit(_FEW_FILES + 1).collect()
-    of_these = "true"
-    if len(files) <= _FEW_FILES:
-        of_these = among("_source_file", [row[0] for row in files])
+    if len(files) > _FEW_FILES:
+        return "true"
+    return among("_source_file", [row[0] for row in files])
 
+
+def _count_if_all_clean(
+    engine: Engine, target: IcebergTable, rows: "DataFrame", of_these: str
+) -> int | None:
+    """Return how many rows there are, where all of them are in the table, that has no others of
+    their files, and none is in its quarantine; None where that is not so.
+
+    Sums tell it, for which nothing is shuffled: where many rows are appended and none is missing,
+    as is usual, looking for each of them takes many times as long.
+    """
+    there = read_main(engine, target.name).where(of_these)
+    sums = rows.selectExpr(*_SUMS).first()
+    assert sums is not None
+    is_known = sums["rows"] == sums["known_rows"] and None not in tuple(sums)
+    if not is_known or sums != there.selectExpr(*_SUMS).first():
+        return None
+    if target.quarantine is not None and engine.catalog.has(target.quarantine.name):
+        refused = read_main(engine, target.quarantine.name).where(of_these)
+        if not refused.isEmpty():
+            return None
+    return int(sums["rows"])
+
+
+def _with_place(
+    engine: Engine, target: IcebergTable, rows: "DataFrame", of_these: str
+) -> "DataFrame":
     def marked(held: "DataFrame", mark: str) -> "DataFrame":
         sources = held.where(of_these).select(*_SOURCE).distinct()
         return sources.selectExpr("*", f"true AS {mark}")

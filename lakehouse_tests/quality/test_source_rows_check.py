@@ -2,6 +2,7 @@
 source of their rows.
 """
 
+from collections import Counter
 from dataclasses import replace
 
 import dagster as dg
@@ -10,6 +11,7 @@ import pytest
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input, incremental, latest
 from lakehouse.iceberg.rules.rows import castable
 from lakehouse.iceberg.write.clear_quarantine import clear_quarantine
@@ -21,6 +23,7 @@ from lakehouse.orchestration.run_result import CheckResult, RunResult
 from lakehouse.orchestration.runs import materialize
 from lakehouse.quality import rows_by_source
 from lakehouse.quality.row_accounting_check import NAME, accounted_check, partitions_of
+from lakehouse.quality.rows_by_source import Read, count_places
 from lakehouse.quality.source_rows_check import default_checks
 from lakehouse.settings import Settings
 from lakehouse.tables.table import (
@@ -192,3 +195,34 @@ def test_a_row_that_was_cleared_is_counted_as_that(
     run(engine, settings)
     everything = {"clean": 2, "superseded": 1, "cleared": 1}
     assert counted(run(engine, settings, alone=True)) == (True, everything)
+
+
+@pytest.mark.spark
+def test_rows_that_are_all_there_are_looked_for_by_sums_alone(
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where one of them is another, each row is looked for."""
+    engine = embedded_engine
+    landed = write(engine, DELIVERED, delivery(engine, "a", [("1", "ann"), ("2", "bob")]))
+    write(engine, COPIES, lambda: engine.spark.table(engine.catalog.sql_name(DELIVERED.name)))
+    reads = [Read(Pin(DELIVERED.name, landed.snapshot_id))]
+    with monkeypatch.context() as patched:
+        patched.delattr(rows_by_source, "_with_place")
+        assert +Counter(count_places(engine, COPIES, reads)) == {"clean": 2}
+    engine.sql(f"UPDATE {engine.catalog.sql_name(COPIES.name)} SET _source_row = 2")
+    assert +Counter(count_places(engine, COPIES, reads)) == {"clean": 1, "left_out": 1}
+
+
+@pytest.mark.spark
+def test_a_row_that_is_refused_too_is_found_where_the_table_has_all(
+    embedded_engine: Engine,
+) -> None:
+    engine = embedded_engine
+    landed = write(engine, DELIVERED, delivery(engine, "a", [("1", "ann"), ("x", "bob")]))
+    write(engine, MERGED, lambda: engine.spark.table(engine.catalog.sql_name(DELIVERED.name)))
+    name = engine.catalog.sql_name(MERGED.name)
+    engine.sql(
+        f"INSERT INTO {name} SELECT 2, 'bob', _source_file, _source_sha256, 2 FROM {name}"
+    )
+    reads = [Read(Pin(DELIVERED.name, landed.snapshot_id))]
+    assert +Counter(count_places(engine, MERGED, reads)) == {"clean": 1, "twice": 1}

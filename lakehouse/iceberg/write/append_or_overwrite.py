@@ -106,9 +106,8 @@ def _append(
         if rule.on_failure == "block" and rule.fails_above == 0
     ]
     rules = [*attempt.table.quarantining_rules, *blocking]
-    stage.append(
-        attempt, prepared.accepted(prepared.frame.where(f"NOT {prepared.broken(blocking)}"))
-    )
+    whole = prepared.cast_once().where(f"NOT {prepared.broken(blocking)}")
+    stage.append(attempt, prepared.accepted(whole))
     if not rules and not casting:
         return [], None
     total = prepared.frame.count()

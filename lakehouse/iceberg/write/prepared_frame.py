@@ -30,6 +30,7 @@ _DELIVERED = "__delivered__"
 _FLOATING = (types.Primitive("float"), types.Primitive("double"))
 BROKEN = "__broken"
 """A column of an evaluated frame: the row rules that a row breaks, a bit for each."""
+_NUMBER = "__number"
 _TEXT = types.Primitive("string")
 _BITS = 62
 """Rules that a bigint has bits for; more of them are evaluated each time."""
@@ -159,6 +160,17 @@ class PreparedFrame:
         breaks = [f"{BROKEN} & {mask}L <> 0"] if mask else []
         breaks += [self.violation(rule) for rule in rules if rule.name not in self.bits]
         return f"({' OR '.join(breaks)})" if breaks else "false"
+
+    def cast_once(self) -> "DataFrame":
+        """Return the frame for a filter by rules: by itself Spark filters before it casts, by the
+        same casts, and makes each of them twice.
+
+        It does not where a row is given a number, as that depends on the rows before it.
+        """
+        if not self.delivered:
+            return self.frame
+        numbered = self.frame.selectExpr("*", f"monotonically_increasing_id() AS {_NUMBER}")
+        return numbered.where(f"{_NUMBER} >= 0")
 
     def accepted(self, frame: "DataFrame | None" = None) -> "DataFrame":
         """Return the rows that go on, in the declared columns, and `DELETED` where the frame

@@ -137,14 +137,18 @@ def first_accepted(
     """
     evaluated = _evaluated(table, frame)
     of_key = f"PARTITION BY {', '.join(map(identifier, key))}"
-    first = f"row_number() OVER ({of_key}, {_REFUSED} ORDER BY {', '.join(order)})"
     newer = (
         f"count(CASE WHEN NOT {_REFUSED} THEN 1 END) OVER ({of_key} ORDER BY"
         f" {', '.join(newest or order)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     )
+    terms, is_first = ["*", f"{newer} AS {_NEWER}"], f"{_NEWER} = 1"
+    if newest and [*newest] != [*order]:
+        # Only another order takes another sort.
+        first = f"row_number() OVER ({of_key}, {_REFUSED} ORDER BY {', '.join(order)})"
+        terms, is_first = [*terms, f"{first} AS {_RANK}"], f"{_RANK} = 1"
     has_no_key = " OR ".join(f"{identifier(name)} IS NULL" for name in key)
-    ranked = evaluated.selectExpr("*", f"{first} AS {_RANK}", f"{newer} AS {_NEWER}").where(
-        f"if({_REFUSED}, {has_no_key} OR {_NEWER} = 0, {_RANK} = 1)"
+    ranked = evaluated.selectExpr(*terms).where(
+        f"if({_REFUSED}, {has_no_key} OR {_NEWER} = 0, {is_first})"
     )
     return _as_delivered(table, frame, ranked)
 
