@@ -105,9 +105,9 @@ class Clock:
     ("connected", "waits"),
     [
         (lambda _: False, 0),
-        (lambda seconds: seconds < 3, 8),
-        (lambda seconds: seconds < 3 or 6 < seconds < 9, 14),
-        (lambda _: True, 120),
+        (lambda seconds: seconds < 3, 5),
+        (lambda seconds: seconds < 3 or 4 < seconds < 6, 8),
+        (lambda _: True, 10),
     ],
     ids=["nobody", "a run", "a run after another", "somebody for good"],
 )

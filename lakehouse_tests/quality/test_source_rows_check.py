@@ -206,6 +206,7 @@ def test_rows_that_are_all_there_are_looked_for_by_sums_alone(
     landed = write(engine, DELIVERED, delivery(engine, "a", [("1", "ann"), ("2", "bob")]))
     write(engine, COPIES, lambda: engine.spark.table(engine.catalog.sql_name(DELIVERED.name)))
     reads = [Read(Pin(DELIVERED.name, landed.snapshot_id))]
+    monkeypatch.setattr(rows_by_source, "_MANY_ROWS", 2)
     with monkeypatch.context() as patched:
         patched.delattr(rows_by_source, "_with_place")
         assert +Counter(count_places(engine, COPIES, reads)) == {"clean": 2}
@@ -215,9 +216,10 @@ def test_rows_that_are_all_there_are_looked_for_by_sums_alone(
 
 @pytest.mark.spark
 def test_a_row_that_is_refused_too_is_found_where_the_table_has_all(
-    embedded_engine: Engine,
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = embedded_engine
+    monkeypatch.setattr(rows_by_source, "_MANY_ROWS", 2)
     landed = write(engine, DELIVERED, delivery(engine, "a", [("1", "ann"), ("x", "bob")]))
     write(engine, MERGED, lambda: engine.spark.table(engine.catalog.sql_name(DELIVERED.name)))
     name = engine.catalog.sql_name(MERGED.name)

@@ -11,8 +11,7 @@ import shutil
 import signal
 import sys
 import time
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 from lakehouse.runtime.jvm_warm_up import write_warm_up_tables
@@ -27,9 +26,12 @@ _NICE = 10
 _NEEDED = ("pandas", "pyspark.sql.connect.session", "pyiceberg.catalog.sql")
 """What takes seconds to import, in which the server starts."""
 _PAUSE_SECONDS = 0.2
-_WAITS_SECONDS = 120.0
-"""In all, for who is connected: somebody who asks nothing may stay."""
-_QUIET_SECONDS = 5.0
+_WAITS_SECONDS = 10.0
+"""In all, for who is connected: as long as the first run takes. Those after it are slower for each
+second by which the warm-up ends later.
+"""
+_QUIET_SECONDS = 2.0
+"""One run follows upon another."""
 
 
 def main() -> None:
@@ -48,23 +50,30 @@ def main() -> None:
     try:
         write_warm_up_tables(
             replace(settings, home=scratch, deployment="local", spark_remote=server.remote),
-            partial(_make_way, server, time.monotonic() + _WAITS_SECONDS),
+            MakeWay(server).wait,
         )
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _make_way(server: SparkServer, until: float) -> None:
-    """Return once nobody else is connected, and has not been for some seconds: one run follows
-    upon another.
-    """
-    asked_at = None
-    while (now := time.monotonic()) < until:
-        if server.has_other_clients:
-            asked_at = now
-        elif asked_at is None or now > asked_at + _QUIET_SECONDS:
-            return
-        time.sleep(_PAUSE_SECONDS)
+@dataclass
+class MakeWay:
+    """Lets those who are connected to a server go first, for some seconds in all."""
+
+    server: SparkServer
+    seconds_left: float = _WAITS_SECONDS
+
+    def wait(self) -> None:
+        """Return once nobody else is connected, and has not been for a moment."""
+        quiet = _QUIET_SECONDS
+        while self.seconds_left > 0:
+            if self.server.has_other_clients:
+                quiet = 0.0
+            elif quiet >= _QUIET_SECONDS:
+                return
+            time.sleep(_PAUSE_SECONDS)
+            quiet += _PAUSE_SECONDS
+            self.seconds_left -= _PAUSE_SECONDS
 
 
 def _server(settings: Settings) -> SparkServer | None:
