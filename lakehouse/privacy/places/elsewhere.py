@@ -22,8 +22,10 @@ _STORAGES = (
 )
 _IN_FOLDERS = ("sqlite", "Sqlite", "Local", "NoOp", "EventLog")
 """What of Dagster's is in a folder of this machine, or nowhere."""
-_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 _SPILLS = "Its temporary folders and logs are on other machines."
+_OF_A_SERVER = (
+    "Its temporary folders and logs, and those of its executors, are not in the home."
+)
 _OPERATOR = "who operates it"
 
 
@@ -92,10 +94,11 @@ def _is_in_home(settings: Settings, folder: Any) -> bool:
 
 
 def _sparks(settings: Settings) -> Iterator[ScrubbedPlace]:
-    host = urlsplit(settings.spark_remote).hostname if settings.spark_remote else None
-    if host and host not in _THIS_MACHINE:
-        yield _not_reached(f"the Spark Connect server on {host}", _SPILLS)
-    elif not host and not settings.spark_master.startswith("local"):
+    if settings.spark_remote:
+        # One that answers here, maybe by a tunnel, may work on a cluster.
+        host = urlsplit(settings.spark_remote).hostname
+        yield _not_reached(f"the Spark Connect server on {host}", _OF_A_SERVER)
+    elif not settings.spark_master.startswith("local"):
         yield _not_reached(f"the Spark cluster of {settings.spark_master}", _SPILLS)
 
 

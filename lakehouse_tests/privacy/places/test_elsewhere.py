@@ -54,14 +54,14 @@ def test_the_instance_of_a_new_home_keeps_nothing_elsewhere(settings):
     assert list(places_elsewhere(settings)) == []
 
 
-def test_a_spark_of_other_machines_is_named(settings):
+def test_a_spark_that_keeps_files_outside_of_the_home_is_named(settings):
     server = replace(settings, spark_remote="sc://spark.example.com:15002/;token=secret")
     cluster = replace(settings, spark_master="spark://one:7077")
-    own = replace(settings, spark_remote="sc://localhost:15002/;token=secret")
+    tunnel = replace(settings, spark_remote="sc://localhost:15002/;token=secret")
 
     assert named(server) == ["the Spark Connect server on spark.example.com"]
     assert named(cluster) == ["the Spark cluster of spark://one:7077"]
-    assert named(own) == []
+    assert named(tunnel) == ["the Spark Connect server on localhost"]
 
 
 def test_where_alerts_were_sent_is_named_without_the_secret(settings):
