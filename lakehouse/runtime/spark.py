@@ -24,6 +24,7 @@ from lakehouse.iceberg.metadata.pyspark_internals import (
     release_at_exit,
     set_all,
     set_connect_retries,
+    silence_accumulators,
 )
 from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.runtime import jars, jvm
@@ -281,7 +282,7 @@ def _start_jvm(
     try:
         with _own_interrupts():
             conf = SparkConf().setAll(list(configuration.items()))
-            SparkContext(conf=conf, gateway=gateway)
+            silence_accumulators(SparkContext(conf=conf, gateway=gateway))
     except Py4JError as error:
         gateway.shutdown()
         raise SetupError(

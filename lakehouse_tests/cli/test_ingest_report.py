@@ -6,7 +6,7 @@ from lakehouse.cli.output.ingest_report import describe_progress, describe_table
 from lakehouse.ingestion.feed_runs import IngestResult
 from lakehouse.orchestration.metadata_keys import QuarantineMetadata, RejectedReason
 from lakehouse.orchestration.run_progress import TableProgress
-from lakehouse.orchestration.run_result import AssetResult
+from lakehouse.orchestration.run_result import AssetResult, RunResult
 from lakehouse.tables.feed import Feed
 
 pytestmark = pytest.mark.unit
@@ -44,6 +44,16 @@ def test_a_file_that_was_rejected_was_a_new_one() -> None:
     result = IngestResult(Feed("fruits", ["id"], "bronze.fruits"), refused=(rejected,))
 
     assert summarize(result)[0] == "Feed fruits: 1 file rejected, and no other new one"
+
+
+def test_files_that_could_not_land_are_not_said_to_be_none() -> None:
+    failed = AssetResult("bronze.fruits", "failed", {}, "The Spark server ended.")
+    run = RunResult("0a1b", success=False, assets=(failed,))
+    result = IngestResult(Feed("fruits", ["id"], "bronze.fruits"), (run,))
+
+    assert summarize(result) == [
+        "Feed fruits: nothing landed; what waits in inbox/fruits/ stays"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import shlex
 import warnings
 from importlib.metadata import version
 from pathlib import Path
+from socketserver import BaseRequestHandler, BaseServer
 from unittest.mock import create_autospec
 
 import grpc
@@ -31,6 +32,7 @@ from lakehouse.iceberg.metadata.pyspark_internals import (
     launch_jvm,
     release_at_exit,
     set_connect_retries,
+    silence_accumulators,
 )
 
 _HOME = Path(lakehouse.__file__).parent
@@ -114,6 +116,19 @@ def test_a_server_that_was_given_up_on_is_not_waited_for_again_and_nothing_is_pr
     with warnings.catch_warnings(record=True) as printed:
         assert [asked_in_vain() for _ in range(3)] == [2, 0, 0]
     assert printed == []
+
+
+@pytest.mark.unit
+def test_a_jvm_that_is_killed_in_the_middle_prints_no_traceback(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    server = BaseServer(("127.0.0.1", 0), BaseRequestHandler)
+    silence_accumulators(create_autospec(SparkContext, _accumulatorServer=server))
+    try:
+        raise EOFError
+    except EOFError:
+        server.handle_error(b"", ("127.0.0.1", 1))
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_session_has_a_context_and_tells_of_its_jvm(spark: SparkSession) -> None:

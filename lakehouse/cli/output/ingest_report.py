@@ -80,6 +80,10 @@ def _describe_delivery(result: "IngestResult") -> str:
             f"Feed {result.feed.name}: no new file; files are put into the folder"
             f" {shown(result.missing)}, which is not there yet"
         )
+    if not result.files and _has_not_landed(result):
+        return (
+            f"Feed {result.feed.name}: nothing landed; what waits in {result.feed.inbox} stays"
+        )
     if not result.files and result.rejected:
         rejected = count(len(result.rejected), "file")
         return f"Feed {result.feed.name}: {rejected} rejected, and no other new one"
@@ -90,6 +94,12 @@ def _describe_delivery(result: "IngestResult") -> str:
     left_out = count(result.left_out_rows, "row")
     erased = f", {left_out} of erased people left out" if result.left_out_rows else ""
     return f"Feed {result.feed.name}: {files}, nr_rows {result.rows}{known}{erased}"
+
+
+def _has_not_landed(result: "IngestResult") -> bool:
+    """Whether the run failed that was to land the files."""
+    landings = [asset for asset in result.assets if asset.table == result.feed.table]
+    return any(asset.status == "failed" for asset in landings)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 if TYPE_CHECKING:
     import grpc
     from py4j.java_gateway import JavaGateway
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 LOOKED_AT = "4.1.4"
@@ -81,6 +82,14 @@ def end_jvm() -> None:
         gateway.shutdown()
         gateway.proc.stdin.close()
         gateway.proc.wait()
+
+
+def silence_accumulators(context: "SparkContext") -> None:
+    """Let the end of a JVM print nothing: what receives accumulators, which nobody uses here,
+    would print a traceback.
+    """
+    server = cast(Any, context)._accumulatorServer
+    server.handle_error = lambda *_: None
 
 
 def has_jvm_ended() -> bool:
