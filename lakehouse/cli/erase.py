@@ -245,13 +245,16 @@ def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
     those whose feed does not say that it holds people.
     """
     request, home = erasure.request.request_id, erasure.erasable.settings.home
+    declared = {feed.name for feed in erasure.erasable.feeds.values()}
     unread = [_delivered_key(gap.file, home) for gap in proof.gaps]
     others = [_delivered_key(finding.file, home) for finding in proof.findings]
     for key in filter(None, dict.fromkeys([*unread, *others])):
         # A name with a value of a person in it is written otherwise here.
         name = "SHA256" if _MASK in key else shell_word(key)
         empty = f"lakehouse erase --request {request} --erase-whole {name}"
-        if key in unread:
+        if key.split("/")[1] not in declared:
+            yield f"{shown(key)}: remove it"
+        elif key in unread:
             yield f"{shown(key)}: repair it, or empty it: {empty}"
         elif key.startswith("rejected/"):
             yield f"{shown(key)}: remove it, or empty it: {empty}"
