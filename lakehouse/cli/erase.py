@@ -248,6 +248,7 @@ def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
     from lakehouse.privacy.verifier.roots import LINK
 
     request, home = erasure.request.request_id, erasure.erasable.settings.home
+    declared = {feed.name for feed in erasure.erasable.feeds.values()}
     gaps = [_delivered_key(gap.file, home) for gap in proof.gaps]
     links = [_delivered_key(gap.file, home) for gap in proof.gaps if gap.what == LINK]
     found = [_delivered_key(finding.file, home) for finding in proof.findings]
@@ -256,7 +257,7 @@ def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
         name = "SHA256" if _MASK in key else shell_word(key)
         empty = f"lakehouse erase --request {request} --erase-whole {name}"
         place, feed, file = key.split("/", 2)
-        if key in links or not is_finished(file):
+        if key in links or feed not in declared or not is_finished(file):
             yield f"{shown(key)}: remove it, and call this again."
         elif key in gaps:
             yield f"{shown(key)}: repair it, or empty it: {empty}"

@@ -3,7 +3,7 @@ whose names call them hidden or unfinished. It is passed over, and people are no
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
@@ -75,9 +75,9 @@ def report_passed_over(
     present = {visible(entry.key) for entry in entries}
     for key in reported - present:
         report_resolved(settings, key, "It is no longer in the inbox.")
-    # What was reported takes the place of what came since, whatever their names are.
-    room = max(0, _MOST - len(reported & present))
-    new = [entry for entry in entries if visible(entry.key) not in reported][:room]
+    hidden = [entry for entry in entries if entry.kind == _HIDDEN]
+    others = [entry for entry in entries if entry.kind != _HIDDEN]
+    new = [*_to_report(others, reported), *_to_report(hidden, reported)]
     for entry in new:
         # A name that is no UTF-8 could not be written.
         key, title = visible(entry.key), f"feed {feed.name}: {_title(entry)}"
@@ -86,6 +86,15 @@ def report_passed_over(
             Report(key, title, (_next_step(entry),), severity="warn", table=feed.table),
         )
     return [f"{_title(entry)}. {_next_step(entry)}" for entry in new]
+
+
+def _to_report(entries: Sequence[PassedOver], reported: Set[str]) -> list[PassedOver]:
+    """Return those that are there anew, as far as there is room for them: what was reported takes
+    the place of what came since, whatever their names are.
+    """
+    new = [entry for entry in entries if visible(entry.key) not in reported]
+    room = max(0, _MOST - (len(entries) - len(new)))
+    return new[:room]
 
 
 def _next_step(entry: PassedOver) -> str:

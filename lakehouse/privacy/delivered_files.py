@@ -39,6 +39,7 @@ _CAN_BE_READ = (
     "it can be read, so that rows are taken out of it by the columns that its feed declares to be"
     " of people, and it is not emptied"
 )
+_WAS_CHANGED = "it was changed as it was read"
 _IS_UNFINISHED = "it is hidden or half-written; remove it yourself, or finish it"
 
 
@@ -146,8 +147,8 @@ def empty_files(
     home: Path,
     erase_whole: Collection[str],
 ) -> FilesRewritten:
-    """Empty delivered files that are not what their feed declares, of a feed that holds nobody, as
-    far as its declaration says; all others stay as they are.
+    """Empty delivered files that are not what their feed declares, of a feed whose table cannot
+    hold these people by its declaration; all others stay as they are.
 
     It holds the feed, as `rewrite_files` does.
 
@@ -156,8 +157,14 @@ def empty_files(
     """
     named = frozenset(erase_whole)
     with lock_feed(feed, home) as ingest:
-        erasure = _Erasure(store, feed, persons, request, home, named, holds_people=False)
+        erasure = _Erasure(store, feed, persons, request, home, named, may_hold_them=False)
         return erasure.empty_named(ingest.staging)
+
+
+def may_be_of(feed: Feed, names: Collection[str]) -> bool:
+    """Whether files that are named may be of a feed, by their keys; a hash may be of any."""
+    places = (feed.inbox, feed.archive, feed.rejected)
+    return any(name.startswith(places) or "/" not in name for name in names)
 
 
 @dataclass
@@ -168,8 +175,8 @@ class _Erasure:
     request: str
     home: Path
     erase_whole: frozenset[str] = frozenset()
-    holds_people: bool = True
-    """Whether the feed declares columns of people."""
+    may_hold_them: bool = True
+    """Whether the table of the feed may hold these people by its declaration."""
     files: list[RewrittenFile] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
@@ -252,14 +259,19 @@ class _Erasure:
         if found is None:
             return
         known = rewriting.ledger.find(item.key, found.sha256)
+        named = self.erase_whole & {item.key, found.sha256, known.sha256}
         try:
-            is_done = self._exchange(rewriting, item, found, known) is not None
-            problem = found.problem if is_done else "it was changed as it was read"
+            is_done = self._exchange(rewriting, item, found, known, bool(named)) is not None
+            problem = found.problem if is_done else _WAS_CHANGED
         except LakehouseError as error:
             is_done, problem = False, str(error)
         known = rewriting.ledger.find(item.key, found.sha256)
         if is_done:
             self._collect(store, item.key, known)
+        is_empty = is_done and (known.is_erased or found.sha256 == NOTHING)
+        self._say_of_named(named, "" if is_empty else _CAN_BE_READ if is_done else problem)
+        if not (named or self.may_hold_them):
+            return
         if problem and not (is_done and known.is_erased):
             self._note(store, item.key, found.sha256, problem)
         if self._text.is_in_name(item.key):
@@ -271,12 +283,11 @@ class _Erasure:
         item: StoredObject,
         found: FoundRows,
         known: KnownContent,
+        is_named: bool,
     ) -> StoredObject | None:
         """Do to a file what it needs, and return it as it is then; None where it changed."""
-        named = self.erase_whole & {item.key, found.sha256, known.sha256}
-        is_closed = bool(found.problem) if self.holds_people else not found.is_readable
-        is_to_go = known.is_erased or (bool(named) and is_closed)
-        self.named |= dict.fromkeys(named, "" if is_to_go else _CAN_BE_READ)
+        is_closed = bool(found.problem) if self.may_hold_them else not found.is_readable
+        is_to_go = known.is_erased or (is_named and is_closed)
         if is_to_go and found.sha256 != NOTHING:
             return rewriting.leave_nothing(item, found.sha256, known)
         numbers = RowNumbers.without(known.missing)
@@ -285,6 +296,12 @@ class _Erasure:
             return item
         _wait_until_settled(rewriting.store, item)
         return rewriting.leave_out(item, found, known, rows)
+
+    def _say_of_named(self, names: Collection[str], why: str) -> None:
+        """Note of a file that was named why it was not emptied. Of two of one content, one that was
+        not counts.
+        """
+        self.named |= {name: self.named.get(name) or why for name in names}
 
     def _collect(self, store: ObjectStore, key: str, known: KnownContent) -> None:
         """Add what the request ever took from a file."""
@@ -353,7 +370,7 @@ class _Erasure:
 
     @cached_property
     def _rows(self) -> PersonRows:
-        return PersonRows(self.persons if self.holds_people else ())
+        return PersonRows(self.persons if self.may_hold_them else ())
 
     @cached_property
     def _text(self) -> PersonText:

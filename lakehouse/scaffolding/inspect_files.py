@@ -17,9 +17,10 @@ from lakehouse.ingestion.readers.csv_first_row import BOM, MORE_COLUMNS, first_r
 from lakehouse.ingestion.readers.csv_rows import csv_values
 from lakehouse.ingestion.readers.formats import FileReader, open_reader
 from lakehouse.scaffolding.column_profile import ColumnProfile
+from lakehouse.scaffolding.key_columns import first_key
 from lakehouse.scaffolding.people import why_personal
-from lakehouse.scaffolding.repeated_keys import KeyRepeats, RepeatedKey, smallest
-from lakehouse.scaffolding.uniqueness import NearKey, Uniqueness, is_key_name
+from lakehouse.scaffolding.repeated_keys import KeyRepeats, RepeatedKey
+from lakehouse.scaffolding.uniqueness import NearKey, Uniqueness
 from lakehouse.scaffolding.values import value_of
 from lakehouse.scaffolding.words import words_of
 from lakehouse.tables.escaping import quoted, shell_word, shown
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 1_000_000
 """Rows that are looked at in all; what a key is, is said of these."""
 SAMPLE_ROWS_PER_FILE = 200
+_FEW_ROWS_PER_FILE = 10
 _PUT_BACK = " and put it back"
 _YEARS = frozenset({"year", "jahr", "annee", "ano", "anno", "jaar", "rok", "season", "saison"})
 Row = dict[str, str | None]
@@ -56,8 +58,8 @@ class Inspection:
     delimiter: str = ","
     """What stands between the fields."""
     unique_in_all: frozenset[tuple[str, ...]] = frozenset()
-    repeated_keys: tuple[RepeatedKey, ...] = ()
-    """What is unique in each file, and comes again in others."""
+    repeated_key: RepeatedKey | None = None
+    """Where there is no key of all files, what is one in each, and comes again in others."""
     near_keys: tuple[NearKey, ...] = ()
     repeated_rows: tuple[int, int] = (0, 0)
     """How many of the first rows are the same as one before, and how many were compared."""
@@ -110,7 +112,7 @@ def inspect_files(paths: Sequence[Path], *, most_rows: int = MOST_ROWS) -> Inspe
             next_step="Give files with rows.",
         )
     found.unique_in_all = uniqueness.in_all_files
-    found.repeated_keys = _repeated_keys(opened, found, uniqueness, most_rows)
+    found.repeated_key = _repeated_key(opened, found, uniqueness, most_rows)
     found.near_keys = uniqueness.near_keys
     found.repeated_rows = uniqueness.repeated_rows
     return found
@@ -269,24 +271,29 @@ def _look(
     return LookedAtFile(file.path, file.file_format, file.names, rows, tuple(first_rows))
 
 
-def _repeated_keys(
+def _repeated_key(
     files: Sequence[_File], found: Inspection, uniqueness: Uniqueness, most_rows: int
-) -> tuple[RepeatedKey, ...]:
-    """Look once more at the rows that were looked at, where a key comes again in another file:
+) -> RepeatedKey | None:
+    """Look once more at the rows that were looked at, where the key comes again in another file:
     only now it is known which columns are dates.
     """
+    # A file of few rows says nothing by having none twice.
+    if found.rows < _FEW_ROWS_PER_FILE * len(files):
+        return None
+    if first_key(found.columns, found.rows, uniqueness.in_all_files):
+        return None
     repeated = uniqueness.in_each_file - uniqueness.in_all_files
-    keys = smallest(key for key in repeated if all(map(is_key_name, key)))
+    key = first_key(found.columns, found.rows, repeated)
+    if not key:
+        return None
     beside = [name for name, profile in found.columns.items() if _tells_when(found, profile)]
-    looks = [KeyRepeats(key, beside, tuple(found.columns)) for key in keys]
-    for file in files if looks else ():
+    look = KeyRepeats(key, beside, tuple(found.columns))
+    for file in files:
         with _explained(file.path):
             for batch in _read(file, most_rows, use_threads=True):
                 most_rows -= batch.num_rows
-                values = batch.to_pydict()
-                for look in looks:
-                    look.add(values)
-    return tuple(look.found for look in looks)
+                look.add(batch.to_pydict())
+    return look.found
 
 
 def _tells_when(found: Inspection, profile: ColumnProfile) -> bool:

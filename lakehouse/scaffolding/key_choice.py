@@ -4,15 +4,12 @@ again, what loses no row of them.
 
 from dataclasses import dataclass
 
-from lakehouse.scaffolding.column_profile import ColumnProfile
 from lakehouse.scaffolding.inspect_files import Inspection
-from lakehouse.scaffolding.people import why_personal
+from lakehouse.scaffolding.key_columns import first_key, holds_keys
 from lakehouse.scaffolding.repeated_keys import RepeatedKey
-from lakehouse.scaffolding.uniqueness import NearKey, is_key_name
-from lakehouse.scaffolding.values import NUMBERS
+from lakehouse.scaffolding.uniqueness import NearKey
 from lakehouse.scaffolding.words import words_of
 
-_FEW_ROWS_PER_FILE = 10
 _CHANGE_WORDS = frozenset({"updated", "modified", "changed", "written"})
 """By these a moment says that a row took the place of what was there before."""
 
@@ -48,20 +45,12 @@ def choose_key(found: Inspection, moment: str | None) -> ChosenKey:
 
     :param moment: the column that says when the source wrote a row, where there is one.
     """
-    if key := _first(found, found.unique_in_all):
+    if key := first_key(found.columns, found.rows, found.unique_in_all):
         return ChosenKey(key)
-    repeated = _repeated(found)
+    repeated = found.repeated_key
     if repeated is None:
         return ChosenKey(near=_near_key(found))
     return ChosenKey(_without_loss(found, repeated, moment), repeated)
-
-
-def _repeated(found: Inspection) -> RepeatedKey | None:
-    # A file of few rows says nothing by having none twice.
-    if found.rows < _FEW_ROWS_PER_FILE * len(found.files):
-        return None
-    by_columns = {key.columns: key for key in found.repeated_keys}
-    return by_columns.get(_first(found, frozenset(by_columns)))
 
 
 def _without_loss(
@@ -80,40 +69,11 @@ def _without_loss(
     return repeated.columns if has_changes and not is_series else ()
 
 
-def _first(found: Inspection, unique: frozenset[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the columns that are named as keys are, and unique; few columns before many, and in
-    the order of the files.
-
-    Amounts, moments and addresses may be unique by chance.
-    """
-    order = list(found.columns)
-    fitting = [
-        key
-        for key in unique
-        if all(is_key_name(part) and _can_be_key(found.columns[part]) for part in key)
-    ]
-    if not fitting or found.rows < 2:
-        return ()
-    return min(fitting, key=lambda key: (len(key), [order.index(part) for part in key]))
-
-
 def _near_key(found: Inspection) -> NearKey | None:
     """Return the columns that come nearest to a key, few before many."""
     fitting = [
         near
         for near in found.near_keys
-        if all(_holds_keys(found.columns[part]) for part in near.columns)
+        if all(holds_keys(found.columns[part]) for part in near.columns)
     ]
     return min(fitting, key=lambda near: (near.repeated_rows, len(near.columns)), default=None)
-
-
-def _can_be_key(profile: ColumnProfile) -> bool:
-    # As text, `NA` may be a code like any other.
-    has_gaps = profile.empty_rows or (profile.nothing and profile.only(NUMBERS))
-    return not has_gaps and not profile.dates and _holds_keys(profile)
-
-
-def _holds_keys(profile: ColumnProfile) -> bool:
-    """Whether its values may be those of keys; numbers with decimals are measures or amounts."""
-    has_decimals = bool(profile.forms.keys() & (NUMBERS - {"whole"}))
-    return not why_personal(profile) and not has_decimals

@@ -71,16 +71,6 @@ class KeyRepeats:
         )
 
 
-def smallest(keys: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return those sets of columns that have no other of them within, in a fixed order."""
-    by_size = sorted(keys, key=lambda key: (len(key), key))
-    found: list[tuple[str, ...]] = []
-    for key in by_size:
-        if not any(set(known) <= set(key) for known in found):
-            found.append(key)
-    return found
-
-
 def _rows(
     columns: Mapping[str, Values], names: Iterable[str], count: int
 ) -> Iterator[tuple[str | None, ...]]:

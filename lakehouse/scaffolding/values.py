@@ -71,8 +71,10 @@ _UNREAD_NUMBER = re.compile(
     rf"[+-]?(?:{_MONEY}\s?)?[+-]?(?:{_DIGITS})(?:\s?{_MONEY})?", re.IGNORECASE
 )
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]{2,}")
-# Behind the first 0 a digit follows, other than in `0-6 6-3 6-2`.
-_PHONE = re.compile(r"(?=.*[+ ()/-])(?:\+[0-9]|\([0-9]|0[0-9])[0-9 ()/-]{5,17}[0-9]")
+# Behind the first 0 a digit follows, or three behind a sign, other than in `0-6 6-3 6-2`.
+_PHONE = re.compile(
+    r"(?=.*[+ ()/-])(?:\+[0-9]|\([0-9]|0(?:[0-9]|[ (/-]+[0-9]{3}))[0-9 ()/-]{5,17}[0-9]"
+)
 _FULL_NAME = re.compile(r"[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){1,3}")
 _LONGEST = 100
 """Characters of the longest value that is looked at closely; forms that were found are kept."""

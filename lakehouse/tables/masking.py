@@ -51,8 +51,9 @@ _MACHINE_FILLED = frozenset({"_source_file", "_source_sha256", "_row_key", "_rea
 _TYPED = (bool, int, float, Decimal, date, datetime)
 _LIKE_PERSONAL = re.compile(
     r"@"
-    # A number of a phone, in which a digit follows the first 0, or of a bank account.
-    r"|(?<![0-9])(?:\+[0-9]|\(?0[0-9])[0-9 ()/-]{5,}[0-9]"
+    # A number of a phone, in which a digit follows the first 0 or three behind a sign, or of a
+    # bank account.
+    r"|(?<![0-9])(?:\+[0-9]|\(?0(?:[0-9]|[ (/-]+[0-9]{3}))[0-9 ()/-]{5,}[0-9]"
     r"|(?<![0-9])\(?[0-9]{3}\)?[ .-]{1,2}[0-9]{3}[ .-][0-9]{4}(?![0-9])"
     r"|\b[A-Za-z]{2}[0-9]{2}(?: ?[A-Za-z0-9]{4}){3,}"
     # First and last name, and up to two more words.
@@ -62,13 +63,13 @@ _LIKE_PERSONAL = re.compile(
     r"|^\s*(?:[^\W\d_a-z]\. ?)+[^\W\d_a-z][\w'’-]+\s*$"
 )
 _DATE = re.compile(
-    r"(?<![0-9./-])(?:[12][0-9]{3}([-./])[0-9]{1,2}\1[0-9]{1,2}"
+    r"(?<![0-9./-])(?<![0-9)] )(?:[12][0-9]{3}([-./])[0-9]{1,2}\1[0-9]{1,2}"
     r"|[0-9]{1,2}([-./])[0-9]{1,2}\2[12][0-9]{3})"
     r"(?:(?:T| {1,2})[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"
-    r"(?: ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?))?)?(?![0-9/-])"
+    r"(?: ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?))?)?(?![0-9/-]| [0-9])"
 )
-"""A date, also one that there is not, with the time behind it: in digits and signs it is much like
-a number of a phone.
+"""A date, also one that there is not, with the time behind it, and no other number beside it: in
+digits and signs it is much like a number of a phone, and much like a part of one.
 """
 _NESTED = ("[", "{", "(")
 """What a value begins with that holds others, as text."""

@@ -16,6 +16,8 @@ from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
+from lakehouse.privacy.delivered_files import FilesRewritten
+from lakehouse.privacy.steps import take_away
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records
@@ -198,6 +200,33 @@ def test_a_delivered_file_of_a_feed_that_says_nothing_of_people_is_named_with_th
     assert any(f"--erase-whole {key}: it can be read" in line for line in ran.err)
     assert any("--erase-whole gone.csv: no feed that is declared" in line for line in ran.err)
     assert ran.err[-1].startswith(f"lakehouse: {key}: say which columns of the feed fruits")
+
+
+def test_a_delivered_file_of_a_feed_that_nobody_declares_any_more_can_only_be_removed(
+    lakehouse: Lakehouse, home: Path
+) -> None:
+    key = "rejected/gone/a.0123456789ab.csv.gz"
+    (home / key).parent.mkdir(parents=True)
+    (home / key).write_bytes(gzip.compress(f"id\n{ANNA}\n".encode())[:-9])
+
+    ran = lakehouse(*ERASE, "--now")
+
+    assert (ran.code, ran.err[-1]) == (1, f"lakehouse: {key}: remove it, and call this again.")
+
+
+def test_a_key_that_is_to_be_emptied_locks_no_other_feed(
+    lakehouse: Lakehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at = []
+
+    def note(store, feed, *_, **__) -> FilesRewritten:
+        looked_at.append(feed.name)
+        return FilesRewritten()
+
+    monkeypatch.setattr(take_away, "empty_files", note)
+    lakehouse(*ERASE, "--erase-whole", "rejected/gone/a.0123456789ab.csv")
+
+    assert looked_at == []
 
 
 def test_verify_says_by_what_it_searched(lakehouse: Lakehouse) -> None:

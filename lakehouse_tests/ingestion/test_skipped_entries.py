@@ -104,6 +104,15 @@ def test_what_was_told_is_not_said_to_be_gone_where_others_come_before_it(
     assert len(report_passed_over(settings, FRUITS, [first, *links[1:]])) == 1
 
 
+def test_many_links_leave_room_for_a_hidden_file(settings: Settings) -> None:
+    links = [PassedOver(f"inbox/fruits/{number:02}", "a link") for number in range(21)]
+    hidden = PassedOver("inbox/fruits/.a.csv", "hidden or unfinished by its name")
+
+    said = report_passed_over(settings, FRUITS, [*links, hidden])
+
+    assert (len(said), said[-1].split()[0]) == (21, hidden.key)
+
+
 def test_a_hidden_file_that_nobody_writes_any_more_is_told_as_a_warning(
     inbox, settings: Settings
 ) -> None:

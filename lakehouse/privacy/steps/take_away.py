@@ -8,7 +8,12 @@ from datetime import UTC, datetime
 from lakehouse.iceberg.erasure.delete_rows import DeletedRows, delete_rows
 from lakehouse.iceberg.metadata.history import MAIN
 from lakehouse.privacy.compute_anew import compute_anew
-from lakehouse.privacy.delivered_files import FilesRewritten, empty_files, rewrite_files
+from lakehouse.privacy.delivered_files import (
+    FilesRewritten,
+    empty_files,
+    may_be_of,
+    rewrite_files,
+)
 from lakehouse.privacy.erased_people import by_all_names, people_in
 from lakehouse.privacy.erasure import Erasure
 from lakehouse.privacy.erasure_record import (
@@ -49,10 +54,12 @@ def erase_files(erasure: Erasure) -> None:
             erase_whole=erasure.how.erase_whole,
         )
         erasure.keep(_with_files(erasure.record, rewritten))
-        named |= rewritten.named
+        _add_named(named, rewritten.named)
         looked_at.add(feed.name)
     others = [feed for feed in erasable.feeds.values() if feed.name not in looked_at]
-    for feed in others if erasure.how.erase_whole else ():
+    for feed in others:
+        if not may_be_of(feed, erasure.how.erase_whole):
+            continue
         emptied = empty_files(
             store,
             feed,
@@ -62,9 +69,17 @@ def erase_files(erasure: Erasure) -> None:
             erase_whole=erasure.how.erase_whole,
         )
         erasure.keep(_with_files(erasure.record, emptied))
-        named |= emptied.named
+        _add_named(named, emptied.named)
     erasure.not_emptied = _not_emptied(erasure, named)
     _audit_files(erasure)
+
+
+def _add_named(named: dict[str, str], of_feed: Mapping[str, str]) -> None:
+    """Add why files were not emptied; feeds may have files of one hash, of which one that was not
+    counts.
+    """
+    for name, why in of_feed.items():
+        named[name] = named.get(name) or why
 
 
 def _not_emptied(erasure: Erasure, named: Mapping[str, str]) -> tuple[str, ...]:

@@ -13,7 +13,12 @@ from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.rewritten_files import NOTHING, Change, KnownContent, RewrittenFiles
-from lakehouse.privacy.delivered_files import FilesRewritten, empty_files, find_in_files
+from lakehouse.privacy.delivered_files import (
+    FilesRewritten,
+    empty_files,
+    find_in_files,
+    may_be_of,
+)
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables.feed import Feed, FeedColumn
 from lakehouse.tables.person import Person
@@ -332,6 +337,50 @@ def test_a_closed_file_of_a_feed_that_holds_nobody_is_emptied_where_it_is_named(
     assert [(file.key, file.new_sha256) for file in done.files] == [(key, NOTHING)]
     again = emptied()
     assert (again, again.named) == (done, {named: ""})
+
+
+def test_a_file_that_could_not_be_exchanged_is_not_said_to_be_empty(files, monkeypatch) -> None:
+    closed = gzip.compress(MIXED.encode())[:-9]
+    key = files.put("rejected/customers/c.{}.csv.gz", closed)
+    digest = sha256(closed)
+    files.put("inbox/customers/c.csv.gz", closed)
+    exchange = type(files.store).exchange
+
+    def fail_for_inbox(store, item, made):
+        return exchange(store, item, made) if item.key == key else None
+
+    monkeypatch.setattr(type(files.store), "exchange", fail_for_inbox)
+
+    done = empty_files(
+        files.store, PLAIN, [ANN], "R-1", home=files.home, erase_whole=[key, digest]
+    )
+
+    assert done.named == {key: "", digest: "it was changed as it was read"}
+
+
+def test_files_that_nobody_named_are_not_told(files) -> None:
+    closed = gzip.compress(MIXED.encode())[:-9]
+    files.put("inbox/customers/other.csv.gz", closed + b"x")
+
+    done = empty_files(
+        files.store, PLAIN, [ANN], "R-1", home=files.home, erase_whole=[sha256(closed)]
+    )
+
+    assert (done.unreadable, done.named) == ((), {})
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("inbox/customers/a.csv", True),
+        ("rejected/customers/a.csv", True),
+        ("inbox/customers_old/a.csv", False),
+        ("inbox/orders/customers/a.csv", False),
+        ("0" * 64, True),
+    ],
+)
+def test_a_key_names_its_feed_and_a_hash_none(name: str, expected: bool) -> None:
+    assert may_be_of(PLAIN, [name]) is expected
 
 
 def test_what_can_be_read_is_not_emptied_and_that_is_said(files) -> None:
