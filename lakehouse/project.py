@@ -101,6 +101,11 @@ class Project:
         return declared_by_name(self.modules, Feed)
 
     @cached_property
+    def sources(self) -> Mapping[str, Collection[str]]:
+        """By table, the tables that it is computed from."""
+        return table_sources(self.modules)
+
+    @cached_property
     def defs(self) -> dg.Definitions:
         """All definitions, on what the environment says; Dagster loads these."""
         return self.definitions()
@@ -113,7 +118,7 @@ class Project:
     @cached_property
     def subjects(self) -> tuple[Subject, ...]:
         """The kinds of people that the tables hold."""
-        return find_subjects(self.tables, table_sources(self.modules))
+        return find_subjects(self.tables, self.sources)
 
     def definitions(
         self, read_settings: Callable[[], Settings] = Settings.from_env
@@ -153,7 +158,9 @@ class Project:
     def gone_people(self, settings: Settings) -> GonePeople:
         """Return who is gone of the people that the tables hold."""
         names, moments = self._people_known_by
-        return GonePeople(lambda: read_gone(settings), self.tables, names, moments)
+        return GonePeople(
+            lambda: read_gone(settings), self.tables, names, moments, self.sources
+        )
 
     def erasable(self, settings: Settings, engine: Engine) -> Erasable:
         """Return what there is to erase people from, on a deployment."""
@@ -163,7 +170,7 @@ class Project:
             self.tables,
             self.feeds,
             self.subjects,
-            table_sources(self.modules),
+            self.sources,
             incremental_readers(declared_assets(self.modules)),
             self.tables["audit.gdpr_actions"],
             self.definitions,
@@ -224,10 +231,9 @@ class Project:
     def _people_known_by(
         self,
     ) -> tuple[Mapping[str, Collection[str]], Mapping[str, Moment]]:
-        sources = table_sources(self.modules)
         return (
             subject_names(self.subjects),
-            row_moments(self.tables, self.feeds.values(), sources),
+            row_moments(self.tables, self.feeds.values(), self.sources),
         )
 
 

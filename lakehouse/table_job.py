@@ -103,17 +103,17 @@ def main(archive: Path | None = None) -> int:
     ) as pipes:
         try:
             request = JobRequest.from_json(pipes.extras)
-            outcome = compute(request, pipes, archive)
+            compute(request, pipes, archive)
         except LakehouseError as error:
             pipes.report_custom_message(error_message(error))
             print(f"Error: {error}", file=sys.stderr)  # noqa: T201
             return 1
-        pipes.report_custom_message(outcome_message(outcome))
     return 0
 
 
 def compute(request: JobRequest, pipes: PipesContext, archive: Path | None = None) -> Outcome:
-    """Compute and publish the table that is asked for, on the Spark of this process.
+    """Compute and publish the table that is asked for, on the Spark of this process; tell what came
+    of it.
 
     :raises LakehouseError: what went wrong, without values of people.
     """
@@ -168,6 +168,8 @@ def _write(
         Run(partitions=partitions, **request.run),
         gone=replace(project.gone_people(settings), read=lambda: gone),
     )
+    # A job that is ended while it looks at all rows has published its table all the same.
+    pipes.report_custom_message(outcome_message(outcome))
     _look_at_all_rows(engine, table, request, outcome, pipes)
     return outcome
 

@@ -57,9 +57,11 @@ class Upkept:
 
 def at_one_moment(engine: Engine, upkept: Upkept) -> Engine:
     """Return an engine for who looks at all tables, and writes none: its catalog is asked once
-    where they are. On Glue, that is a request for each hundred tables and not one for each.
+    where they are. On Glue, that is a request for each hundred tables and not one for each, and
+    only for databases that a declared table is in.
     """
-    return replace(engine, catalog=engine.catalog.at_one_moment(upkept.declared))
+    tables = None if engine.catalog.is_embedded else upkept.declared
+    return replace(engine, catalog=engine.catalog.at_one_moment(tables))
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,11 @@ from dagster._utils.schedules import get_next_cron_tick
 
 from lakehouse.orchestration.dagster_internals import newest_event
 
+_LONGEST_SECONDS = 600
+"""After which all is evaluated anyway: in PostgreSQL, an event may be committed after one of a
+higher number was seen.
+"""
+
 
 class FreshnessWhenDue(FreshnessDaemon):
     """Evaluates the freshness of all tables where something happened, other code was loaded, or
@@ -35,8 +40,10 @@ class FreshnessWhenDue(FreshnessDaemon):
         super().__init__()
         self._evaluated: tuple[object, int | None] | None = None
         """The graph of the code, and the newest event."""
-        self._changes_at = math.inf
-        """When time alone makes a table older than it may be, as seconds since 1970."""
+        self._changes_at = get_current_timestamp() + _LONGEST_SECONDS
+        """When time alone makes a table older than it may be, as seconds since 1970; no later
+        than the next look that is taken anyway.
+        """
 
     def run_iteration(self, workspace_process_context: Any) -> DaemonIterator:
         """Evaluate, where that is needed."""
@@ -48,11 +55,13 @@ class FreshnessWhenDue(FreshnessDaemon):
             yield None
             return
         # Where the evaluation fails, the next look evaluates again.
-        self._evaluated, self._changes_at = None, math.inf
+        self._evaluated, self._changes_at = None, get_current_timestamp() + _LONGEST_SECONDS
         yield from super().run_iteration(workspace_process_context)
         self._evaluated = now_known
 
     async def _evaluate_asset(self, context: LoadingContext, node: BaseAssetNode) -> bool:
+        # What becomes due while it is evaluated is evaluated again.
+        now = get_current_timestamp()
         is_changed = await super()._evaluate_asset(context, node)
         policy = node.freshness_policy_or_from_metadata
         if policy is not None:
@@ -60,7 +69,7 @@ class FreshnessWhenDue(FreshnessDaemon):
             record = await AssetRecord.gen(context, node.key)
             last_run = record.asset_entry.last_materialization if record else None
             if last_run:
-                due = changes_at(policy, last_run.timestamp, get_current_timestamp())
+                due = changes_at(policy, last_run.timestamp, now)
                 self._changes_at = min(self._changes_at, due)
         return is_changed
 

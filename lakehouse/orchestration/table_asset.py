@@ -306,18 +306,21 @@ def _looked_at_as_a_whole(
     if not names:
         return [*checks]
     whole: dict[str | None, dg.AssetCheckResult] = {}
+    cause = ""
     try:
         whole = _whole_results(io, table, written, names, implied, context.run.run_id)
     except Exception as error:
         # The table is published: this is no reason to fail.
+        cause = f": {cause_without_data(error)}"
+    # A job looks for those alone that had failed when it began.
+    left = names - whole.keys()
+    if left:
         context.log.warning(
-            f"{table.name}: {', '.join(sorted(names))} failed last, and all rows could not be"
-            f" looked at: {cause_without_data(error)}. `lakehouse check {table.name}` does."
+            f"{table.name}: {', '.join(sorted(left))} failed last, and all rows were not looked"
+            f" at{cause}. `lakehouse check {table.name}` does."
         )
     return [
-        whole.get(check.check_name, check)
-        for check in checks
-        if check.check_name not in names - whole.keys()
+        whole.get(check.check_name, check) for check in checks if check.check_name not in left
     ]
 
 

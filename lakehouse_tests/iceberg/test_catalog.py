@@ -120,6 +120,17 @@ def test_at_one_moment_a_table_is_read_as_it_was_then_while_that_is_there(
     assert second.load(NAME).properties["colour"] == "red"
 
 
+def test_at_one_moment_a_table_whose_metadata_of_then_cannot_be_read_is_read_as_it_is(
+    catalog: Catalog, settings: Settings
+) -> None:
+    moment = Catalog.of(settings).at_one_moment()
+    then = Path(urlsplit(moment.metadata_locations()[NAME]).path)
+    colour(catalog, "red")
+    then.unlink()
+    then.mkdir()
+    assert moment.load(NAME).properties["colour"] == "red"
+
+
 def test_another_moment_sees_what_was_committed_before_it(catalog: Catalog) -> None:
     moment = catalog.at_one_moment()
     assert not moment.load(NAME).properties.get("colour")

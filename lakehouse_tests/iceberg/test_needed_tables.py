@@ -90,3 +90,14 @@ def test_of_tables_that_refer_to_each_other_one_is_made_first(engine: Engine) ->
     with pytest.raises(SparkIsNeeded):
         try_to_write(engine, SALES, gone=replace(NOBODY_GONE, tables=declared))
     assert engine.catalog.tables() == [SALES.name]
+
+
+def test_of_tables_of_which_one_is_computed_from_the_other_it_refers_to_one_is_made_first(
+    engine: Engine,
+) -> None:
+    declared = {each.name: each for each in (SALES, table(SHOPS.name))}
+    sources = {SHOPS.name: ["silver.towns"], "silver.towns": [SALES.name]}
+    declared["silver.towns"] = table("silver.towns")
+    with pytest.raises(SparkIsNeeded):
+        try_to_write(engine, SALES, gone=GonePeople(tables=declared, sources=sources))
+    assert engine.catalog.tables() == [SALES.name]

@@ -99,7 +99,11 @@ class NoAnswer(grpc.RpcError):
 
 
 @pytest.mark.unit
-def test_a_server_that_was_given_up_on_is_not_waited_for_again_and_nothing_is_printed() -> None:
+def test_a_server_that_was_given_up_on_is_not_waited_for_again_soon_and_nothing_is_printed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 1.0
+    monkeypatch.setattr(pyspark_internals, "monotonic", lambda: now)
     session = create_autospec(SparkSession, client=create_autospec(SparkConnectClient))
     set_connect_retries(session, 2)
     ((policies,), _) = session.client.set_retry_policies.call_args
@@ -115,6 +119,8 @@ def test_a_server_that_was_given_up_on_is_not_waited_for_again_and_nothing_is_pr
 
     with warnings.catch_warnings(record=True) as printed:
         assert [asked_in_vain() for _ in range(3)] == [2, 0, 0]
+        now += pyspark_internals._GIVEN_UP_SECONDS
+        assert [asked_in_vain() for _ in range(2)] == [2, 0]
     assert printed == []
 
 

@@ -8,9 +8,11 @@ from types import SimpleNamespace
 import pytest
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
+from pyspark.errors import PySparkRuntimeError
 
 from lakehouse.iceberg.commit.retry import Failure, classify
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.error_explanations import is_spark_gone
 from lakehouse.iceberg.metadata.spark_errors import one_line, plain
 from lakehouse_tests.conftest import on_embedded_alone
 
@@ -190,6 +192,13 @@ def test_a_client_of_a_server_that_was_restarted_says_so(text: str) -> None:
     )
 
 
+@pytest.mark.unit
+def test_a_function_that_asks_for_a_session_where_there_is_none_has_ended_no_server() -> None:
+    error = PySparkRuntimeError("[NO_ACTIVE_SESSION] No active Spark session found.")
+    assert not is_spark_gone(error)
+    assert one_line(error).startswith("[NO_ACTIVE_SESSION] No active Spark session found")
+
+
 class WithoutWords(Exception):
     """As Py4J's errors of Java are, whose text is asked of Java."""
 
@@ -218,6 +227,23 @@ def test_a_call_to_a_java_that_was_killed_says_so_whatever_it_raises(
     killed.kill()
     monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=killed))
     assert one_line(error).startswith("Spark's Java process ended in the middle of it")
+
+
+@pytest.mark.unit
+def test_for_the_end_of_java_it_is_waited_once_for_each_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        raise subprocess.TimeoutExpired("java", seconds)
+
+    alive = SimpleNamespace(wait=wait, poll=lambda: None)
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=alive))
+    error = ConnectionRefusedError(111, "Connection refused")
+    assert not any(is_spark_gone(error) for _ in range(3))
+    assert [bool(seconds) for seconds in waits] == [True, False, False]
 
 
 @on_embedded_alone("the error is that of a folder")

@@ -76,3 +76,17 @@ def test_a_plan_asks_for_no_table_by_itself(engine: Engine, count: int) -> None:
     planned = plan_round(looked, kept, kept.tables(looked), asked_by_name=False)
     assert len(planned.healths) == count
     assert asked == {"GetTables": 3}
+
+
+def test_the_embedded_catalog_tells_of_tables_that_nobody_declared_too(
+    settings: Settings,
+) -> None:
+    catalog = Catalog.of(settings)
+    catalog.client.create_namespace("own")
+    catalog.client.create_table("own.table", Schema(NestedField(1, "id", LongType())))
+    kept = Upkept({LOG.name: LOG, HEALTH.name: HEALTH}, LOG, HEALTH)
+    looked = at_one_moment(
+        Engine(catalog, no_spark, settings.lock_dir, masking_key=b"testing"), kept
+    )
+    assert set(looked.catalog.metadata_locations()) == {"own.table"}
+    assert kept.tables(looked) == []

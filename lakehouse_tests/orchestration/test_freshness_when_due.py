@@ -15,6 +15,7 @@ from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
 from dagster._daemon.freshness import FreshnessDaemon
 
+from lakehouse.orchestration import freshness_when_due
 from lakehouse.orchestration.freshness_when_due import FreshnessWhenDue, changes_at
 from lakehouse_tests.sqlite_statements import statements
 
@@ -101,6 +102,7 @@ def test_time_alone_makes_a_table_too_old(
 ) -> None:
     with freeze_time(NOON):
         run(instance)
+    with freeze_time(NOON + timedelta(minutes=118)):
         daemon = settled(workspace)
     with freeze_time(NOON + timedelta(minutes=119)):
         assert len(look(daemon, workspace)) == 1
@@ -108,6 +110,23 @@ def test_time_alone_makes_a_table_too_old(
     with freeze_time(NOON + timedelta(minutes=120)):
         look(daemon, workspace)
         assert state(instance) == "FAIL"
+
+
+def test_an_event_that_is_committed_after_one_of_a_higher_number_is_seen_too(
+    instance: dg.DagsterInstance,
+    workspace: WorkspaceProcessContext,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(freshness_when_due, "newest_event", lambda _: 7)
+    with freeze_time(NOON):
+        daemon = settled(workspace)
+        run(instance)
+    with freeze_time(NOON + timedelta(minutes=9)):
+        look(daemon, workspace)
+        assert state(instance) == "UNKNOWN"
+    with freeze_time(NOON + timedelta(minutes=10)):
+        look(daemon, workspace)
+        assert state(instance) == "PASS"
 
 
 def test_other_code_is_evaluated(

@@ -43,6 +43,8 @@ class GonePeople:
     """By table, all that any table calls its subject."""
     moments: Mapping[str, Moment] = field(default_factory=dict)
     """By table, when a row was made, where that is not the first of its `versions.newest`."""
+    sources: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """By table, the tables that it is computed from."""
 
     def begin(self) -> "LeftOut":
         """Read who is gone, for one write or read."""

@@ -110,6 +110,11 @@ class Catalog:
             return load_catalog(self.name, **self.pyiceberg)
 
     @property
+    def is_embedded(self) -> bool:
+        """Whether it is the file in the home, which holds the tables of this home alone."""
+        return self.pyiceberg.get("type") == "sql"
+
+    @property
     def place(self) -> str:
         """Where the catalog is, in words for people."""
         return self.pyiceberg.get("uri", "AWS Glue").removeprefix("sqlite:///")
@@ -145,8 +150,9 @@ class Catalog:
         """
         location = (self._locations or {}).get(table)
         if location:
-            # A commit since then may have removed it.
-            with suppress(FileNotFoundError):
+            # A commit since then may have removed it, which S3 tells of as an access that is
+            # denied where the bucket may not be listed.
+            with suppress(OSError):
                 return _table_at(self.client, table, location)
         return self.client.load_table(table)
 

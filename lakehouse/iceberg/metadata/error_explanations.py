@@ -29,6 +29,8 @@ _FULL = (
     " stays, and the same command again does what is left."
 )
 _JAVA_IS_GONE = "Answer from Java side is empty"
+_LOOKED_FOR_JAVA = "_lakehouse_looked_for_java"
+"""An attribute of errors after which it was waited for the end of Java, for a second."""
 _OF_CALLS_TO_JAVA = ("Py4JError", "ConnectionRefusedError", "ConnectionResetError")
 _OUT_OF_MEMORY = _known(
     r"OutOfMemoryError|Java heap space|GC overhead limit exceeded",
@@ -53,8 +55,9 @@ _SPARK_IS_GONE = (
         # A server that was restarted knows nothing of what the one before was asked.
         r"|SESSION_CHANGED|SESSION_CLOSED|SESSION_NOT_FOUND|incorrect server side session"
         r"|OPERATION_ABANDONED|RESPONSE_ALREADY_RECEIVED"
-        # A client that was told so says this of all that it is asked later.
-        r"|\[NO_ACTIVE_SESSION\]",
+        # A client that was told so says this of all that it is asked later; what asks for a session
+        # where there is none raises another kind of error.
+        r"|SparkConnectException: \[NO_ACTIVE_SESSION\]",
         "The Spark server ended in the middle of it, or was restarted. What was published"
         " stays; the same command again does what is left.",
     ),
@@ -165,18 +168,21 @@ def text_of(error: BaseException) -> str:
         text = f"{kind}: {error}"
     except Exception:
         return f"{kind}: {_JAVA_IS_GONE}"
-    return f"{text}. {_JAVA_IS_GONE}" if _came_of_gone_java(kind) else text
+    return f"{text}. {_JAVA_IS_GONE}" if _came_of_gone_java(error) else text
 
 
-def _came_of_gone_java(kind: str) -> bool:
-    """Whether an error of some kind is what calls to a Java raise that is gone; many do not say
-    so.
+def _came_of_gone_java(error: BaseException) -> bool:
+    """Whether an error is what calls to a Java raise that is gone; many do not say so.
+
+    Its text is asked for several times; it is waited for Java's end at the first.
     """
-    if kind not in _OF_CALLS_TO_JAVA or "pyspark" not in sys.modules:
+    if type(error).__name__ not in _OF_CALLS_TO_JAVA or "pyspark" not in sys.modules:
         return False
     from lakehouse.iceberg.metadata.pyspark_internals import has_jvm_ended
 
-    return has_jvm_ended()
+    is_first = not hasattr(error, _LOOKED_FOR_JAVA)
+    setattr(error, _LOOKED_FOR_JAVA, True)
+    return has_jvm_ended(wait=is_first)
 
 
 def without_links(text: str) -> str:

@@ -7,6 +7,7 @@ those of the session, and set the version.
 """
 
 import atexit
+import math
 import os
 import shlex
 import warnings
@@ -14,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import STDOUT, TimeoutExpired
+from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ LOOKED_AT = "4.1.4"
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 _SHELL = "pyspark-shell"
 _ENDING_SECONDS = 1.0
+_GIVEN_UP_SECONDS = 60.0
+"""How long a server that did not answer is not waited for again."""
 LOGS_WITH_VALUES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """PySpark's loggers of errors, which print the value that could not be read."""
 
@@ -92,15 +96,18 @@ def silence_accumulators(context: "SparkContext") -> None:
     server.handle_error = lambda *_: None
 
 
-def has_jvm_ended() -> bool:
-    """Whether the JVM that this process started is gone; what it is killed by takes moments."""
+def has_jvm_ended(*, wait: bool = True) -> bool:
+    """Whether the JVM that this process started is gone.
+
+    :param wait: up to a second where it is there, since what it is killed by takes moments.
+    """
     from pyspark import SparkContext
 
     process = getattr(SparkContext._gateway, "proc", None)
     if process is None:
         return False
     with suppress(TimeoutExpired):
-        process.wait(_ENDING_SECONDS)
+        process.wait(_ENDING_SECONDS if wait else 0)
     return process.poll() is not None
 
 
@@ -139,22 +146,24 @@ def commit_properties_of_thread(
 
 def set_connect_retries(session: "SparkSession", max_retries: int) -> None:
     """Let the client of a Spark Connect session give up on its server after some retries, and not
-    wait again for one that it gave up on: what is cleaned up after an error asks it several times.
+    wait again within a minute for one that it gave up on: what is cleaned up after an error asks it
+    several times.
     """
     from pyspark.sql.connect.client.retries import DefaultPolicy, RetryPolicyState
 
     class Policy(DefaultPolicy):
-        has_given_up = False
+        given_up_at = -math.inf
 
         def to_state(self) -> RetryPolicyState:
             return State(self)
 
     class State(RetryPolicyState):
         def next_attempt(self, exception: BaseException | None = None) -> int | None:
-            if policy.has_given_up:
+            if monotonic() < policy.given_up_at + _GIVEN_UP_SECONDS:
                 return None
             wait_ms = super().next_attempt(exception)
-            policy.has_given_up = wait_ms is None
+            if wait_ms is None:
+                policy.given_up_at = monotonic()
             return wait_ms
 
     policy = Policy(max_retries=max_retries)

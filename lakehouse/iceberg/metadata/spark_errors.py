@@ -40,8 +40,9 @@ def one_line(error: BaseException) -> str:
     """Return the message of an error in one line, with the place in the query where Spark tells
     it.
     """
-    kind, _, text = text_of(error).partition(": ")
-    return known_error(text) or _shortened(text, kind)
+    whole = text_of(error)
+    kind, _, text = whole.partition(": ")
+    return known_error(whole) or _shortened(text, kind)
 
 
 def plain(text: str) -> str:

@@ -2,7 +2,7 @@
 there either is not made for a write that would fail.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
@@ -15,16 +15,18 @@ def require_needed(
     table: IcebergTable,
     inputs: Mapping[str, Input],
     declared: Mapping[str, IcebergTable],
+    sources: Mapping[str, Collection[str]],
 ) -> None:
     """Refuse to write a table whose inputs, or the tables that its rules read, are not there.
 
-    :param declared: the project's tables, by name. Of those whose rules read one another, one has
-        to be there first: such a rule is left to the write.
+    :param declared: the project's tables, by name. Of those that read one another, one has to be
+        there first: such a reading is left to the write.
+    :param sources: by table, the tables that it is computed from.
     :raises TableNotFound: names the first that is not there.
     """
     own = (table.name, table.quarantine.name if table.quarantine else "")
     for name in (*(source.table for source in inputs.values()), *_in_rules(table)):
-        if name in own or _read_back(name, table, declared):
+        if name in own or _reads_back(name, table, declared, sources):
             continue
         read_history(engine, name)
 
@@ -34,8 +36,13 @@ def _in_rules(table: IcebergTable) -> Iterator[str]:
         yield from rule.read_columns
 
 
-def _read_back(name: str, table: IcebergTable, declared: Mapping[str, IcebergTable]) -> bool:
-    """Whether rules of another table read this one, be it by way of further tables."""
+def _reads_back(
+    name: str,
+    table: IcebergTable,
+    declared: Mapping[str, IcebergTable],
+    sources: Mapping[str, Collection[str]],
+) -> bool:
+    """Whether another table or its rules read this one, be it by way of further tables."""
     reached: set[str] = set()
     waiting = [name]
     while waiting:
@@ -43,7 +50,7 @@ def _read_back(name: str, table: IcebergTable, declared: Mapping[str, IcebergTab
         if other is None or other.name in reached:
             continue
         reached.add(other.name)
-        waiting += _in_rules(other)
+        waiting += [*_in_rules(other), *sources.get(other.name, ())]
         if table.name in waiting:
             return True
     return False

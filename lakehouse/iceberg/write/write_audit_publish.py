@@ -161,7 +161,7 @@ def _make_ready(
     """Create and evolve the table and its quarantine, and end what dead writers left; create none
     where a table is not there that the write reads.
     """
-    require = partial(require_needed, engine, table, inputs, gone.tables)
+    require = partial(require_needed, engine, table, inputs, gone.tables, gone.sources)
     planning.ensure(engine, table, run.run_id, before_creation=require)
     _ensure_quarantine(engine, table, run)
     branch.drop_dead_branches(engine, table.name, log)

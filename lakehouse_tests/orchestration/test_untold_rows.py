@@ -1,0 +1,42 @@
+"""A check that failed last, and of which nobody looked at all rows, stays as it was, and a warning
+says so.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from lakehouse.iceberg.metadata.write_result import Unchanged
+from lakehouse.iceberg.rules.rows import not_null
+from lakehouse.orchestration import table_asset
+from lakehouse.orchestration.table_asset import Written, _looked_at_as_a_whole
+from lakehouse.tables.table import Column, IcebergTable, Overwrite
+
+pytestmark = pytest.mark.unit
+
+RULE = not_null("id")
+TABLE = IcebergTable(
+    "gold.figures", "Figures.", [Column("id", "bigint")], Overwrite(), rules=[RULE]
+)
+
+
+def test_a_check_that_failed_while_a_job_went_on_stays_as_it_was_and_a_warning_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(table_asset, "need_whole_look", lambda *_: {RULE.name})
+    warnings: list[str] = []
+    context: Any = SimpleNamespace(
+        instance=None,
+        run=SimpleNamespace(run_id="r1"),
+        log=SimpleNamespace(warning=warnings.append),
+    )
+    io: Any = SimpleNamespace(evaluate=lambda *_: ([], None))
+    written = Written(Unchanged(TABLE.name, "", None), all_rows=())
+    check = dg.AssetCheckResult(passed=True, check_name=RULE.name)
+    assert _looked_at_as_a_whole(context, io, TABLE, written, [check], {}) == []
+    assert warnings == [
+        f"gold.figures: {RULE.name} failed last, and all rows were not looked at."
+        " `lakehouse check gold.figures` does."
+    ]
