@@ -34,6 +34,7 @@ ERASED = "erased"
 there are some.
 """
 _FEW_FILES = 1000
+_OF_ANY = "true"
 _MANY_ROWS = 1_000_000
 _SOURCE = list(SOURCE_COLUMNS)
 _IS = f"xxhash64({', '.join(SOURCE_COLUMNS)})"
@@ -126,7 +127,7 @@ def _of_their_files(rows: "DataFrame") -> str:
     """Return the SQL predicate of rows of the same files; of many files, of any."""
     files = rows.select("_source_file").distinct().limit(_FEW_FILES + 1).collect()
     if len(files) > _FEW_FILES:
-        return "true"
+        return _OF_ANY
     return among("_source_file", [row[0] for row in files])
 
 
@@ -143,11 +144,14 @@ def _count_if_all_clean(
     main = read_history(engine, target.name).main
     if main is None or main.rows < _MANY_ROWS:
         return None
-    there = read_main(engine, target.name).where(of_these)
     sums = rows.selectExpr(*_SUMS).first()
     assert sums is not None
     is_known = sums["rows"] == sums["known_rows"] and None not in tuple(sums)
-    if not is_known or sums != there.selectExpr(*_SUMS).first():
+    is_of_others = of_these == _OF_ANY and sums["rows"] != main.rows
+    if not is_known or is_of_others:
+        return None
+    there = read_main(engine, target.name).where(of_these)
+    if sums != there.selectExpr(*_SUMS).first():
         return None
     if target.quarantine is not None and engine.catalog.has(target.quarantine.name):
         refused = read_main(engine, target.quarantine.name).where(of_these)

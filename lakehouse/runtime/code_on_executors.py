@@ -4,10 +4,10 @@ project.
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -21,7 +21,7 @@ from lakehouse.storage.atomic_files import replace_bytes
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_sending = Lock()
+_sending = RLock()
 _sent: "WeakKeyDictionary[SparkSession, set[str]]" = WeakKeyDictionary()
 _have_project: "WeakSet[SparkSession]" = WeakSet()
 
@@ -33,15 +33,17 @@ def send_zip(session: "SparkSession", file: Path) -> None:
     """
     from pyspark.sql.utils import is_remote
 
-    sent = _sent.setdefault(session, set())
-    if file.name in sent:
-        return
-    with _unchanged_path():
+    with _sending:
+        sent = _sent.setdefault(session, set())
+        if file.name in sent:
+            return
         if is_remote():
             session.addArtifacts(str(file), pyfile=True)
         else:
             session.sparkContext.addPyFile(str(file))
-    sent.add(file.name)
+        # PySpark imports from there too.
+        sys.path[:] = [path for path in sys.path if Path(path).name != file.name]
+        sent.add(file.name)
 
 
 def send_project(session: "SparkSession", settings: Settings) -> None:
@@ -52,7 +54,7 @@ def send_project(session: "SparkSession", settings: Settings) -> None:
     there import Dagster, which executors need not have. What a function imports while it runs,
     and functions of other modules of the project, are imported there from a zip.
     """
-    if session in _have_project:
+    if session in _have_project or settings.definitions.partition(".")[0] not in sys.modules:
         return
     assets = _assets_package(settings)
     if assets not in sys.modules:
@@ -67,6 +69,7 @@ def send_project(session: "SparkSession", settings: Settings) -> None:
         _have_project.add(session)
 
 
+@cache
 def _assets_package(settings: Settings) -> str:
     """Return the package of the assets; nothing of the sample pipelines, whose functions run in
     Spark itself.
@@ -91,26 +94,11 @@ def _project_zip(settings: Settings) -> Iterator[Path]:
     from pyspark.sql.utils import is_remote
 
     files = dict(sorted(code_files(imported_packages(settings), settings.project_root)))
-    name = zip_name("project", files)
-    if not is_remote():
-        # Executors fetch it from there, whenever one comes.
-        folder = temporary_folder(settings)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = folder / name
-        replace_bytes(file, zip_bytes(files))
-        yield file
-        return
-    with TemporaryDirectory(prefix="project-") as sent:
-        file = Path(sent) / name
-        file.write_bytes(zip_bytes(files))
-        yield file
-
-
-@contextmanager
-def _unchanged_path() -> Iterator[None]:
-    """Leave where this process imports from as it is: PySpark puts what it sends there."""
-    before = [*sys.path]
-    try:
-        yield
-    finally:
-        sys.path[:] = before
+    file = temporary_folder(settings) / zip_name("project", files)
+    replace_bytes(file, zip_bytes(files))
+    yield file
+    # Executors of this process's own Spark fetch it from there, whenever one comes.
+    if is_remote():
+        file.unlink()
+        with suppress(OSError):
+            file.parent.rmdir()

@@ -10,8 +10,9 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import lakehouse
+from lakehouse.runtime.temporary_folders import temporary_folder
 from lakehouse.settings import Settings
-from lakehouse.storage.atomic_files import create_bytes
+from lakehouse.storage.atomic_files import replace_bytes
 
 _DIGITS = 16
 _ZIP_NAME = re.compile(rf"[a-z]+-[0-9a-f]{{{_DIGITS}}}\.zip")
@@ -20,17 +21,23 @@ _MODE = 0o644 << 16
 
 
 def package_zip(settings: Settings) -> Path:
-    """Return the zip of the modules as they are now, in the cache; made once for each form of
-    them.
+    """Return the zip of the modules as they are now, in the cache, where it is made once for each
+    form of them; among the temporary files of this process where the cache cannot be written.
     """
     root = Path(lakehouse.__file__).parent
     modules = sorted(root.rglob("*.py"))
     files = {path.relative_to(root.parent).as_posix(): path.read_bytes() for path in modules}
-    file = settings.cache_dir / "packages" / zip_name(lakehouse.__name__, files)
-    if not file.is_file():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        create_bytes(file, zip_bytes(files))
-    return file
+    name = zip_name(lakehouse.__name__, files)
+    kept = settings.cache_dir / "packages" / name
+    if kept.is_file():
+        return kept
+    content = zip_bytes(files)
+    try:
+        replace_bytes(kept, content)
+    except OSError:
+        kept = temporary_folder(settings) / name
+        replace_bytes(kept, content)
+    return kept
 
 
 def zip_name(what: str, files: Mapping[str, bytes]) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from lakehouse.iceberg.metadata.write_result import Unchanged
+from lakehouse.iceberg.metadata.write_result import RuleResult, Unchanged
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.orchestration import table_asset
+from lakehouse.orchestration.asset_checks import Evaluated
 from lakehouse.orchestration.table_asset import Written, _looked_at_as_a_whole
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
@@ -22,20 +23,39 @@ TABLE = IcebergTable(
 )
 
 
+def context(warnings: list[str]) -> Any:
+    """Return a run that keeps what it warns of."""
+    return SimpleNamespace(
+        instance=None,
+        run=SimpleNamespace(run_id="r1"),
+        log=SimpleNamespace(warning=warnings.append),
+    )
+
+
+@pytest.mark.parametrize("main", [2, 3], ids=["as it was", "moved since"])
+def test_what_a_job_tells_counts_for_the_snapshot_that_it_looked_at(
+    monkeypatch: pytest.MonkeyPatch, main: int
+) -> None:
+    monkeypatch.setattr(table_asset, "need_whole_look", lambda *_: {RULE.name})
+    warnings: list[str] = []
+    io: Any = SimpleNamespace(evaluate=lambda *_: ([], Evaluated("main", main)))
+    told = (RuleResult(RULE, 1, 9),)
+    written = Written(Unchanged(TABLE.name, "", 2), all_rows=told)
+    check = dg.AssetCheckResult(passed=True, check_name=RULE.name)
+    results = _looked_at_as_a_whole(context(warnings), io, TABLE, written, [check], {})
+    assert [result.passed for result in results] == ([False] if main == 2 else [])
+    assert bool(warnings) == (main != 2)
+
+
 def test_a_check_that_failed_while_a_job_went_on_stays_as_it_was_and_a_warning_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(table_asset, "need_whole_look", lambda *_: {RULE.name})
     warnings: list[str] = []
-    context: Any = SimpleNamespace(
-        instance=None,
-        run=SimpleNamespace(run_id="r1"),
-        log=SimpleNamespace(warning=warnings.append),
-    )
     io: Any = SimpleNamespace(evaluate=lambda *_: ([], None))
     written = Written(Unchanged(TABLE.name, "", None), all_rows=())
     check = dg.AssetCheckResult(passed=True, check_name=RULE.name)
-    assert _looked_at_as_a_whole(context, io, TABLE, written, [check], {}) == []
+    assert _looked_at_as_a_whole(context(warnings), io, TABLE, written, [check], {}) == []
     assert warnings == [
         f"gold.figures: {RULE.name} failed last, and all rows were not looked at."
         " `lakehouse check gold.figures` does."

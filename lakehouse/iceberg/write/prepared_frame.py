@@ -30,7 +30,7 @@ _DELIVERED = "__delivered__"
 _FLOATING = (types.Primitive("float"), types.Primitive("double"))
 BROKEN = "__broken"
 """A column of an evaluated frame: the row rules that a row breaks, a bit for each."""
-_NUMBER = "__number"
+_NUMBER = "__lakehouse_number"
 _TEXT = types.Primitive("string")
 _BITS = 62
 """Rules that a bigint has bits for; more of them are evaluated each time."""
