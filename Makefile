@@ -43,7 +43,7 @@ dev: setup ## Set up, and open the Dagster UI at http://127.0.0.1:3000
 	@$(BIN)/lakehouse dev
 
 .PHONY: test
-test: setup ## Set up, and run the tests of all three speeds but the longest: 15 minutes; ARGS="-k merge" passes options on to pytest
+test: setup ## Set up, and run the tests of all three speeds but the longest; ARGS="-k merge" passes options on to pytest
 	@$(PYTEST) $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-unit
