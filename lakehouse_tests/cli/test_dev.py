@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 FILES = 50
-THREE_TAKERS = 3
+TAKERS = 2
+"""Those that are launched have a run each; the command and the sensor may find nothing left."""
 SERVERS = 4
 """Spark, the webserver, the daemon and the code server."""
 LAYERS = ("bronze", "silver", "gold")
@@ -133,7 +134,7 @@ def test_each_row_is_there_once_whoever_ingests(live: Live) -> None:
     live.wait_for_runs()
     runs = live.statuses()[before:]
     assert set(runs) == {"SUCCESS"}
-    assert len(runs) >= THREE_TAKERS
+    assert len(runs) >= TAKERS
     landed = [
         row
         for row in live.rows("bronze.raw_fruits", "_source_file", "_source_row")

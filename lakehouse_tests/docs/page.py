@@ -41,6 +41,7 @@ ELSEWHERE = {
     "make test-unit": "runs a part of what `make test` runs",
     "make test-spark": "runs a part of what `make test` runs",
     "make test-e2e": "runs a part of what `make test` runs",
+    "make test-long": "kills processes and starts a cluster, for minutes",
 }
 """Commands that are shown and not run from a page, and why that is right."""
 
