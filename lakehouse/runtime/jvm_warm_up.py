@@ -2,7 +2,7 @@
 tables written in each of the ways in which tables are, twice, so that they have rows by then.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -106,25 +106,18 @@ _INPUTS: Mapping[str, Mapping[str, Input]] = {
 }
 
 
-def write_warm_up_tables(settings: Settings, make_way: Callable[[], None]) -> None:
-    """Write the tables in a home that holds nothing else.
-
-    :param make_way: returns once nobody else asks Spark for something; it is called in between.
-    """
+def write_warm_up_tables(settings: Settings) -> None:
+    """Write the tables in a home that holds nothing else."""
     catalog = Catalog.of(settings)
     session = open_session(settings, catalog)
-    engine = Engine(catalog, lambda: session, settings.lock_dir, masking_key=b"warm-up")
-    write_each_way(engine, make_way)
-    make_way()
+    write_each_way(Engine(catalog, lambda: session, settings.lock_dir, masking_key=b"warm-up"))
     # It took memory that nobody needs until the first run.
     let_go(session)
 
 
-def write_each_way(engine: Engine, make_way: Callable[[], None]) -> None:
+def write_each_way(engine: Engine) -> None:
     """Write tables by append, merge, and partitions, and change them; those by a key first, of
     which most projects have some.
-
-    :param make_way: is called before each of them.
     """
     days = Partitions((_FIRST.isoformat(),), ((_FIRST, _NEXT),))
     of_days = Run(partitions=days, full_recompute=False)
@@ -137,10 +130,8 @@ def write_each_way(engine: Engine, make_way: Callable[[], None]) -> None:
         (_BY_KEY, lambda delivered: delivered, Run())
     ]
     for file, computed in enumerate([by_key, by_key, by_day, by_day]):
-        make_way()
         write(engine, _DELIVERED, lambda number=file: _delivered(engine, number))
         for table, compute, run in computed:
-            make_way()
             write(engine, table, compute, _INPUTS[table.name], run)
 
 

@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-import psutil
-
 from lakehouse.errors import SetupError
 from lakehouse.runtime import jars, jvm
 from lakehouse.runtime.connect_server import SERVER_CLASS
@@ -67,21 +65,6 @@ class SparkServer:
         with closing(socket.socket()) as probe:
             probe.settimeout(1)
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
-
-    @property
-    def has_other_clients(self) -> bool:
-        """Whether another process than this one is connected to it."""
-        try:
-            connected = psutil.Process(self.process.pid).net_connections("tcp")
-        except psutil.Error:
-            return False
-        own = {here.laddr.port for here in psutil.Process().net_connections("tcp")}
-        ports = {
-            client.raddr.port
-            for client in connected
-            if client.status == psutil.CONN_ESTABLISHED and client.laddr.port == self.port
-        }
-        return not ports <= own
 
 
 @cache

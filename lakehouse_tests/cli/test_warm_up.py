@@ -1,7 +1,6 @@
 """What a warm-up of Spark leaves in a home: nothing, however it ends."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import pytest
 
@@ -18,9 +17,7 @@ def written(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[lis
     """Where the tables of a warm-up were written, on a home whose server answers."""
     homes: list[Settings] = []
 
-    def write_warm_up_tables(scratch: Settings, make_way: Callable[[], None]) -> None:
-        for _ in range(2):
-            make_way()
+    def write_warm_up_tables(scratch: Settings) -> None:
         scratch.make_home()
         (scratch.home / "catalog.db").touch()
         homes.append(scratch)
@@ -50,8 +47,8 @@ def test_one_that_is_stopped_in_the_middle_leaves_nothing_too(
 ) -> None:
     write = warm_up.write_warm_up_tables
 
-    def stopped(scratch: Settings, make_way: Callable[[], None]) -> None:
-        write(scratch, make_way)
+    def stopped(scratch: Settings) -> None:
+        write(scratch)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(warm_up, "write_warm_up_tables", stopped)
@@ -75,47 +72,4 @@ def test_it_waits_for_a_server_that_starts(
     answers = iter([None, None, SERVER])
     monkeypatch.setattr(warm_up, "find", lambda _: next(answers))
     warm_up.main()
-    assert written
-
-
-@dataclass
-class Clock:
-    """Time that passes where somebody sleeps, and when others are connected."""
-
-    connected: Callable[[float], bool]
-    now: float = 1_000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-    def seconds_of(self, monkeypatch: pytest.MonkeyPatch) -> float:
-        """Return how long a warm-up waits."""
-        began = self.now
-        others = property(lambda _: self.connected(self.now - began))
-        monkeypatch.setattr(SparkServer, "has_other_clients", others)
-        monkeypatch.setattr(warm_up, "time", self)
-        warm_up.main()
-        return self.now - began
-
-
-@pytest.mark.parametrize(
-    ("connected", "waits"),
-    [
-        (lambda _: False, 0),
-        (lambda seconds: seconds < 3, 5),
-        (lambda seconds: seconds < 3 or 4 < seconds < 6, 8),
-        (lambda _: True, 10),
-    ],
-    ids=["nobody", "a run", "a run after another", "somebody for good"],
-)
-def test_whoever_asks_spark_goes_first(
-    written: list[Settings],
-    monkeypatch: pytest.MonkeyPatch,
-    connected: Callable[[float], bool],
-    waits: float,
-) -> None:
-    assert Clock(connected).seconds_of(monkeypatch) == pytest.approx(waits, abs=0.5)
     assert written

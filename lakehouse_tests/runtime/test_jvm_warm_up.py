@@ -12,7 +12,7 @@ pytestmark = pytest.mark.spark
 
 @whatever_the_catalog
 def test_tables_are_written_in_each_way_and_then_changed(engine: Engine) -> None:
-    write_each_way(engine, lambda: None)
+    write_each_way(engine)
     written = {}
     for name in sorted(engine.catalog.tables()):
         main = read_history(engine, name).main

@@ -1,5 +1,5 @@
 """What `lakehouse dev` has its Spark do before anybody asks: write small tables, so that the
-first run finds Java's code loaded and compiled. Whoever asks Spark meanwhile goes first.
+first run finds Java's code loaded and compiled.
 
 Run as `python -m lakehouse.cli.dev_processes.warm_up`, beside the server, in whose catalog
 nobody sees the tables: they have a catalog and a folder of their own, and both are gone
@@ -11,7 +11,7 @@ import shutil
 import signal
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 
 from lakehouse.runtime.jvm_warm_up import write_warm_up_tables
@@ -26,12 +26,6 @@ _NICE = 10
 _NEEDED = ("pandas", "pyspark.sql.connect.session", "pyiceberg.catalog.sql")
 """What takes seconds to import, in which the server starts."""
 _PAUSE_SECONDS = 0.2
-_WAITS_SECONDS = 10.0
-"""In all, for who is connected: as long as the first run takes. Those after it are slower for each
-second by which the warm-up ends later.
-"""
-_QUIET_SECONDS = 2.0
-"""One run follows upon another."""
 
 
 def main() -> None:
@@ -49,31 +43,10 @@ def main() -> None:
     scratch = temporary_folder(settings)
     try:
         write_warm_up_tables(
-            replace(settings, home=scratch, deployment="local", spark_remote=server.remote),
-            MakeWay(server).wait,
+            replace(settings, home=scratch, deployment="local", spark_remote=server.remote)
         )
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-
-
-@dataclass
-class MakeWay:
-    """Lets those who are connected to a server go first, for some seconds in all."""
-
-    server: SparkServer
-    seconds_left: float = _WAITS_SECONDS
-
-    def wait(self) -> None:
-        """Return once nobody else is connected, and has not been for a moment."""
-        quiet = _QUIET_SECONDS
-        while self.seconds_left > 0:
-            if self.server.has_other_clients:
-                quiet = 0.0
-            elif quiet >= _QUIET_SECONDS:
-                return
-            time.sleep(_PAUSE_SECONDS)
-            quiet += _PAUSE_SECONDS
-            self.seconds_left -= _PAUSE_SECONDS
 
 
 def _server(settings: Settings) -> SparkServer | None:
