@@ -16,9 +16,6 @@ from lakehouse.orchestration.erasure_runs import SENSOR
 from lakehouse.storage.object_store import is_finished
 from lakehouse.tables.escaping import shell_word, shown
 
-_DELIVERED = re.compile(r"^(?:s3://[^/]+/)?((?:inbox|archive|rejected)/[^/]+/.+)$", re.DOTALL)
-_MASK = "[value]"
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -29,6 +26,8 @@ if TYPE_CHECKING:
     from lakehouse.privacy.identity import Named
     from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
     from lakehouse.privacy.verifier.report import Report
+
+_DELIVERED = re.compile(r"^(?:s3://[^/]+/)?((?:inbox|archive|rejected)/[^/]+/.+)$", re.DOTALL)
 
 
 @command("erase")
@@ -246,6 +245,7 @@ def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
     those whose feed does not say that it holds people.
     """
     from lakehouse.privacy.verifier.roots import LINK
+    from lakehouse.privacy.verifier.search_state import MASK
 
     request, home = erasure.request.request_id, erasure.erasable.settings.home
     declared = {feed.name for feed in erasure.erasable.feeds.values()}
@@ -254,7 +254,7 @@ def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
     found = [_delivered_key(finding.file, home) for finding in proof.findings]
     for key in filter(None, dict.fromkeys([*gaps, *found])):
         # A name with a value of a person in it is written otherwise here.
-        name = "SHA256" if _MASK in key else shell_word(key)
+        name = "SHA256" if MASK.decode() in key else shell_word(key)
         empty = f"lakehouse erase --request {request} --erase-whole {name}"
         place, feed, file = key.split("/", 2)
         if key in links or feed not in declared or not is_finished(file):

@@ -24,7 +24,7 @@ from lakehouse.ingestion.unlooked_feeds import resolve_looked, resolve_removed
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG
 from lakehouse.orchestration.dagster_internals import graph_of_repository, is_stopped
 from lakehouse.orchestration.dead_runs import fail_dead_runs
-from lakehouse.orchestration.long_ticks import LongTick, long_tick
+from lakehouse.orchestration.long_ticks import long_tick
 from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
@@ -132,7 +132,7 @@ class FeedAutomation:
             engine = open_engine(settings)
             if tick.may_go_on:
                 engine.catalog.kept()
-            look = self._look_of(context, requests, settings, engine, tick)
+            look = self._look_of(context, requests, settings, engine, lambda: tick.is_over)
             asked = look(WATCH_SECONDS)
             while isinstance(asked, dg.SkipReason) and (seconds := tick.seconds_left):
                 asked = look(min(seconds, _LOOK_SECONDS))
@@ -146,10 +146,12 @@ class FeedAutomation:
         requests: FeedRunRequests,
         settings: Settings,
         engine: Engine,
-        tick: LongTick | None = None,
+        is_over: Callable[[], bool] = lambda: False,
     ) -> Callable[[float], list[dg.RunRequest] | dg.SkipReason]:
         """Return what asks for runs; where nothing is to be done yet, it waits some seconds for
-        a run to end or a file to land, but no longer than the tick may go on.
+        a run to end or a file to land.
+
+        :param is_over: whether nobody waits for it any more.
         """
         instance = context.instance
         assert context.repository_def is not None
@@ -157,9 +159,6 @@ class FeedAutomation:
         store = open_store(settings)
         resolve_removed(settings, self.names)
         hidden = left_hidden_files(self.feed, store)
-
-        def is_over() -> bool:
-            return tick is not None and tick.may_go_on and not tick.seconds_left
 
         def decide(waiting: Waiting) -> RunRequests:
             return requests.decide(instance, graph, engine, waiting, datetime.now(UTC))

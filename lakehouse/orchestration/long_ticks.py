@@ -48,6 +48,11 @@ class LongTick:
         seconds = self.until - time.monotonic()
         return seconds if seconds > 0 and running_dev(self.settings) else 0.0
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it went on, and may no longer."""
+        return self.may_go_on and not self.seconds_left
+
     def waits(self, seconds: float) -> bool:
         """Wait until the next look; whether there is one."""
         until = time.monotonic() + seconds

@@ -167,6 +167,14 @@ def may_be_of(feed: Feed, names: Collection[str]) -> bool:
     return any(name.startswith(places) or "/" not in name for name in names)
 
 
+def add_reasons(reasons: dict[str, str], more: Mapping[str, str]) -> None:
+    """Add why files that were named were not emptied. Of two of one name or content, one that was
+    not counts.
+    """
+    for name, why in more.items():
+        reasons[name] = reasons.get(name) or why
+
+
 @dataclass
 class _Erasure:
     store: ObjectStore
@@ -269,7 +277,8 @@ class _Erasure:
         if is_done:
             self._collect(store, item.key, known)
         is_empty = is_done and (known.is_erased or found.sha256 == NOTHING)
-        self._say_of_named(named, "" if is_empty else _CAN_BE_READ if is_done else problem)
+        why = "" if is_empty else _CAN_BE_READ if is_done else problem
+        add_reasons(self.named, dict.fromkeys(named, why))
         if not (named or self.may_hold_them):
             return
         if problem and not (is_done and known.is_erased):
@@ -296,12 +305,6 @@ class _Erasure:
             return item
         _wait_until_settled(rewriting.store, item)
         return rewriting.leave_out(item, found, known, rows)
-
-    def _say_of_named(self, names: Collection[str], why: str) -> None:
-        """Note of a file that was named why it was not emptied. Of two of one content, one that was
-        not counts.
-        """
-        self.named |= {name: self.named.get(name) or why for name in names}
 
     def _collect(self, store: ObjectStore, key: str, known: KnownContent) -> None:
         """Add what the request ever took from a file."""

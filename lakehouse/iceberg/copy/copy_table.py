@@ -98,7 +98,7 @@ def copy_table(
     moved = copier.copy(files.files.values(), _told(files, report))
     report("writing its metadata")
     written = _write_metadata(copier, metadata, files, moved)
-    copied = _open(target, written[-1])
+    copied = target.open_at(written[-1])
     report("comparing rows")
     verified_by, checksum = _verify(source, copied, name, copier.paths, files)
     left_over = find_left_over(copied, [*map(copier.paths.of, files.files), *written])
@@ -203,13 +203,6 @@ def _open_io(target: Catalog, location: str) -> "FileIO":
     from pyiceberg.io import load_file_io
 
     return load_file_io(dict(target.client.properties), location)
-
-
-def _open(target: Catalog, metadata_location: str) -> "Table":
-    """Open what no catalog names yet."""
-    from pyiceberg.table import StaticTable
-
-    return StaticTable.from_metadata(metadata_location, dict(target.client.properties))
 
 
 def _verify(

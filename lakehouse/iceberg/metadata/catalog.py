@@ -136,7 +136,7 @@ class Catalog:
             # Another object each time, since a commit through one moves it to the metadata that
             # it wrote.
             return Table(
-                read.name(),
+                tuple(table.split(".")),
                 read.metadata,
                 read.metadata_location,
                 read.io,
@@ -153,8 +153,14 @@ class Catalog:
             # A commit since then may have removed it, which S3 tells of as an access that is
             # denied where the bucket may not be listed.
             with suppress(OSError):
-                return _table_at(self.client, table, location)
+                return self.open_at(location)
         return self.client.load_table(table)
+
+    def open_at(self, metadata_location: str) -> "Table":
+        """Open a table as one of its metadata files has it, whether the catalog names it or not."""
+        from pyiceberg.table import StaticTable
+
+        return StaticTable.from_metadata(metadata_location, dict(self.client.properties))
 
     def has(self, table: str) -> bool:
         """Whether the table is there."""
@@ -222,17 +228,6 @@ class Catalog:
                 for namespace in namespaces
                 for name in self.client.list_tables(namespace)
             )
-
-
-def _table_at(client: "PyIcebergCatalog", table: str, location: str) -> "Table":
-    from pyiceberg.io import load_file_io
-    from pyiceberg.serializers import FromInputFile
-    from pyiceberg.table import Table
-
-    file = load_file_io(client.properties, location).new_input(location)
-    metadata = FromInputFile.table_metadata(file)
-    io = load_file_io({**client.properties, **metadata.properties}, location)
-    return Table(tuple(table.split(".")), metadata, location, io, client)
 
 
 def _namespaces_of(tables: Iterable[str] | None) -> Collection[str] | None:

@@ -2,7 +2,6 @@
 taken for clean.
 """
 
-import os
 import re
 import stat
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from lakehouse.privacy.places.alert_files import alert_files
 from lakehouse.privacy.places.contents import GZIP, PICKLE, is_pickle, is_text
 from lakehouse.privacy.places.left_folders import is_of_a_process
 from lakehouse.privacy.places.sqlite_file import HEADER, SIDES
+from lakehouse.privacy.verifier.roots import leads_out
 from lakehouse.settings import Settings
 
 NOT_HERE = ("warehouse", "inbox", "archive", "rejected", "privacy")
@@ -85,10 +85,7 @@ def _kind(settings: Settings, path: Path) -> Kind | None:
     try:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
-            # `resolve` has no end of a link that leads to itself.
-            end = Path(os.path.realpath(path))
-            is_within = end.is_relative_to(os.path.realpath(settings.home))
-            return None if is_within else Kind.LINK
+            return Kind.LINK if leads_out(path, settings.home) else None
         if stat.S_ISDIR(status.st_mode):
             return Kind.UNREADABLE
         if not stat.S_ISREG(status.st_mode) or not status.st_size or _is_a_side(path):

@@ -10,6 +10,7 @@ from lakehouse.iceberg.metadata.history import MAIN
 from lakehouse.privacy.compute_anew import compute_anew
 from lakehouse.privacy.delivered_files import (
     FilesRewritten,
+    add_reasons,
     empty_files,
     may_be_of,
     rewrite_files,
@@ -54,7 +55,7 @@ def erase_files(erasure: Erasure) -> None:
             erase_whole=erasure.how.erase_whole,
         )
         erasure.keep(_with_files(erasure.record, rewritten))
-        _add_named(named, rewritten.named)
+        add_reasons(named, rewritten.named)
         looked_at.add(feed.name)
     others = [feed for feed in erasable.feeds.values() if feed.name not in looked_at]
     for feed in others:
@@ -69,17 +70,9 @@ def erase_files(erasure: Erasure) -> None:
             erase_whole=erasure.how.erase_whole,
         )
         erasure.keep(_with_files(erasure.record, emptied))
-        _add_named(named, emptied.named)
+        add_reasons(named, emptied.named)
     erasure.not_emptied = _not_emptied(erasure, named)
     _audit_files(erasure)
-
-
-def _add_named(named: dict[str, str], of_feed: Mapping[str, str]) -> None:
-    """Add why files were not emptied; feeds may have files of one hash, of which one that was not
-    counts.
-    """
-    for name, why in of_feed.items():
-        named[name] = named.get(name) or why
 
 
 def _not_emptied(erasure: Erasure, named: Mapping[str, str]) -> tuple[str, ...]:

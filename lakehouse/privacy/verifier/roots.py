@@ -138,11 +138,14 @@ class FolderRoot:
         if stat.S_ISREG(status.st_mode):
             return RootEntry(key, status.st_size)
         if stat.S_ISLNK(status.st_mode):
-            # `resolve` has no end of a link that leads to itself.
-            end = Path(os.path.realpath(path))
-            leads_out = not end.is_relative_to(os.path.realpath(self._searched))
-            return RootEntry(key, problem=LINK, is_gap=leads_out)
+            return RootEntry(key, problem=LINK, is_gap=leads_out(path, self._searched))
         return RootEntry(key, problem="a pipe, socket or device, which keeps no bytes")
+
+
+def leads_out(link: Path, folder: Path) -> bool:
+    """Whether a link ends elsewhere than in a folder."""
+    # `resolve` has no end of a link that leads to itself.
+    return not Path(os.path.realpath(link)).is_relative_to(os.path.realpath(folder))
 
 
 def is_database_file(key: str) -> bool:

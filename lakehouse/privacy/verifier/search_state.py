@@ -24,7 +24,7 @@ from lakehouse.privacy.verifier.held_columns import (
 )
 from lakehouse.privacy.verifier.sought_values import Sought
 
-_MASK = b"[value]"
+MASK = b"[value]"
 PartitionColumns = tuple[tuple[tuple[str, ...], str] | None, ...]
 """Of each field of a partition spec, the path and the type of the column that it keeps as it is;
 None where it keeps another form of it.
@@ -140,7 +140,7 @@ class FilePart:
         hits = self.state.search.find(content) if self.state.search else []
         for hit in reversed(hits):
             self._found_bytes(hit, how=f"{how}, ")
-            content = content[: hit.start] + _MASK + content[hit.end :]
+            content = content[: hit.start] + MASK + content[hit.end :]
         return content.decode("utf-8", "replace")
 
     def search_file(
