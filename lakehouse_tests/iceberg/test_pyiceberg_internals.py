@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pydantic import model_serializer
+from pydantic_core import PydanticSerializationError
 from pyiceberg.avro.decoder import new_decoder
 from pyiceberg.avro.reader import DoubleReader
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
+from pyiceberg.typedef import IcebergBaseModel
 from pyiceberg.types import DoubleType, NestedField
 
 from lakehouse.iceberg.metadata import pyiceberg_internals
@@ -53,3 +56,46 @@ def test_partitions_of_doubles_have_the_values_of_their_rows(
     catalog.load("t.rates").append(pa.table({"rate": [1.1, 1e300]}))
     partitions = [dict(file.partition) for file in read_files(catalog.load("t.rates"))]
     assert partitions == [{"rate": 1.1}, {"rate": 1e300}]
+
+
+class Stopped(BaseException):
+    """What Dagster raises where a run is to end is no `Exception` either."""
+
+
+class StepInterrupted(Stopped):
+    pass
+
+
+class Model(IcebergBaseModel):
+    comes: type[BaseException]
+
+    @model_serializer
+    def serialize_model(self) -> None:
+        raise self.comes
+
+
+class Nested(IcebergBaseModel):
+    model: Model
+
+
+@pytest.mark.parametrize("write", ["model_dump", "model_dump_json"])
+@pytest.mark.parametrize(
+    ("comes", "expected"),
+    [
+        (KeyboardInterrupt, KeyboardInterrupt),
+        (StepInterrupted, KeyboardInterrupt),
+        (RecursionError, PydanticSerializationError),
+    ],
+)
+def test_an_interrupt_while_a_model_is_written_is_one(
+    tmp_path: Path, write: str, comes: type[BaseException], expected: type[BaseException]
+) -> None:
+    assert Catalog.of(Settings(home=tmp_path)).client
+    with pytest.raises(expected):
+        getattr(Nested(model=Model(comes=comes)), write)()
+
+
+def test_pydantic_still_takes_an_interrupt_for_an_error() -> None:
+    written = IcebergBaseModel.model_dump_json
+    with pytest.raises(PydanticSerializationError):
+        getattr(written, "__wrapped__", written)(Model(comes=KeyboardInterrupt))

@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import TableNotFound
+from lakehouse.iceberg.metadata import pyiceberg_internals
 from lakehouse.iceberg.metadata.catalog_file import require_catalog_file
 from lakehouse.iceberg.metadata.damaged_metadata import explain_catalog, explain_table
-from lakehouse.iceberg.metadata.pyiceberg_internals import read_doubles_whole
 from lakehouse.settings import Settings
 from lakehouse.tables.quoting import identifier
 
@@ -105,7 +105,7 @@ class Catalog:
         """PyIceberg's view of the catalog."""
         from pyiceberg.catalog import load_catalog
 
-        read_doubles_whole()
+        pyiceberg_internals.mend()
         with explain_catalog(self.place):
             return load_catalog(self.name, **self.pyiceberg)
 

@@ -1,18 +1,23 @@
-"""What is used of PyIceberg that is not public, and a fault of its that is mended where it is.
+"""What is used of PyIceberg that is not public, and faults of its that are mended where they are.
 
 Its compiled decoder reads doubles in single precision. They stand in manifests as the values of
 partitions: 1.1 came out as 1.100000023841858, so that a read of that partition held no row.
+
+Its models are written by pydantic, which takes a Ctrl-C that comes within one of their functions
+for an error of that function: who asked to stop was told of a failure, and work went on.
 
 It commits the updates of its own operations alone, writes no manifests of delete files, and gives
 no other the positions that one deletes.
 
 `test_pyiceberg_internals.py` fails where another version than `LOOKED_AT` is installed. Then look
-whether its decoder reads doubles whole by now, whether it has public calls for the others, and
-whether these still do the same.
+whether its decoder reads doubles whole by now and pydantic lets an interrupt through, whether it
+has public calls for the others, and whether these still do the same.
 """
 
+import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,6 +31,13 @@ if TYPE_CHECKING:
 
 LOOKED_AT = "0.12.0"
 _DOUBLE = struct.Struct("<d")
+_INTERRUPT = re.compile(r"Error calling function `\w+`: \w*Interrupt\w*\b")
+
+
+def mend() -> None:
+    """Mend PyIceberg's faults, in this process from here on."""
+    read_doubles_whole()
+    let_interrupts_through()
 
 
 def read_doubles_whole() -> None:
@@ -38,6 +50,33 @@ def read_doubles_whole() -> None:
 def _read_double(_: "DoubleReader", decoder: "BinaryDecoder") -> float:
     value: float = _DOUBLE.unpack(decoder.read(_DOUBLE.size))[0]
     return value
+
+
+def let_interrupts_through() -> None:
+    """Let an interrupt that comes while a model is written be one, in this process from here
+    on.
+    """
+    from pyiceberg.typedef import IcebergBaseModel
+
+    for name in ("model_dump", "model_dump_json"):
+        written = getattr(IcebergBaseModel, name)
+        if not hasattr(written, "__wrapped__"):
+            setattr(IcebergBaseModel, name, _with_interrupts(written))
+
+
+def _with_interrupts(written: Callable[..., Any]) -> Callable[..., Any]:
+    from pydantic_core import PydanticSerializationError
+
+    @wraps(written)
+    def write(*arguments: Any, **options: Any) -> Any:
+        try:
+            return written(*arguments, **options)
+        except PydanticSerializationError as error:
+            if _INTERRUPT.search(str(error)):
+                raise KeyboardInterrupt from error
+            raise
+
+    return write
 
 
 WRITABLE_FORMATS = (1, 2)
