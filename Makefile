@@ -15,7 +15,7 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest
 # Each measures one thing, and says which in its first line; the results are in benchmarks/results.
 BENCHMARKS ?= write row_level delete_and_upsert small_files rules bnpl feeds erasure graph start event_log idle gaps \
-	warm refresh executors
+	warm try refresh kept_rows tables executors
 # In the order in which they were collected: by itself xdist puts files with few tests, which take longest, last.
 SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
@@ -85,8 +85,9 @@ costs: setup ## Run all tests, and write to docs/testing.md the slowest by the p
 	@$(PYTEST) -m "not soak" -p lakehouse_tests.costs $(if $(ARGS),,--costs-page docs/testing.md) $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: reference
-reference: setup ## Write docs/reference.md anew from docstrings and signatures
+reference: setup ## Write docs/reference.md and docs/commands.md anew from what the code says of itself
 	@$(BIN)/python -m lakehouse_tests.docs.reference
+	@$(BIN)/python -m lakehouse_tests.docs.commands
 
 .PHONY: soak
 soak: setup ## Run the longest tests: writers that contend for hours of commits, a month of transactions in any order

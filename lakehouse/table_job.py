@@ -141,8 +141,7 @@ def _write(
     archive: Path | None,
 ) -> Outcome:
     table, keys = project.tables[request.table], list(request.partitions)
-    catalog = Catalog.of(settings)
-    session = open_platform_session(catalog)
+    session, catalog = open_platform_session(Catalog.of(settings))
     if archive:
         session.sparkContext.addPyFile(str(archive))
     pipes.log.info(f"{table.name} is computed by Spark {session.version}.")

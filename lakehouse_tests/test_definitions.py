@@ -97,6 +97,7 @@ def test_the_page_of_an_asset_leads_to_its_function_and_its_tables():
     assert line.startswith("@iceberg_asset(")
     assert metadata["lakehouse/quarantine"] == dg.AssetKey(["silver", "fruits_quarantine"])
     assert metadata["lakehouse/table_health"] == dg.AssetKey(["monitoring", "table_health"])
+    assert metadata["lakehouse/contract"] == "lakehouse contract silver.fruits"
     assert metadata["lakehouse/upkeep_runs"] == dg.AssetKey(["monitoring", "upkeep_runs"])
 
 

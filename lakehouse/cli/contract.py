@@ -52,14 +52,10 @@ def contract(state: State, names: tuple[str, ...], form: str, folder: Path | Non
 
 
 def _contracts(state: State, names: tuple[str, ...]) -> Mapping[str, str]:
-    from lakehouse.contracts.odcs import contract_of, to_yaml
+    from lakehouse.contracts.odcs import contract_text
 
-    feeds = {feed.table: feed for feed in state.feeds.values()}
     tables = declared_tables(state, names or _read_by_others(state.declared))
-    return {
-        table.name: to_yaml(contract_of(table, state.settings, feeds.get(table.name)))
-        for table in tables
-    }
+    return {table.name: contract_text(table, state.settings, state.feeds) for table in tables}
 
 
 def _read_by_others(declared: "Mapping[str, IcebergTable]") -> tuple[str, ...]:

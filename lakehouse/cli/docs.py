@@ -38,7 +38,7 @@ def docs(state: State, out: str | None, opens: bool) -> None:
         made = _make(state, out)
     pages = made.written + made.unchanged
     removed = f", {made.removed} removed" if made.removed else ""
-    click.echo(f"{made.place}: {count(pages, 'page')}, {made.written} written{removed}")
+    click.echo(f"{made.place}: {count(pages, 'file')}, {made.written} written{removed}")
     if opens:
         _open(made.place)
 

@@ -19,6 +19,7 @@ from lakehouse.cli.staged_object import read_staged_object
 from lakehouse.errors import LakehouseError, TableDamaged
 from lakehouse.iceberg.metadata.catalog import CATALOG_NAME, Catalog
 from lakehouse.iceberg.metadata.catalog_file import check_catalog_file, require_catalog_file
+from lakehouse.iceberg.metadata.iceberg_release import iceberg_release
 from lakehouse.iceberg.metadata.missing_files import missing_files
 from lakehouse.monitoring.alert_settings import name_of, read_routes
 from lakehouse.monitoring.heartbeat import read_heartbeat
@@ -65,6 +66,7 @@ def findings(settings: Settings) -> list[Finding]:
         "python": _python,
         "java": _java,
         "jars": _jars,
+        "iceberg": _iceberg,
         "classes": _classes,
         "spark": _spark,
         "deployment": _deployment,
@@ -141,6 +143,16 @@ def _jars(settings: Settings) -> str:
     if problems:
         raise LakehouseError(" ".join(problems), next_step=jars.NEXT_STEP)
     return f"{len(jars.pinned(settings))}, as pinned ({jars.jar_dir(settings)})"
+
+
+def _iceberg(settings: Settings) -> str:
+    described = iceberg_release(settings.iceberg).describe()
+    elsewhere = settings.spark_remote or settings.jobs
+    return (
+        f"{described} (as LAKEHOUSE_ICEBERG says of Spark elsewhere)"
+        if elsewhere
+        else described
+    )
 
 
 def _classes(settings: Settings) -> str:

@@ -12,6 +12,7 @@ from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.metadata.damaged_metadata import explain_table
 from lakehouse.iceberg.metadata.health_measurement import measure_health
 from lakehouse.iceberg.metadata.history import History, Snapshot, history_of
+from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
 from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.iceberg.metadata.table_state import TableState, state_of
 from lakehouse.iceberg.read.stale_tables import has_news
@@ -291,9 +292,12 @@ def _status(
     catalog: "Catalog", name: str, table: "IcebergTable | None", exists: bool, checks: Checks
 ) -> TableStatus:
     if not exists:
-        return TableStatus(name, declared=True, exists=False, pending=_pending(table, None))
+        pending = _pending(table, None, catalog.iceberg)
+        return TableStatus(name, declared=True, exists=False, pending=pending)
     try:
-        known = _known(name, table, catalog.load(name), checks)
+        loaded = catalog.load(name)
+        known = _known(name, table, loaded, checks)
+        pending = _pending(table, state_of(name, loaded), catalog.iceberg)
     except TableDamaged as error:
         # The others are wanted all the same.
         return TableStatus(
@@ -304,7 +308,7 @@ def _status(
             checks=checks,
             damage=str(error),
         )
-    return replace(known, quarantined=_quarantined(catalog, table))
+    return replace(known, quarantined=_quarantined(catalog, table), pending=pending)
 
 
 def _known(
@@ -324,7 +328,6 @@ def _known(
         written_at=history.log[-1][0] if history.log else None,
         kind=_kind(main) if main else None,
         checks=checks,
-        pending=_pending(table, state_of(name, loaded)),
         small_files=health.fewer_files if health else 0,
         delete_files=health.delete_files if health else 0,
         history=history,
@@ -359,10 +362,12 @@ def _kind(snapshot: Snapshot) -> str:
     return snapshot.commit.kind if snapshot.commit else snapshot.operation
 
 
-def _pending(table: "IcebergTable | None", state: TableState | None) -> Sequence[str]:
+def _pending(
+    table: "IcebergTable | None", state: TableState | None, iceberg: IcebergRelease
+) -> Sequence[str]:
     if table is None:
         return ()
-    changes = plan(table, state)
+    changes = plan(table, state, iceberg)
     return (
         *(step.description for step in changes.steps),
         *(f"refused: {refusal}" for refusal in changes.refusals),

@@ -65,6 +65,15 @@ def contract_of(table: IcebergTable, settings: Settings, feed: Feed | None = Non
     return {key: value for key, value in document.items() if value != []}
 
 
+def contract_text(table: IcebergTable, settings: Settings, feeds: Mapping[str, Feed]) -> str:
+    """Return the contract of a table as YAML.
+
+    :param feeds: all of them, by their names.
+    """
+    landing = next((feed for feed in feeds.values() if feed.table == table.name), None)
+    return to_yaml(contract_of(table, settings, landing))
+
+
 def to_yaml(document: Document) -> str:
     """Return a document as YAML, its parts in the order that it has them."""
     return yaml.dump(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from lakehouse.iceberg.metadata.iceberg_release import PINNED, IcebergRelease
 from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.maintenance.compaction_budget import Choice, choose, planned_compaction, value_of
@@ -45,6 +46,7 @@ class Known:
     reads: TableReads = field(default_factory=TableReads)
     past: PastUpkeep = field(default_factory=PastUpkeep)
     bytes_a_day: int = BYTES_A_DAY
+    iceberg: IcebergRelease = PINNED
 
     def policy(self, table: str) -> UpkeepPolicy:
         """Return what a table is kept by."""
@@ -150,6 +152,9 @@ def _hold(
         return _held(health, step, "Glue's table optimizers do it (kept_by='glue')")
     if health.snapshot_id is None:
         return _held(health, step, "the table has no snapshot")
+    lacking = known.iceberg.lacks(step)
+    if lacking:
+        return _held(health, step, lacking)
     last = known.past.last_look(health.table, step)
     if last and last.found_nothing_in(health) and now < last.ended_at + SAME_LOOK_EVERY:
         why = f"nothing changed since it found nothing to do: {last.reason}"

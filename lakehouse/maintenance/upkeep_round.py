@@ -110,6 +110,7 @@ def known_of(engine: Engine, upkept: Upkept, now: datetime) -> Known:
         reads=recent_reads(engine.catalog, upkept.metrics_table, now),
         past=past_upkeep(engine.catalog, upkept.log.name, now),
         bytes_a_day=upkept.bytes_a_day,
+        iceberg=engine.catalog.iceberg,
     )
 
 

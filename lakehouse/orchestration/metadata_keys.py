@@ -168,6 +168,8 @@ class DeclaredMetadata(MetadataRecord):
         default=None, metadata=_stored("lakehouse/quarantine", _asset)
     )
     """The table of the rows that are refused."""
+    contract: str | None = _key("lakehouse/contract", _text)
+    """The command that prints what the table promises."""
     table_health: dg.AssetKey | None = field(
         default=None, metadata=_stored("lakehouse/table_health", _asset)
     )

@@ -45,6 +45,7 @@ def declared_metadata(table: "IcebergTable") -> dict[str, Any]:
         write_mode=type(table.write).__name__,
         partitioning=", ".join(table.partitioning) or "none",
         quarantine=asset_key(table.quarantine.name) if table.quarantine else None,
+        contract=f"lakehouse contract {table.name}",
     ).to_metadata()
 
 

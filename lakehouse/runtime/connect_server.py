@@ -75,11 +75,13 @@ def has_extensions(session: "SparkSession") -> bool:
     return EXTENSIONS in (session.conf.get(EXTENSIONS_KEY, "") or "")
 
 
-def ask_iceberg(session: "SparkSession", catalog: Catalog) -> None:
-    """Let a session open a catalog that it knows, by asking which Iceberg it has; whatever Spark
-    says is raised.
+def ask_iceberg(session: "SparkSession", catalog: Catalog) -> str:
+    """Let a session open a catalog that it knows, by asking which Iceberg it has, and return
+    that; whatever Spark says is raised.
     """
-    session.sql(f"SELECT {identifier(catalog.name)}.system.iceberg_version()").collect()
+    asked = f"SELECT {identifier(catalog.name)}.system.iceberg_version()"
+    ((version,),) = session.sql(asked).collect()
+    return str(version)
 
 
 def lacking(settings: Settings, what: str) -> SetupError:

@@ -8,6 +8,7 @@ import logging
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from threading import RLock, current_thread, main_thread
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.errors import SettingsError, SetupError
 from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.iceberg_release import iceberg_release
 from lakehouse.iceberg.metadata.pyspark_internals import (
     LOGS_WITH_VALUES,
     end_jvm,
@@ -122,8 +124,9 @@ def page_of_process() -> str:
     return next(iter(_pages.values()), "")
 
 
-def open_platform_session(catalog: Catalog) -> "SparkSession":
-    """Return the session of a job, whose Spark and jars are those of the platform.
+def open_platform_session(catalog: Catalog) -> "tuple[SparkSession, Catalog]":
+    """Return the session of a job, whose Spark and jars are those of the platform, and the catalog
+    with the Iceberg that is there.
 
     :raises SetupError: when that Spark has no Iceberg.
     """
@@ -143,10 +146,10 @@ def open_platform_session(catalog: Catalog) -> "SparkSession":
     register(session, catalog)
     session.conf.set("spark.sql.defaultCatalog", catalog.name)
     try:
-        ask_iceberg(session, catalog)
+        version = ask_iceberg(session, catalog)
     except Exception as error:
         raise _no_iceberg(one_line(error)) from error
-    return session
+    return session, replace(catalog, iceberg=iceberg_release(version))
 
 
 def _no_iceberg(problem: str) -> SetupError:

@@ -12,7 +12,11 @@ from lakehouse.storage.object_store import ObjectStore
 
 _FOR_ALL, _PRIVATE = (0o644, 0o755), (0o600, 0o700)
 """Modes of files and folders."""
-_TYPES = {".html": "text/html; charset=utf-8", ".json": "application/json"}
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".json": "application/json",
+    ".yaml": "application/yaml",
+}
 
 
 class Destination(Protocol):

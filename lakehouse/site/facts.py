@@ -138,6 +138,8 @@ class TableFacts:
     is_stale: bool = False
     is_blocked: bool = False
     damage: str = ""
+    contract: str = ""
+    """What it promises to those who read it, as YAML of the Open Data Contract Standard."""
     quarantine_of: str = ""
     quarantine: QuarantineFacts | None = None
     freshness: tuple[FreshnessFacts, ...] = ()

@@ -42,13 +42,15 @@ _DAYS = 14
 
 
 def make_pages(facts: SiteFacts) -> dict[str, str]:
-    """Return the text of each page by its path in the site: an index, a page for each table,
-    and one of quality over time.
+    """Return the text of each page by its path in the site: an index, a page for each table
+    with its contract beside it, and one of quality over time.
     """
     site = _Site(facts)
     pages = {INDEX: site.index(), QUALITY: site.quality()}
     for table in facts.tables:
         pages[page_of(table.name)] = site.table(table)
+        if table.contract:
+            pages[contract_of(table.name)] = table.contract
     return pages
 
 
@@ -61,6 +63,11 @@ def page_of(table: str) -> str:
     plain = re.sub(r"[^a-z0-9_.]+", "-", table.lower()).strip("-.")[:_LONGEST_NAME]
     digest = hashlib.sha256(table.encode("utf-8", "surrogatepass")).hexdigest()[:10]
     return f"tables/{plain}-{digest}.html"
+
+
+def contract_of(table: str) -> str:
+    """Return the path of a table's contract."""
+    return f"{page_of(table).removesuffix('.html')}.odcs.yaml"
 
 
 @dataclass(frozen=True)
@@ -319,6 +326,7 @@ _FILTERS: Mapping[str, Any] = {
     "ends": _ends,
     "breaks": _breaks,
     "bytes": size_text,
+    "contract": contract_of,
     "counted": _counted,
     "listed": _listed,
     "moment": moment_text,

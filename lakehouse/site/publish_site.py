@@ -15,7 +15,7 @@ from lakehouse.site.pages import INDEX
 LISTING = "site-files.json"
 """The list of what the site has: what is in it may be replaced, and removed; nothing else."""
 _UNFINISHED = ""
-_PAGE = re.compile(r"(tables/)?[a-z0-9_-][a-z0-9_.-]*\.html")
+_PAGE = re.compile(r"(tables/)?[a-z0-9_-][a-z0-9_.-]*\.(html|odcs\.yaml)")
 
 
 @dataclass(frozen=True)

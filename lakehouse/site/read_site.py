@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, get_args
 
 import dagster as dg
 
+from lakehouse.contracts.odcs import contract_text
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.history import History
 from lakehouse.iceberg.read.stale_tables import has_news
@@ -72,7 +73,7 @@ def read_site(
     names = sorted({*catalog.tables(), *source.declared})
     read = {name: read_table(catalog, name, source.declared.get(name)) for name in names}
     histories = {name: one.history for name, one in read.items() if one.history}
-    about = _About(source, graph, catalog, instance, now, histories)
+    about = _About(source, settings, graph, catalog, instance, now, histories)
     incidents = read_incidents(settings)
     tables = about.tables(read, incidents)
     return SiteFacts(
@@ -100,6 +101,7 @@ class _About:
     """What tables are beside their own metadata."""
 
     source: SiteSource
+    settings: Settings
     graph: "AssetGraph"
     catalog: Catalog
     instance: dg.DagsterInstance | None
@@ -124,6 +126,7 @@ class _About:
                 one.facts,
                 description=self._description(name),
                 kinds=self._kinds(name),
+                contract=self._contract(name),
                 is_stale=name in stale,
                 is_blocked=name in blocked,
                 freshness=tuple(self._freshness(one.facts, materialized.get(name))),
@@ -147,6 +150,12 @@ class _About:
         return (
             tuple(sorted(self.graph.get(asset_key(name)).kinds)) if self._is_known(name) else ()
         )
+
+    def _contract(self, name: str) -> str:
+        table = self.source.declared.get(name)
+        if table is None or name in self._quarantines:
+            return ""
+        return contract_text(table, self.settings, self.source.feeds)
 
     def _with_quarantine(self, facts: TableFacts) -> TableFacts:
         table = self.source.declared.get(facts.name)

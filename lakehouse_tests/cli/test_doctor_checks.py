@@ -23,8 +23,18 @@ def test_on_a_machine_that_is_set_up_all_is_well(settings):
 
     assert [finding.name for finding in found if not finding.ok] == []
     assert [finding.name for finding in found] == [
-        "python", "java", "jars", "classes", "spark", "deployment", "project", "home", "catalog", "tables", "disk", "alerts",
+        "python", "java", "jars", "iceberg", "classes", "spark", "deployment", "project", "home", "catalog", "tables", "disk", "alerts",
     ]  # fmt: skip
+
+
+def test_what_an_older_iceberg_lacks_is_said(settings):
+    assert line(settings, "iceberg").found == settings.iceberg
+    assert (
+        "tables of format 3 are not written"
+        in line(replace(settings, iceberg="1.7.1"), "iceberg").found
+    )
+    elsewhere = replace(settings, spark_remote="sc://127.0.0.1:1")
+    assert "as LAKEHOUSE_ICEBERG says" in line(elsewhere, "iceberg").found
 
 
 def test_looking_makes_no_home(settings):

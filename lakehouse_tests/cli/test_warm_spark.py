@@ -52,13 +52,13 @@ def warm(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[WarmSp
 said: list[str] = []
 
 
-def test_a_spark_elsewhere_is_not_started_here(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("remote", ["sc://spark:15002", None], ids=["elsewhere", "no server"])
+def test_a_spark_that_was_not_started_is_not_looked_after(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, remote: str | None
 ) -> None:
     monkeypatch.setattr(warm_spark.time, "monotonic", lambda: 1_000_000.0)
-    remote = replace(settings, spark_remote="sc://spark:15002")
     with Children() as children:
-        WarmSpark(remote, children, said.append).look()
+        WarmSpark(replace(settings, spark_remote=remote), children, said.append).look()
     assert not said
     assert not list(read_reports(settings))
 

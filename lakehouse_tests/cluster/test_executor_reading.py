@@ -2,6 +2,7 @@
 driver's.
 """
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -81,9 +82,21 @@ def test_executors_behind_a_connect_server_read_files(aws_connect, aws_settings,
     assert read_and_check(aws_settings, home, env, python=sys.executable) == []
 
 
-def test_without_a_python_on_executors_the_driver_reads(cluster, aws_settings, home):
+BARE_PYTHON = os.path.realpath(sys.executable)
+"""That which the virtual environment was made of, which has none of its packages."""
+
+
+@pytest.mark.parametrize(
+    ("python", "why"),
+    [
+        ("/no/python", 'Cannot run program "/no/python"'),
+        (BARE_PYTHON, "No module named 'pyarrow'"),
+    ],
+    ids=["no Python", "no pyarrow"],
+)
+def test_without_what_reading_needs_the_driver_reads(cluster, aws_settings, home, python, why):
     env = cluster.client_environment
 
-    (warning,) = read_and_check(aws_settings, home, env, python="/no/python")
+    (warning,) = read_and_check(aws_settings, home, env, python=python)
 
-    assert 'Cannot run program "/no/python"' in warning
+    assert why in warning

@@ -6,9 +6,12 @@ import os
 import shlex
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.runtime import jars
+from lakehouse.settings import Settings
 from lakehouse_tests.cli.commands import LAKEHOUSE
 from lakehouse_tests.cluster.connect_server import connect_server
 from lakehouse_tests.cluster.test_demo import check_demo
@@ -56,6 +59,25 @@ class Shell:
         return ran.said
 
 
+VISITS = [{"visit": number} for number in range(3)]
+
+
+def fill(settings: Settings) -> None:
+    """Put a table into a home, as a lakehouse of one machine has it."""
+    catalog = Catalog.of(settings).client
+    catalog.create_namespace("silver")
+    rows = pa.Table.from_pylist(VISITS)
+    catalog.create_table("silver.visits", rows.schema).append(rows)
+
+
+def visits(settings: Settings) -> list[dict[str, int]]:
+    """Return the rows of that table, wherever it is."""
+    rows: list[dict[str, int]] = (
+        Catalog.of(settings).load("silver.visits").scan().to_arrow().to_pylist()
+    )
+    return sorted(rows, key=lambda row: row["visit"])
+
+
 def shell_blocks(title: str) -> list[Block]:
     """Return the blocks of a section that are run."""
     (section,) = (one for one in sections(PAGE) if one.title == title)
@@ -77,6 +99,12 @@ def test_the_page_on_clusters_goes_as_it_says(cluster, aws_settings, home, truth
     }
     shell = Shell(home, names)
     shell.env["AWS_ENDPOINT_URL"] = aws_settings.endpoint_url
+    shell.env["AWS_REGION"] = aws_settings.region
+    one_machine = Settings(home=home.parent / ".lakehouse")
+    fill(one_machine)
+    (copied,) = shell_blocks("Tables of a home")
+    assert "silver.visits" in shell.do(copied)
+    assert visits(aws_settings) == visits(one_machine) == VISITS
     (standalone,) = shell_blocks("A standalone cluster")
     said = shell.do(standalone)
     assert f"{cluster.url} answers: 2 workers, 2 of 2 cores are free" in said

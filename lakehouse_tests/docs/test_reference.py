@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lakehouse_tests.docs import commands
 from lakehouse_tests.docs.markdown import ROOT, blocks
 from lakehouse_tests.docs.reference import COMMAND, PAGE, page, public_names, untold
 from lakehouse_tests.docs.source import Parameter, Told, imports_of, parsed, told
@@ -20,6 +21,12 @@ OWN = ("audit", "monitoring")
 def test_the_page_is_what_the_code_says():
     assert PAGE.read_text(encoding="utf-8") == page(), (
         f"docs/reference.md is older than the code; `{COMMAND}` writes it anew"
+    )
+
+
+def test_the_page_of_commands_is_what_their_help_says():
+    assert commands.PAGE.read_text(encoding="utf-8") == commands.page(), (
+        f"docs/commands.md is older than the code; `{COMMAND}` writes it anew"
     )
 
 

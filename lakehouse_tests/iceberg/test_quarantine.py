@@ -275,3 +275,28 @@ def test_no_row_leaves_for_a_write_that_is_refused(delivered: Engine) -> None:
     )
     write(delivered, accepting, lambda delivered: people(resolved(delivered)), inputs)
     assert content(delivered, QUARANTINE, "id") == [("one",), ("two",), ("x",)]
+
+
+BY_KEY = IcebergTable(
+    name="silver.by_key",
+    comment="The last number of each name, without its source.",
+    columns=[Column("id", "bigint"), Column("name", "string")],
+    write=Merge(on=["name"]),
+    rules=[castable("id", "bigint")],
+)
+
+
+def test_a_row_that_left_for_a_write_without_a_change_stays_away(
+    embedded_engine: Engine,
+) -> None:
+    """The correction is what the table has, so that no commit of it tells of that run."""
+    inputs = {"delivered": incremental(DELIVERED.name)}
+    for file, row in (("a", ("1", "ann")), ("b", ("x", "ann")), ("c", ("1", "ann"))):
+        write(embedded_engine, DELIVERED, delivery(embedded_engine, file, [row]))
+        done = write(embedded_engine, BY_KEY, as_it_came, inputs, Run(file))
+        assert isinstance(done, Published if file == "a" else Unchanged)
+        assert held(embedded_engine, BY_KEY) == ([("x", 1)] if file == "b" else [])
+    write(embedded_engine, DELIVERED, delivery(embedded_engine, "d", [("2", "bob")]))
+    write(embedded_engine, BY_KEY, as_it_came, inputs, Run("d"))
+    assert held(embedded_engine, BY_KEY) == []
+    assert content(embedded_engine, BY_KEY.name, "id", "name") == [(1, "ann"), (2, "bob")]

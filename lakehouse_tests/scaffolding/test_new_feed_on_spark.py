@@ -40,6 +40,9 @@ def land(spark, settings):
     return ingested
 
 
+SHOP = ("bronze.raw_invoices", "silver.invoices", "gold.invoice_days")
+
+
 def test_the_lines_of_a_shop_come_out_to_the_last_penny(
     tmp_path, monkeypatch, land, embedded_engine
 ):
@@ -59,6 +62,8 @@ def test_the_lines_of_a_shop_come_out_to_the_last_penny(
         f'2,X,wrong day,1,13/13/2025 09:00,"1,50",,,France\n'
         f'3,X,wrong price,1,2025-12-01 09:00,"1,5x",,,France\n',
     )
+    written = [project.table_path(name) for name in SHOP]
+    assert sum(len(path.read_text().splitlines()) for path in written) <= 100
     result, engine = land(Project("till.assets"), "invoices", tmp_path / "files")
 
     assert result.quarantined == {"silver.invoices": 2}

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+import yaml
 
 from lakehouse.site.facts import (
     CheckFacts,
@@ -17,7 +18,7 @@ from lakehouse.site.facts import (
     SiteFacts,
     TableFacts,
 )
-from lakehouse.site.pages import make_pages, page_of, share_text, span_text
+from lakehouse.site.pages import contract_of, make_pages, page_of, share_text, span_text
 from lakehouse_tests.site.conftest import ADA, ORDERS, RAW, read
 
 ROOT = Path(__file__).parents[2]
@@ -68,22 +69,39 @@ def test_there_is_a_page_for_each_table_an_index_and_one_of_quality(facts):
         "index.html",
         "quality.html",
         *(page_of(table.name) for table in facts.tables),
+        *(contract_of(table.name) for table in facts.tables if table.contract),
     }
 
 
+def html_pages(facts):
+    pages = make_pages(facts).items()
+    return {name: text for name, text in pages if name.endswith(".html")}
+
+
+def test_a_page_leads_to_what_its_table_promises(facts):
+    pages = make_pages(facts)
+    path = contract_of(ORDERS.name)
+    promised = yaml.safe_load(pages[path])
+
+    assert promised["schema"][0]["physicalName"] == ORDERS.name
+    assert f"../{path}" in Read(pages[page_of(ORDERS.name)]).links
+    assert ORDERS.quarantine and contract_of(ORDERS.quarantine.name) not in pages
+
+
 def test_every_link_leads_to_a_page_or_a_place_on_it(facts):
-    pages = {name: Read(text) for name, text in make_pages(facts).items()}
+    files = make_pages(facts)
+    pages = {name: Read(text) for name, text in html_pages(facts).items()}
 
     for name, page in pages.items():
         for link in page.links:
             target, _, place = link.partition("#")
             path = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
-            assert (path if target else name) in pages, f"{name}: {link}"
+            assert (path if target else name) in files, f"{name}: {link}"
             assert not place or place in page.ids
 
 
 def test_nothing_is_asked_of_another_host_and_no_script_is_run(facts):
-    for text in make_pages(facts).values():
+    for text in html_pages(facts).values():
         page = Read(text)
         assert "script" not in page.tags
         assert not [one for one in page.addresses if "//" in one or one.startswith("/")]

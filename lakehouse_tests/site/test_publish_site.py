@@ -20,7 +20,8 @@ FIRST = {
 }
 SECOND = {
     "index.html": PAGE.format("tables/b.html"),
-    "tables/b.html": PAGE.format("c.html"),
+    "tables/b.html": PAGE.format("c.html") + PAGE.format("b.odcs.yaml"),
+    "tables/b.odcs.yaml": "kind: DataContract\n",
     "tables/c.html": PAGE.format("../index.html"),
 }
 
@@ -51,7 +52,8 @@ class KilledFolder(SiteFolder):
 def pages_in(folder):
     return {
         path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
-        for path in folder.rglob("*.html")
+        for path in folder.rglob("*.*")
+        if path.suffix in (".html", ".yaml")
     }
 
 
@@ -73,7 +75,7 @@ def test_pages_of_tables_that_are_gone_are_removed(tmp_path):
     made = publish_site(SECOND, folder)
 
     assert pages_in(tmp_path) == SECOND
-    assert (made.written, made.removed) == (3, 1)
+    assert (made.written, made.removed) == (4, 1)
 
 
 def test_a_page_that_somebody_removed_comes_back(tmp_path):
@@ -85,7 +87,7 @@ def test_a_page_that_somebody_removed_comes_back(tmp_path):
     assert pages_in(tmp_path) == FIRST
 
 
-@pytest.mark.parametrize("steps", range(8))
+@pytest.mark.parametrize("steps", range(9))
 def test_killed_at_any_step_every_link_leads_somewhere_and_the_next_run_goes_on(
     tmp_path, steps
 ):
@@ -175,6 +177,8 @@ def test_a_bucket_has_the_same_pages_and_says_what_they_are(aws_settings):
 
     assert made.place == "s3://lake/docs/tables/index.html"
     assert sorted(keys) == sorted(f"docs/tables/{name}" for name in [*SECOND, LISTING])
+    contract = client.get_object(Bucket="lake", Key="docs/tables/tables/b.odcs.yaml")
+    assert contract["ContentType"] == "application/yaml"
     assert index["ContentType"] == "text/html; charset=utf-8"
     assert index["Body"].read().decode() == SECOND["index.html"]
     assert publish_site(SECOND, bucket).written == 0

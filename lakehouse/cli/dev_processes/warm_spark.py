@@ -66,9 +66,10 @@ class WarmSpark:
 
     def look(self) -> None:
         """Take one step: notice that it died, start it again when the pause is over, or that it
-        is back. One elsewhere, which SPARK_REMOTE names, is not looked after.
+        is back. Where none was started, such as for one elsewhere that SPARK_REMOTE names, or
+        for a PySpark that brings no server, there is none to look after.
         """
-        if self.settings.spark_remote:
+        if self._server is None:
             return
         if self.children.ended(_WARM_UP) is not None:
             self.children.end(_WARM_UP)

@@ -12,6 +12,7 @@ from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.retry import REF_ATTEMPTS, Failure, classify, pause
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
 from lakehouse.iceberg.evolve.creation import create_without_spark
+from lakehouse.iceberg.evolve.format_refusals import format_refusals
 from lakehouse.iceberg.evolve.layout_changes import layout_changes
 from lakehouse.iceberg.evolve.layout_steps import sort_files
 from lakehouse.iceberg.evolve.matched_columns import renamed_columns
@@ -28,6 +29,7 @@ from lakehouse.iceberg.metadata.code_versions import computed_parts, noted_versi
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties, has_earlier_digest
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, read_history
+from lakehouse.iceberg.metadata.iceberg_release import PINNED, IcebergRelease
 from lakehouse.iceberg.metadata.table_state import TableState, read_state
 from lakehouse.tables.table import IcebergTable
 
@@ -73,10 +75,17 @@ class Plan:
         ]
 
 
-def plan(table: IcebergTable, state: TableState | None) -> Plan:
-    """Compare a declaration with what the table is; `state` is None where there is no table."""
+def plan(
+    table: IcebergTable, state: TableState | None, iceberg: IcebergRelease = PINNED
+) -> Plan:
+    """Compare a declaration with what the table is; `state` is None where there is no table.
+
+    :param iceberg: what is to write it.
+    """
+    refused = tuple(format_refusals(table, state, iceberg))
     if state is None:
-        return Plan(table.name, tuple(_creation(table)), (), tuple(warnings(table, state)))
+        created = tuple(_creation(table))
+        return Plan(table.name, created, refused, tuple(warnings(table, state)))
     changes = [
         *schema_changes(table, state),
         *layout_changes(table, state, renamed_columns(table, state)),
@@ -89,7 +98,10 @@ def plan(table: IcebergTable, state: TableState | None) -> Plan:
         steps=tuple(
             _without_waiting(step, state) for step in sorted(steps, key=lambda step: step.order)
         ),
-        refusals=tuple(change for change in changes if isinstance(change, Refusal)),
+        refusals=(
+            *refused,
+            *(change for change in changes if isinstance(change, Refusal)),
+        ),
         warnings=tuple(warnings(table, state)),
     )
 
@@ -135,7 +147,8 @@ def plan_now(engine: Engine, table: IcebergTable) -> Plan:
     """Plan from the table's current metadata, for people: warnings look at what the table
     holds; starts no JVM.
     """
-    return plan(table, read_state(engine, table.name, with_size=bool(table.partitioning)))
+    state = read_state(engine, table.name, with_size=bool(table.partitioning))
+    return plan(table, state, engine.catalog.iceberg)
 
 
 def declared_by_earlier_version(engine: Engine, table: IcebergTable) -> bool:
@@ -195,7 +208,7 @@ def _carry_out(
     So a step that another process made, or that was made although its answer got lost, is not
     made twice.
     """
-    first = planned = plan(table, read_state(engine, table.name))
+    first = planned = plan(table, read_state(engine, table.name), engine.catalog.iceberg)
     if first.is_creation:
         before_creation()
     for attempt in range(REF_ATTEMPTS):
@@ -206,7 +219,8 @@ def _carry_out(
             _run(engine, table, steps, run_id)
             return first
         except Exception as error:
-            planned, failed = plan(table, read_state(engine, table.name)), planned
+            state = read_state(engine, table.name)
+            planned, failed = plan(table, state, engine.catalog.iceberg), planned
             if attempt == REF_ATTEMPTS - 1 or (
                 planned == failed and classify(error) is Failure.OTHER
             ):

@@ -12,6 +12,7 @@ from lakehouse.errors import TableNotFound
 from lakehouse.iceberg.metadata import pyiceberg_internals
 from lakehouse.iceberg.metadata.catalog_file import require_catalog_file
 from lakehouse.iceberg.metadata.damaged_metadata import explain_catalog, explain_table
+from lakehouse.iceberg.metadata.iceberg_release import PINNED, IcebergRelease, iceberg_release
 from lakehouse.settings import Settings
 from lakehouse.tables.quoting import identifier
 
@@ -38,6 +39,8 @@ class Catalog:
     name: str
     spark: Mapping[str, str]
     pyiceberg: Mapping[str, str] = field(default_factory=dict)
+    iceberg: IcebergRelease = PINNED
+    """What Spark has of Iceberg, so that what it lacks is refused before it is asked."""
     _read: dict[str, "Table"] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -56,9 +59,10 @@ class Catalog:
         :raises CatalogDamaged: when the file in the home is no database, or missing beside
             tables.
         """
-        return (
+        described = (
             _glue(settings, name) if settings.deployment == "aws" else _embedded(settings, name)
         )
+        return replace(described, iceberg=iceberg_release(settings.iceberg))
 
     def at_one_moment(self, tables: Iterable[str] | None = None) -> "Catalog":
         """Return a catalog that asks once where the metadata of all tables is: for who looks at

@@ -36,7 +36,8 @@ class CommitProperties:
     computed the rows, empty where it is not known; `keeps_rows` says that rows of earlier commits
     stay beside them, and `computed_by` what earlier commits said of that, which may expire, see
     `lakehouse.iceberg.metadata.code_versions`. `row_level` says in words how a merge
-    changed rows and why so, where nothing declares how.
+    changed rows and why so, where nothing declares how. `follows` says that what it changed follows
+    from a write of another table that had ended.
     """
 
     kind: Kind
@@ -54,6 +55,7 @@ class CommitProperties:
     code_version: str = ""
     keeps_rows: bool = False
     computed_by: tuple[ComputedPart, ...] = ()
+    follows: bool = False
 
     def to_summary(self) -> dict[str, str]:
         """Return it as snapshot properties; snapshot ids are text, since they exceed
@@ -80,6 +82,7 @@ class CommitProperties:
             f"{PREFIX}code-version": self.code_version,
             f"{PREFIX}keeps-rows": json.dumps(self.keeps_rows),
             f"{PREFIX}computed-by": parts_text(self.computed_by),
+            f"{PREFIX}follows": json.dumps(self.follows),
         }
 
     @classmethod
@@ -106,6 +109,7 @@ class CommitProperties:
             code_version=summary.get(f"{PREFIX}code-version", ""),
             keeps_rows=summary.get(f"{PREFIX}keeps-rows") == "true",
             computed_by=parts_of_text(summary.get(f"{PREFIX}computed-by")),
+            follows=summary.get(f"{PREFIX}follows") == "true",
         )
 
 

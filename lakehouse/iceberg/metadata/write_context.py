@@ -83,6 +83,8 @@ class Run:
     `follows_erasures` says that what the table has of rows of erased people goes, which its
     sources lost; then everything is to be read. `code_version` is that of what computes the
     table, see `lakehouse.iceberg.metadata.code_versions`; empty where it is not known.
+    `follows` says that what it writes follows from a write of another table that has ended, so
+    that it stands whatever becomes of later ones.
     """
 
     run_id: str = ""
@@ -91,6 +93,7 @@ class Run:
     reads_everything: bool = False
     follows_erasures: bool = False
     code_version: str = ""
+    follows: bool = False
 
     @property
     def partition_values(self) -> tuple[str, ...]:

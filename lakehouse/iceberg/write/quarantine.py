@@ -171,4 +171,5 @@ def leave(
         return
     gone = together(keys).dropDuplicates(["_row_key"])
     if not gone.isEmpty():
-        write(engine, table.quarantine, lambda: removal(table, gone), run=Run(run.run_id))
+        follows = Run(run.run_id, follows=True)
+        write(engine, table.quarantine, lambda: removal(table, gone), run=follows)

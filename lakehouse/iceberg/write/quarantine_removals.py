@@ -125,9 +125,12 @@ def _unpublished(table: IcebergTable, target: History, quarantined: History) -> 
     table with partitions since it was last computed from other inputs: another run has decided
     all that one before it left, but of its own partitions alone.
     """
-    # What an erasure took out is of no run, and stays out.
+    # What an erasure took out is of no run, and stays out; so does what left after a write had
+    # ended, of which no commit tells where it changed no row.
     line = [
-        snapshot for snapshot in quarantined.line if snapshot.commit and not snapshot.is_erasure
+        snapshot
+        for snapshot in quarantined.line
+        if snapshot.commit and not snapshot.is_erasure and not snapshot.commit.follows
     ]
     if target.main is None:
         return line

@@ -132,6 +132,7 @@ class Attempt:
             left_out=self.left_out,
             # What was appended stays whatever computes the next rows.
             code_version="" if isinstance(self.table.write, Append) else self.run.code_version,
+            follows=self.run.follows,
             keeps_rows=self.keeps_rows,
         )
 

@@ -2,7 +2,7 @@
 its outcome is what this process would have had.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_events import BegunWrite
 from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
 from lakehouse.iceberg.read.rows_outside_partitions import has_partition
+from lakehouse.iceberg.write.merge_rows import merge_key_rule
 from lakehouse.orchestration.asset_checks import checked_rules
 from lakehouse.orchestration.table_jobs.job_answer import (
     answered_all_rows,
@@ -29,7 +30,7 @@ from lakehouse.orchestration.table_jobs.job_request import JobRequest
 from lakehouse.orchestration.whole_looks import need_whole_look
 from lakehouse.settings import Settings, TableJob
 from lakehouse.tables.rule import Rule
-from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.table import IcebergTable, Merge
 
 if TYPE_CHECKING:
     from lakehouse.orchestration.table_jobs.job_runs import JobRun
@@ -75,8 +76,7 @@ def compute_in_job(
         request = JobRequest.of(table.name, run, settings, engine, gone.read(), dead, failed)
         look = _NoteWrites(logs)
         ended = run_job(context, settings, store, job, request, code_url, look)
-    rules = (*checked_rules(table), *implied, has_partition(table))
-    outcome = answered_outcome(ended.messages, rules)
+    outcome = answered_outcome(ended.messages, told_of(table, implied))
     if outcome is None:
         raise _error_of(ended, table, job) from ended.failure
     if ended.failure:
@@ -84,6 +84,13 @@ def compute_in_job(
     _tell(engine, table, run, outcome)
     all_rows = answered_all_rows(ended.messages, table.rules)
     return JobResult(outcome, ended.metadata or {}, all_rows)
+
+
+def told_of(table: IcebergTable, implied: Collection[Rule]) -> Iterator[Rule]:
+    """Yield the rules whose results a write of a table may tell."""
+    yield from (*checked_rules(table), *implied, has_partition(table))
+    if isinstance(table.write, Merge):
+        yield merge_key_rule(table, table.write)
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def answered_all_rows(messages: Iterable[Any], rules: Iterable[Rule]) -> tuple[R
     """
     told = _last(messages, ALL_ROWS)
     by_name = {rule.name: rule for rule in rules}
-    return tuple(_result(result, by_name) for result in told["results"]) if told else ()
+    return _results(told["results"], by_name) if told else ()
 
 
 def answered_error(messages: Iterable[Any]) -> LakehouseError | None:
@@ -110,7 +110,7 @@ def _last(messages: Iterable[Any], key: str) -> dict[str, Any] | None:
 def _outcome(told: Mapping[str, Any], rules: Mapping[str, Rule]) -> Outcome:
     fields = dict(told)
     kind = _KINDS[fields.pop("kind")]
-    fields["results"] = tuple(_result(result, rules) for result in told["results"])
+    fields["results"] = _results(told["results"], rules)
     fields["pins"] = {name: _pin(pin) for name, pin in told["pins"].items()}
     fields["partitions"] = tuple(told["partitions"])
     if told["quarantined"]:
@@ -141,6 +141,16 @@ def _result_to_json(result: RuleResult) -> dict[str, Any]:
         "value": _number_to_json(result.value),
         "note": result.note,
     }
+
+
+def _results(
+    told: Iterable[Mapping[str, Any]], rules: Mapping[str, Rule]
+) -> tuple[RuleResult, ...]:
+    """Return results; those of rules that are not known here are left out, so that what the job
+    published is never lost for one.
+    """
+    known = (result for result in told if result["rule"]["name"] in rules)
+    return tuple(_result(result, rules) for result in known)
 
 
 def _result(told: Mapping[str, Any], rules: Mapping[str, Rule]) -> RuleResult:

@@ -21,7 +21,9 @@ from lakehouse.iceberg.metadata.write_result import (
 from lakehouse.iceberg.rules.refused_share import refused_share, without_blocking
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.rules.size_schema_and_freshness import row_count
+from lakehouse.iceberg.write.merge_rows import merge_key_rule
 from lakehouse.orchestration.asset_checks import checked_rules
+from lakehouse.orchestration.table_jobs.compute_in_job import told_of
 from lakehouse.orchestration.table_jobs.job_answer import (
     all_rows_message,
     answered_all_rows,
@@ -30,7 +32,7 @@ from lakehouse.orchestration.table_jobs.job_answer import (
     error_message,
     outcome_message,
 )
-from lakehouse.tables.table import Column, IcebergTable, Overwrite
+from lakehouse.tables.table import Column, IcebergTable, Merge, Overwrite
 
 pytestmark = pytest.mark.unit
 TABLE = IcebergTable(
@@ -73,6 +75,27 @@ def test_an_outcome_is_the_same_on_the_other_side(outcome: Outcome) -> None:
     told = json.loads(json.dumps(outcome_message(outcome)))
 
     assert answered_outcome(["another message", told], checked_rules(TABLE)) == outcome
+
+
+def test_a_merge_that_repeats_a_key_is_told_as_refused() -> None:
+    """It is a rule of the merge itself, which no table declares."""
+    table = replace(TABLE, write=Merge(on=["id"]))
+    assert isinstance(table.write, Merge)
+    broken = RuleResult(merge_key_rule(table, table.write), 2, 3, ({"id": 1, "name": "a"},))
+    refused = Refused(
+        **{**COMMON, "results": (broken,)}, branch="refused_abc", kept_for=timedelta(days=7)
+    )
+    told = json.loads(json.dumps(outcome_message(refused)))
+
+    assert answered_outcome([told], told_of(table, ())) == refused
+
+
+def test_a_rule_that_is_not_known_here_costs_no_outcome() -> None:
+    told = outcome_message(Published(**COMMON, operation="append", added_rows=2))
+    answered = answered_outcome([told], [NAME])
+
+    assert isinstance(answered, Published)
+    assert [result.rule.name for result in answered.results] == [NAME.name]
 
 
 def test_what_all_rows_tell_is_the_same_on_the_other_side() -> None:

@@ -43,7 +43,9 @@ def test_a_job_that_is_ended_while_it_looks_at_all_rows_has_told_what_it_publish
     aws_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        table_job, "open_platform_session", lambda _: SimpleNamespace(version=4)
+        table_job,
+        "open_platform_session",
+        lambda catalog: (SimpleNamespace(version=4), catalog),
     )
     monkeypatch.setattr(table_job, "write", lambda *_, **__: OUTCOME)
     monkeypatch.setattr(table_job, "evaluate", be_killed)

@@ -1,0 +1,32 @@
+"""Formats of tables that the Iceberg of an older Spark would write wrongly."""
+
+from collections.abc import Iterator
+
+from lakehouse.iceberg.evolve.schema_steps import Refusal
+from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
+from lakehouse.iceberg.metadata.table_state import TableState
+from lakehouse.tables.row_level import VECTORS_SINCE
+from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.table_properties import table_properties
+
+
+def format_refusals(
+    table: IcebergTable, state: TableState | None, iceberg: IcebergRelease
+) -> Iterator[Refusal]:
+    """Yield why a table is not written by a release of Iceberg, where it is not."""
+    current, declared = (
+        state and state.format_version,
+        table_properties(table)["format-version"],
+    )
+    newest = max(int(declared), current or 0)
+    if newest < VECTORS_SINCE or iceberg.writes_deletion_vectors:
+        return
+    yield Refusal(
+        table.name,
+        "its format version",
+        str(current or "none yet"),
+        declared,
+        f"Iceberg {iceberg.version} would write deleted rows of format {newest} as files that"
+        " readers of that format refuse.",
+        "Declare format_version=2, or write it by a newer Iceberg (LAKEHOUSE_ICEBERG).",
+    )
