@@ -344,6 +344,29 @@ def test_every_picture_is_shown_and_small():
     assert [name for name, size in pictures.items() if size > MOST_PICTURE_BYTES] == []
 
 
+DONE_IN = {
+    "cluster": "cluster/test_page.py",
+    "glue": "orchestration/table_jobs/test_glue_job.py",
+    "iceberg-on-aws-snippets": "docs/test_snippets.py",
+    "reference": "docs/test_reference.py",
+    "why": "docs/test_why.py",
+}
+"""Which tests run the commands and the code of a page, where they are not here."""
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("path", PAGES, ids=str)
+def test_what_a_page_shows_is_run_by_some_test(path):
+    is_run = {block.language for block in blocks((ROOT / path).read_text(encoding="utf-8"))} & {
+        "bash",
+        "python",
+        "sql",
+    }
+    done_in = ROOT / "lakehouse_tests" / DONE_IN.get(path.stem, "docs/test_pages.py")
+    named = re.search(rf'["/]{path.stem}(\.md)?"|_{path.stem}', done_in.read_text("utf-8"))
+    assert named or path.stem in DONE_IN or not is_run, f"no test runs what {path} shows"
+
+
 @pytest.mark.unit
 @pytest.mark.parametrize("path", PAGES, ids=str)
 def test_every_block_of_a_page_is_run_or_says_why_not(path):
