@@ -118,6 +118,15 @@ def dagster_databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def catalogs_without_waiting() -> Iterator[None]:
+    """Do not wait for the disk at each commit to a catalog in SQLite."""
+    from lakehouse_tests.unsynced_catalogs import do_not_wait
+
+    with do_not_wait():
+        yield
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A home of the test's own, which is not there yet."""
