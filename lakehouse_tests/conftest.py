@@ -19,6 +19,7 @@ from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import keep_private
+from lakehouse_tests.aws_models import read_once
 from lakehouse_tests.ministack import running_ministack
 from lakehouse_tests.processes import STARTS_QUICKLY
 
@@ -186,7 +187,9 @@ def moto(s3a_jars: None) -> Iterator[str]:
     # Every request would stand in the report of a test that fails.
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
+    with pytest.MonkeyPatch.context() as patch:
+        read_once(patch)
+        yield f"http://{host}:{port}"
     server.stop()
 
 
