@@ -92,6 +92,7 @@ reference: setup ## Write docs/reference.md and docs/commands.md anew from what 
 .PHONY: soak
 soak: setup ## Run the longest tests: writers that contend for hours of commits, a month of transactions in any order
 	@$(PYTEST) -m soak $(ARGS)
+	@SOAK=1 $(PYTEST) -m "hypothesis and not soak and not long" $(ARGS)
 
 .PHONY: bench
 bench: setup ## Measure all of BENCHMARKS, or BENCHMARKS="write rules"; ARGS="--rounds 1" makes it short

@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +19,10 @@ from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import keep_private
+from lakehouse_tests.aws_models import read_once
 from lakehouse_tests.ministack import running_ministack
 from lakehouse_tests.processes import STARTS_QUICKLY
+from lakehouse_tests.savepoint import FilledOnce
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -118,6 +120,15 @@ def dagster_databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def catalogs_without_waiting() -> Iterator[None]:
+    """Do not wait for the disk at each commit to a catalog in SQLite."""
+    from lakehouse_tests.unsynced_catalogs import do_not_wait
+
+    with do_not_wait():
+        yield
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A home of the test's own, which is not there yet."""
@@ -133,6 +144,12 @@ def settings(home: Path) -> Settings:
 def settings_at(home: Path) -> Settings:
     """Return what a process on this machine would be told, with a home that is given."""
     return replace(Settings.from_env(), home=home, spark_memory="3g")
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> FilledOnce:
+    """A home that the tests of a file share, each of which finds it as the first one did."""
+    return FilledOnce(tmp_path_factory.mktemp("filled_"))
 
 
 @pytest.fixture(scope="session")
@@ -177,7 +194,9 @@ def moto(s3a_jars: None) -> Iterator[str]:
     # Every request would stand in the report of a test that fails.
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
+    with pytest.MonkeyPatch.context() as patch:
+        read_once(patch)
+        yield f"http://{host}:{port}"
     server.stop()
 
 
@@ -245,9 +264,37 @@ def embedded_engine(
     if ON_GLUE:
         engine: Engine = request.getfixturevalue("glue_engine")
         return engine
+    return engine_on(spark, skip_old_iceberg(settings))
+
+
+def skip_old_iceberg(settings: Settings) -> Settings:
+    """Skip what is on the embedded catalog where it is refused; return the settings elsewhere."""
     if settings.iceberg == "1.7.1":
         pytest.skip("Iceberg 1.7.1 is refused on the embedded catalog")
-    return engine_on(spark, settings)
+    return settings
+
+
+@pytest.fixture
+def filled_engine(
+    request: pytest.FixtureRequest, spark: "SparkSession", filled: FilledOnce
+) -> Callable[[Callable[[Engine], object]], Engine]:
+    """Fills an engine as `embedded_engine` is: that of SQLite once for all tests of a file, each
+    of which finds its tables as the first one did.
+    """
+
+    def fill_once(fill: Callable[[Engine], object]) -> Engine:
+        if ON_GLUE:
+            engine: Engine = request.getfixturevalue("embedded_engine")
+            fill(engine)
+            return engine
+        # What was made on it belongs to a catalog of its name.
+        name = filled.home.parent.name
+        settings = skip_old_iceberg(settings_at(filled.home))
+        engine = engine_on(spark, settings, name)
+        filled.bring_back(lambda: fill(engine))
+        return engine
+
+    return fill_once
 
 
 @pytest.fixture
@@ -281,12 +328,14 @@ def newer_iceberg(lack: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(is_old, reason=f"Iceberg 1.7.1 {lack}")
 
 
-def engine_on(spark: "SparkSession", settings: Settings) -> Engine:
-    """Return an engine on the catalog of some settings, which the session is told of."""
+def engine_on(spark: "SparkSession", settings: Settings, name: str | None = None) -> Engine:
+    """Return an engine on the catalog of some settings, which the session is told of by a new
+    name where none is given.
+    """
     from lakehouse.runtime.spark import register
 
     # Spark opens a catalog once for each name.
-    catalog = Catalog.of(settings, name=f"lakehouse_{uuid4().hex[:8]}")
+    catalog = Catalog.of(settings, name=name or f"lakehouse_{uuid4().hex[:8]}")
     register(spark, catalog)
     return Engine(catalog, lambda: spark, settings.lock_dir, masking_key=b"testing")
 

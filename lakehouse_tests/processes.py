@@ -28,6 +28,7 @@ STARTS_QUICKLY = "-Djdk.lang.Process.launchMechanism=VFORK" if sys.platform == "
 # time.
 _SHORT_LIVED_JVM = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {STARTS_QUICKLY}"
 _SHOWN = 4000
+_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 0.5
 
 
 @dataclass(frozen=True)
@@ -129,12 +130,19 @@ def engine_of_process(home: str | None = None, lock_dir: str | None = None) -> E
 
 
 def wait_for(happened: Callable[[], T], what: str, timeout_seconds: float = 120) -> T:
-    """Wait until something has happened, and return what tells it."""
+    """Wait until something has happened, and return what tells it.
+
+    A look at tables or runs takes a tenth of a second of the processor, which those that are
+    waited for need: after each, twice as long is waited as it took.
+    """
     deadline = time.monotonic() + timeout_seconds
-    while not (found := happened()):
-        assert time.monotonic() < deadline, f"{what} did not happen within {timeout_seconds} s"
-        time.sleep(0.05)
-    return found
+    while True:
+        began_at = time.monotonic()
+        if found := happened():
+            return found
+        now = time.monotonic()
+        assert now < deadline, f"{what} did not happen within {timeout_seconds} s"
+        time.sleep(min(max(_PAUSE_SECONDS, 2 * (now - began_at)), _LONGEST_PAUSE_SECONDS))
 
 
 def meet(folder: Path, parties: int) -> None:

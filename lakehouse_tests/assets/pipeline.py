@@ -2,9 +2,7 @@
 
 import os
 import shutil
-import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +22,6 @@ from lakehouse.orchestration.runs import materialize
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 
-_CHANGING = ("dagster", "inbox", "archive", "rejected")
 FIRST_SECOND = 1_700_000_000
 
 
@@ -104,34 +101,3 @@ class Pipeline:
                 lambda found: found.fetch_materializations(asset_key(table), limit=100).records
             )
         )
-
-
-class Savepoint:
-    """What a home holds at a moment, to come back to: where each table stands, and the folders
-    that change in place.
-
-    Data files stay: none is ever changed.
-    """
-
-    def __init__(self, home: Path, copy: Path) -> None:
-        """Keep a copy in a folder that is not there yet."""
-        self._home, self._copy = home, copy
-        copy.mkdir()
-        _copy_database(home / "catalog.db", copy / "catalog.db")
-        for name in _CHANGING:
-            if (home / name).exists():
-                shutil.copytree(home / name, copy / name)
-
-    def restore(self) -> None:
-        """Bring the home back."""
-        _copy_database(self._copy / "catalog.db", self._home / "catalog.db")
-        for name in _CHANGING:
-            shutil.rmtree(self._home / name, ignore_errors=True)
-            if (self._copy / name).exists():
-                shutil.copytree(self._copy / name, self._home / name)
-
-
-def _copy_database(source: Path, target: Path) -> None:
-    # By SQLite itself, since sessions hold the file open.
-    with closing(sqlite3.connect(source)) as given, closing(sqlite3.connect(target)) as taken:
-        given.backup(taken)

@@ -28,8 +28,9 @@ from lakehouse_tests.assets.deliveries import (
     line,
     put,
 )
-from lakehouse_tests.assets.pipeline import Pipeline, Savepoint
+from lakehouse_tests.assets.pipeline import Pipeline
 from lakehouse_tests.conftest import settings_at
+from lakehouse_tests.savepoint import Savepoint
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -2,6 +2,7 @@
 overwritten and planned by.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -66,12 +67,15 @@ def of_days(*days: date) -> list[Row]:
 
 
 @pytest.fixture
-def evolved(embedded_engine: Engine) -> Engine:
+def evolved(filled_engine: Callable[..., Engine]) -> Engine:
     """Monday by day alone, Tuesday and Wednesday by customer too."""
-    publish(embedded_engine, TABLE, [MONDAY], *of_day(MONDAY))
-    apply(embedded_engine, BUCKETED)
-    publish(embedded_engine, BUCKETED, [TUESDAY, WEDNESDAY], *of_days(TUESDAY, WEDNESDAY))
-    return embedded_engine
+
+    def fill(engine: Engine) -> None:
+        publish(engine, TABLE, [MONDAY], *of_day(MONDAY))
+        apply(engine, BUCKETED)
+        publish(engine, BUCKETED, [TUESDAY, WEDNESDAY], *of_days(TUESDAY, WEDNESDAY))
+
+    return filled_engine(fill)
 
 
 def specs(engine: Engine) -> dict[str, set[int]]:

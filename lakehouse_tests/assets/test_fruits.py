@@ -2,20 +2,49 @@
 
 import shutil
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import dagster as dg
+import pytest
 
 from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.ingestion.feed_runs import IngestResult
 from lakehouse.orchestration.backfill import backfill
 from lakehouse.orchestration.runs import materialize
 from lakehouse.tables.upkeep import Upkeep
 from lakehouse_tests.assets.conftest import Fruits
+from lakehouse_tests.conftest import settings_at
+from lakehouse_tests.savepoint import Savepoint
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
-def test_the_sample_files_give_180_rows_and_155_fruits_of_which_57_are_berries(fruits):
+@pytest.fixture(scope="module")
+def ingested(
+    spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Fruits, IngestResult, Savepoint]:
+    """The sample files, ingested."""
+    folder = tmp_path_factory.mktemp("samples")
+    fruits = Fruits(settings_at(folder / "home"), "fruits")
     fruits.put_samples()
     result = fruits.ingest()
+    return fruits, result, Savepoint(fruits.settings.home, folder / "saved")
+
+
+@pytest.fixture
+def samples(ingested: tuple[Fruits, IngestResult, Savepoint]) -> tuple[Fruits, IngestResult]:
+    """The pipeline with the sample files in it, as it was before any test, and what their ingest
+    came to.
+    """
+    fruits, result, saved = ingested
+    saved.restore()
+    return fruits, result
+
+
+def test_the_sample_files_give_180_rows_and_155_fruits_of_which_57_are_berries(samples):
+    fruits, result = samples
 
     assert result.success
     assert (len(result.files), result.rows) == (4, 180)
@@ -26,16 +55,15 @@ def test_the_sample_files_give_180_rows_and_155_fruits_of_which_57_are_berries(f
     assert not {"Banana", "Blueberry"} & fruits.silver().keys()
 
 
-def test_each_table_reports_the_rows_that_it_was_given(fruits):
-    fruits.put_samples()
-    (run,) = fruits.ingest().runs
+def test_each_table_reports_the_rows_that_it_was_given(samples):
+    _, result = samples
+    (run,) = result.runs
 
     assert [asset.metadata["nr_rows"] for asset in run.assets] == [180, 180]
 
 
-def test_files_are_archived_once_bronze_has_them(fruits):
-    fruits.put_samples()
-    fruits.ingest()
+def test_files_are_archived_once_bronze_has_them(samples):
+    fruits, _ = samples
 
     home = fruits.settings.home
     assert not [file for file in (home / "inbox").rglob("*") if file.is_file()]
@@ -58,9 +86,8 @@ def test_each_table_is_written_by_the_upkeep_of_its_layer(fruits, monkeypatch):
         assert properties["write.metadata.previous-versions-max"] == "9", name
 
 
-def test_nothing_is_owed_after_an_ingest(fruits):
-    fruits.put_samples()
-    fruits.ingest()
+def test_nothing_is_owed_after_an_ingest(samples):
+    fruits, _ = samples
     before = fruits.snapshots()
     result = fruits.ingest()
 
@@ -68,9 +95,8 @@ def test_nothing_is_owed_after_an_ingest(fruits):
     assert fruits.snapshots() == before
 
 
-def test_the_same_content_put_back_changes_no_row_and_commits_nothing(fruits):
-    fruits.put_samples()
-    fruits.ingest()
+def test_the_same_content_put_back_changes_no_row_and_commits_nothing(samples):
+    fruits, _ = samples
     before = fruits.snapshots()
     fruits.put_samples()
     result = fruits.ingest()

@@ -45,8 +45,10 @@ def processes_below(pid: int) -> list[int]:
         ["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True
     ).stdout.splitlines()
     parents = {int(child): int(parent) for child, parent in map(str.split, lines)}
-    below = [child for child, parent in parents.items() if parent == pid]
-    return [*below, *(deeper for child in below for deeper in processes_below(child))]
+    below = [pid]
+    for above in below:
+        below += [child for child, parent in parents.items() if parent == above]
+    return below[1:]
 
 
 def command_of(pid: int) -> str:

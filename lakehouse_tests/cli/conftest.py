@@ -14,6 +14,7 @@ from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.commands import LAKEHOUSE
 from lakehouse_tests.processes import Child, start_command
+from lakehouse_tests.savepoint import FilledOnce
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,19 @@ class Ran:
 
 
 Lakehouse = Callable[..., Ran]
+
+
+@pytest.fixture(scope="session")
+def with_samples(tmp_path_factory: pytest.TempPathFactory) -> FilledOnce:
+    """A home that the tests of a worker share who ask for `sample_fruits`."""
+    return FilledOnce(tmp_path_factory.mktemp("samples_"))
+
+
+@pytest.fixture
+def home(request: pytest.FixtureRequest, tmp_path: Path, with_samples: FilledOnce) -> Path:
+    """A home of the test's own, which is not there yet, or one that has the sample files."""
+    shares = "sample_fruits" in request.fixturenames
+    return with_samples.home if shares else tmp_path / "home"
 
 
 @pytest.fixture
@@ -74,11 +88,20 @@ def table_there(settings: Settings) -> str:
 
 
 @pytest.fixture
-def sample_fruits(lakehouse: Lakehouse, home: Path) -> None:
-    """The sample files of the feed fruits, ingested."""
-    inbox = home / "inbox" / "fruits"
-    inbox.mkdir(parents=True)
-    for sample in files("lakehouse.sample_data.fruits").iterdir():
-        if sample.name.endswith(".csv"):
-            (inbox / sample.name).write_bytes(sample.read_bytes())
-    assert lakehouse("ingest", "fruits").code == 0
+def sample_fruits(lakehouse: Lakehouse, home: Path, with_samples: FilledOnce) -> None:
+    """The sample files of the feed fruits, ingested: once for all, where a file has no homes of
+    its own.
+    """
+
+    def fill() -> None:
+        inbox = home / "inbox" / "fruits"
+        inbox.mkdir(parents=True)
+        for sample in files("lakehouse.sample_data.fruits").iterdir():
+            if sample.name.endswith(".csv"):
+                (inbox / sample.name).write_bytes(sample.read_bytes())
+        assert lakehouse("ingest", "fruits").code == 0
+
+    if home == with_samples.home:
+        with_samples.bring_back(fill)
+    else:
+        fill()

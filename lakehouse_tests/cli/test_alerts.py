@@ -14,6 +14,7 @@ from lakehouse.orchestration.instance import open_instance
 from lakehouse_tests.cli.telling import look, titles
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.monitoring.receiver import receiving
+from lakehouse_tests.savepoint import FilledOnce
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -35,11 +36,21 @@ def commands(alert: Alert, begin: str) -> list[str]:
 
 
 @pytest.fixture
-def held(lakehouse, home: Path):
+def home(request: pytest.FixtureRequest, tmp_path: Path, filled: FilledOnce) -> Path:
+    """The home that all who ask for `held` share, or one of the test's own."""
+    return filled.home if "held" in request.fixturenames else tmp_path / "home"
+
+
+@pytest.fixture
+def held(lakehouse, home: Path, filled: FilledOnce):
     """A lakehouse that holds `silver.fruits` back, whose last look was before that."""
-    look(home)
-    assert deliver(lakehouse, home, "apple.csv", "1,Apple,false") == 0
-    assert deliver(lakehouse, home, "banana.csv", "2,banana,false", "3,Kiwi,true") == 1
+
+    def fill() -> None:
+        look(home)
+        assert deliver(lakehouse, home, "apple.csv", "1,Apple,false") == 0
+        assert deliver(lakehouse, home, "banana.csv", "2,banana,false", "3,Kiwi,true") == 1
+
+    filled.bring_back(fill)
     return lakehouse
 
 

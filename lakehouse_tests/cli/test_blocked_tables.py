@@ -16,22 +16,42 @@ from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.runs import materialize
 from lakehouse_tests.conftest import settings_at
+from lakehouse_tests.savepoint import FilledOnce
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 
 @pytest.fixture
-def held(lakehouse, home: Path):
+def home(
+    request: pytest.FixtureRequest, tmp_path: Path, filled: FilledOnce, filled_twice: FilledOnce
+) -> Path:
+    """The home that all who ask for one of these lakehouses share, or one of the test's own."""
+    if "held" in request.fixturenames:
+        return filled.home
+    return filled_twice.home if "twice" in request.fixturenames else tmp_path / "home"
+
+
+@pytest.fixture
+def held(lakehouse, home: Path, filled: FilledOnce):
     """A lakehouse where `silver.fruits` was refused for one of two files."""
-    inbox = home / "inbox" / "fruits"
-    inbox.mkdir(parents=True)
-    for second, (name, row) in enumerate(
-        {"apple.csv": "1,Apple,false", "banana.csv": "2,banana,false"}.items()
-    ):
-        (inbox / name).write_text(f"id,fruit,berry\n{row}\n")
-        os.utime(inbox / name, (1_700_000_000 + second,) * 2)
-    assert lakehouse("ingest", "fruits").code == 1
+
+    def fill() -> None:
+        inbox = home / "inbox" / "fruits"
+        inbox.mkdir(parents=True)
+        for second, (name, row) in enumerate(
+            {"apple.csv": "1,Apple,false", "banana.csv": "2,banana,false"}.items()
+        ):
+            (inbox / name).write_text(f"id,fruit,berry\n{row}\n")
+            os.utime(inbox / name, (1_700_000_000 + second,) * 2)
+        assert lakehouse("ingest", "fruits").code == 1
+
+    filled.bring_back(fill)
     return lakehouse
+
+
+@pytest.fixture(scope="module")
+def filled_twice(tmp_path_factory: pytest.TempPathFactory) -> FilledOnce:
+    return FilledOnce(tmp_path_factory.mktemp("twice"))
 
 
 def fruits(held) -> list[str]:
@@ -162,16 +182,20 @@ def test_refused_rows_of_a_file_leave_the_quarantine_with_it(held, home: Path) -
 
 
 @pytest.fixture
-def twice(lakehouse, home: Path):
+def twice(lakehouse, home: Path, filled_twice: FilledOnce):
     """A lakehouse to which two contents came under one name: a good one, and then another."""
-    inbox = home / "inbox" / "fruits"
-    inbox.mkdir(parents=True)
-    for second, rows in enumerate(
-        ["1,Apple,false\n2,Pear,false", "9,Apple,true\n3,Plum,false\nx,Fig,false"]
-    ):
-        (inbox / "daily.csv").write_text(f"id,fruit,berry\n{rows}\n")
-        os.utime(inbox / "daily.csv", (1_700_000_000 + second,) * 2)
-        assert lakehouse("ingest", "fruits").code == 0
+
+    def fill() -> None:
+        inbox = home / "inbox" / "fruits"
+        inbox.mkdir(parents=True)
+        for second, rows in enumerate(
+            ["1,Apple,false\n2,Pear,false", "9,Apple,true\n3,Plum,false\nx,Fig,false"]
+        ):
+            (inbox / "daily.csv").write_text(f"id,fruit,berry\n{rows}\n")
+            os.utime(inbox / "daily.csv", (1_700_000_000 + second,) * 2)
+            assert lakehouse("ingest", "fruits").code == 0
+
+    filled_twice.bring_back(fill)
     return lakehouse
 
 

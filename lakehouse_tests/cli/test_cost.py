@@ -17,6 +17,12 @@ FRUITS = "silver.fruits"
 LEFT_BEHIND = b"left behind by a write that was killed"
 
 
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home of the test's own: each file of it counts."""
+    return tmp_path / "home"
+
+
 def cost_of(lakehouse: Lakehouse, table: str, *arguments: str) -> dict[str, Any]:
     (record,) = records(lakehouse("cost", table, "--format", "json", *arguments))
     return record

@@ -21,6 +21,12 @@ FRUITS = "silver.fruits"
 REFUSED_LONG_AGO = f"refused_{1_600_000_000_000:012x}{'0' * 20}"
 
 
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home of the test's own: upkeep deletes files."""
+    return tmp_path / "home"
+
+
 def insert_small_files(lakehouse: Lakehouse, files: int) -> None:
     rows = [
         f"INSERT INTO {FRUITS} VALUES ({number}, 'Fruit {number}', true, current_timestamp())"

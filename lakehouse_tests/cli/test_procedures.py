@@ -2,6 +2,8 @@
 goes back with it.
 """
 
+from pathlib import Path
+
 import pytest
 
 from lakehouse.cli.sql_text.procedures import called_tables, check_calls
@@ -18,6 +20,12 @@ EXPIRE = (
     " => 1)"
 )
 RAW = "bronze.raw_fruits"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home of the test's own: procedures delete files."""
+    return tmp_path / "home"
 
 
 @pytest.mark.unit

@@ -13,6 +13,7 @@ from filelock import FileLock
 from lakehouse.orchestration.unmasked_rows_command import in_clear
 from lakehouse.tables.escaping import visible
 from lakehouse_tests.cli.outcomes import records
+from lakehouse_tests.savepoint import FilledOnce
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -20,14 +21,52 @@ ONE_ROW = "SELECT 1 AS id, CAST(NULL AS string) AS fruit, true AS berry"
 
 
 @pytest.fixture
-def fruits(lakehouse):
+def home(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    filled: FilledOnce,
+    filled_as_declared: FilledOnce,
+) -> Path:
+    """The home that all who ask for one of these tables share, or one of the test's own."""
+    asked = request.fixturenames
+    if "fruits" in asked:
+        return filled.home
+    return filled_as_declared.home if "declared_fruits" in asked else tmp_path / "home"
+
+
+@pytest.fixture
+def fruits(lakehouse, filled: FilledOnce):
     """A table that nobody declared, with three rows in one file."""
-    ran = lakehouse(
-        "sql",
-        "CREATE NAMESPACE t; CREATE TABLE t.fruits (id bigint, fruit string);"
-        "INSERT INTO t.fruits VALUES (1, 'Apple'), (2, 'Banana'), (3, 'Fig')",
-    )
-    assert ran.out == ["ok", "ok", "ok, 3 rows inserted"]
+
+    def fill() -> None:
+        ran = lakehouse(
+            "sql",
+            "CREATE NAMESPACE t; CREATE TABLE t.fruits (id bigint, fruit string);"
+            "INSERT INTO t.fruits VALUES (1, 'Apple'), (2, 'Banana'), (3, 'Fig')",
+        )
+        assert ran.out == ["ok", "ok", "ok, 3 rows inserted"]
+
+    filled.bring_back(fill)
+
+
+@pytest.fixture(scope="module")
+def filled_as_declared(tmp_path_factory: pytest.TempPathFactory) -> FilledOnce:
+    return FilledOnce(tmp_path_factory.mktemp("declared"))
+
+
+@pytest.fixture
+def declared_fruits(lakehouse, filled_as_declared: FilledOnce):
+    """A table of a declared name with one row, and a view of it."""
+
+    def fill() -> None:
+        made = (
+            "CREATE NAMESPACE t; CREATE NAMESPACE silver; CREATE TABLE silver.fruits AS SELECT"
+            " 1 AS id;"
+        )
+        kept = "CREATE VIEW t.kept AS SELECT * FROM lakehouse.silver.fruits"
+        assert lakehouse("sql", f"{made} {kept}", "--write").code == 0
+
+    filled_as_declared.bring_back(fill)
 
 
 def test_a_question_prints_an_aligned_table(lakehouse):
@@ -352,13 +391,7 @@ def test_what_a_statement_does_is_told_by_its_text(lakehouse, fruits, script):
         "EXECUTE IMMEDIATE concat('DROP TABLE silver.fruits')",
     ],
 )
-def test_no_statement_changes_a_declared_table_without_leave(lakehouse, write):
-    made = (
-        "CREATE NAMESPACE t; CREATE NAMESPACE silver; CREATE TABLE silver.fruits AS SELECT 1"
-        " AS id;"
-    )
-    kept = "CREATE VIEW t.kept AS SELECT * FROM lakehouse.silver.fruits"
-    assert lakehouse("sql", f"{made} {kept}", "--write").code == 0
+def test_no_statement_changes_a_declared_table_without_leave(lakehouse, declared_fruits, write):
     ran = lakehouse("sql", write)
     assert ran.code != 0
     assert lakehouse("sql", "--format", "csv", "TABLE lakehouse.silver.fruits").out == [

@@ -74,6 +74,12 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return shop
 
 
+def test_a_feed_of_a_project_is_begun(shop):
+    tables = [table["table"] for table in json.loads(shop.run("status", "--format", "json"))]
+    assert "silver.orders" in tables
+
+
+@pytest.mark.long
 def test_files_of_a_project_are_ingested_checked_and_what_is_wrong_is_told(shop):
     inbox = shop.home / "inbox" / "orders"
     put(inbox, "orders_1.csv", kinds.ORDERS)

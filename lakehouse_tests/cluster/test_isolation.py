@@ -6,7 +6,7 @@ import pytest
 
 from lakehouse_tests.processes import engine_of_process, start
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 
 def read_lines(file: str) -> dict[str, str | int]:

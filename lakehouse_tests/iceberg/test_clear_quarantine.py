@@ -3,6 +3,7 @@ values.
 """
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -49,13 +50,16 @@ def clear(engine: Engine, **which: str) -> int:
 
 
 @pytest.fixture
-def refused(embedded_engine: Engine) -> Engine:
+def refused(filled_engine: Callable[..., Engine]) -> Engine:
     """An engine with three refused rows of two files."""
-    rows = [("1", "ann"), ("two", "bob"), ("x", None)]
-    write(embedded_engine, DELIVERED, delivery(embedded_engine, "a", rows))
-    write(embedded_engine, DELIVERED, delivery(embedded_engine, "b", [("y", "cat")]))
-    compute(embedded_engine)
-    return embedded_engine
+
+    def fill(engine: Engine) -> None:
+        rows = [("1", "ann"), ("two", "bob"), ("x", None)]
+        write(engine, DELIVERED, delivery(engine, "a", rows))
+        write(engine, DELIVERED, delivery(engine, "b", [("y", "cat")]))
+        compute(engine)
+
+    return filled_engine(fill)
 
 
 def held(engine: Engine) -> list[str]:

@@ -2,6 +2,7 @@
 rows.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
@@ -34,11 +35,14 @@ INPUTS = {"came": incremental(RAW.name, by="d"), "stand": existing_rows(DAYS.nam
 
 
 @pytest.fixture
-def first(embedded_engine: Engine) -> Engine:
+def first(filled_engine: Callable[..., Engine]) -> Engine:
     """Two days, each with a row that came and was computed."""
-    come(embedded_engine, (MONDAY, 1, 1), (TUESDAY, 2, 2))
-    compute(embedded_engine, MONDAY, TUESDAY)
-    return embedded_engine
+
+    def fill(engine: Engine) -> None:
+        come(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2))
+        compute(engine, MONDAY, TUESDAY)
+
+    return filled_engine(fill)
 
 
 def come(engine: Engine, *rows: tuple[date, int, int]) -> None:

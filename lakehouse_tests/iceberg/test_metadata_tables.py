@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from pyspark.sql import SparkSession
 
 from lakehouse.errors import TableNotFound
 from lakehouse.iceberg.evolve.planning import apply, ensure
@@ -14,7 +15,14 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.manifests import files
 from lakehouse.iceberg.metadata.metadata_files import metadata_files
-from lakehouse_tests.conftest import on_embedded_alone
+from lakehouse_tests.conftest import (
+    ON_GLUE,
+    engine_on,
+    on_embedded_alone,
+    on_empty_account,
+    settings_at,
+    skip_old_iceberg,
+)
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
 COLUMNS = columns(
@@ -35,11 +43,26 @@ INSERTED = """
 """
 
 
-@pytest.fixture
-def table(engine: Engine) -> Engine:
+@pytest.fixture(scope="module", params=["embedded", "glue"])
+def table(
+    request: pytest.FixtureRequest,
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Engine:
     """`silver.orders` with three specs, a delete file, a branch, a tag and a snapshot that was
-    rolled back.
+    rolled back; made once in each kind of catalog, since no test changes it.
     """
+    settings = settings_at(tmp_path_factory.mktemp("orders") / "home")
+    if request.param == "glue" or ON_GLUE:
+        settings = on_empty_account(request.getfixturevalue("moto"), settings)
+    else:
+        settings = skip_old_iceberg(settings)
+    engine = engine_on(spark, settings)
+    fill(engine)
+    return engine
+
+
+def fill(engine: Engine) -> None:
     name = engine.catalog.sql_name(NAME)
     first = declared(columns=COLUMNS, partitioning=["region", "d"], row_level="merge-on-read")
     ensure(engine, first)
@@ -70,7 +93,6 @@ def table(engine: Engine) -> Engine:
     engine.sql(f"ALTER TABLE {name} CREATE TAG first AS OF VERSION {kept} RETAIN 7 DAYS")
     engine.sql(f"ALTER TABLE {name} CREATE BRANCH side WITH SNAPSHOT RETENTION 3 SNAPSHOTS")
     engine.sql(f"INSERT INTO {engine.catalog.sql_name(NAME, branch='side')} {INSERTED}")
-    return engine
 
 
 def told(engine: Engine, query: str) -> list[tuple[Any, ...]]:

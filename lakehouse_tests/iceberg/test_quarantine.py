@@ -38,13 +38,9 @@ QUARANTINE = "silver.people_quarantine"
 
 
 @pytest.fixture
-def delivered(embedded_engine: Engine) -> Engine:
-    write(
-        embedded_engine,
-        DELIVERED,
-        delivery(embedded_engine, "a", [("1", "ann"), ("two", "bob"), ("x", None)]),
-    )
-    return embedded_engine
+def delivered(filled_engine: Callable[..., Engine]) -> Engine:
+    rows = [("1", "ann"), ("two", "bob"), ("x", None)]
+    return filled_engine(lambda engine: write(engine, DELIVERED, delivery(engine, "a", rows)))
 
 
 def test_holds_what_was_delivered_and_why_it_was_refused(delivered: Engine) -> None:

@@ -2,7 +2,7 @@
 merely carried along.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -53,16 +53,19 @@ def run(engine: Engine, *statements: str) -> None:
 
 
 @pytest.fixture
-def sold(embedded_engine: Engine) -> Engine:
+def sold(filled_engine: Callable[..., Engine]) -> Engine:
     """A table of four rows in two partitions, each a file."""
-    embedded_engine.sql(f"CREATE NAMESPACE {embedded_engine.catalog.name}.t")
-    run(
-        embedded_engine,
-        "CREATE TABLE SOLD (id bigint, v int, d date) PARTITIONED BY (days(d))",
-        "INSERT INTO SOLD VALUES (1, 10, DATE '2024-01-01'), (2, 20, DATE '2024-01-01'), "
-        "(3, 30, DATE '2024-01-02'), (4, 40, DATE '2024-01-02')",
-    )
-    return embedded_engine
+
+    def fill(engine: Engine) -> None:
+        engine.sql(f"CREATE NAMESPACE {engine.catalog.name}.t")
+        run(
+            engine,
+            "CREATE TABLE SOLD (id bigint, v int, d date) PARTITIONED BY (days(d))",
+            "INSERT INTO SOLD VALUES (1, 10, DATE '2024-01-01'), (2, 20, DATE '2024-01-01'), "
+            "(3, 30, DATE '2024-01-02'), (4, 40, DATE '2024-01-02')",
+        )
+
+    return filled_engine(fill)
 
 
 def test_an_append_adds_its_rows(sold):

@@ -34,6 +34,7 @@ from lakehouse.iceberg.rules.rows import (
 from lakehouse.iceberg.rules.unique_and_references import ReferencesRule, references, unique
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
+from lakehouse_tests.examples import examples
 from lakehouse_tests.frames import frame_of
 from lakehouse_tests.iceberg.declarations import content
 
@@ -150,7 +151,9 @@ def oracle(rows: list[Row]) -> dict[str, int]:
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(10, 25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @example(rows=[])
 @given(rows=ROWS)
@@ -206,7 +209,9 @@ def is_figure(found: Any, function: str, values: list[Any]) -> bool:
 
 
 @settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(4, 8),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @example(
     rows=[Row(n, -0.0, "a", None) for n in (2**63 - 1, 2**63 - 1, 1)]

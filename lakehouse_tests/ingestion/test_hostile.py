@@ -22,42 +22,57 @@ stacks reserve it.
 HELD_BYTES = 1700 * 10**6
 HEADER = b"id,fruit,berry\n"
 LONG_NAME = "n" * 230
-REJECTED = {
-    "commas.csv": (b"," * (5 * MB), "too many columns"),
-    "million.csv": (HEADER + b"," * MB + b"\n", "a ragged row"),
-    "names.csv": (b"id,fruit,berry" + b",x" * MB + b"\n", "too many columns"),
-    "line.csv": (b"x" * (40 * MB), "no header"),
-    "nul.csv": (b"\0" * (20 * MB), "no header"),
-    "nul_below.csv": (HEADER + b"\0" * (40 * MB), "a row too long"),
-    "quotes.csv": (b'"' * (20 * MB), "no header"),
-    "quotes_below.csv": (HEADER + b'"' * (40 * MB), "a row too long"),
-    "field.csv": (HEADER + b'1,"' + b"x" * (40 * MB) + b'",true\n', "a row too long"),
-    "spaces.csv": (b" " * (20 * MB), "an empty file"),
-    "bomb.csv.gz": (gzip.compress(b"\0" * (200 * MB), 1), "no header"),
-    "bomb_below.csv.gz": (gzip.compress(HEADER + b"x" * (200 * MB), 1), "a row too long"),
-    "bomb_commas.csv.gz": (gzip.compress(b"," * (100 * MB), 1), "too many columns"),
-}
-ROWS = {
-    f"{LONG_NAME}.csv": (HEADER + b",,\n" * (4 * MB), 4 * MB),
-    "lines.csv": (HEADER + b"\n" * (40 * MB) + b"1,Apple,false\n", 1),
-    "long_rows.csv": (HEADER + (b"1," + b"x" * (6 * MB) + b",true\n") * 4, 4),
-    "plain.csv.gz": (gzip.compress(HEADER + b"1,Apple,false\n" * (4 * MB), 1), 4 * MB),
-}
+
+
+def rejected() -> dict[str, tuple[bytes, str]]:
+    """The files that are no delivery, each with the reason: 300 MB, which stand in memory for
+    the time of a test alone.
+    """
+    return {
+        "commas.csv": (b"," * (5 * MB), "too many columns"),
+        "million.csv": (HEADER + b"," * MB + b"\n", "a ragged row"),
+        "names.csv": (b"id,fruit,berry" + b",x" * MB + b"\n", "too many columns"),
+        "line.csv": (b"x" * (40 * MB), "no header"),
+        "nul.csv": (b"\0" * (20 * MB), "no header"),
+        "nul_below.csv": (HEADER + b"\0" * (40 * MB), "a row too long"),
+        "quotes.csv": (b'"' * (20 * MB), "no header"),
+        "quotes_below.csv": (HEADER + b'"' * (40 * MB), "a row too long"),
+        "field.csv": (HEADER + b'1,"' + b"x" * (40 * MB) + b'",true\n', "a row too long"),
+        "spaces.csv": (b" " * (20 * MB), "an empty file"),
+        "bomb.csv.gz": (gzip.compress(b"\0" * (200 * MB), 1), "no header"),
+        "bomb_below.csv.gz": (gzip.compress(HEADER + b"x" * (200 * MB), 1), "a row too long"),
+        "bomb_commas.csv.gz": (gzip.compress(b"," * (100 * MB), 1), "too many columns"),
+    }
+
+
+def accepted() -> dict[str, tuple[bytes, int]]:
+    """The files that are one, each with the number of its rows."""
+    return {
+        f"{LONG_NAME}.csv": (HEADER + b",,\n" * (4 * MB), 4 * MB),
+        "lines.csv": (HEADER + b"\n" * (40 * MB) + b"1,Apple,false\n", 1),
+        "long_rows.csv": (HEADER + (b"1," + b"x" * (6 * MB) + b",true\n") * 4, 4),
+        "plain.csv.gz": (gzip.compress(HEADER + b"1,Apple,false\n" * (4 * MB), 1), 4 * MB),
+    }
 
 
 def test_what_is_made_to_exhaust_memory_is_judged_within_the_bound(home: Path) -> None:
     inbox = home / FRUITS.inbox
     inbox.mkdir(parents=True)
-    for name, (content, _) in (REJECTED | ROWS).items():
+    reasons, rows = {}, {}
+    for name, (content, reason) in rejected().items():
         (inbox / name).write_bytes(content)
+        reasons[name] = reason
+    for name, (content, number) in accepted().items():
+        (inbox / name).write_bytes(content)
+        rows[name] = number
     for number in range(4):
         (inbox / f"commas{number}.csv").write_bytes(b"," * (5 * MB))
 
     said = _judged_in_a_process(home)
 
     again = {f"commas{number}.csv": "too many columns" for number in range(4)}
-    assert said["rejected"] == {name: reason for name, (_, reason) in REJECTED.items()} | again
-    assert said["rows"] == {name: rows for name, (_, rows) in ROWS.items()}
+    assert said["rejected"] == reasons | again
+    assert said["rows"] == rows
     assert said["held_bytes"] < HELD_BYTES
 
 
