@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from pyarrow import dataset
 
 from benchmarks.harness import NOW, Measured, measured_against, show
+from benchmarks.plain_load import COLUMNS
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.runtime import jars
 from lakehouse.scaffolding.begin_project import begin_project
@@ -45,16 +46,7 @@ from lakehouse.tables.feed import Feed, bronze_table
 FEED = Feed(
     name="orders",
     table="bronze.orders",
-    columns=[
-        "id",
-        "customer",
-        "product",
-        "amount",
-        "currency",
-        "status",
-        "placed_at",
-        "note",
-    ],
+    columns=[{names}],
 )
 TABLE = bronze_table(FEED, "Orders as they were delivered.")
 
@@ -80,14 +72,7 @@ TABLE = IcebergTable(
     comment="Orders, typed.",
     rows_of=RAW,
     columns=[
-        Column("id", "bigint"),
-        Column("customer", "string"),
-        Column("product", "string"),
-        Column("amount", "decimal(12,2)"),
-        Column("currency", "string"),
-        Column("status", "string"),
-        Column("placed_at", "timestamp"),
-        Column("note", "string"),
+{columns}
     ],
     write={write},
     rules=[not_null("id"), expression("amount_counts", "amount >= 0", columns=["amount"]){rules}],
@@ -189,7 +174,7 @@ def deliver_orders(folder: Path, files: int, file_bytes: int) -> None:
     tails, number = _tails(), 0
     for name in range(files):
         with (folder / f"{name:03}.csv").open("w", encoding="utf-8") as file:
-            file.write("id,customer,product,amount,currency,status,placed_at,note\n")
+            file.write(f"{','.join(COLUMNS)}\n")
             while file.tell() < file_bytes:
                 lines = []
                 for tail in tails[: _lines_left(file_bytes - file.tell())]:
@@ -256,9 +241,14 @@ def _measured(
 def _make_project(root: Path, form: str) -> None:
     begin_project(root, _PACKAGE, "0.1.0")
     assets = root / _PACKAGE / "assets"
-    (assets / "bronze" / "orders.py").write_text(_BRONZE, encoding="utf-8")
-    text = _SILVER.format(package=_PACKAGE, **_FORMS[form])
-    (assets / "silver" / "orders.py").write_text(text, encoding="utf-8")
+    names = ", ".join(f'"{name}"' for name in COLUMNS)
+    columns = "\n".join(
+        f'        Column("{name}", "{kind}"),' for name, kind in COLUMNS.items()
+    )
+    bronze = _BRONZE.format(names=names)
+    silver = _SILVER.format(package=_PACKAGE, columns=columns, **_FORMS[form])
+    (assets / "bronze" / "orders.py").write_text(bronze, encoding="utf-8")
+    (assets / "silver" / "orders.py").write_text(silver, encoding="utf-8")
 
 
 def _link(folder: Path, target: Path) -> None:

@@ -9,26 +9,17 @@ import argparse
 
 from pyspark.sql import SparkSession
 
-COLUMNS = (
-    "id",
-    "customer",
-    "product",
-    "amount",
-    "currency",
-    "status",
-    "placed_at",
-    "note",
-)
-TYPED = (
-    "CAST(id AS bigint) AS id",
-    "customer",
-    "product",
-    "CAST(amount AS decimal(12,2)) AS amount",
-    "currency",
-    "status",
-    "CAST(placed_at AS timestamp) AS placed_at",
-    "note",
-)
+COLUMNS = {
+    "id": "bigint",
+    "customer": "string",
+    "product": "string",
+    "amount": "decimal(12,2)",
+    "currency": "string",
+    "status": "string",
+    "placed_at": "timestamp",
+    "note": "string",
+}
+"""The columns of the files, and what each is in silver; both ways to load have them from here."""
 NEWEST = "row_number() OVER (PARTITION BY id ORDER BY _ingested_at DESC, _source_file DESC)"
 
 
@@ -38,15 +29,13 @@ def load(spark: SparkSession, inbox: str, *, newest: bool) -> None:
     :param newest: whether silver gets the newest line of each id alone.
     """
     texts = ", ".join(f"{name} string" for name in COLUMNS)
-    typed = (
-        "id bigint, customer string, product string, amount decimal(12,2), currency string,"
-        " status string, placed_at timestamp, note string"
-    )
+    types = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+    typed = [f"CAST({name} AS {kind}) AS {name}" for name, kind in COLUMNS.items()]
     spark.sql(
         f"CREATE TABLE lake.bronze.orders ({texts}, _source_file string,"
         " _ingested_at timestamp) USING iceberg"
     )
-    spark.sql(f"CREATE TABLE lake.silver.orders ({typed}, _source_file string) USING iceberg")
+    spark.sql(f"CREATE TABLE lake.silver.orders ({types}, _source_file string) USING iceberg")
     lines = spark.read.schema(texts).option("header", True).csv(inbox)
     lines.selectExpr(
         "*", "_metadata.file_name AS _source_file", "current_timestamp() AS _ingested_at"
@@ -54,7 +43,7 @@ def load(spark: SparkSession, inbox: str, *, newest: bool) -> None:
     bronze = spark.table("lake.bronze.orders")
     if newest:
         bronze = bronze.selectExpr("*", f"{NEWEST} AS n").where("n = 1")
-    rows = bronze.selectExpr(*TYPED, "_source_file").where("id IS NOT NULL AND amount >= 0")
+    rows = bronze.selectExpr(*typed, "_source_file").where("id IS NOT NULL AND amount >= 0")
     rows.writeTo("lake.silver.orders").append()
 
 

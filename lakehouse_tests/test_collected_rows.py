@@ -71,7 +71,7 @@ COLLECTED = {
     "iceberg/write/row_versions.py:_partitions_of.first": ONE_ROW,
     "quality/row_accounting.py:_count.collect": "a row for each outcome",
     "quality/rows_by_source.py:count_places.collect": "a row for each place",
-    "quality/rows_by_source.py:_count_if_all_clean.first": ONE_ROW,
+    "quality/rows_by_source.py:_sums.first": ONE_ROW,
     "runtime/spark.py:let_go.collect": ONE_ROW,
     "runtime/connect_server.py:ask_iceberg.collect": ONE_ROW,
     "cli/staged_object.py:_read.collect": "one row, staged to see whether a server reads it",
@@ -99,6 +99,7 @@ COLLECTED = {
     "iceberg/write/row_versions.py:_partitions_of.collect": FEW_OR_OTHERWISE,
     "ingestion/withdraw_delivery.py:_landed.collect": "a row for each content of one name",
     "quality/rows_by_source.py:_of_their_files.collect": FEW_OR_OTHERWISE,
+    "quality/rows_by_source.py:_sums_of_files.collect": FEW_OR_OTHERWISE,
     # By PyIceberg.
     "iceberg/write/append_without_spark.py:has_run.to_arrow": "at most one row",
     "maintenance/size_history.py:size_history.to_arrow": OWN_LOG,

@@ -19,7 +19,7 @@ from lakehouse.tables.quoting import among, identifier
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable, Merge
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Row
 
 PLACES = ("clean", "quarantined", "superseded", "left_out", "twice")
 """Where a row may be: under a merged key another row may be, and what the function leaves out
@@ -38,15 +38,16 @@ _OF_ANY = "true"
 _MANY_ROWS = 1_000_000
 _SOURCE = list(SOURCE_COLUMNS)
 _IS = f"xxhash64({', '.join(SOURCE_COLUMNS)})"
-_SUMS = (
-    "count(1) AS rows",
-    f"count({', '.join(SOURCE_COLUMNS)}) AS known_rows",
-    f"try_sum({_IS} & 4294967295) AS low",
-    f"try_sum(shiftrightunsigned({_IS}, 32)) AS high",
-)
-"""What two sets of rows have in common where they are the same: in each half of a hash of 64 bits,
-its sum.
+_SUMS = {
+    "rows": "count(1)",
+    "known_rows": f"count({', '.join(SOURCE_COLUMNS)})",
+    "low": f"try_sum({_IS} & 4294967295)",
+    "high": f"try_sum(shiftrightunsigned({_IS}, 32))",
+}
+"""What two sets of rows have in common where they are the same: how many they are, and in each half
+of a hash of 64 bits, its sum.
 """
+_Sums = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,12 @@ def count_places(
     """
     frames = [_row_keys(target, read(engine, source.pin, source.where)) for source in reads]
     delivered = together(frames, allow_missing=True)
-    of_these = _of_their_files(delivered)
-    clean_rows = _count_if_all_clean(engine, target, delivered, of_these)
-    if clean_rows is not None:
-        return {**dict.fromkeys(PLACES, 0), "clean": clean_rows}
+    if _has_many_rows(engine, target):
+        sums, of_these = _sums_of_files(delivered)
+        if sums and _are_all_clean(engine, target, sums, of_these):
+            return {**dict.fromkeys(PLACES, 0), "clean": sums[0]}
+    else:
+        of_these = _of_their_files(delivered)
     placed = _with_place(engine, target, delivered, of_these)
     rows = placed.groupBy("place").count().collect()
     counts = Counter({row["place"]: row["count"] for row in rows})
@@ -131,33 +134,68 @@ def _of_their_files(rows: "DataFrame") -> str:
     return among("_source_file", [row[0] for row in files])
 
 
-def _count_if_all_clean(
-    engine: Engine, target: IcebergTable, rows: "DataFrame", of_these: str
-) -> int | None:
-    """Return how many rows there are, where all of them are in the table, that has no others of
-    their files, and none is in its quarantine; None where that is not so.
+def _has_many_rows(engine: Engine, target: IcebergTable) -> bool:
+    """Whether sums are made of rows first: in a small table, one query that looks for all of them
+    is quicker.
+    """
+    return _rows_of(engine, target.name) >= _MANY_ROWS
+
+
+def _sums_of_files(rows: "DataFrame") -> tuple[_Sums | None, str]:
+    """Return the sums of rows, and the SQL predicate of rows of the same files: of few files, both
+    by one look at all rows.
+    """
+    from pyspark.sql.functions import expr
+
+    terms = [expr(sql).alias(name) for name, sql in _SUMS.items()]
+    by_file = rows.groupBy("_source_file").agg(*terms).limit(_FEW_FILES + 1).collect()
+    if len(by_file) > _FEW_FILES:
+        return _sums(rows), _OF_ANY
+    known = [sums for sums in map(_known, by_file) if sums]
+    is_known = bool(known) and len(known) == len(by_file)
+    total = tuple(map(sum, zip(*known, strict=True))) if is_known else None
+    return total, among("_source_file", [row["_source_file"] for row in by_file])
+
+
+def _sums(rows: "DataFrame") -> _Sums | None:
+    row = rows.selectExpr(*(f"{sql} AS {name}" for name, sql in _SUMS.items())).first()
+    assert row is not None
+    return _known(row)
+
+
+def _known(row: "Row") -> _Sums | None:
+    """Return sums; None where a row does not tell its source, or one is too large."""
+    sums = tuple(row[name] for name in _SUMS)
+    is_known = row["rows"] == row["known_rows"] and None not in sums
+    return sums if is_known else None
+
+
+def _are_all_clean(engine: Engine, target: IcebergTable, sums: _Sums, of_these: str) -> bool:
+    """Whether all rows of which these are the sums are in the table, that has no others of their
+    files, and none is in its quarantine.
 
     Sums tell it, for which nothing is shuffled: where many rows are appended and none is missing,
-    as is usual, looking for each of them takes many times as long. In a table of fewer than a
-    million rows, one query for all of them is quicker, and this is not asked.
+    as is usual, looking for each of them takes many times as long.
     """
-    main = read_history(engine, target.name).main
-    if main is None or main.rows < _MANY_ROWS:
-        return None
-    sums = rows.selectExpr(*_SUMS).first()
-    assert sums is not None
-    is_known = sums["rows"] == sums["known_rows"] and None not in tuple(sums)
-    is_of_others = of_these == _OF_ANY and sums["rows"] != main.rows
-    if not is_known or is_of_others:
-        return None
+    if of_these == _OF_ANY and sums[0] != _rows_of(engine, target.name):
+        return False
     there = read_main(engine, target.name).where(of_these)
-    if sums != there.selectExpr(*_SUMS).first():
-        return None
-    if target.quarantine is not None and engine.catalog.has(target.quarantine.name):
-        refused = read_main(engine, target.quarantine.name).where(of_these)
-        if not refused.isEmpty():
-            return None
-    return int(sums["rows"])
+    return sums == _sums(there) and not _has_refused(engine, target, of_these)
+
+
+def _has_refused(engine: Engine, target: IcebergTable, of_these: str) -> bool:
+    """Whether the quarantine of a table holds any of some rows; of an empty one metadata tells."""
+    quarantine = target.quarantine
+    if quarantine is None or not engine.catalog.has(quarantine.name):
+        return False
+    if not _rows_of(engine, quarantine.name):
+        return False
+    return not read_main(engine, quarantine.name).where(of_these).isEmpty()
+
+
+def _rows_of(engine: Engine, table: str) -> int:
+    main = read_history(engine, table).main
+    return main.rows if main else 0
 
 
 def _with_place(

@@ -1,5 +1,6 @@
 """Which of Java's two compilers a Spark has: one of this process the first alone where there is
-little data, and the one that `lakehouse dev` keeps both, the second for what is called very often.
+little data; the one that `lakehouse dev` keeps, and the driver of a cluster, both, the second for
+what is called very often.
 """
 
 import os
@@ -23,7 +24,8 @@ LATER_SECOND_COMPILER = (
 of many rows is, within a second of them, and what is done for each query is not.
 
 For the Spark of `lakehouse dev`, of which people wait for small files: up to the end of its
-warm-up its compilers took 27.7 of 53.7 seconds of the processor, and like this 17.8 of 46.4.
+warm-up its compilers took 27.7 of 53.7 seconds of the processor, and like this 17.8 of 46.4. And
+for the driver of a cluster, where many rows are only those of metadata.
 """
 _LITTLE_BYTES = 20_000_000
 _HOLDS_NO_ROWS = {"archive", "dagster", "logs", "rejected", "tmp"}
@@ -34,8 +36,10 @@ def compiler_options(settings: Settings) -> tuple[str, ...]:
 
     What a command is to read cannot be told from its name, but no more than is in the home,
     where files that `--path` names are copied too. Elsewhere nobody knows, and both compilers
-    work.
+    work. On a cluster it is executors that compute, and the driver plans.
     """
+    if settings.is_on_cluster:
+        return LATER_SECOND_COMPILER
     is_local = settings.deployment == settings.spark_master.partition("[")[0] == "local"
     return FIRST_COMPILER if is_local and _has_little(settings.home) else ()
 

@@ -207,9 +207,11 @@ def test_rows_that_are_all_there_are_looked_for_by_sums_alone(
     write(engine, COPIES, lambda: engine.spark.table(engine.catalog.sql_name(DELIVERED.name)))
     reads = [Read(Pin(DELIVERED.name, landed.snapshot_id))]
     monkeypatch.setattr(rows_by_source, "_MANY_ROWS", 2)
-    with monkeypatch.context() as patched:
-        patched.delattr(rows_by_source, "_with_place")
-        assert +Counter(count_places(engine, COPIES, reads)) == {"clean": 2}
+    for few_files in (1000, 0):
+        with monkeypatch.context() as patched:
+            patched.delattr(rows_by_source, "_with_place")
+            patched.setattr(rows_by_source, "_FEW_FILES", few_files)
+            assert +Counter(count_places(engine, COPIES, reads)) == {"clean": 2}
     engine.sql(f"UPDATE {engine.catalog.sql_name(COPIES.name)} SET _source_row = 2")
     assert +Counter(count_places(engine, COPIES, reads)) == {"clean": 1, "left_out": 1}
 

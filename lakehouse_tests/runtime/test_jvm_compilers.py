@@ -5,7 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.runtime.jvm_compilers import FIRST_COMPILER, compiler_options
+from lakehouse.runtime.jvm_compilers import (
+    FIRST_COMPILER,
+    LATER_SECOND_COMPILER,
+    compiler_options,
+)
 from lakehouse.settings import Settings
 
 MUCH_BYTES = 30_000_000
@@ -52,8 +56,15 @@ def test_what_no_command_reads_rows_from_is_not_counted(
 
 
 def test_both_compilers_work_where_nobody_knows_how_much_there_is(settings: Settings) -> None:
-    assert compiler_options(replace(settings, spark_master="yarn")) == ()
     assert compiler_options(replace(settings, deployment="aws")) == ()
+
+
+@pytest.mark.parametrize("deployment", ["local", "aws"])
+def test_the_driver_of_a_cluster_compiles_what_is_called_often(
+    settings: Settings, deployment: str
+) -> None:
+    driver = replace(settings, spark_master="yarn", deployment=deployment)
+    assert compiler_options(driver) == LATER_SECOND_COMPILER
 
 
 def test_a_link_to_itself_is_in_nobodys_way(settings: Settings, home: Path) -> None:

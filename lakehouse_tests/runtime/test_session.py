@@ -130,6 +130,13 @@ def test_a_cluster_is_sent_the_jars_and_can_reach_the_driver(settings):
     assert "spark.driver.bindAddress" not in cluster
 
 
+def test_the_driver_of_a_cluster_has_the_class_path_of_the_archive_of_classes(settings):
+    path = "spark.driver.extraClassPath"
+    cluster = session_configuration(replace(settings, spark_master="spark://10.0.0.1:7077"))
+
+    assert cluster[path] == session_configuration(settings)[path]
+
+
 def test_spark_reads_a_bucket_where_icebergs_own_client_does(aws_settings):
     configuration = session_configuration(aws_settings)
     given = {

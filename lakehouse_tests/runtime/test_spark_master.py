@@ -172,21 +172,17 @@ def test_what_somebody_configures_goes_before_what_the_lakehouse_does(on_cluster
     assert configuration["spark.jars"].endswith(",/x.jar")
 
 
-def test_options_of_java_and_a_class_path_stand_beside_those_of_the_lakehouse(settings):
+@pytest.mark.parametrize("master", ["local[*]", MASTER])
+def test_options_of_java_and_a_class_path_stand_beside_those_of_the_lakehouse(settings, master):
     """Of two values of one option Java takes the last: temporary files stay in the home."""
     options, path = "spark.driver.extraJavaOptions", "spark.driver.extraClassPath"
     given = ((options, "-Djava.io.tmpdir=/tmp -Da=1"), (path, "/x.jar"))
-    told = replace(settings, cluster=ClusterSettings(configuration=given))
-    ours, joined = session_configuration(settings), session_configuration(told)
+    here = replace(settings, spark_master=master)
+    told = replace(here, cluster=ClusterSettings(configuration=given))
+    ours, joined = session_configuration(here), session_configuration(told)
 
     assert joined[options] == f"-Djava.io.tmpdir=/tmp -Da=1 {ours[options]}"
     assert joined[path] == f"{ours[path]}:/x.jar"
-
-
-def test_on_a_cluster_a_class_path_is_that_of_who_gave_it(on_cluster):
-    given = (("spark.driver.extraClassPath", "/x.jar"),)
-    told = replace(on_cluster, cluster=ClusterSettings(configuration=given))
-    assert session_configuration(told)["spark.driver.extraClassPath"] == "/x.jar"
 
 
 def test_a_server_keeps_what_its_page_shows_where_it_has_one(settings, on_cluster):
