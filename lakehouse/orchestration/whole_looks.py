@@ -7,6 +7,7 @@ from typing import Any
 
 import dagster as dg
 
+from lakehouse.orchestration.asset_checks import checked_rules
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.dagster_internals import check_summaries
 from lakehouse.orchestration.metadata_keys import CheckMetadata
@@ -19,14 +20,16 @@ def need_whole_look(
     """Return those checks of a table that pass now, and failed when they were evaluated last on
     what readers see.
 
-    Left out are rules that quarantine: what breaks one of them is not in the table.
+    Left out are rules that quarantine, since what breaks one of them is not in the table, and
+    those of a write alone, such as how much of it was refused: the next write tells anew.
 
     :param passed: names of the checks that pass for what a write brought.
     """
     quarantining = {rule.name for rule in table.quarantining_rules}
-    keys = [
-        dg.AssetCheckKey(asset_key(table.name), name) for name in set(passed) - quarantining
-    ]
+    of_rows = {rule.name for rule in table.rules}
+    of_writes = {rule.name for rule in checked_rules(table)} - of_rows
+    names = set(passed) - quarantining - of_writes
+    keys = [dg.AssetCheckKey(asset_key(table.name), name) for name in names]
     if not keys:
         return set()
     found = check_summaries(instance, keys)

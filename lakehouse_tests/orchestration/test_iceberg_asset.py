@@ -179,6 +179,18 @@ def test_a_check_that_failed_passes_once_no_row_of_the_table_breaks_it(project):
     assert newest.metadata["total_rows"].value == 3
 
 
+def test_how_much_was_refused_is_told_anew_by_each_write(project):
+    project.deliver("first", ANN)
+    project.deliver("second", *[("no number", f"name {at}", None) for at in range(100)], BOB)
+    (newest, *_) = _evaluations(project, "refused_share")
+    assert not newest.passed
+    assert newest.metadata["evaluated"].value == "main"
+
+    project.deliver("third", ("4", "Cid", "cid@example.org"))
+    (newest, *_) = _evaluations(project, "refused_share")
+    assert newest.passed
+
+
 def test_what_is_published_is_recorded_where_the_look_at_all_rows_is_interrupted(
     project, monkeypatch
 ):
