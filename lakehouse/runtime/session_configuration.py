@@ -140,6 +140,7 @@ def _quoted(option: str) -> str:
 
 def _in_this_process(settings: Settings, temporary: Path) -> dict[str, str]:
     return {
+        **_where_functions_are(settings),
         "spark.local.dir": str(temporary),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -154,6 +155,14 @@ def _in_this_process(settings: Settings, temporary: Path) -> dict[str, str]:
         "spark.sql.shuffle.partitions": _SHUFFLE_PARTITIONS,
         "spark.sql.adaptive.coalescePartitions.minPartitionNum": _SHUFFLE_PARTITIONS,
     }
+
+
+def _where_functions_are(settings: Settings) -> dict[str, str]:
+    """Return by what Python that Spark starts finds the modules of the project, as this process
+    does: by itself in the working directory alone, which may be another folder of the project.
+    """
+    root = settings.project_root
+    return {"spark.executorEnv.PYTHONPATH": str(root)} if root else {}
 
 
 def _on_a_cluster(settings: Settings, state: MasterState | None) -> dict[str, str]:
