@@ -40,15 +40,16 @@ def cost(state: State, names: tuple[str, ...], price_file: Path | None, form: st
     """
     from lakehouse.maintenance.measure_costs import measure_costs
     from lakehouse.maintenance.prices import PRICES, read_prices
+    from lakehouse.maintenance.upkeep_round import at_one_moment
 
     prices = read_prices(price_file or PRICES)
     tables = [state.existing_table(name) for name in dict.fromkeys(names)]
-    tables = tables or sorted(state.engine.catalog.tables())
-    upkept = state.project.upkept()
+    upkept, engine = state.project.upkept(), state.engine
+    if not names:
+        engine = at_one_moment(engine, upkept)
+        tables = engine.catalog.tables()
     with state.progress(f"Measuring {count(len(tables), 'table')}"):
-        measured = measure_costs(
-            state.engine, upkept, tables, prices, asked_by_name=bool(names)
-        )
+        measured = measure_costs(engine, upkept, tables, prices, asked_by_name=bool(names))
     for name, reason in measured.unread.items():
         click.echo(f"{name} is not counted: {reason}", err=True)
     costs = measured.costs

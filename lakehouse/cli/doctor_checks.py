@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -16,6 +16,7 @@ from typing import Any
 
 from lakehouse.cli.output.printing import count
 from lakehouse.cli.staged_object import read_staged_object
+from lakehouse.cli.tables_there import tables_there
 from lakehouse.errors import LakehouseError, TableDamaged
 from lakehouse.iceberg.metadata.catalog import CATALOG_NAME, Catalog
 from lakehouse.iceberg.metadata.catalog_file import check_catalog_file, require_catalog_file
@@ -311,7 +312,16 @@ def _catalog(settings: Settings) -> str:
     if settings.deployment == "local":
         check_catalog_file(file)
     kind = "Glue" if settings.deployment == "aws" else str(file)
-    return f"{count(len(catalog.tables()), 'table')} ({kind})"
+    return f"{count(len(_tables_there(settings, catalog)), 'table')} ({kind})"
+
+
+def _tables_there(settings: Settings, catalog: Catalog) -> list[str]:
+    def read_declared() -> Iterable[str]:
+        from lakehouse.project import load_project
+
+        return load_project(settings).tables
+
+    return tables_there(catalog, read_declared)
 
 
 def _opened(settings: Settings) -> Catalog | None:
@@ -331,7 +341,7 @@ def _opened(settings: Settings) -> Catalog | None:
 def _table_files(settings: Settings) -> str:
     try:
         catalog = _opened(settings)
-        names = catalog.tables() if catalog else []
+        names = _tables_there(settings, catalog) if catalog else []
     except Exception as error:
         # The line of the catalog says why.
         raise LakehouseError("cannot be told as long as the catalog cannot be read") from error

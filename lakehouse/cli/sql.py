@@ -62,7 +62,7 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
             show(text, is_result)
     for line in (*written.describe_recomputed(), *name_maintain(parts)):
         click.echo(line, err=True)
-    notice = shown.notice(lambda: state.engine.catalog.tables(), lambda: state.declared)
+    notice = shown.notice(state.tables_there, lambda: state.declared)
     if notice:
         click.echo(notice, err=True)
 

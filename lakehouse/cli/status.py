@@ -77,9 +77,12 @@ def _read_tables(state: State) -> "Sequence[TableStatus]":
         with_code,
         with_upkeep,
     )
+    from lakehouse.maintenance.upkeep_round import at_one_moment
     from lakehouse.orchestration.instance import open_instance
 
-    graph, catalog, declared = state.project.graph, state.engine.catalog, state.declared
+    upkept = state.project.upkept()
+    engine = at_one_moment(state.engine, upkept)
+    graph, catalog, declared = state.project.graph, engine.catalog, state.declared
     sources = _sources(graph)
     # Reading creates nothing: before the first run there is no instance, and no check was made.
     if state.settings.dagster_home.exists():
@@ -90,7 +93,7 @@ def _read_tables(state: State) -> "Sequence[TableStatus]":
     else:
         tables = table_statuses(catalog, declared, {}, sources)
     tables = with_code(tables, catalog, declared, graph)
-    return with_upkeep(tables, state.engine, state.project.upkept(), datetime.now(UTC))
+    return with_upkeep(tables, engine, upkept, datetime.now(UTC))
 
 
 def _sources(graph: "AssetGraph") -> "Sources":

@@ -2,14 +2,24 @@
 declaration.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from lakehouse.cli.call_context import State
-from lakehouse.cli.sql_text.statements import declared_targets, emptied_by, targets
+from lakehouse.cli.sql_text.statements import (
+    changed_rows_of,
+    declared_targets,
+    emptied_by,
+    targets,
+)
 from lakehouse.cli.sql_text.table_names import ANY_TABLE
 from lakehouse.cli.sql_text.view_deletes import through_views
 from lakehouse.errors import UsageError
+
+_NAME = re.compile(r"[\w-]+\.[\w-]+")
+"""A table, and no pattern of tables."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +114,7 @@ def _unclear_targets(state: State, statements: Sequence[str]) -> list[int]:
     unclear = {number for number, statement in numbered if ANY_TABLE in targets(statement)}
 
     def tables() -> list[str]:
-        return [*state.engine.catalog.tables(), *state.declared]
+        named = chain.from_iterable(map(changed_rows_of, statements))
+        return [*state.tables_there(filter(_NAME.fullmatch, named)), *state.declared]
 
     return sorted(unclear | set(through_views(tables, statements)))

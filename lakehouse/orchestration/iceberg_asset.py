@@ -119,7 +119,12 @@ def _compute(
         done = compute_in_job(
             context, io.jobs.settings, io.engine, io.gone, table, run, job, implied
         )
-        return Written(done.outcome, done.metadata, all_rows=done.all_rows)
+        return Written(
+            done.outcome,
+            done.metadata,
+            all_rows=done.all_rows,
+            is_interrupted=done.is_interrupted,
+        )
     with in_one_line(table, compute):
         return Written(io.write(table, compute, inputs, run))
 

@@ -87,6 +87,8 @@ class Written:
     """What a job told of all rows of the table, for rules that failed last and hold for what was
     written; None where this process looks at them.
     """
+    is_interrupted: bool = False
+    """Whether the run was interrupted once this had come of it, and ends when it is recorded."""
 
 
 _SAMPLE_ROWS = 5
@@ -271,7 +273,7 @@ def _events(
         yield from checks
         metadata = {**refused_rows(table, outcome).to_metadata(), **written.metadata}
         raise refusal(outcome, context.run.run_id, metadata, evaluated)
-    checks = _looked_at_as_a_whole(context, io, table, written, checks, implied)
+    checks, is_interrupted = _looked_at_as_a_whole(context, io, table, written, checks, implied)
     result = dg.MaterializeResult[Any](
         asset_key=asset_key(table.name),
         metadata={
@@ -288,6 +290,8 @@ def _events(
     if notes_its_assets(context):
         note_computed(context, result, keys)
     yield result
+    if is_interrupted or written.is_interrupted:
+        raise dg.DagsterExecutionInterruptedError
 
 
 def _looked_at_as_a_whole(
@@ -297,21 +301,26 @@ def _looked_at_as_a_whole(
     written: Written,
     checks: Sequence[dg.AssetCheckResult],
     implied: Mapping[Rule, Look],
-) -> list[dg.AssetCheckResult]:
+) -> tuple[list[dg.AssetCheckResult], bool]:
     """Return the results of checks; of those that failed last, and pass for what was written, what
     all rows of the table tell. One that cannot be told so has no result, and stays as it was.
+
+    And return whether an interrupt ended the look, which may take long: the table is published,
+    and that is to be recorded before the run ends.
     """
     passed = [check.check_name for check in checks if check.passed and check.check_name]
     names = need_whole_look(context.instance, table, passed)
     if not names:
-        return [*checks]
+        return [*checks], False
     whole: dict[str | None, dg.AssetCheckResult] = {}
-    cause = ""
+    cause, is_interrupted = "", False
     try:
         whole = _whole_results(io, table, written, names, implied, context.run.run_id)
     except Exception as error:
         # The table is published: this is no reason to fail.
         cause = f": {cause_without_data(error)}"
+    except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt):
+        cause, is_interrupted = ", since the run was interrupted", True
     # A job looks for those alone that had failed when it began.
     left = names - whole.keys()
     if left:
@@ -319,9 +328,10 @@ def _looked_at_as_a_whole(
             f"{table.name}: {', '.join(sorted(left))} failed last, and all rows were not looked"
             f" at{cause}. `lakehouse check {table.name}` does."
         )
-    return [
+    results = [
         whole.get(check.check_name, check) for check in checks if check.check_name not in left
     ]
+    return results, is_interrupted
 
 
 def _whole_results(

@@ -119,7 +119,7 @@ def _check_places(source: Settings, target: Settings) -> None:
 
 
 def _require_known(source: Settings, catalog: Catalog, names: Sequence[str]) -> None:
-    known = catalog.tables()
+    known = catalog.tables(names)
     for name in names:
         if name not in known:
             raise UsageError(
@@ -176,7 +176,7 @@ def _compared(pinned: "dict[str, Table]", target: Settings) -> list[PlannedTable
         # A look at its catalog would make it.
         return [PlannedTable(name, source) for name, source in pinned.items()]
     catalog = Catalog.of(target)
-    known = set(catalog.tables())
+    known = set(catalog.tables(pinned))
     tables, refused = [], []
     for name, source in pinned.items():
         there = _there(source, catalog.load(name)) if name in known else ""

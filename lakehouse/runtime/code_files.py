@@ -38,21 +38,38 @@ def code_files(packages: Iterable[Path], root: Path | None) -> Iterator[tuple[st
 
 def imported_packages(settings: Settings, *others: str) -> list[Path]:
     """Return the packages and modules that functions of a project need: that of the definitions,
-    and what else of the project's folder was imported.
+    and what else was imported from where that lies or from the project's folder.
 
     :param others: names of packages that are needed besides.
     """
-    needed = {settings.definitions.partition(".")[0], *others}
-    root = settings.project_root
+    definitions = settings.definitions.partition(".")[0]
+    needed, folders = {definitions, *others}, _own_folders(settings.project_root, definitions)
     paths: dict[Path, None] = {}
     for name, module in sorted(sys.modules.items()):
         if "." in name:
             continue
         for path in _paths_of(module):
-            is_own = root is not None and path.parent == root.resolve()
-            if name in needed or is_own:
+            if name in needed or path.parent in folders:
                 paths[path] = None
     return list(paths)
+
+
+def _own_folders(root: Path | None, definitions: str) -> set[Path]:
+    """Return the folders whose modules are a project's own: its root, and below that where the
+    package of its definitions lies, such as `src`; none of an environment, which may lie there too.
+    """
+    if root is None:
+        return set()
+    own = root.resolve()
+    package = sys.modules.get(definitions)
+    beside = {path.parent for path in _paths_of(package)} if package else set()
+    return {own, *(folder for folder in beside if _is_code_of(own, folder))}
+
+
+def _is_code_of(root: Path, folder: Path) -> bool:
+    if not folder.is_relative_to(root):
+        return False
+    return not any(part.startswith(_NO_CODE) for part in folder.relative_to(root).parts)
 
 
 def _declared_data(root: Path | None) -> dict[str, list[str]]:

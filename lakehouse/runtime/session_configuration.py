@@ -141,6 +141,7 @@ def _quoted(option: str) -> str:
 
 def _in_this_process(settings: Settings, temporary: Path) -> dict[str, str]:
     return {
+        **_where_functions_are(settings),
         "spark.local.dir": str(temporary),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -157,6 +158,14 @@ def _in_this_process(settings: Settings, temporary: Path) -> dict[str, str]:
 
 def _class_path(settings: Settings) -> str:
     return ":".join(str(jars.path(settings, jar)) for jar in jars.pinned(settings))
+
+
+def _where_functions_are(settings: Settings) -> dict[str, str]:
+    """Return by what Python that Spark starts finds the modules of the project, as this process
+    does: by itself in the working directory alone, which may be another folder of the project.
+    """
+    root = settings.project_root
+    return {"spark.executorEnv.PYTHONPATH": str(root)} if root else {}
 
 
 def _on_a_cluster(settings: Settings, state: MasterState | None) -> dict[str, str]:

@@ -6,6 +6,7 @@ dagster-pyspark's resource holds it. Nothing is resolved or downloaded at its st
 import gc
 import logging
 import signal
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +23,7 @@ from lakehouse.iceberg.metadata.pyspark_internals import (
     end_jvm,
     has_context,
     has_ended,
+    has_kept,
     launch_jvm,
     release_at_exit,
     set_all,
@@ -57,8 +59,13 @@ if TYPE_CHECKING:
 
 _CONNECT_RETRIES = 5
 """After pauses of 0.05, 0.2, 0.8, 3.2 and 12.8 seconds."""
+_IDLE_SECONDS = 30.0
+"""After so long a server is asked whether it still has a session, which takes milliseconds."""
+_MARK = "spark.lakehouse.session"
+"""Configuration by which a session is known to be one that was set up here."""
 _opening = RLock()
 _sessions: dict[tuple[str, str], "SparkSession"] = {}
+_used_at: dict[tuple[str, str], float] = {}
 _pages: dict[tuple[str, str], str] = {}
 
 
@@ -71,7 +78,8 @@ def open_session(
 ) -> "SparkSession":
     """Return this process's session for a catalog, by which names in SQL are read.
 
-    The first call starts the JVM, or connects; later ones cost nothing. Spark opens a catalog
+    The first call starts the JVM, or connects; later ones cost nothing, but for what tells that a
+    server still has a session that was not used for a while. Spark opens a catalog
     once for a session and name, so another catalog (tests have two of one name) gets a session
     of its own on the same JVM.
 
@@ -101,8 +109,9 @@ def open_session(
             if is_first and (settings.spark_remote or settings.is_on_cluster):
                 require_executor(session, settings)
                 _pages[key] = spark_page(session, settings)
-            session.conf.set("spark.sql.defaultCatalog", catalog.name)
+            set_all(session, {"spark.sql.defaultCatalog": catalog.name, _MARK: "yes"})
             _sessions[key] = session
+        _used_at[key] = time.time()
         return _sessions[key]
 
 
@@ -111,10 +120,19 @@ def _key(settings: Settings, catalog: Catalog) -> tuple[str, str]:
 
 
 def _forget_ended(key: tuple[str, str]) -> None:
-    """Forget the session of a server that was restarted meanwhile: it does nothing any more."""
+    """Forget a session that its server does not have any more, and stop it, so that PySpark does
+    not give it again: the server was restarted, or closed what nobody used, by itself after an
+    hour.
+
+    So long a run waits for a job, for a lock, or for the next turn of a process that stays.
+    """
     session = _sessions.get(key)
-    if session is not None and has_ended(session):
+    if session is None:
+        return
+    is_idle = time.time() - _used_at.get(key, 0) > _IDLE_SECONDS
+    if has_ended(session) or (is_idle and not has_kept(session, _MARK)):
         del _sessions[key]
+        session.stop()
 
 
 def page_of_process() -> str:
@@ -178,6 +196,7 @@ def close_jvm() -> None:
     done.
     """
     _sessions.clear()
+    _used_at.clear()
     _pages.clear()
     end_jvm()
 

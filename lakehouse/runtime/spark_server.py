@@ -10,7 +10,8 @@ import secrets
 import socket
 import subprocess
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -36,6 +37,7 @@ from lakehouse.runtime.temporary_folders import prepare_temporary_folder, tempor
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_text
 
+_PYTHON_PATH = "PYTHONPATH"
 _PAUSE_SECONDS = 0.2
 START_SECONDS = 120.0
 
@@ -125,7 +127,7 @@ def start(
     started_at = log_size(settings)
     # Not as an argument, which everybody on the machine may read.
     os.environ["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = token
-    with open_log(settings) as output:
+    with open_log(settings) as output, _finding_modules(settings):
         child = subprocess.Popen(
             [
                 str(submit),
@@ -141,6 +143,24 @@ def start(
             start_new_session=True,
         )
     return child, SparkServer(port, token, Process.noted(child.pid, time.time()), started_at)
+
+
+@contextmanager
+def _finding_modules(settings: Settings) -> Iterator[None]:
+    """Let Python that a server starts find the modules of the project, by the environment alone: a
+    server heeds no configuration of it.
+    """
+    root, given = settings.project_root, settings.cluster.python_path
+    if root is None:
+        yield
+        return
+    os.environ[_PYTHON_PATH] = os.pathsep.join(filter(None, (str(root), given)))
+    try:
+        yield
+    finally:
+        del os.environ[_PYTHON_PATH]
+        if given:
+            os.environ[_PYTHON_PATH] = given
 
 
 def local_configuration(

@@ -70,7 +70,7 @@ def read_site(
     :param instance: Dagster's; None before the first run.
     """
     graph = source.read_graph()
-    names = sorted({*catalog.tables(), *source.declared})
+    names = sorted({*catalog.tables(source.declared), *source.declared})
     read = {name: read_table(catalog, name, source.declared.get(name)) for name in names}
     histories = {name: one.history for name, one in read.items() if one.history}
     about = _About(source, settings, graph, catalog, instance, now, histories)

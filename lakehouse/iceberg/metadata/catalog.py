@@ -223,8 +223,16 @@ class Catalog:
         with self.client.engine.connect() as connection:
             return connection.scalar(pointer)
 
-    def tables(self) -> list[str]:
-        """Names of all tables, sorted."""
+    def tables(self, declared: Iterable[str] | None = None) -> list[str]:
+        """Names of all tables, sorted.
+
+        :param declared: names; of Glue, which has the databases of a whole account, no more than
+            the tables of their namespaces are asked for, whether declared or not.
+        """
+        if self._locations is not None:
+            return sorted(self._locations)
+        if declared is not None and not self.is_embedded:
+            return sorted(self.metadata_locations(declared))
         with explain_catalog(self.place):
             namespaces = self.client.list_namespaces()
             return sorted(

@@ -9,6 +9,7 @@ those of the session, and set the version.
 import atexit
 import math
 import os
+import re
 import shlex
 import warnings
 from collections.abc import Collection, Iterator, Mapping
@@ -30,6 +31,8 @@ _SHELL = "pyspark-shell"
 _ENDING_SECONDS = 1.0
 _GIVEN_UP_SECONDS = 60.0
 """How long a server that did not answer is not waited for again."""
+_FORGOTTEN = re.compile(r"SESSION_(CLOSED|NOT_FOUND|CHANGED)|incorrect server side session")
+"""What a server says of a session that it does not have."""
 LOGS_WITH_VALUES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """PySpark's loggers of errors, which print the value that could not be read."""
 
@@ -175,8 +178,26 @@ def set_connect_retries(session: "SparkSession", max_retries: int) -> None:
 
 
 def has_ended(session: "SparkSession") -> bool:
-    """Whether the server of a Spark Connect session said that it does not know it."""
+    """Whether the server of a Spark Connect session said that it does not know it, since it was
+    restarted.
+    """
     return bool(cast(Any, session).client.is_closed)
+
+
+def has_kept(session: "SparkSession", name: str) -> bool:
+    """Whether the server of a Spark Connect session still has it, with what was set on it; the
+    server is asked.
+
+    A client takes no note of a session that its server closed, and Spark 3.5 makes another of the
+    same name in silence.
+
+    :param name: of configuration that was set on the session.
+    """
+    try:
+        return session.conf.get(name, None) is not None
+    except Exception as error:
+        # Of a server that does not answer, whatever is asked next says so.
+        return not _FORGOTTEN.search(str(error))
 
 
 def set_all(session: "SparkSession", values: Mapping[str, str]) -> None:

@@ -15,7 +15,7 @@ from lakehouse.iceberg.erasure.gone_people import GonePeople
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_events import BegunWrite
-from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
+from lakehouse.iceberg.metadata.write_result import Outcome, Refused, RuleResult
 from lakehouse.iceberg.read.rows_outside_partitions import has_partition
 from lakehouse.iceberg.write.merge_rows import merge_key_rule
 from lakehouse.orchestration.asset_checks import checked_rules
@@ -44,6 +44,8 @@ class JobResult:
     metadata: Mapping[str, Any]
     all_rows: Sequence[RuleResult]
     """What all rows tell of rules that failed last, and hold for what was written."""
+    is_interrupted: bool = False
+    """Whether the run is to end once this is recorded."""
 
 
 def compute_in_job(
@@ -61,6 +63,8 @@ def compute_in_job(
     :param implied: rules that follow from what the table is computed from.
     :raises JobFailed: when the job ends and did not say what came of the table.
     :raises LakehouseError: what the job ended with, as if it had been raised here.
+    :raises DagsterExecutionInterruptedError: when the run was interrupted, and the job did not
+        publish.
     """
     # Importing it takes a second, which who computes here can do without.
     from lakehouse.orchestration.table_jobs.job_runs import run_job
@@ -77,13 +81,18 @@ def compute_in_job(
         look = _NoteWrites(logs)
         ended = run_job(context, settings, store, job, request, code_url, look)
     outcome = answered_outcome(ended.messages, told_of(table, implied))
+    if ended.is_interrupted and (outcome is None or isinstance(outcome, Refused)):
+        # What is refused is refused again, by a run that tells why.
+        raise dg.DagsterExecutionInterruptedError
     if outcome is None:
         raise _error_of(ended, table, job) from ended.failure
-    if ended.failure:
+    if ended.is_interrupted:
+        context.log.warning(f"{table.name} was computed; its run was interrupted after that.")
+    elif ended.failure:
         context.log.warning(f"{table.name} was computed; its job failed after that.")
     _tell(engine, table, run, outcome)
     all_rows = answered_all_rows(ended.messages, table.rules)
-    return JobResult(outcome, ended.metadata or {}, all_rows)
+    return JobResult(outcome, ended.metadata or {}, all_rows, ended.is_interrupted)
 
 
 def told_of(table: IcebergTable, implied: Collection[Rule]) -> Iterator[Rule]:

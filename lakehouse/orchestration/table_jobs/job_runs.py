@@ -6,7 +6,7 @@ import logging
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,11 @@ import dagster as dg
 from botocore.exceptions import BotoCoreError
 from dagster_aws.pipes import PipesS3ContextInjector, PipesS3MessageReader
 
+from lakehouse.orchestration.dagster_internals import holding_interrupts
 from lakehouse.orchestration.table_jobs.job_code import RUNS
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
 from lakehouse.orchestration.table_jobs.job_script import CODE_ARGUMENT
-from lakehouse.orchestration.table_jobs.job_services import service_of
+from lakehouse.orchestration.table_jobs.job_services import JobService, service_of
 from lakehouse.orchestration.table_jobs.job_wait import JobEnd, run_to_end
 from lakehouse.settings import Settings, TableJob
 
@@ -37,6 +38,8 @@ class JobRun:
     metadata: Mapping[str, Any] | None = None
     """What Dagster shows of it, where it did not fail."""
     failure: Exception | None = None
+    is_interrupted: bool = False
+    """Whether the run that waited for it is to end; the job may have published before."""
 
 
 class _Messages(PipesS3MessageReader):
@@ -96,15 +99,30 @@ def run_job(
     code_url: str,
     look: Callable[[Sequence[Any]], None],
 ) -> JobRun:
-    """Run a job until it has ended, and return what it told; an interrupt stops it, and goes on
-    once it has ended.
+    """Run a job until it has ended, and return what it told. An interrupt stops it; what it told
+    is returned all the same, since it may have published the table by then.
 
     :param look: called with what was told so far, each few seconds and at the end.
     :raises SettingsError: when the file that says how a job of EMR is started is none.
     """
     service = service_of(settings, job)
-    folder = f"{RUNS}{secrets.token_hex(8)}/"
     _remove_old(store)
+    # The last messages are read for seconds after the end: an interrupt then would lose them.
+    with holding_interrupts() as pop_interrupt:
+        ended = _run(context, service, store, request, code_url, look, pop_interrupt)
+        return replace(ended, is_interrupted=ended.is_interrupted or pop_interrupt())
+
+
+def _run(
+    context: dg.AssetExecutionContext,
+    service: JobService,
+    store: "S3ObjectStore",
+    request: JobRequest,
+    code_url: str,
+    look: Callable[[Sequence[Any]], None],
+    pop_interrupt: Callable[[], bool],
+) -> JobRun:
+    folder = f"{RUNS}{secrets.token_hex(8)}/"
     injector = PipesS3ContextInjector(
         bucket=store.bucket, client=store.client, key_prefix=folder
     )
@@ -121,18 +139,21 @@ def run_job(
                 lambda: service.start(arguments, request.table),
                 context.log,
                 lambda: look(reader.told),
+                pop_interrupt,
             )
     except Exception as error:
-        # An interrupt of a run is no Exception.
         failure = error
     finally:
         _remove(store, folder, context.log)
     look(reader.told)
     if end is None:
         return JobRun(reader.told, failure=failure)
-    if end.is_interrupted:
-        raise dg.DagsterExecutionInterruptedError
-    return JobRun(reader.told, service.metadata(end.run_id), failure or _failure(end))
+    return JobRun(
+        reader.told,
+        service.metadata(end.run_id),
+        failure or _failure(end),
+        end.is_interrupted,
+    )
 
 
 def _failure(end: JobEnd) -> Exception | None:

@@ -9,9 +9,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import dagster as dg
-
-from lakehouse.orchestration.dagster_internals import holding_interrupts
 from lakehouse.orchestration.table_jobs.job_services import JobService, JobState
 
 _POLL_SECONDS = 5.0
@@ -36,25 +33,21 @@ def run_to_end(
     start: Callable[[], str],
     log: logging.Logger,
     look: Callable[[], None],
+    pop_interrupt: Callable[[], bool],
 ) -> JobEnd:
     """Start a run, and return once it has ended.
 
     An interrupt stops it; a second one gives it up, as does an hour in which the service does not
-    say how it is.
+    say how it is. Who calls holds interrupts: a start that is interrupted halfway is of a run
+    that nobody knows.
 
     :param look: called each few seconds.
+    :param pop_interrupt: says whether an interrupt came since it was last asked.
     """
-    # A start that is interrupted halfway is of a run that nobody knows.
-    with holding_interrupts() as pop_interrupt:
-        try:
-            run_id = start()
-        except Exception as error:
-            if pop_interrupt():
-                raise dg.DagsterExecutionInterruptedError from error
-            raise
-        log.info(f"AWS runs the job as {run_id}.")
-        wait = _Wait(service, run_id, log, look, pop_interrupt)
-        return JobEnd(run_id, wait.until_end(), wait.is_interrupted)
+    run_id = start()
+    log.info(f"AWS runs the job as {run_id}.")
+    wait = _Wait(service, run_id, log, look, pop_interrupt)
+    return JobEnd(run_id, wait.until_end(), wait.is_interrupted)
 
 
 @dataclass

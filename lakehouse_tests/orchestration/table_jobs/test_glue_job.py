@@ -20,11 +20,13 @@ from lakehouse.iceberg.commit.lock import WriteLog
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.pyspark_internals import has_context
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
+from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.run_result import RunResult
 from lakehouse.orchestration.runs import materialize
 from lakehouse.orchestration.table_jobs import job_services
+from lakehouse.orchestration.table_jobs.job_answer import OUTCOME, outcome_message
 from lakehouse.project import load_project
 from lakehouse.settings import Settings, TableJob
 from lakehouse.storage.file_lock import file_lock
@@ -129,6 +131,39 @@ with open_dagster_pipes(
 sys.exit(1)
 """
 
+PUBLISHES = """
+import sys
+import time
+
+import boto3
+from dagster_pipes import (
+    PipesCliArgsParamsLoader,
+    PipesS3ContextLoader,
+    PipesS3MessageWriter,
+    open_dagster_pipes,
+)
+
+s3 = boto3.client("s3")
+
+
+def uploaded():
+    listed = s3.list_objects_v2(Bucket="lake", Prefix="jobs/runs/").get("Contents", ())
+    bodies = [s3.get_object(Bucket="lake", Key=item["Key"])["Body"] for item in listed]
+    return any(b"lakehouse/outcome" in body.read() for body in bodies)
+
+
+with open_dagster_pipes(
+    context_loader=PipesS3ContextLoader(s3),
+    message_writer=PipesS3MessageWriter(s3, interval=0.1),
+    params_loader=PipesCliArgsParamsLoader(),
+) as pipes:
+    pipes.report_custom_message(%r)
+    while not uploaded():
+        time.sleep(0.1)
+    print("all rows are looked at", flush=True)
+    time.sleep(%d)
+"""
+
 
 @dataclass
 class Shop:
@@ -168,6 +203,13 @@ class Shop:
         """Count what Dagster has recorded of a table."""
         with open_instance(self.settings) as instance:
             return len(instance.fetch_materializations(asset_key(table), limit=9).records)
+
+    def recorded_snapshots(self, table: str) -> list[int]:
+        """The snapshots of a table that Dagster has recorded."""
+        with open_instance(self.settings) as instance:
+            records = instance.fetch_materializations(asset_key(table), limit=9).records
+        materialized = [record.asset_materialization for record in records]
+        return [int(str(of.metadata["iceberg/snapshot_id"].value)) for of in materialized if of]
 
     def logged(self) -> list[str]:
         """What Dagster's log says of all runs."""
@@ -235,6 +277,20 @@ def land_orders(settings: Settings) -> None:
     table.append(rows)
 
 
+def publish_slow(settings: Settings) -> dict[str, Any]:
+    """Publish a row as the job would, and return the message that tells it."""
+    rows = pa.table({"day": [date(2026, 1, 1)], "total": pa.array([10], pa.int64())})
+    client = Catalog.of(settings).client
+    client.create_namespace("gold")
+    table = client.create_table("gold.slow", schema=rows.schema)
+    table.append(rows)
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    return outcome_message(
+        Published("gold.slow", "abc", snapshot.snapshot_id, operation="overwrite", added_rows=1)
+    )
+
+
 def is_locked(file: Path) -> bool:
     """Whether some process holds the lock of a file."""
     try:
@@ -296,6 +352,38 @@ def run_interrupted(shop: Shop, said: str) -> None:
     with pytest.raises(KeyboardInterrupt):
         shop.run("gold.slow")
     waiting.join()
+
+
+def test_what_a_job_published_before_it_was_stopped_is_recorded(shop: Shop) -> None:
+    message = publish_slow(shop.settings)
+    shop.set_script(PUBLISHES % (message, 600))
+    run_interrupted(shop, "all rows are looked at")
+
+    assert shop.glue.stopped == {"jr_0"}
+    assert shop.recorded_snapshots("gold.slow") == [message[OUTCOME]["snapshot_id"]]
+    assert "gold.slow was computed; its run was interrupted after that." in shop.logged()
+    assert shop.left == []
+
+
+def test_an_interrupt_while_the_last_messages_are_read_loses_none_of_them(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = publish_slow(shop.settings)
+    shop.set_script(PUBLISHES % (message, 0))
+    get_job_run = shop.glue.get_job_run
+
+    def interrupted_at_the_end(**of: str) -> dict[str, Any]:
+        found = get_job_run(**of)
+        if found["JobRun"]["JobRunState"] == "SUCCEEDED":
+            signal.raise_signal(signal.SIGINT)
+        return found
+
+    monkeypatch.setattr(shop.glue, "get_job_run", interrupted_at_the_end)
+    with pytest.raises(KeyboardInterrupt):
+        shop.run("gold.slow")
+
+    assert shop.recorded_snapshots("gold.slow") == [message[OUTCOME]["snapshot_id"]]
+    assert shop.left == []
 
 
 @on_glue

@@ -135,6 +135,35 @@ def test_a_package_without_an_init_goes_along(project, tmp_path):
     assert "code_bare/help.py" in names
 
 
+@pytest.mark.parametrize(
+    ("folder", "is_sent"),
+    [("src", True), (".venv/lib/python3.13/site-packages", False), ("../elsewhere", False)],
+)
+def test_what_lies_beside_the_package_of_the_definitions_goes_along(
+    aws_settings, tmp_path, monkeypatch, folder, is_sent
+):
+    root, code = tmp_path / "project", tmp_path / "project" / folder
+    root.mkdir()
+    for name in ("laid_shop/__init__.py", "laid_help.py", "laid_rates/__init__.py"):
+        (code / name).parent.mkdir(parents=True, exist_ok=True)
+        (code / name).write_text("A = 1\n")
+    monkeypatch.syspath_prepend(code.resolve())
+    modules = ("laid_shop", "laid_help", "laid_rates")
+    for module in modules:
+        __import__(module)
+    project = replace(aws_settings, definitions="laid_shop.definitions", project_root=root)
+    store = open_bucket(project)
+    names = names_in(store, publish_code(project, store))
+    for module in modules:
+        forget(module)
+
+    beside = ["laid_help.py", "laid_rates/__init__.py"] if is_sent else []
+    assert [name for name in names if name.startswith("laid_")] == [
+        *beside,
+        "laid_shop/__init__.py",
+    ]
+
+
 def test_code_of_half_a_month_ago_is_put_there_anew(project, monkeypatch):
     store = open_bucket(project)
     key = publish_code(project, store).removeprefix("s3://lake/")

@@ -1,0 +1,56 @@
+"""Which checks need a look at all rows before they pass."""
+
+import dagster as dg
+import pytest
+
+from lakehouse.iceberg.rules.rows import not_null
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.metadata_keys import CheckMetadata
+from lakehouse.orchestration.whole_looks import need_whole_look
+from lakehouse.tables.table import Column, IcebergTable, Overwrite
+
+pytestmark = pytest.mark.unit
+
+TABLE = IcebergTable(
+    "gold.figures",
+    "Figures.",
+    [Column("id", "bigint"), Column("name", "string")],
+    Overwrite(),
+    rules=[not_null("id", on_failure="warn"), not_null("name")],
+)
+MAIN, CANDIDATE = "main", "candidate"
+
+
+@pytest.mark.parametrize(
+    ("check", "evaluated", "is_needed"),
+    [
+        ("not_null_id", [(MAIN, True)], False),
+        ("not_null_id", [(MAIN, False)], True),
+        ("not_null_id", [(MAIN, False), (MAIN, True)], False),
+        ("not_null_id", [(CANDIDATE, False)], False),
+        ("not_null_id", [(MAIN, True), (CANDIDATE, False)], False),
+        # Of what a write that was refused brought, a row that stands says nothing.
+        ("not_null_id", [(MAIN, False), (CANDIDATE, True), (CANDIDATE, True)], True),
+        ("not_null_id", [(MAIN, False), (CANDIDATE, False)], True),
+        # What breaks it is in the quarantine.
+        ("not_null_name", [(MAIN, False)], False),
+        # It is of what a write was given.
+        ("refused_share", [(MAIN, False)], False),
+    ],
+)
+def test_a_check_that_failed_last_on_what_readers_see_needs_one(
+    instance: dg.DagsterInstance,
+    check: str,
+    evaluated: list[tuple[str, bool]],
+    is_needed: bool,
+) -> None:
+    for what, passed in evaluated:
+        instance.report_runless_asset_event(
+            dg.AssetCheckEvaluation(
+                asset_key(TABLE.name),
+                check,
+                passed,
+                CheckMetadata(evaluated=what).to_metadata(),
+            )
+        )
+    assert need_whole_look(instance, TABLE, [check]) == ({check} if is_needed else set())
