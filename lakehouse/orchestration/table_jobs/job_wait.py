@@ -61,11 +61,12 @@ class _Wait:
     _is_stopping: bool = False
     _known_at: float = 0.0
     _is_unknown: bool = False
+    _is_blind: bool = False
 
     def until_end(self) -> JobState | None:
         self._known_at = time.monotonic()
         while True:
-            self.look()
+            self._look()
             state = self._ask()
             if state and state.has_ended:
                 return state
@@ -74,6 +75,17 @@ class _Wait:
             if self.is_interrupted and not self._is_stopping:
                 self._stop()
             self._pause()
+
+    def _look(self) -> None:
+        try:
+            self.look()
+        except OSError as error:
+            # A run that nobody waits for goes on without the locks of its tables.
+            if not self._is_blind:
+                self.log.warning(
+                    f"What {self.run_id} tells cannot be noted, and is noted later: {error}"
+                )
+            self._is_blind = True
 
     def _ask(self) -> JobState | None:
         try:

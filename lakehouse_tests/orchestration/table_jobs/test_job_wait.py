@@ -57,9 +57,13 @@ class Service:
         return {}
 
 
-def ended(service: Service, start: Callable[[], str] = lambda: "jr") -> JobEnd:
+def ended(
+    service: Service,
+    start: Callable[[], str] = lambda: "jr",
+    look: Callable[[], None] = lambda: None,
+) -> JobEnd:
     with holding_interrupts() as pop_interrupt:
-        return run_to_end(service, start, LOG, lambda: None, pop_interrupt)
+        return run_to_end(service, start, LOG, look, pop_interrupt)
 
 
 def test_errors_of_aws_do_not_end_the_wait():
@@ -67,6 +71,13 @@ def test_errors_of_aws_do_not_end_the_wait():
 
     assert ended(service) == JobEnd("jr", DONE)
     assert service.stops == []
+
+
+def test_what_a_full_disk_keeps_from_being_noted_does_not_end_the_wait():
+    def look() -> None:
+        raise OSError("No space left on device")
+
+    assert ended(Service([RUNNING, RUNNING, DONE]), look=look) == JobEnd("jr", DONE)
 
 
 def test_an_interrupt_stops_the_run_and_waits_for_its_end():
