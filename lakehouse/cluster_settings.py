@@ -54,6 +54,8 @@ class ClusterSettings:
     """What PySpark itself was told to start Spark with."""
     spark_conf_dir: str | None = None
     """Where Spark itself was told that its `spark-defaults.conf` is."""
+    spark_local_dirs: str | None = None
+    """Where Spark itself was told to keep what it spills."""
     executors_read: When = "auto"
     """When executors read delivered files; by itself where they are many or large."""
     wait_seconds: int = 120
@@ -78,6 +80,7 @@ class ClusterSettings:
             pyspark_python=env.get("PYSPARK_PYTHON") or None,
             pyspark_arguments=env.get("PYSPARK_SUBMIT_ARGS") or None,
             spark_conf_dir=env.get("SPARK_CONF_DIR") or None,
+            spark_local_dirs=env.get("SPARK_LOCAL_DIRS") or None,
             executors_read=cast(
                 When,
                 value_of_form(env, "LAKEHOUSE_EXECUTORS_READ", _WHEN, "auto"),
