@@ -9,6 +9,7 @@ is needed; Dagster is told what runs would have told it.
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
@@ -134,14 +135,20 @@ def _asset_files(package: str, feeds: int) -> Iterator[tuple[str, str]]:
                 yield f"gold/{gold}.py", text
 
 
-def fill_home(project: Project, settings: Settings) -> None:
+def fill_home(
+    project: Project,
+    settings: Settings,
+    undeclared: Mapping[str, int] = MappingProxyType({}),
+) -> None:
     """Make the tables of a project, each with rows, and tell Dagster of a run of each whose checks
     passed; nothing is stale then.
+
+    :param undeclared: the snapshots of tables that are read and not declared.
     """
     engine = open_engine(settings)
     for feed in project.feeds.values():
         (settings.home / feed.inbox).mkdir(parents=True)
-    snapshots: dict[str, int] = {}
+    snapshots = dict(undeclared)
     graph = project.graph
     with open_instance(settings) as instance:
         for key in graph.toposorted_asset_keys:

@@ -56,6 +56,8 @@ class ClusterSettings:
     """Where Spark itself was told that its `spark-defaults.conf` is."""
     python_path: str | None = None
     """Where Python itself was told that modules are."""
+    spark_local_dirs: str | None = None
+    """Where Spark itself was told to keep what it spills."""
     executors_read: When = "auto"
     """When executors read delivered files; by itself where they are many or large."""
     wait_seconds: int = 120
@@ -81,6 +83,7 @@ class ClusterSettings:
             pyspark_arguments=env.get("PYSPARK_SUBMIT_ARGS") or None,
             spark_conf_dir=env.get("SPARK_CONF_DIR") or None,
             python_path=env.get("PYTHONPATH") or None,
+            spark_local_dirs=env.get("SPARK_LOCAL_DIRS") or None,
             executors_read=cast(
                 When,
                 value_of_form(env, "LAKEHOUSE_EXECUTORS_READ", _WHEN, "auto"),

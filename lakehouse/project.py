@@ -192,7 +192,7 @@ class Project:
             description="Who was erased, and stays gone.",
         )
         jobs = dg.ResourceDefinition(
-            lambda _: TableJobs(read_settings()),
+            lambda _: TableJobs.of_run(read_settings()),
             description="Which tables a job of AWS computes.",
         )
         return dg.Definitions(

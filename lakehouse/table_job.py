@@ -20,7 +20,6 @@ from dagster_pipes import (
     PipesContext,
     PipesEnvVarParamsLoader,
     PipesS3ContextLoader,
-    PipesS3MessageWriter,
     open_dagster_pipes,
 )
 
@@ -48,6 +47,7 @@ from lakehouse.orchestration.table_jobs.job_answer import (
     error_message,
     outcome_message,
 )
+from lakehouse.orchestration.table_jobs.job_messages import LastingMessageWriter
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
 from lakehouse.privacy.gone import GoneList
 from lakehouse.project import Project, load_project
@@ -98,7 +98,7 @@ def main(archive: Path | None = None) -> int:
     params_loader = by_arguments if is_given else PipesEnvVarParamsLoader()  # type: ignore[no-untyped-call]
     with open_dagster_pipes(
         context_loader=_ReadOnce(client),
-        message_writer=PipesS3MessageWriter(client, interval=_UPLOAD_SECONDS),
+        message_writer=LastingMessageWriter(client, interval=_UPLOAD_SECONDS),
         params_loader=params_loader,
     ) as pipes:
         try:

@@ -4,6 +4,7 @@ the daemon, the server of code and its threads as much whether its inbox is empt
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from threading import Lock
@@ -20,6 +21,7 @@ from lakehouse.ingestion.run_requests import (
     state_tables,
 )
 from lakehouse.ingestion.skipped_entries import left_hidden_files, report_passed_over
+from lakehouse.ingestion.undeclared_tables import undeclared_locations
 from lakehouse.ingestion.unlooked_feeds import resolve_looked, resolve_removed, unlooked
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG, FEEDS_SENSOR
 from lakehouse.orchestration.dagster_internals import graph_of_repository, is_stopped
@@ -232,7 +234,7 @@ class FeedLooks:
         fail_dead_runs(instance)
         # Before the catalog is asked: what a run that is over has committed is seen.
         busy = _busy_feeds(instance)
-        engine = self._asked(engine)
+        engine = self._asked(engine, graph)
         one = _Look(
             context,
             settings,
@@ -266,16 +268,26 @@ class FeedLooks:
                 return
             yield feed_look
 
-    def _asked(self, engine: Engine) -> Engine:
+    def _asked(self, engine: Engine, graph: "AssetGraph") -> Engine:
         """Ask the catalog where it is time to, and return what looks at tables: as of then, or each
         as it is.
         """
         if time.monotonic() < self._locations_until:
             return engine
         moment = engine.catalog.at_one_moment(self.declared)
-        self._locations = moment.metadata_locations()
+        tables = self._state_tables(graph)
+        elsewhere = undeclared_locations(engine.catalog, tables, self.declared)
+        self._locations = {**moment.metadata_locations(), **elsewhere}
         self._locations_until = time.monotonic() + _CATALOG_SECONDS
         return replace(engine, catalog=moment)
+
+    def _state_tables(self, graph: "AssetGraph") -> set[str]:
+        tables: set[str] = set()
+        for feed_look in self.feeds:
+            # Why it cannot be told is said where the feed is looked at.
+            with suppress(Exception):
+                tables.update(feed_look.state_tables(graph))
+        return tables
 
     def describe(self) -> str:
         """Say why no run was asked for."""

@@ -2,13 +2,17 @@
 by everybody on the machine, and configuration may hold secrets.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_bytes
 
 _NAME = "spark.properties"
+_COMMENTS = ("#", "!")
+_CONTINUED = re.compile(r"\\\r?\n[ \t]*")
+_SEPARATOR = re.compile(r"\s*[=:]\s*|\s+")
 _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r"})
 
 
@@ -36,6 +40,20 @@ def write_properties(
 def remove_properties(folder: Path) -> None:
     """Remove what `write_properties` wrote."""
     (folder / _NAME).unlink(missing_ok=True)
+
+
+def default_configuration(settings: Settings) -> dict[str, str]:
+    """Return what `spark-defaults.conf` says, but for escapes within it."""
+    text = _CONTINUED.sub("", _defaults(settings).decode("utf-8", "replace"))
+    return dict(_properties(text))
+
+
+def _properties(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        entry = line.strip()
+        if entry and not entry.startswith(_COMMENTS):
+            name, *value = _SEPARATOR.split(entry, maxsplit=1)
+            yield name, value[0] if value else ""
 
 
 def _defaults(settings: Settings) -> bytes:

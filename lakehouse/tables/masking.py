@@ -56,6 +56,12 @@ _LIKE_PERSONAL = re.compile(
     r"|(?<![0-9])(?:\+[0-9]|\(?0(?:[0-9]|[ (/-]+[0-9]{3}))[0-9 ()/-]{5,}[0-9]"
     r"|(?<![0-9])\(?[0-9]{3}\)?[ .-]{1,2}[0-9]{3}[ .-][0-9]{4}(?![0-9])"
     r"|\b[A-Za-z]{2}[0-9]{2}(?: ?[A-Za-z0-9]{4}){3,}"
+    # A number of an account, a card or a person, in one piece or in the groups of cards and of
+    # social security; no decimals.
+    r"|(?<![0-9])(?<![0-9][.,])[0-9]{9,}"
+    r"|(?<![0-9])[0-9]{4}(?P<card>[ .-])(?:[0-9]{4}(?P=card)[0-9]{4}(?P=card)[0-9]{1,7}"
+    r"|[0-9]{6}(?P=card)[0-9]{5})(?![0-9])"
+    r"|(?<![0-9])[0-9]{3}(?P<social>[ .-])[0-9]{2}(?P=social)[0-9]{4}(?![0-9])"
     # First and last name, and up to two more words.
     r"|^\s*[^\W\d_a-z][\w'’.-]*[^\W\d_A-Z.][\w'’.-]*(?: [^\W\d_][\w'’.-]*){1,3}\s*$"
     # Last and first name, or an initial.
@@ -70,6 +76,13 @@ _DATE = re.compile(
 )
 """A date, also one that there is not, with the time behind it, and no other number beside it: in
 digits and signs it is much like a number of a phone, and much like a part of one.
+"""
+_MOMENT = re.compile(
+    r"(?<![0-9])[12][0-9]{3}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])"
+    r"(?:[01][0-9]|2[0-3])[0-5][0-9][0-5][0-9](?:[0-9]{3})?(?![0-9])"
+)
+"""A moment without a sign, to the second or the millisecond: no card has a number of so many digits
+that begins so.
 """
 _NESTED = ("[", "{", "(")
 """What a value begins with that holds others, as text."""
@@ -179,7 +192,8 @@ def _looks_personal(value: Any, theirs: Collection[str]) -> bool:
     if not isinstance(value, str) or value.lstrip().startswith(_NESTED):
         return True
     # A date of its column's type is shown too; a birth date stands in a personal column.
-    if len(value) > _LONGEST_SHOWN or _LIKE_PERSONAL.search(_DATE.sub("", value)):
+    undated = _MOMENT.sub("", _DATE.sub("", value))
+    if len(value) > _LONGEST_SHOWN or _LIKE_PERSONAL.search(undated):
         return True
     lowered = value.lower()
     return any(value in lowered for value in theirs)

@@ -4,7 +4,7 @@ than with ten.
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -18,6 +18,7 @@ from dagster._core.test_utils import create_run_for_test
 from dagster_shared.serdes import serialize_value
 
 from benchmarks.many_tables import TABLES_OF_FEED, fill_home, make_project, open_project
+from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.ingestion import collect, feed_sensors, shared_sensor
 from lakehouse.ingestion.unlooked_feeds import unlooked
@@ -31,6 +32,7 @@ from lakehouse_tests.sqlite_statements import statements
 
 pytestmark = pytest.mark.unit
 FEEDS = shared_sensor.MOST_BY_THEMSELVES + 1
+RATES = pa.table({"currency": ["EUR"], "rate": [1.1]})
 FIRST, LAST = "orders_000", f"orders_{FEEDS - 1:03}"
 
 
@@ -339,3 +341,77 @@ def test_rows_that_come_another_way_are_asked_for_without_a_file(many: Many) -> 
     keys = {key.to_user_string() for key in request.asset_selection or ()}
     assert f"bronze/{LAST}" not in keys
     assert f"silver/{LAST}_0" in keys
+
+
+def make_rates(settings: Settings) -> int:
+    """Make a table as others do, and return its snapshot."""
+    client = open_engine(settings).catalog.client
+    client.create_namespace("ext")
+    client.create_table("ext.rates", schema=RATES.schema)
+    return add_rates(settings)
+
+
+def add_rates(settings: Settings) -> int:
+    """Let somebody else add rows, and return the snapshot of them."""
+    rates = open_engine(settings).catalog.load("ext.rates")
+    rates.append(RATES)
+    snapshot = rates.current_snapshot()
+    assert snapshot is not None
+    return snapshot.snapshot_id
+
+
+@pytest.fixture(scope="module")
+def beside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Many]:
+    """A home of two feeds with one sensor, where a table of the first reads one that others make,
+    in a namespace of its own.
+    """
+    root = tmp_path_factory.mktemp("scale") / "beside_ext"
+    make_project(root, 2)
+    assets = root / root.name / "assets"
+    (assets / "rates.py").write_text(
+        'import dagster as dg\n\nrates = dg.AssetSpec(["ext", "rates"])\n'
+    )
+    file = assets / "gold" / f"{FIRST}_0_0.py"
+    rules = "from lakehouse.iceberg.rules.rows import"
+    read = {
+        rules: f"from lakehouse.iceberg.read.inputs import latest\n{rules}",
+        "ORDERS}": 'ORDERS, "rates": latest("ext.rates")}',
+        "(orders)": "(orders, rates)",
+    }
+    text = file.read_text()
+    for before, after in read.items():
+        text = text.replace(before, after)
+    file.write_text(text)
+    project, settings = open_project(root)
+    fill_home(project, settings, {"ext.rates": make_rates(settings)})
+    with pytest.MonkeyPatch.context() as patch, open_instance(settings) as instance:
+        patch.setattr(shared_sensor, "MOST_BY_THEMSELVES", 1)
+        repository = project.definitions(lambda: settings).get_repository_def()
+        yield Many(project, settings, instance, repository, {})
+
+
+def test_a_table_is_seen_to_change_in_a_namespace_where_nothing_is_declared(
+    beside: Many,
+) -> None:
+    beside.tick()
+    assert "Nothing waits" in str(beside.tick())
+    add_rates(beside.settings)
+    (request,) = beside.tick()
+    keys = {key.to_user_string() for key in request.asset_selection or ()}
+    assert keys == {f"gold/{FIRST}_0_0"}
+
+
+def test_a_namespace_that_may_not_be_read_stops_no_feed_that_reads_none_of_it(
+    beside: Many, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Catalog.metadata_locations
+
+    def refused(self: Catalog, tables: Iterable[str] | None = None) -> dict[str, str]:
+        if tables is not None and "ext.rates" in tables:
+            raise PermissionError("not authorized to perform glue:GetTables")
+        return real(self, tables)
+
+    monkeypatch.setattr(Catalog, "metadata_locations", refused)
+    file = beside.put("orders_001")
+    assert "orders_001" in feeds_of(beside.tick())
+    file.unlink()

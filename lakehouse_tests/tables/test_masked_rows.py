@@ -102,7 +102,22 @@ def test_rows_of_a_table_without_personal_data_are_shown_as_they_are() -> None:
     assert redacted(b"key", table, [row(status=SECRET)]) == [row(status=SECRET)]
 
 
-@pytest.mark.parametrize("text", ["1.204,5x", "31.02.2026", "APPROVD", "k.A.", "LED LAMP BLUE"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1.204,5x",
+        "31.02.2026",
+        "APPROVD",
+        "k.A.",
+        "LED LAMP BLUE",
+        "red wine",
+        "52.520006599",
+        "0,123456789",
+        "12345678",
+        "1 234 567 890",
+        "2024 2025 2026",
+    ],
+)
 def test_who_asks_for_rows_sees_what_is_wrong_with_them(text: str) -> None:
     (found,) = redacted(b"key", ORDERS, [row("4711", status=text)], is_asked_for=True)
     assert found["status"] == text
@@ -123,9 +138,13 @@ def test_who_asks_for_rows_sees_what_is_wrong_with_them(text: str) -> None:
         "01.02.2026 - 03.02.2026",
         "0-6 7-6(0) 6-3 6-2",
         "0-10 10-12",
+        "20261231101500",
+        "20261231101500123",
+        "2026-03-01 08:15:00.123456789+02:00",
+        "08:15:00.123456789",
     ],
 )
-def test_a_date_or_a_result_is_no_number_of_a_phone(text: str) -> None:
+def test_a_date_or_a_result_is_no_number_of_a_person(text: str) -> None:
     """The date of a birth stands in a personal column, and is masked there."""
     (found,) = redacted(b"key", ORDERS, [row("4711", status=text)], is_asked_for=True)
     assert found["status"] == text
@@ -163,6 +182,15 @@ def test_a_date_that_stands_in_a_personal_column_is_shown_nowhere() -> None:
         "A. Müller",
         "555-123-4567",
         "(555) 123-4567",
+        "5551234567",
+        "123-45-6789",
+        "123 45 6789",
+        "X123456789",
+        "198001011234",
+        "4111 1111 1111 1111",
+        "4111-1111-1111-1111",
+        "4111111111111111",
+        "3782 822463 10005",
         '["Jane Doe"]',
         "order of c-4711",
         "x" * 101,

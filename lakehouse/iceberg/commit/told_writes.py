@@ -59,6 +59,20 @@ def _tell_of_failure(engine: Engine, write: BegunWrite, error: Exception) -> Non
         engine.listener.failed(write, error, lost_race=not is_own)
 
 
+def published_by_run(engine: Engine, table: str, run_id: str) -> Published | None:
+    """Return what a run published of a table, where whoever wrote it did not say; None where main
+    has no commit of its.
+    """
+    if not engine.catalog.has(table):
+        return None
+    line = read_history(engine, table).line
+    for snapshot in line:
+        commit = snapshot.commit
+        if commit and commit.kind == "write" and commit.run_id == run_id:
+            return _published(table, commit.write_id, line)
+    return None
+
+
 def _published(table: str, write_id: str, line: Sequence[Snapshot]) -> Published | None:
     commits = [
         snapshot

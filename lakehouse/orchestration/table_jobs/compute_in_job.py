@@ -11,6 +11,7 @@ import dagster as dg
 
 from lakehouse.errors import JobFailed, LakehouseError
 from lakehouse.iceberg.commit.lock import WriteLog, table_lock
+from lakehouse.iceberg.commit.told_writes import published_by_run
 from lakehouse.iceberg.erasure.gone_people import GonePeople
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Run
@@ -19,6 +20,7 @@ from lakehouse.iceberg.metadata.write_result import Outcome, Refused, RuleResult
 from lakehouse.iceberg.read.rows_outside_partitions import has_partition
 from lakehouse.iceberg.write.merge_rows import merge_key_rule
 from lakehouse.orchestration.asset_checks import checked_rules
+from lakehouse.orchestration.run_failures.withheld_values import cause_without_data
 from lakehouse.orchestration.table_jobs.job_answer import (
     answered_all_rows,
     answered_error,
@@ -85,7 +87,7 @@ def compute_in_job(
         # What is refused is refused again, by a run that tells why.
         raise dg.DagsterExecutionInterruptedError
     if outcome is None:
-        raise _error_of(ended, table, job) from ended.failure
+        raise _error_of(ended, engine, table, run, job) from ended.failure
     if ended.is_interrupted:
         context.log.warning(f"{table.name} was computed; its run was interrupted after that.")
     elif ended.failure:
@@ -123,9 +125,13 @@ def _written(table: IcebergTable) -> list[str]:
     return [table.name, *([table.quarantine.name] if table.quarantine else [])]
 
 
-def _error_of(ended: "JobRun", table: IcebergTable, job: TableJob) -> LakehouseError:
+def _error_of(
+    ended: "JobRun", engine: Engine, table: IcebergTable, run: Run, job: TableJob
+) -> LakehouseError:
     """Return the error of a job that told no outcome; with the text of the service, which holds no
     rows: what a job says of an error goes through its messages.
+
+    It may have published its table all the same, which the table tells.
     """
     told = answered_error(ended.messages)
     if told:
@@ -134,11 +140,36 @@ def _error_of(ended: "JobRun", table: IcebergTable, job: TableJob) -> LakehouseE
     found = "ended, and did not say what came of it"
     if ended.failure:
         found = f"failed: {' '.join(str(ended.failure).split()).rstrip('.')}"
+    try:
+        published = published_by_run(engine, table.name, run.run_id)
+    except Exception as error:
+        return JobFailed(
+            f"Whether {table.name} was computed is not known: {what} {found}; and its table cannot"
+            f" be looked at: {cause_without_data(error)}.",
+            next_step="Once it can be, `lakehouse history` shows it, and `lakehouse retry`"
+            " computes it.",
+        )
+    if published:
+        _tell(engine, table, run, published)
+        return JobFailed(
+            f"{table.name} was published as snapshot {published.snapshot_id}, and what its rules"
+            f" found is not known: {what} {found}.",
+            next_step=f"`{_again(table, run)}` computes it once more, with its checks; what follows"
+            " from it is computed without that.",
+        )
     return JobFailed(
         f"{table.name} was not computed: {what} {found}; expected it to run the script of the"
         " lakehouse.",
         next_step="Look at the job's own log, and at its definition; docs/glue.md has one.",
     )
+
+
+def _again(table: IcebergTable, run: Run) -> str:
+    """Return the command that computes what a run did, also where nothing of it is stale."""
+    keys = run.partition_values
+    if not keys:
+        return f"lakehouse retry {table.name}"
+    return f"lakehouse backfill {table.name} --from {keys[0]} --to {keys[-1]}"
 
 
 def _tell(engine: Engine, table: IcebergTable, run: Run, outcome: Outcome) -> None:

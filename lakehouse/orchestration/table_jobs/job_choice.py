@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from lakehouse.orchestration.table_jobs.job_code import process_code
 from lakehouse.settings import Settings, TableJob
 
 
@@ -11,6 +12,15 @@ class TableJobs:
     """The jobs of a deployment; left out, every table is computed by this process."""
 
     settings: Settings | None = None
+
+    @classmethod
+    def of_run(cls, settings: Settings) -> "TableJobs":
+        """Return the jobs for a run that begins: where there are any, its code is read now, and not
+        when the first of them is started.
+        """
+        if settings.jobs:
+            process_code(settings)
+        return cls(settings)
 
     def job_of(self, table: str) -> TableJob | None:
         """Return the job that computes a table; None where this process does."""

@@ -2,10 +2,14 @@
 in the bucket.
 
 A job unpacks it and imports from there, so that each run computes by the code of the process that
-started it, and a new version of the project needs no deployment of its own.
+started it, and a new version of the project needs no deployment of its own. Files are read when a
+process begins its first run, and not again: one that is edited while an ingest goes on would be
+computed by under the version of the code before, which this process has loaded.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,12 +29,20 @@ _KEPT_FOR = timedelta(days=30)
 _RENEWED_AFTER = timedelta(days=15)
 
 
+@cache
+def process_code(settings: Settings) -> Mapping[str, bytes]:
+    """Return the files of this process's code by name, as they were when it was first asked for
+    them.
+    """
+    packages = imported_packages(settings, OWN_PACKAGE)
+    return dict(sorted(code_files(packages, settings.project_root)))
+
+
 def publish_code(settings: Settings, store: "S3ObjectStore") -> str:
     """Put this process's code and the job's script into the bucket, unless they are there; return
     the URL of the code.
     """
-    packages = imported_packages(settings, OWN_PACKAGE)
-    files = dict(sorted(code_files(packages, settings.project_root)))
+    files = process_code(settings)
     key = f"{_CODE}{content_digest(files)}.zip"
     there = store.stat(key)
     # Another process removes what is old: what it names is put there anew long before.

@@ -10,6 +10,7 @@ import yaml
 from lakehouse.errors import SettingsError
 from lakehouse.monitoring.alert_settings import name_of, read_routes
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
+from lakehouse.runtime.folders_of_spark import folders_outside
 from lakehouse.settings import Settings
 
 _STORAGES = (
@@ -26,11 +27,15 @@ _SPILLS = "Its temporary folders and logs are on other machines."
 _OF_A_SERVER = (
     "Its temporary folders and logs, and those of its executors, are not in the home."
 )
+_TOLD_TO = (
+    "Spark is told to keep it outside of the home, with rows that it spilled or plans that hold"
+    " values."
+)
 _OPERATOR = "who operates it"
 
 
 def places_elsewhere(settings: Settings) -> Iterator[ScrubbedPlace]:
-    """Yield Dagster's storages and Spark's clusters that are not in the home."""
+    """Yield Dagster's storages, and Spark's clusters and folders, that are not in the home."""
     file = settings.dagster_home / "dagster.yaml"
     if file.is_file():
         configured = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
@@ -98,8 +103,11 @@ def _sparks(settings: Settings) -> Iterator[ScrubbedPlace]:
         # One that answers here, maybe by a tunnel, may work on a cluster.
         host = urlsplit(settings.spark_remote).hostname
         yield _not_reached(f"the Spark Connect server on {host}", _OF_A_SERVER)
-    elif not settings.spark_master.startswith("local"):
+        return
+    if not settings.spark_master.startswith("local"):
         yield _not_reached(f"the Spark cluster of {settings.spark_master}", _SPILLS)
+    for name, folder in folders_outside(settings):
+        yield _not_reached(f"{name} of Spark: {folder}", _TOLD_TO)
 
 
 def _not_reached(place: str, why: str) -> ScrubbedPlace:

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import boto3
@@ -98,6 +98,11 @@ class GlueStandIn:
         self.processes[run_id].wait()
         self.stopped.add(run_id)
         return "STOPPED"
+
+    def arguments(self, run_id: str) -> dict[str, str]:
+        """Return what the script of a run was started with."""
+        words = cast(list[str], self.processes[run_id].args)[2:]
+        return dict(zip(words[::2], words[1::2], strict=True))
 
     def log(self, run_id: str) -> Path:
         """Return where a run's output goes."""

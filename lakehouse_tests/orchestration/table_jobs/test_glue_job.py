@@ -415,6 +415,18 @@ def test_a_job_that_fails_fails_the_run_with_the_reason_of_the_service(shop: Sho
     assert "the job glue:lakehouse failed: the run jr_0 ended as FAILED" in str(result.messages)
 
 
+def test_what_is_edited_between_two_runs_of_a_process_changes_neither(shop: Shop) -> None:
+    shop.set_script("raise SystemExit(3)")
+    shop.run("gold.slow")
+    assert shop.settings.project_root is not None
+    file = shop.settings.project_root / PACKAGE / "assets" / "totals.py"
+    file.write_text(file.read_text().replace("amount AS total", "0 AS total"))
+    shop.run("gold.slow")
+
+    first, second = (shop.glue.arguments(run)["--lakehouse-code"] for run in ("jr_0", "jr_1"))
+    assert first == second
+
+
 def test_an_error_of_aws_does_not_end_the_wait_for_a_job(shop: Shop) -> None:
     shop.glue.failing_calls = 3
     shop.set_script("import time; time.sleep(1)")

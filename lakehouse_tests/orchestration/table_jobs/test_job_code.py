@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 
 from lakehouse.orchestration.table_jobs import job_code
-from lakehouse.orchestration.table_jobs.job_code import SCRIPT, publish_code
-from lakehouse.settings import Settings
+from lakehouse.orchestration.table_jobs.job_choice import TableJobs
+from lakehouse.orchestration.table_jobs.job_code import SCRIPT, process_code, publish_code
+from lakehouse.settings import Settings, TableJob
 from lakehouse.storage.s3 import S3ObjectStore, open_bucket
 from lakehouse_tests.cli.projects import forget
 from lakehouse_tests.conftest import keep_versions
 
 pytestmark = pytest.mark.unit
+TOTALS = "code_shop/totals.sql"
 
 
 @pytest.fixture
@@ -31,15 +33,30 @@ def project(aws_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.syspath_prepend(tmp_path)
     __import__("code_shop")
     __import__("code_help")
-    yield replace(aws_settings, definitions="code_shop.definitions", project_root=tmp_path)
+    yield replace(
+        aws_settings,
+        definitions="code_shop.definitions",
+        project_root=tmp_path,
+        jobs=(TableJob("gold.*", "glue", "lakehouse"),),
+    )
     forget("code_shop")
     sys.modules.pop("code_help")
 
 
+def archive_of(store: S3ObjectStore, url: str) -> zipfile.ZipFile:
+    """Return an archive of the bucket."""
+    content = store.open(url.removeprefix("s3://lake/")).read()
+    return zipfile.ZipFile(io.BytesIO(content))
+
+
 def names_in(store: S3ObjectStore, url: str) -> list[str]:
     """Return the names in an archive of the bucket."""
-    content = store.open(url.removeprefix("s3://lake/")).read()
-    return zipfile.ZipFile(io.BytesIO(content)).namelist()
+    return archive_of(store, url).namelist()
+
+
+def in_another_process() -> None:
+    """Let what follows be of a process that has read no code yet."""
+    process_code.cache_clear()
 
 
 def at(monkeypatch: pytest.MonkeyPatch, later: timedelta) -> None:
@@ -79,8 +96,17 @@ def test_changed_code_is_another_archive(project, tmp_path):
     store = open_bucket(project)
     before = publish_code(project, store)
     (tmp_path / "code_shop" / "totals.sql").write_text("SELECT 2")
+    in_another_process()
 
     assert publish_code(project, store) != before
+
+
+def test_a_file_that_is_edited_after_a_run_began_goes_along_as_it_was(project, tmp_path):
+    TableJobs.of_run(project)
+    (tmp_path / "code_shop" / "totals.sql").write_text("SELECT 2")
+    store = open_bucket(project)
+
+    assert archive_of(store, publish_code(project, store)).read(TOTALS) == b"SELECT 1"
 
 
 def test_a_changed_script_is_put_there_again(project):
@@ -181,6 +207,7 @@ def test_code_of_a_month_ago_is_removed_with_the_next(project, tmp_path, monkeyp
     store = open_bucket(project)
     old = publish_code(project, store)
     (tmp_path / "code_shop" / "totals.sql").write_text("SELECT 2")
+    in_another_process()
 
     at(monkeypatch, timedelta(days=31))
     publish_code(project, store)

@@ -1,0 +1,70 @@
+"""Where Spark is told to keep what it spills, its log of events and tables of its own: in the home,
+unless its configuration says otherwise.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from lakehouse.runtime.spark_properties import default_configuration
+from lakehouse.settings import Settings
+
+_LOCAL, _TABLES = "spark.local.dir", "spark.sql.warehouse.dir"
+_LOCAL_OF_ENVIRONMENT = "SPARK_LOCAL_DIRS"
+_LISTS = (_LOCAL_OF_ENVIRONMENT, _LOCAL)
+_LOGS_EVENTS, _EVENTS = "spark.eventLog.enabled", "spark.eventLog.dir"
+_EVENTS_BY_ITSELF = "file:///tmp/spark-events"
+_PASSWORD = re.compile(r"//[^/@]*:[^/@]*@")
+
+
+def folders_outside(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield the folders of a Spark of this process that are not in the home, each after what
+    names it.
+    """
+    cluster = settings.cluster
+    told = default_configuration(settings) | _submitted(cluster.pyspark_arguments or "")
+    is_local = settings.spark_master.startswith("local")
+    set_here = (_LOCAL, _TABLES) if is_local else (_TABLES,)
+    told = {name: value for name, value in told.items() if name not in set_here}
+    # It goes before what the lakehouse sets.
+    told |= dict(cluster.configuration)
+    if told.get(_LOGS_EVENTS, "").strip().lower() == "true":
+        told.setdefault(_EVENTS, _EVENTS_BY_ITSELF)
+    else:
+        told.pop(_EVENTS, None)
+    if cluster.spark_local_dirs:
+        # Spark takes it before its configuration.
+        told.pop(_LOCAL, None)
+        told[_LOCAL_OF_ENVIRONMENT] = cluster.spark_local_dirs
+    for name in (_LOCAL_OF_ENVIRONMENT, _LOCAL, _EVENTS, _TABLES):
+        value = told.get(name, "")
+        folders = value.split(",") if name in _LISTS else [value]
+        for folder in map(str.strip, folders):
+            if folder and not _is_in_home(settings, folder):
+                yield name, _PASSWORD.sub("//", folder)
+
+
+def _submitted(arguments: str) -> dict[str, str]:
+    """Return the configuration among what PySpark is told to start Spark with."""
+    try:
+        words = shlex.split(arguments)
+    except ValueError:
+        # No Spark starts by them.
+        return {}
+    configuration = {}
+    for option, word in zip(["", *words], words, strict=False):
+        entry = word.removeprefix("--conf=")
+        name, equals, value = entry.partition("=")
+        if equals and (option in ("--conf", "-c") or entry != word):
+            configuration[name] = value
+    return configuration
+
+
+def _is_in_home(settings: Settings, folder: str) -> bool:
+    place = urlsplit(folder)
+    if place.scheme not in ("", "file"):
+        return False
+    path = Path(unquote(place.path) if place.scheme else folder)
+    return path.resolve().is_relative_to(settings.home.resolve())
