@@ -24,7 +24,11 @@ Contents = Mapping[str, Counter[str]]
 
 
 def generate_weeks(folder: Path, rows_per_day: int = 150) -> Generated:
-    """Write a file for each day, with two rows of every kind of defect."""
+    """Write a file for each day, with two rows of every kind of defect.
+
+    All days are past: one that is after the day of its ingest is refused, and the truth, which
+    knows of no clock, has it in silver and gold.
+    """
     return generate(
         folder, FIRST_DAY, days=WEEKS * DAYS_A_WEEK, rows_per_day=rows_per_day, seed=1
     )
