@@ -8,7 +8,9 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -152,6 +154,12 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> FilledOnce:
     return FilledOnce(tmp_path_factory.mktemp("filled_"))
 
 
+@pytest.fixture(scope="module")
+def filled_by(tmp_path_factory: pytest.TempPathFactory) -> Callable[[object], FilledOnce]:
+    """Gives the home that the tests of a file share who fill it by the same code."""
+    return cache(lambda _: FilledOnce(tmp_path_factory.mktemp("filled_")))
+
+
 @pytest.fixture(scope="session")
 def s3a_jars() -> None:
     """What Spark reads a bucket by; `make setup` fetches what this machine's own deployment
@@ -276,17 +284,20 @@ def skip_old_iceberg(settings: Settings) -> Settings:
 
 @pytest.fixture
 def filled_engine(
-    request: pytest.FixtureRequest, spark: "SparkSession", filled: FilledOnce
-) -> Callable[[Callable[[Engine], object]], Engine]:
+    request: pytest.FixtureRequest,
+    spark: "SparkSession",
+    filled_by: Callable[[object], FilledOnce],
+) -> Callable[[FunctionType], Engine]:
     """Fills an engine as `embedded_engine` is: that of SQLite once for all tests of a file, each
     of which finds its tables as the first one did.
     """
 
-    def fill_once(fill: Callable[[Engine], object]) -> Engine:
+    def fill_once(fill: FunctionType) -> Engine:
         if ON_GLUE:
             engine: Engine = request.getfixturevalue("embedded_engine")
             fill(engine)
             return engine
+        filled = filled_by(fill.__code__)
         # What was made on it belongs to a catalog of its name.
         name = filled.home.parent.name
         settings = skip_old_iceberg(settings_at(filled.home))

@@ -14,6 +14,16 @@ from pathlib import Path
 import psutil
 import pytest
 
+_KEPT_LOW = """What keeps the time of `make test` low:
+
+- What many tests of a file begin with is made once, and brought back for each of them: the home of a command, or an engine's tables (`savepoint.py`).
+- A catalog in SQLite does not wait for the disk at each commit (`unsynced_catalogs.py`); the processes of whole commands do.
+- What boto3 knows of AWS is read once for each worker (`aws_models.py`).
+- A look at a `lakehouse dev` that something is waited for takes at most a third of a processor (`wait_for` in `processes.py`).
+- Of a property that takes Spark few examples are tried, and more in `make soak` (`examples.py`).
+- An evolution that Glue keeps no copy of is tried on SQLite alone, and on Glue in `make test-glue-catalog`.
+- A cluster, deaths of processes, contests of writers, and `dev` in a project of an installed wheel are in `make test-long`.
+"""
 _EVERY_SECONDS = 0.2
 _SLOWEST = 50
 _PROPERTY = "costs"
@@ -118,6 +128,7 @@ def _heading() -> Iterator[str]:
     commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
     yield "# What the tests cost\n"
     yield f"Written by `make costs` on {commit}, after a run that passed.\n"
+    yield _KEPT_LOW
 
 
 def _tables(root: Path) -> Iterator[str]:

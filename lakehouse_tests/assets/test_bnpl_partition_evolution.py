@@ -78,6 +78,23 @@ def evolved(filled_engine: Callable[..., Engine]) -> Engine:
     return filled_engine(fill)
 
 
+@pytest.fixture
+def in_both_specs(filled_engine: Callable[..., Engine]) -> Engine:
+    """Monday by day alone, Tuesday by customer too, and Wednesday in files of both."""
+
+    def fill(engine: Engine) -> None:
+        publish(engine, TABLE, [MONDAY, WEDNESDAY], *of_day(MONDAY), *of_day(WEDNESDAY))
+        apply(engine, BUCKETED)
+        publish(engine, BUCKETED, [TUESDAY], *of_day(TUESDAY))
+        name = engine.catalog.sql_name(TABLE.name)
+        engine.sql(
+            f"INSERT INTO {name} SELECT * FROM {name} WHERE transaction_date ="
+            f" DATE'{WEDNESDAY}'"
+        )
+
+    return filled_engine(fill)
+
+
 def specs(engine: Engine) -> dict[str, set[int]]:
     """The partition specs of each day's files."""
     found: dict[str, set[int]] = {}
@@ -179,32 +196,25 @@ def holding(engine: Engine, where: str) -> set[str]:
     ids=["old spec", "new spec", "both specs"],
 )
 def test_a_day_is_overwritten_whatever_spec_its_files_follow(
-    embedded_engine: Engine, day: date, specs_before: set[int]
+    in_both_specs: Engine, day: date, specs_before: set[int]
 ) -> None:
-    publish(embedded_engine, TABLE, [MONDAY, WEDNESDAY], *of_day(MONDAY), *of_day(WEDNESDAY))
-    apply(embedded_engine, BUCKETED)
-    publish(embedded_engine, BUCKETED, [TUESDAY], *of_day(TUESDAY))
-    name = embedded_engine.catalog.sql_name(TABLE.name)
-    embedded_engine.sql(
-        f"INSERT INTO {name} SELECT * FROM {name} WHERE transaction_date = DATE'{WEDNESDAY}'"
-    )
-    assert specs(embedded_engine)[str(day)] == specs_before
+    assert specs(in_both_specs)[str(day)] == specs_before
     others = {
         path
-        for path in data_files(embedded_engine, TABLE.name)
+        for path in data_files(in_both_specs, TABLE.name)
         if f"transaction_date_day={day}" not in path
     }
 
-    publish(embedded_engine, BUCKETED, [day], *of_day(day, amount="77.00"))
+    publish(in_both_specs, BUCKETED, [day], *of_day(day, amount="77.00"))
 
-    assert specs(embedded_engine)[str(day)] == {1}
+    assert specs(in_both_specs)[str(day)] == {1}
     assert {
         path
-        for path in data_files(embedded_engine, TABLE.name)
+        for path in data_files(in_both_specs, TABLE.name)
         if f"transaction_date_day={day}" not in path
     } == others
     amounts = content(
-        embedded_engine, TABLE.name, "transaction_date", "CAST(amount AS string)", "customer_id"
+        in_both_specs, TABLE.name, "transaction_date", "CAST(amount AS string)", "customer_id"
     )
     assert sorted(found[2] for found in amounts if found[0] == day) == [*CUSTOMERS]
     assert {found[1] for found in amounts if found[0] == day} == {"77.00"}

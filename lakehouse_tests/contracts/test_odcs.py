@@ -16,6 +16,7 @@ from lakehouse.settings import Settings
 from lakehouse.tables.feed import Feed, bronze_table
 from lakehouse.tables.table import Column, IcebergTable, Merge, Overwrite
 from lakehouse_tests.contracts.declarations import tables
+from lakehouse_tests.examples import examples
 
 pytestmark = pytest.mark.unit
 
@@ -198,7 +199,9 @@ def test_an_owner_with_an_address_can_be_asked():
     assert contract["support"][0]["url"] == "mailto:orders@example.com"
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    deadline=None, max_examples=examples(20, 60), suppress_health_check=[HealthCheck.too_slow]
+)
 @given(tables())
 def test_a_contract_reads_back_as_it_was_made_and_is_the_same_each_time(table: IcebergTable):
     contract = contract_of(table, HERE)

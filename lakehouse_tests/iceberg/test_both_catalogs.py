@@ -2,7 +2,7 @@
 
 `engine` is an engine on each kind of catalog in turn. `embedded_engine` is one on SQLite in
 `make test`, and on Glue in `make test-glue-catalog`, but for tests that say `on_embedded_alone`
-with their reason.
+with their reason. `filled_engine` is the same, filled once for the tests of a file.
 """
 
 import ast
@@ -13,7 +13,7 @@ import pytest
 
 FOLDER = Path(__file__).parent
 MODULES = {str(path.relative_to(FOLDER)): path for path in sorted(FOLDER.rglob("test_*.py"))}
-ON_BOTH = {"engine", "embedded_engine"}
+ON_BOTH = {"engine", "embedded_engine", "filled_engine"}
 _OF_A_FILE = "is of the file that the embedded catalog is"
 _WITHOUT_TABLES = "decides from values, and opens no catalog"
 _BY_PYICEBERG = "is of files that PyIceberg reads, to which it is one which catalog names them"
@@ -58,7 +58,7 @@ def test_a_module_runs_on_both_catalogs_or_says_why_not(module: str) -> None:
     asked = set(parameters(MODULES[module]))
 
     assert bool(asked & ON_BOTH) != (module in ELSEWHERE), (
-        "A test asks for `engine` or `embedded_engine`, or ELSEWHERE says why it does not."
+        "A test asks for `engine`, `embedded_engine` or `filled_engine`, or ELSEWHERE says why it does not."
     )
 
 

@@ -2,6 +2,7 @@
 block or warn.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -37,13 +38,11 @@ SCHEMA = "id bigint, shop bigint, buyer string"
 
 
 @pytest.fixture
-def shops(embedded_engine: Engine) -> Engine:
-    write(
-        embedded_engine,
-        SHOPS,
-        rows_of(embedded_engine, "id bigint, city string", [(1, "a"), (2, "b"), (2, "c")]),
+def shops(filled_engine: Callable[..., Engine]) -> Engine:
+    rows = [(1, "a"), (2, "b"), (2, "c")]
+    return filled_engine(
+        lambda engine: write(engine, SHOPS, rows_of(engine, "id bigint, city string", rows))
     )
-    return embedded_engine
 
 
 def test_a_row_without_a_partner_is_refused_and_shown(shops: Engine) -> None:

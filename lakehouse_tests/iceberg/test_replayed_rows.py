@@ -1,5 +1,6 @@
 """Refused rows that a corrected function brings into the table, whatever the table is."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -25,6 +26,12 @@ WITH_SOURCE = IcebergTable(
 WITHOUT_SOURCE = replace(WITH_SOURCE, columns=WITH_SOURCE.columns[:2], write=Append(once_by=()))
 
 
+@pytest.fixture
+def delivered(filled_engine: Callable[..., Engine]) -> Engine:
+    rows = [("1", "ann"), ("two", "bob"), ("x", "cat")]
+    return filled_engine(lambda engine: write(engine, DELIVERED, delivery(engine, "a", rows)))
+
+
 def as_it_came(delivered: DataFrame) -> DataFrame:
     return delivered
 
@@ -41,28 +48,26 @@ def corrected(delivered: DataFrame) -> DataFrame:
     ids=["append", "merge", "overwrite"],
 )
 def test_what_holds_now_comes_into_the_table_and_what_does_not_stays(
-    embedded_engine: Engine, mode: WriteMode, read: "type[Input]", keeps_source: bool
+    delivered: Engine, mode: WriteMode, read: "type[Input]", keeps_source: bool
 ) -> None:
     table = replace(WITH_SOURCE if keeps_source else WITHOUT_SOURCE, write=mode)
     compute = {True: lambda frame: frame, False: lambda frame: frame.select("id", "name")}[
         keeps_source
     ]
-    rows = [("1", "ann"), ("two", "bob"), ("x", "cat")]
-    write(embedded_engine, DELIVERED, delivery(embedded_engine, "a", rows))
     inputs = {"delivered": read(DELIVERED.name)}
-    write(embedded_engine, table, lambda delivered: compute(delivered), inputs, Run("one"))
+    write(delivered, table, lambda delivered: compute(delivered), inputs, Run("one"))
     everything = Run("two", reads_everything=True)
     for _ in range(2):
         write(
-            embedded_engine,
+            delivered,
             table,
             lambda delivered: compute(corrected(delivered)),
             inputs,
             everything,
         )
-        assert content(embedded_engine, table.name, "id", "name") == [(1, "ann"), (2, "bob")]
+        assert content(delivered, table.name, "id", "name") == [(1, "ann"), (2, "bob")]
         assert table.quarantine is not None
-        assert content(embedded_engine, table.quarantine.name, "id", "name") == [("x", "cat")]
+        assert content(delivered, table.quarantine.name, "id", "name") == [("x", "cat")]
 
 
 def test_a_table_that_is_told_changed_keys_is_computed_in_full(embedded_engine: Engine) -> None:

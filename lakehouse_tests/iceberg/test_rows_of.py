@@ -1,5 +1,6 @@
 """Rows of another table are typed by their columns alone, whatever the table is written by."""
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 
 import dagster as dg
@@ -37,13 +38,12 @@ GIVEN = [("1", "2024-01-31", "2024-01-31 07:00:00"), ("two", "2024-01-31", None)
 
 
 @pytest.fixture
-def delivered(embedded_engine: Engine) -> Engine:
+def delivered(filled_engine: Callable[..., Engine]) -> Engine:
     """Two visits, of which one has an id that is no number."""
     schema = ", ".join(f"{column.name} {column.type}" for column in RAW.columns)
     moment = datetime(2024, 2, 1, tzinfo=UTC)
     rows = [(*row, DAY, "a.csv", "sha", moment, at, moment) for at, row in enumerate(GIVEN, 1)]
-    write(embedded_engine, RAW, rows_of(embedded_engine, schema, rows))
-    return embedded_engine
+    return filled_engine(lambda engine: write(engine, RAW, rows_of(engine, schema, rows)))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from lakehouse.ingestion.readers.csv_rows import csv_rows, csv_values
 from lakehouse.ingestion.readers.formats import open_reader, row_bytes, write_without_rows
 from lakehouse.ingestion.row_numbers import RowNumbers
 from lakehouse.tables.feed import Feed
+from lakehouse_tests.examples import examples
 
 FEED = Feed("fruits", ["id", "fruit"], "bronze.raw_fruits")
 PARTS = ["a", "é", " ", '"', '""', ",", "\n", "\r", "\r\n", "\0", "\u2028", "\ufeff", "7", ""]
@@ -62,7 +63,7 @@ class InPieces(io.BytesIO):
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
-@settings(max_examples=60)
+@settings(max_examples=examples(30, 60))
 @given(raw=written())
 def test_rows_of_other_delimiters_are_told_apart_too(raw: bytes, delimiter: str) -> None:
     # A comma stands for the delimiter in what is written, and the delimiter for a comma.
@@ -81,7 +82,7 @@ def test_rows_of_other_delimiters_are_told_apart_too(raw: bytes, delimiter: str)
     assert [tuple(division.values(row.raw)) for row in numbered[1:]] == read_rows
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(60, 200))
 @given(raw=written(), in_pieces=st.booleans())
 def test_they_are_the_rows_that_the_reader_reads(raw: bytes, in_pieces: bool) -> None:
     rows = list(csv_rows(InPieces(raw) if in_pieces else io.BytesIO(raw)))
@@ -93,7 +94,7 @@ def test_they_are_the_rows_that_the_reader_reads(raw: bytes, in_pieces: bool) ->
     assert told == [tuple(value or "" for value in row) for row in read(raw)]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(60, 200))
 @given(raw=written(), data=st.data(), is_compressed=st.booleans())
 def test_left_out_rows_go_and_all_others_are_read_with_their_numbers(
     raw: bytes, data, is_compressed: bool
@@ -119,7 +120,7 @@ def test_left_out_rows_go_and_all_others_are_read_with_their_numbers(
     assert content == b"".join(kept)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(60, 200))
 @given(raw=st.lists(st.sampled_from(PARTS), max_size=30).map("".join))
 def test_of_any_text_every_byte_is_there_once(raw: str) -> None:
     rows = list(csv_rows(io.BytesIO(raw.encode())))
@@ -127,7 +128,7 @@ def test_of_any_text_every_byte_is_there_once(raw: str) -> None:
     assert b"".join(row.raw for row in rows) == raw.encode()
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(60, 200))
 @given(raw=st.lists(st.sampled_from(PARTS), max_size=30).map("".join))
 def test_what_the_reader_refuses_for_an_open_quote_ends_in_a_rest(raw: str) -> None:
     text = f"id,fruit\n{raw}".encode()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables.feed import Feed
+from lakehouse_tests.examples import examples
 from lakehouse_tests.ingestion.conftest import Inbox
 
 NAMES = ["id", "fruit", "berry"]
@@ -40,7 +41,9 @@ rows = st.lists(st.lists(st.one_of(text, awkward), min_size=3, max_size=3), max_
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
 @pytest.mark.parametrize("name", ["x.csv", "x.csv.gz"])
 @settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(20, 50),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     rows=rows,
