@@ -161,10 +161,7 @@ def loads(folder: Path, files: int, file_bytes: int) -> Iterator[Loads]:
     shared = folder / "shared"
     deliver_orders(shared / "delivered", files, file_bytes)
     settings = replace(Settings.from_env(), home=folder / "home")
-    with running_cluster(settings, folder / "cluster", workers=0) as cluster:
-        for _ in range(2):
-            cluster.start_worker(kept=[shared])
-        cluster.wait_for_workers(2)
+    with running_cluster(settings, folder / "cluster", kept=[shared]) as cluster:
         yield Loads(shared, cluster, settings)
 
 

@@ -23,15 +23,20 @@ def master_of(session: "SparkSession") -> str:
     return session.conf.get("spark.master", "") or ""
 
 
+def is_elsewhere(master: str) -> bool:
+    """Whether the executors of a master are processes of their own, which may not be there."""
+    return bool(master) and not master.startswith(_LOCAL)
+
+
 def require_executor(session: "SparkSession", settings: Settings) -> None:
     """Wait until an executor has run a task, where Spark is on a cluster.
 
     :raises SetupError: when none has within the time of the settings; says who has the cores.
     """
     master = master_of(session)
-    if not master or master.startswith(_LOCAL):
+    if not is_elsewhere(master):
         return
-    waiting = _Waiting(lambda: session.range(1).count())
+    waiting = Waiting(lambda: session.range(1).count())
     if waiting.ends_within(settings.cluster.wait_seconds):
         return
     # A server lives on, and would go on to wait for it.
@@ -47,7 +52,7 @@ def no_executor(settings: Settings, master: str, state: MasterState | None) -> S
     """Return the error of a session that waited for an executor and has none."""
     seconds = settings.cluster.wait_seconds
     return SetupError(
-        f"No executor came within {seconds} s on {master}: {_reason(settings, master, state)}.",
+        f"No executor came within {seconds} s on {master}: {reason_of(settings, master, state)}.",
         next_step=(
             "Wait and run this again, ask for less (LAKEHOUSE_EXECUTOR_CORES,"
             " LAKEHOUSE_EXECUTOR_MEMORY), or set LAKEHOUSE_EXECUTOR_WAIT_SECONDS to more."
@@ -69,7 +74,8 @@ def spark_page(session: "SparkSession", settings: Settings) -> str:
     return f"{page}/app/?appId={application}" if application else ""
 
 
-def _reason(settings: Settings, master: str, state: MasterState | None) -> str:
+def reason_of(settings: Settings, master: str, state: MasterState | None) -> str:
+    """Say why no executor comes, as far as a master tells."""
     pages = ", ".join(master_pages(settings.cluster, master))
     if state is None:
         return (
@@ -93,7 +99,7 @@ def _reason(settings: Settings, master: str, state: MasterState | None) -> str:
     )
 
 
-class _Waiting:
+class Waiting:
     """Some work in a thread of its own, which may go on for longer than anybody waits."""
 
     def __init__(self, work: Callable[[], object]) -> None:

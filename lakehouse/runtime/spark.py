@@ -39,9 +39,15 @@ from lakehouse.runtime.connect_server import (
     has_extensions,
     require_server,
 )
-from lakehouse.runtime.executors import require_executor, spark_page
+from lakehouse.runtime.executors import (
+    is_elsewhere,
+    master_of,
+    require_executor,
+    spark_page,
+)
 from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.jvm_compilers import compiler_options
+from lakehouse.runtime.lost_executors import watch_executors
 from lakehouse.runtime.session_configuration import (
     session_configuration,
     shared_configuration,
@@ -106,9 +112,8 @@ def open_session(
             register(session, catalog)
             if is_first and settings.spark_remote and not is_own_server:
                 require_server(session, settings, catalog)
-            if is_first and (settings.spark_remote or settings.is_on_cluster):
-                require_executor(session, settings)
-                _pages[key] = spark_page(session, settings)
+            if settings.spark_remote or (is_first and settings.is_on_cluster):
+                _see_to_executors(key, session, settings, is_first=is_first)
             set_all(session, {"spark.sql.defaultCatalog": catalog.name, _MARK: "yes"})
             _sessions[key] = session
         _used_at[key] = time.time()
@@ -133,6 +138,21 @@ def _forget_ended(key: tuple[str, str]) -> None:
     if has_ended(session) or (is_idle and not has_kept(session, _MARK)):
         del _sessions[key]
         session.stop()
+
+
+def _see_to_executors(
+    key: tuple[str, str], session: "SparkSession", settings: Settings, *, is_first: bool
+) -> None:
+    """Wait for an executor, and let nothing wait without end for one later on, where Spark is on a
+    cluster.
+    """
+    master = master_of(session)
+    if not is_elsewhere(master):
+        return
+    if is_first:
+        require_executor(session, settings)
+        _pages[key] = spark_page(session, settings)
+    watch_executors(session, settings, master)
 
 
 def page_of_process() -> str:

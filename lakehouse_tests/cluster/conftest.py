@@ -1,7 +1,8 @@
-"""The cluster of a run: one for all tests of this folder."""
+"""The cluster of a run: one for all tests of this folder but those that kill its workers."""
 
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -17,10 +18,44 @@ from lakehouse_tests.conftest import settings_at
 
 
 @pytest.fixture(scope="session")
-def cluster(s3a_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+def gates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The one folder of the tests that workers see, where tasks wait at gates."""
+    return tmp_path_factory.mktemp("gates")
+
+
+@pytest.fixture
+def gate(gates: Path) -> Path:
+    """A gate of the test's own, which is not there yet."""
+    return gates / uuid4().hex
+
+
+@pytest.fixture(scope="session")
+def cluster(
+    s3a_jars: None, gates: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkCluster]:
     """A master and two workers of one core each, which see nothing of the driver's files."""
     folder = tmp_path_factory.mktemp("cluster")
-    with running_cluster(settings_at(folder / "home"), folder / "parts") as running:
+    settings = settings_at(folder / "home")
+    with running_cluster(settings, folder / "parts", kept=[gates]) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home that the workers of a mortal cluster see too."""
+    home = tmp_path_factory.mktemp("shared") / "home"
+    home.mkdir()
+    return home
+
+
+@pytest.fixture(scope="module")
+def mortal_cluster(
+    s3a_jars: None, gates: Path, shared_home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkCluster]:
+    """A cluster of a module's own, whose workers are killed."""
+    folder = tmp_path_factory.mktemp("mortal")
+    settings, kept = settings_at(shared_home), [gates, shared_home]
+    with running_cluster(settings, folder / "parts", kept=kept) as running:
         yield running
 
 

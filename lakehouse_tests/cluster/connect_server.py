@@ -35,14 +35,16 @@ def connect_server(
     settings: Settings,
     configuration: Mapping[str, str] | None = None,
     kept: Iterable[Path] = (),
+    port: int | None = None,
 ) -> Iterator[ConnectServer]:
     """A server for as long as the block takes, which begins once it answers.
 
     :param configuration: what it is given besides master and port; as `lakehouse dev` gives its
         server unless it is said.
     :param kept: what it sees of its clients' files, as if they were on a shared disk.
+    :param port: where it answers; somewhere unless it is said.
     """
-    port = free_port()
+    port = port or free_port()
     folder = cluster.folder / f"connect-{port}"
     own = replace(
         settings, home=folder, spark_master=cluster.url, spark_memory="1g", spark_remote=None

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from lakehouse_tests.processes import ROOT, wait_for
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 300
+_ENDED = re.compile(r"Finished task|killed task|Exception in task")
 _SMALL = {
     "SPARK_DAEMON_MEMORY": "256m",
     "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -40,10 +42,9 @@ class Part:
         """What it wrote to its log."""
         return _text(self.folder / "log")
 
-    @property
-    def executors_said(self) -> str:
-        """What its executors wrote to their logs."""
-        return "".join(map(_text, sorted(self.folder.glob("work/*/*/stderr"))))
+    def executors_said(self, application: str = "*") -> str:
+        """Return what its executors wrote to their logs, of one application or of all."""
+        return "".join(map(_text, sorted(self.folder.glob(f"work/{application}/*/stderr"))))
 
     def kill(self) -> None:
         """End it and its executors, without a chance to clean up."""
@@ -61,6 +62,8 @@ class SparkCluster:
     folder: Path
     hidden: tuple[Path, ...]
     environment: dict[str, str]
+    kept: tuple[Path, ...] = ()
+    """What all workers see of what is hidden, as if it were on a shared disk."""
     workers: list[Part] = field(default_factory=list)
 
     @property
@@ -78,11 +81,8 @@ class SparkCluster:
             state: dict[str, Any] = json.load(answer)
         return state
 
-    def start_worker(self, *, cores: int = 1, kept: Iterable[Path] = ()) -> Part:
-        """Start one more worker; it is there after some seconds, see `wait_for_workers`.
-
-        :param kept: what it sees of what is hidden, as if it were on a shared disk.
-        """
+    def start_worker(self, *, cores: int = 1) -> Part:
+        """Start one more worker; it is there after some seconds, see `wait_for_workers`."""
         folder = self.folder / f"worker-{len(self.workers)}"
         for name in ("work", "local"):
             (folder / name).mkdir(parents=True)
@@ -92,7 +92,7 @@ class SparkCluster:
         given = ("--cores", str(cores), "--memory", "1g", "--work-dir", str(folder / "work"))
         local = {"SPARK_LOCAL_DIRS": str(folder / "local"), "SPARK_LOCAL_IP": host}
         command = [*worker, *given, self.url]
-        self.workers.append(self.start_isolated(command, folder, local, kept))
+        self.workers.append(self.start_isolated(command, folder, local, self.kept))
         return self.workers[-1]
 
     def start_isolated(
@@ -109,6 +109,28 @@ class SparkCluster:
         )
         return _start(alone, folder, self.environment | environment)
 
+    def working(self) -> list[Part]:
+        """Return the workers at which a task of an application that is there has begun, and did
+        not end.
+        """
+        applications = [application["id"] for application in self.state()["activeapps"]]
+        alive = (worker for worker in self.workers if worker.process.poll() is None)
+        return [
+            worker
+            for worker in alive
+            if any(_is_at_work(worker.executors_said(name)) for name in applications)
+        ]
+
+    def wait_until_free(self) -> None:
+        """Wait until no application is left, and all cores are free."""
+
+        def is_free() -> bool:
+            state = self.state()
+            held = sum(worker["coresused"] for worker in self._alive())
+            return not state["activeapps"] and not held
+
+        wait_for(is_free, "the end of all applications", _START_SECONDS)
+
     def wait_for_workers(self, number: int) -> None:
         """Wait until as many workers are there, no more and no less."""
         wait_for(
@@ -123,7 +145,7 @@ class SparkCluster:
 
 @contextmanager
 def running_cluster(
-    settings: Settings, folder: Path, *, workers: int = 2
+    settings: Settings, folder: Path, *, workers: int = 2, kept: Iterable[Path] = ()
 ) -> Iterator[SparkCluster]:
     """A cluster for as long as the block takes, which begins once all workers are there.
 
@@ -131,6 +153,7 @@ def running_cluster(
     folders of tests, and what another worker keeps are empty to them.
 
     :param folder: below the temporary folder of the tests.
+    :param kept: what workers see of what is hidden, as if it were on a shared disk.
     """
     require_namespaces()
     (folder / "stage").mkdir(parents=True)
@@ -147,6 +170,7 @@ def running_cluster(
         folder,
         (*hidden, *temporary),
         environment,
+        tuple(kept),
     )
     try:
         wait_for(_answering(cluster, parts[0]), "the start of a master", _START_SECONDS)
@@ -202,6 +226,10 @@ def _start(command: list[str], folder: Path, environment: Mapping[str, str]) -> 
             start_new_session=True,
         )
     return Part(process, folder)
+
+
+def _is_at_work(executors_said: str) -> bool:
+    return executors_said.count("Running task") > len(_ENDED.findall(executors_said))
 
 
 def _text(file: Path) -> str:

@@ -1,139 +1,114 @@
-"""A worker that dies in the middle of a write takes nothing along but time: here its tables are
-on a disk that all share.
-"""
+"""A worker that dies in the middle of reading files or of a write takes nothing along but time."""
 
 import re
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame
-from pyspark.sql.functions import col
 
-from lakehouse.iceberg.read.inputs import incremental
-from lakehouse.iceberg.write import merge_rows, stage
-from lakehouse.iceberg.write.kept_rows import KeptRows
-from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.ingestion import executor_reading
+from lakehouse.ingestion.staged_rows import open_staging
+from lakehouse.settings import Settings
+from lakehouse.storage.stores import open_store
 from lakehouse_tests.cluster.connect_server import connect_server
-from lakehouse_tests.cluster.spark_cluster import Part, SparkCluster, running_cluster
+from lakehouse_tests.cluster.deliveries import BROUGHT, WORK, Deliveries
+from lakehouse_tests.cluster.gates import let_wait, wait_until_asked
+from lakehouse_tests.cluster.lake import KINDS
+from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account
+from lakehouse_tests.cluster.test_executor_reading import land_waiting
 from lakehouse_tests.conftest import settings_at
-from lakehouse_tests.iceberg.declarations import content
-from lakehouse_tests.iceberg.kills import (
-    FIRST,
-    LANDED,
-    LATEST,
-    SECOND,
-    delivery,
-    latest_rows,
-    slow,
-)
+from lakehouse_tests.ingestion.conftest import FRUITS
 from lakehouse_tests.processes import Child, engine_of_process, start, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]
-
-WORK: dict[str, tuple[Any, str]] = {
-    "append": (stage, "append"),
-    "compute": (KeptRows, "keep"),
-    "audit": (merge_rows, "count"),
-    "merge": (stage, "merge"),
-}
-"""What takes rows, in the order in which they come to it."""
 SOAK = pytest.mark.soak
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home that all processes of the cluster see."""
-    home = tmp_path_factory.mktemp("shared") / "home"
-    home.mkdir()
-    return home
-
-
-@pytest.fixture(scope="module")
-def cluster(
-    s3a_jars: None, home: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[SparkCluster]:
-    """A cluster of its own, whose workers are killed."""
-    folder = tmp_path_factory.mktemp("killed")
-    with running_cluster(settings_at(home), folder / "parts", workers=0) as running:
-        running.start_worker(kept=[home])
-        running.start_worker(kept=[home])
-        running.wait_for_workers(2)
-        yield running
+BY_EXECUTORS = {
+    "LAKEHOUSE_EXECUTORS_READ": "always",
+    "LAKEHOUSE_EXECUTOR_PYTHON": sys.executable,
+}
+# An attempt at a task, or at a stage, after its first.
+AGAIN = re.compile(r"Running task \d+\.(?:[1-9]|\d+ in stage \d+\.[1-9])")
 
 
 def write_slowly(name: str, work: list[str], gates: str) -> dict[str, Any]:
-    """Write two deliveries to tables whose names end in one; of the second some work waits, each
-    at a gate of its own.
-    """
+    """Bring two deliveries; of the second some work waits, each at a gate of its own."""
     engine = engine_of_process()
-    landed, latest = (
-        replace(table, name=f"{table.name}_{name}", rules=()) for table in (LANDED, LATEST)
-    )
-
-    def bring(file: str, rows: list[tuple[str, str]]) -> None:
-        delivered = delivery(engine, file, rows)
-        write(engine, landed, lambda: delivered().withColumn("n", col("n").cast("int")))
-        write(engine, latest, latest_rows, {"landed": incremental(landed.name)})
-
-    bring("first", FIRST)
+    deliveries = Deliveries(engine, name)
+    deliveries.bring_first()
     for one in work:
-        _let_wait(*WORK[one], Path(gates) / one)
-    bring("second", SECOND[:2])
-    return {
-        "landed": content(engine, landed.name, "id", "n"),
-        "latest": content(engine, latest.name, "id", "n"),
-        "staged": len([*(engine.lock_dir.parent / "staging").rglob("*.parquet")]),
-    }
+        let_wait(*WORK[one], Path(gates) / one)
+    deliveries.bring_second()
+    staged = [*(engine.lock_dir.parent / "staging").rglob("*.parquet")]
+    return {**deliveries.content(), "staged": len(staged)}
 
 
-def _let_wait(owner: Any, name: str, gate: Path) -> None:
-    """Let the rows that a function is given first come when a gate is opened."""
-    real: Callable[..., Any] = getattr(owner, name)
+class Readers:
+    """Stands for a session whose tasks wait at a gate once they have staged what they read."""
 
-    def waiting(*given: Any, **named: Any) -> Any:
-        if gate.exists():
-            return real(*given, **named)
-        gate.mkdir(parents=True)
-        rows = (slow(one, gate) if isinstance(one, DataFrame) else one for one in given)
-        return real(*rows, **named)
+    def __init__(self, session: Any, gate: Path) -> None:
+        self._session = session
+        self._asked, self._opened = str(gate / "asked"), str(gate / "opened")
 
-    setattr(owner, name, waiting)
+    def range(self, *given: int) -> "Readers":
+        """Take the numbers of the tasks."""
+        self._numbers = self._session.range(*given)
+        return self
+
+    def mapInArrow(self, read: Callable[..., Iterable[Any]], schema: str) -> Any:  # noqa: N802
+        """Return what the tasks say."""
+        asked, opened = self._asked, self._opened
+
+        def read_and_wait(batches: Any) -> Iterator[Any]:
+            # Runs in a worker of Spark, which imports nothing of the tests.
+            from pathlib import Path
+            from time import sleep
+
+            for outcomes in read(batches):
+                Path(asked).touch()
+                while not Path(opened).exists():
+                    sleep(0.05)
+                yield outcomes
+
+        return self._numbers.mapInArrow(read_and_wait, schema)
 
 
-def kill_working(cluster: SparkCluster, home: Path, gate: Path, child: Child) -> None:
+def read_slowly(gate: str) -> dict[str, Any]:
+    """Land what waits in the inbox of the fruits, by executors that wait at a gate."""
+    real, folder = executor_reading._outcomes, Path(gate)
+    folder.mkdir(parents=True)
+    setattr(  # noqa: B010
+        executor_reading,
+        "_outcomes",
+        lambda session, task: real(Readers(session, folder), task),  # type: ignore[arg-type]
+    )
+    return land_waiting(driver_reads=False)
+
+
+def kill_working(cluster: SparkCluster, gate: Path, child: Child) -> None:
     """Kill the worker that has a task at a gate, and open it once another has come."""
-
-    def is_asked() -> bool:
-        assert child.is_alive, child.said
-        return (gate / "asked").exists()
-
-    wait_for(is_asked, f"a task at {gate}", 300)
-    working = wait_for(lambda: [*filter(is_working, cluster.workers)], "a running task")
-    working[0].kill()
-    cluster.start_worker(kept=[home])
+    wait_until_asked(gate, child)
+    (worker, *_) = wait_for(cluster.working, "a running task", 300)
+    worker.kill()
+    cluster.start_worker()
     cluster.wait_for_workers(2)
     (gate / "opened").touch()
 
 
-def is_working(worker: Part) -> bool:
-    """Whether it is alive, and its executors have begun a task that they did not finish."""
-    said = worker.executors_said
-    return worker.process.poll() is None and said.count("Running task") > said.count(
-        "Finished task"
-    )
+def attempts_again(cluster: SparkCluster) -> int:
+    """Return how many tasks were begun again so far."""
+    return sum(len(AGAIN.findall(worker.executors_said())) for worker in cluster.workers)
 
 
 @contextmanager
-def spark_of(cluster: SparkCluster, home: Path, kind: str) -> Iterator[dict[str, str]]:
+def spark_of(cluster: SparkCluster, settings: Settings, kind: str) -> Iterator[dict[str, str]]:
     """What a process is told whose Spark is the cluster, by itself or behind a Connect server."""
     if kind == "classic":
         yield cluster.client_environment
         return
-    with connect_server(cluster, settings_at(home), kept=[home]) as server:
+    with connect_server(cluster, settings, kept=cluster.kept) as server:
         yield server.client_environment
 
 
@@ -147,26 +122,51 @@ def spark_of(cluster: SparkCluster, home: Path, kind: str) -> Iterator[dict[str,
     ids=["classic", "classic, at all work", "connect, at all work"],
 )
 def test_a_worker_killed_at_a_running_task_costs_time_and_nothing_else(
-    cluster: SparkCluster, home: Path, kind: str, work: list[str]
+    mortal_cluster: SparkCluster, shared_home: Path, kind: str, work: list[str]
 ) -> None:
-    name = f"{kind}_{len(work)}"
-    gates = home / name
-    with spark_of(cluster, home, kind) as environment:
+    name, before = f"{kind}_{len(work)}", attempts_again(mortal_cluster)
+    gates = shared_home / name
+    with spark_of(mortal_cluster, settings_at(shared_home), kind) as env:
         child = start(
-            home, write_slowly, env=environment, name=name, work=work, gates=str(gates)
+            shared_home, write_slowly, env=env, name=name, work=work, gates=str(gates)
         )
         try:
             for one in work:
-                kill_working(cluster, home, gates / one, child)
+                kill_working(mortal_cluster, gates / one, child)
+            done = child.result()
+        finally:
+            child.kill()
+
+    assert done == {**BROUGHT, "staged": 0}
+    assert attempts_again(mortal_cluster) - before >= len(work)
+
+
+@SOAK
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_worker_killed_when_it_has_staged_files_has_them_read_again_and_landed_once(
+    mortal_cluster: SparkCluster, aws_settings: Settings, gate: Path, kind: str
+) -> None:
+    before = attempts_again(mortal_cluster)
+    for number in range(3):
+        row = f"{number},Fig,true"
+        open_store(aws_settings).write_text(
+            f"{FRUITS.inbox}{number}.csv", f"id,fruit,berry\n{row}\n"
+        )
+    with spark_of(mortal_cluster, aws_settings, kind) as spark:
+        env = on_account(aws_settings) | spark | BY_EXECUTORS
+        child = start(aws_settings.home, read_slowly, env=env, gate=str(gate))
+        try:
+            kill_working(mortal_cluster, gate, child)
             done = child.result()
         finally:
             child.kill()
 
     assert done == {
-        "landed": [["a", 1], ["b", 2], ["b", 4], ["c", 3]],
-        "latest": [["a", 1], ["b", 4], ["c", 3]],
-        "staged": 0,
+        "rows": [{"id": str(n), "_source_file": f"{n}.csv"} for n in range(3)],
+        "rejected": [],
+        "warnings": [],
     }
-    # An attempt at a task after its first.
-    again = re.compile(r"Running task \d+\.[1-9]")
-    assert any(again.search(worker.executors_said) for worker in cluster.workers)
+    assert attempts_again(mortal_cluster) > before
+    staging = open_staging(aws_settings)
+    assert staging is not None
+    assert staging.store.all_versions("staging/") == []

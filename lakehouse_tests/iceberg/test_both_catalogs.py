@@ -30,6 +30,7 @@ ELSEWHERE = {
     "test_evolution_order.py": _WITHOUT_TABLES,
     "test_evolution_plan.py": _WITHOUT_TABLES,
     "test_glue_conflicts.py": "is of Glue",
+    "test_iceberg_release.py": _WITHOUT_TABLES,
     "test_health_measurement.py": "has a fixture of its own for both catalogs",
     "test_kept_rows_folder.py": "is of files beside tables, on both stores",
     "test_kill.py": "kills processes, which share a home and no emulator",

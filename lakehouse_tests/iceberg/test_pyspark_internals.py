@@ -8,9 +8,13 @@ import io
 import os
 import shlex
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from socketserver import BaseRequestHandler, BaseServer
+from time import sleep
+from types import SimpleNamespace
 from unittest.mock import create_autospec
 
 import grpc
@@ -20,12 +24,14 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.client.core import SparkConnectClient
 from pyspark.sql.connect.client.retries import Retrying
+from pyspark.sql.functions import udf
 
 import lakehouse
 from lakehouse.iceberg.metadata import pyspark_internals
 from lakehouse.iceberg.metadata.pyspark_internals import (
     LOGS_WITH_VALUES,
     LOOKED_AT,
+    cancel_jobs,
     connect_channel,
     has_context,
     java_property,
@@ -33,7 +39,9 @@ from lakehouse.iceberg.metadata.pyspark_internals import (
     release_at_exit,
     set_connect_retries,
     silence_accumulators,
+    waits_without_executor,
 )
+from lakehouse_tests.processes import wait_for
 
 _HOME = Path(lakehouse.__file__).parent
 _PRIVATE_MODULES = ("pyspark.java_gateway", "pyspark.sql.connect.client")
@@ -140,6 +148,32 @@ def test_a_jvm_that_is_killed_in_the_middle_prints_no_traceback(
 def test_a_session_has_a_context_and_tells_of_its_jvm(spark: SparkSession) -> None:
     assert has_context()
     assert int(java_property(spark, "java.specification.version")) >= 17
+
+
+def test_waiting_without_executors_is_known_and_cancelled_for_a_reason(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    context, opened = spark.sparkContext, str(tmp_path / "opened")
+
+    def wait(value: int) -> int:
+        while not Path(opened).exists():
+            sleep(0.05)
+        return value
+
+    # Here the driver itself works, as it is seen where executors are gone.
+    waits = partial(waits_without_executor, context)
+    assert waits() is False
+    rows = spark.range(1).select(udf(wait, "bigint", useArrow=False)("id"))
+    with ThreadPoolExecutor(1) as pool:
+        collected = pool.submit(rows.collect)
+        try:
+            wait_for(waits, "a stage")
+            cancel_jobs(context, "since nobody is left.")
+            with pytest.raises(Exception, match=r"Job \d+ cancelled since nobody is left\."):
+                collected.result()
+        finally:
+            Path(opened).touch()
+    assert waits_without_executor(SimpleNamespace(_jsc=None)) is None  # type: ignore[arg-type]
 
 
 def private_uses(tree: ast.AST) -> list[str]:

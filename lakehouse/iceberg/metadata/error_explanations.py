@@ -7,6 +7,7 @@ libraries, and as what Dagster kept of either.
 
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -36,7 +37,10 @@ _OUT_OF_MEMORY = _known(
     r"OutOfMemoryError|Java heap space|GC overhead limit exceeded",
     "Spark ran out of memory. Set LAKEHOUSE_SPARK_MEMORY to more, such as 4g, and run this again.",
 )
+_NO_EXECUTOR_LEFT = _known(r"(All executors on \S+ ended .+? waits longer\.)", "{0}.")
+"""What `lakehouse.runtime.lost_executors` says, in the text of the jobs that it cancelled."""
 _SPARK_IS_GONE = (
+    _NO_EXECUTOR_LEFT,
     _known(
         r"Cannot call methods on a stopped SparkContext|cancelled because SparkContext was shut"
         r" down"
@@ -64,6 +68,7 @@ _SPARK_IS_GONE = (
 )
 _SPARK_ENDED = (_OUT_OF_MEMORY, *_SPARK_IS_GONE)
 _KNOWN = (
+    _NO_EXECUTOR_LEFT,
     _known(r"No space left on device|database or disk is full|SQLITE_FULL|\[Errno 28\]", _FULL),
     _known(
         r"disk I/O error",
@@ -137,7 +142,11 @@ _FOR_PROGRAMMERS = re.compile(
 
 def known_error(text: str) -> str:
     """Return what to say in place of an error's text; nothing where it is not known."""
-    for known in _KNOWN:
+    return _first_known(_KNOWN, text)
+
+
+def _first_known(errors: Iterable[_Known], text: str) -> str:
+    for known in errors:
         match = known.sign.search(text)
         if match:
             caught = next(filter(None, match.groups()), "").rstrip(".,;)")
@@ -146,15 +155,16 @@ def known_error(text: str) -> str:
 
 
 def spark_ended(error: BaseException) -> str:
-    """Return what to say of an error that came of the end of Spark, or of its lack of memory;
-    nothing of others.
+    """Return what to say of an error that came of the end of Spark or of all of its executors, or
+    of its lack of memory; nothing of others.
     """
-    text = text_of(error)
-    return next((known.says for known in _SPARK_ENDED if known.sign.search(text)), "")
+    return _first_known(_SPARK_ENDED, text_of(error))
 
 
 def is_spark_gone(error: BaseException) -> bool:
-    """Whether an error came of the end of Spark, so that nothing can be asked of it any more."""
+    """Whether an error came of the end of Spark or of all of its executors, so that nothing can be
+    asked of it any more.
+    """
     text = text_of(error)
     return any(known.sign.search(text) for known in _SPARK_IS_GONE)
 

@@ -114,6 +114,31 @@ def has_jvm_ended(*, wait: bool = True) -> bool:
     return process.poll() is not None
 
 
+def waits_without_executor(context: "SparkContext") -> bool | None:
+    """Whether tasks of this process's Spark wait while it has no executor; None once it has ended.
+
+    Its status tracker tells Python of stages, and not of executors.
+    """
+    java = context._jsc
+    if java is None:
+        return None
+    if not len(java.statusTracker().getActiveStageIds()):
+        return False
+    # The driver is one of them.
+    return bool(java.sc().getExecutorMemoryStatus().size() <= 1)
+
+
+def cancel_jobs(context: "SparkContext", reason: str) -> None:
+    """Cancel all jobs of this process's Spark; what they were for fails with the reason in its
+    text, which Python's own methods take none for.
+    """
+    java = context._jsc
+    if java is None:
+        return
+    for job in java.statusTracker().getActiveJobIds():
+        java.sc().cancelJob(job, reason)
+
+
 def java_property(session: "SparkSession", name: str) -> str:
     """Return a system property of a session's JVM."""
     assert session._jvm is not None

@@ -1,0 +1,38 @@
+"""Work that waits at a gate, a folder that tasks see too: `asked` is put there once it waits, and
+`opened` lets it go on.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from lakehouse_tests.iceberg.kills import slow
+from lakehouse_tests.processes import Child, wait_for
+
+_REACHED_SECONDS = 300
+
+
+def let_wait(owner: Any, name: str, gate: Path) -> None:
+    """Let the rows that a function is given first come when a gate is opened."""
+    real: Callable[..., Any] = getattr(owner, name)
+
+    def waiting(*given: Any, **named: Any) -> Any:
+        if gate.exists():
+            return real(*given, **named)
+        gate.mkdir(parents=True)
+        rows = (slow(one, gate) if isinstance(one, DataFrame) else one for one in given)
+        return real(*rows, **named)
+
+    setattr(owner, name, waiting)
+
+
+def wait_until_asked(gate: Path, child: Child) -> None:
+    """Wait until something of a process waits at a gate."""
+
+    def is_asked() -> bool:
+        assert child.is_alive, child.said
+        return (gate / "asked").exists()
+
+    wait_for(is_asked, f"work at {gate}", _REACHED_SECONDS)

@@ -1,0 +1,105 @@
+"""Executors that leave while they have nothing to do, and others that come in the middle of a run,
+by dynamic allocation with shuffle tracking.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lakehouse.runtime.executors import master_of
+from lakehouse.runtime.spark_master import read_master
+from lakehouse.settings import Settings
+from lakehouse_tests.cluster.connect_server import connect_server
+from lakehouse_tests.cluster.deliveries import BROUGHT, WORK, Deliveries
+from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account
+from lakehouse_tests.processes import engine_of_process, start, wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
+SOAK = pytest.mark.soak
+RESTLESS = {
+    "spark.cores.max": "2",
+    "spark.dynamicAllocation.executorIdleTimeout": "5s",
+    "spark.dynamicAllocation.shuffleTracking.timeout": "5s",
+}
+"""Executors go after seconds without work, also where they have shuffled rows."""
+
+
+def write_in_pauses(work: list[str]) -> dict[str, Any]:
+    """Bring two deliveries; of the second, some work begins once all executors have left."""
+    engine, cluster = engine_of_process(), Settings.from_env().cluster
+    deliveries = Deliveries(engine, "restless")
+    deliveries.bring_first()
+    master, application = master_of(engine.spark), engine.spark.conf.get("spark.app.id")
+    pauses: list[str] = []
+
+    def have_left() -> bool:
+        state = read_master(cluster, master)
+        assert state is not None
+        return [one.cores for one in state.applications if one.id == application] == [0]
+
+    for one in work:
+        _pause_before(*WORK[one], one, pauses, have_left)
+    deliveries.bring_second()
+    return {**deliveries.content(), "pauses": pauses, "application": application}
+
+
+def _pause_before(owner: Any, function: str, name: str, pauses: list[str], over: Any) -> None:
+    """Let the first call of a function wait until something is so."""
+    real = getattr(owner, function)
+
+    def pausing(*given: Any, **named: Any) -> Any:
+        if name not in pauses:
+            wait_for(over, "the leaving of all executors", 300)
+            pauses.append(name)
+        return real(*given, **named)
+
+    setattr(owner, function, pausing)
+
+
+@contextmanager
+def restless_spark(
+    cluster: SparkCluster, settings: Settings, kind: str
+) -> Iterator[dict[str, str]]:
+    """What a process is told whose executors leave soon."""
+    if kind == "classic":
+        given = " ".join(f"{name}={value}" for name, value in RESTLESS.items())
+        yield {**cluster.client_environment, "LAKEHOUSE_SPARK_CONF": given}
+        return
+    of_server = replace(settings.cluster, configuration=tuple(RESTLESS.items()))
+    with connect_server(cluster, replace(settings, cluster=of_server)) as server:
+        page = {"LAKEHOUSE_SPARK_MASTER_PAGE": cluster.web_url}
+        yield {**server.client_environment, **page}
+
+
+@pytest.mark.parametrize(
+    ("kind", "work"),
+    [
+        ("classic", ["merge"]),
+        pytest.param("classic", [*WORK], marks=SOAK),
+        pytest.param("connect", [*WORK], marks=SOAK),
+    ],
+    ids=["classic", "classic, before all work", "connect, before all work"],
+)
+def test_a_run_whose_executors_left_in_the_middle_goes_on_with_others(
+    cluster: SparkCluster, aws_settings: Settings, kind: str, work: list[str]
+) -> None:
+    with restless_spark(cluster, aws_settings, kind) as spark:
+        env = on_account(aws_settings) | spark
+        child = start(aws_settings.home, write_in_pauses, env=env, work=work)
+        try:
+            done = child.result()
+        finally:
+            child.kill()
+
+    application = done.pop("application")
+    assert done == {**BROUGHT, "pauses": work}
+    executors = {
+        folder.name
+        for worker in cluster.workers
+        for folder in worker.folder.glob(f"work/{application}/*")
+    }
+    # Each time that all had left, at least one came.
+    assert len(executors) > len(work)
