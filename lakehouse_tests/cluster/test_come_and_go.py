@@ -17,8 +17,7 @@ from lakehouse_tests.cluster.deliveries import BROUGHT, WORK, Deliveries
 from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account
 from lakehouse_tests.processes import engine_of_process, start, wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long]
-SOAK = pytest.mark.soak
+pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 RESTLESS = {
     "spark.cores.max": "2",
     "spark.dynamicAllocation.executorIdleTimeout": "5s",
@@ -78,8 +77,8 @@ def restless_spark(
     ("kind", "work"),
     [
         ("classic", ["merge"]),
-        pytest.param("classic", [*WORK], marks=SOAK),
-        pytest.param("connect", [*WORK], marks=SOAK),
+        ("classic", [*WORK]),
+        ("connect", [*WORK]),
     ],
     ids=["classic", "classic, before all work", "connect, before all work"],
 )
