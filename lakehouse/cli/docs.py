@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 def docs(state: State, out: str | None, opens: bool) -> None:
     """Make a static site of the tables, for those who only read.
 
-    An index by layer, and a page for each table: columns, owner, lineage, rules with their last
-    results, freshness, rows and sizes over time, quarantine, open incidents, upkeep, and how to
-    read it in five engines; and one page of quality over time. It opens from a folder as from a
-    web server, runs no script, and asks nothing of another host. No value of a row is in it.
-    Starts no JVM. The same again writes what changed.
+    An index by layer, and a page for each table, with its contract beside it: columns, owner,
+    lineage, rules with their last results, freshness, rows and sizes over time, quarantine, open
+    incidents, upkeep, and how to read it in five engines; and one page of quality over time. It
+    opens from a folder as from a web server, runs no script, and asks nothing of another host.
+    No value of a row is in it. Starts no JVM. The same again writes what changed.
     """
     with state.progress("Making the site"):
         made = _make(state, out)
-    pages = made.written + made.unchanged
+    files = made.written + made.unchanged
     removed = f", {made.removed} removed" if made.removed else ""
-    click.echo(f"{made.place}: {count(pages, 'file')}, {made.written} written{removed}")
+    click.echo(f"{made.place}: {count(files, 'file')}, {made.written} written{removed}")
     if opens:
         _open(made.place)
 

@@ -20,7 +20,7 @@ _PAGE = re.compile(r"(tables/)?[a-z0-9_-][a-z0-9_.-]*\.(html|odcs\.yaml)")
 
 @dataclass(frozen=True)
 class PublishedSite:
-    """Where the site begins, and how many of its pages are new or changed, were left alone, or
+    """Where the site begins, and how many of its files are new or changed, were left alone, or
     were removed.
     """
 

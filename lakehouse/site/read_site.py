@@ -5,6 +5,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, get_args
 
 import dagster as dg
@@ -164,7 +165,7 @@ class _About:
             facts, quarantine=quarantine, quarantine_of=self._quarantines.get(facts.name, "")
         )
 
-    @property
+    @cached_property
     def _quarantines(self) -> dict[str, str]:
         return {
             table.quarantine.name: name

@@ -38,8 +38,14 @@ def with_samples(tmp_path_factory: pytest.TempPathFactory) -> FilledOnce:
 
 
 @pytest.fixture
-def home(request: pytest.FixtureRequest, tmp_path: Path, with_samples: FilledOnce) -> Path:
-    """A home of the test's own, which is not there yet, or one that has the sample files."""
+def home(
+    request: pytest.FixtureRequest, tmp_path: Path, with_samples: FilledOnce, filled: FilledOnce
+) -> Path:
+    """A home of the test's own, which is not there yet, one that has the sample files, or that of
+    all in a file who ask for `sold`.
+    """
+    if "sold" in request.fixturenames:
+        return filled.home
     shares = "sample_fruits" in request.fixturenames
     return with_samples.home if shares else tmp_path / "home"
 
@@ -85,6 +91,19 @@ def table_there(settings: Settings) -> str:
     client.create_namespace("t")
     client.create_table("t.there", Schema(NestedField(1, "id", LongType(), required=False)))
     return "t.there"
+
+
+@pytest.fixture
+def sold(request: pytest.FixtureRequest, lakehouse: Lakehouse, filled: FilledOnce) -> None:
+    """A table `t.sold` that nobody declared, as `SOLD` of the test's file makes it: once for all of
+    them.
+    """
+
+    def fill() -> None:
+        ran = lakehouse("sql", request.module.SOLD)
+        assert ran.code == 0, ran.err
+
+    filled.bring_back(fill)
 
 
 @pytest.fixture

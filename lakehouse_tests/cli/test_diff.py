@@ -2,37 +2,20 @@
 compare.
 """
 
-from pathlib import Path
-
 import pytest
 
 from lakehouse_tests.cli.outcomes import records
-from lakehouse_tests.savepoint import FilledOnce
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 
-@pytest.fixture
-def home(request: pytest.FixtureRequest, home: Path, filled: FilledOnce) -> Path:
-    """The home that all who ask for `sold` share, or that of the others."""
-    return filled.home if "sold" in request.fixturenames else home
-
-
-@pytest.fixture
-def sold(lakehouse, filled: FilledOnce):
-    """A table that nobody declared, in which a row was changed, one removed, and one added."""
-
-    def fill() -> None:
-        ran = lakehouse(
-            "sql",
-            "CREATE NAMESPACE t; CREATE TABLE t.sold (id bigint, v int, note string);INSERT"
-            " INTO t.sold VALUES (1, 10, NULL), (2, 20, NULL), (3, 30, NULL); ALTER TABLE"
-            " t.sold CREATE TAG monthly;UPDATE t.sold SET v = 11 WHERE id = 1; DELETE FROM"
-            " t.sold WHERE id = 2;INSERT INTO t.sold VALUES (4, 40, 'x')",
-        )
-        assert ran.code == 0, ran.err
-
-    filled.bring_back(fill)
+SOLD = (
+    "CREATE NAMESPACE t; CREATE TABLE t.sold (id bigint, v int, note string);INSERT"
+    " INTO t.sold VALUES (1, 10, NULL), (2, 20, NULL), (3, 30, NULL); ALTER TABLE"
+    " t.sold CREATE TAG monthly;UPDATE t.sold SET v = 11 WHERE id = 1; DELETE FROM"
+    " t.sold WHERE id = 2;INSERT INTO t.sold VALUES (4, 40, 'x')"
+)
+"""A table that nobody declared, in which a row was changed, one removed, and one added."""
 
 
 def test_diff_prints_counts_then_rows(lakehouse, sold):

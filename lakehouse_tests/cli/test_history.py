@@ -1,35 +1,19 @@
 """`lakehouse history`: what made the snapshots of a table, and how its columns came to be."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from lakehouse_tests.cli.outcomes import records
-from lakehouse_tests.savepoint import FilledOnce
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 
-@pytest.fixture
-def home(request: pytest.FixtureRequest, home: Path, filled: FilledOnce) -> Path:
-    """The home that all who ask for `sold` share, or that of the others."""
-    return filled.home if "sold" in request.fixturenames else home
-
-
-@pytest.fixture
-def sold(lakehouse, filled: FilledOnce):
-    """A table that nobody declared: two commits, of two and of one row."""
-
-    def fill() -> None:
-        ran = lakehouse(
-            "sql",
-            "CREATE NAMESPACE t; CREATE TABLE t.sold (id bigint, v int); INSERT INTO t.sold"
-            " VALUES (1, 10), (2, 20);INSERT INTO t.sold VALUES (3, 30)",
-        )
-        assert ran.code == 0, ran.err
-
-    filled.bring_back(fill)
+SOLD = (
+    "CREATE NAMESPACE t; CREATE TABLE t.sold (id bigint, v int); INSERT INTO t.sold"
+    " VALUES (1, 10), (2, 20);INSERT INTO t.sold VALUES (3, 30)"
+)
+"""A table that nobody declared: two commits, of two and of one row."""
 
 
 def test_history_lists_snapshots_with_their_rows_and_refs(lakehouse, sold):

@@ -14,11 +14,9 @@ def format_refusals(
     table: IcebergTable, state: TableState | None, iceberg: IcebergRelease
 ) -> Iterator[Refusal]:
     """Yield why a table is not written by a release of Iceberg, where it is not."""
-    current, declared = (
-        state and state.format_version,
-        table_properties(table)["format-version"],
-    )
-    newest = max(int(declared), current or 0)
+    current = state.format_version if state else 0
+    declared = table_properties(table)["format-version"]
+    newest = max(int(declared), current)
     if newest < VECTORS_SINCE or iceberg.writes_deletion_vectors:
         return
     yield Refusal(

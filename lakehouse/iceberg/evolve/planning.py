@@ -87,6 +87,7 @@ def plan(
         created = tuple(_creation(table))
         return Plan(table.name, created, refused, tuple(warnings(table, state)))
     changes = [
+        *refused,
         *schema_changes(table, state),
         *layout_changes(table, state, renamed_columns(table, state)),
     ]
@@ -98,10 +99,7 @@ def plan(
         steps=tuple(
             _without_waiting(step, state) for step in sorted(steps, key=lambda step: step.order)
         ),
-        refusals=(
-            *refused,
-            *(change for change in changes if isinstance(change, Refusal)),
-        ),
+        refusals=tuple(change for change in changes if isinstance(change, Refusal)),
         warnings=tuple(warnings(table, state)),
     )
 
