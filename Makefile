@@ -90,9 +90,10 @@ reference: setup ## Write docs/reference.md and docs/commands.md anew from what 
 	@$(BIN)/python -m lakehouse_tests.docs.commands
 
 .PHONY: soak
-soak: setup ## Run the longest tests: writers that contend for hours of commits, a month of transactions in any order
+soak: setup ## Run the longest tests: a cluster and its deaths, writers that contend, a month of transactions; then all on Glue and Spark 3.5
 	@$(PYTEST) -m soak $(ARGS)
 	@SOAK=1 $(PYTEST) -m "hypothesis and not soak and not long" $(ARGS)
+	@$(MAKE) test-glue-catalog test-glue
 
 .PHONY: bench
 bench: setup ## Measure all of BENCHMARKS, or BENCHMARKS="write rules"; ARGS="--rounds 1" makes it short

@@ -22,8 +22,8 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from benchmarks.process_times import Times
+from benchmarks.results_index import RESULTS, write_index
 
-RESULTS = Path(__file__).with_name("results")
 NOW = Path(__file__).parent.parent
 """The code that is measured."""
 _PACKAGES = ("pyspark", "pyiceberg", "dagster")
@@ -246,6 +246,7 @@ def report(
     )
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.md").write_text(f"# {name}\n\n{text}", encoding="utf-8")
+    write_index(RESULTS)
     print(text)  # noqa: T201
     return all(result.holds for part in (*parts.values(), *figures.values()) for result in part)
 
