@@ -53,6 +53,23 @@ def literals(values: Iterable[object]) -> str:
     return "(" + ", ".join(literal(value) for value in values) + ")"
 
 
+def json_of(value: str, *, keeps_nulls: bool = False) -> str:
+    """Write the text of a value of any type, another for another value.
+
+    By itself Spark writes times in milliseconds, and two within one as the same.
+
+    :param value: SQL of a struct, an array or a map.
+    :param keeps_nulls: whether fields without a value are written too.
+    """
+    options = {
+        "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+        "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    }
+    options |= {"ignoreNullFields": "false"} if keeps_nulls else {}
+    terms = [literal(each) for option in options.items() for each in option]
+    return f"to_json({value}, map({', '.join(terms)}))"
+
+
 def counts(predicate: str) -> str:
     """Write the aggregate that counts the rows which meet a predicate; `count_if` takes a tenth
     longer.
@@ -73,14 +90,19 @@ def among(column: str, values: Collection[object], alias: str = "") -> str:
     return f"({' OR '.join(tests)})" if tests else "false"
 
 
-def with_zone(value: Any) -> Any:
+def with_zone(value: Any, *, is_wall_time: bool = False) -> Any:
     """Return a moment in UTC; one without a zone is in that of this machine, as PySpark gives
     them to Python.
+
+    :param is_wall_time: whether it is of a column without zones, of which PySpark gives the very
+        time; SQL compares it as one of UTC, the session's zone.
     """
-    return value.astimezone(UTC) if isinstance(value, datetime) else value
+    if not isinstance(value, datetime):
+        return value
+    return value.replace(tzinfo=UTC) if is_wall_time else value.astimezone(UTC)
 
 
-def between(column: str, low: object, high: object) -> str:
+def between(column: str, low: object, high: object, *, is_wall_time: bool = False) -> str:
     """Write the predicate of the rows whose column lies between the least and the greatest of
     some values.
 
@@ -88,12 +110,13 @@ def between(column: str, low: object, high: object) -> str:
     files out, or have no literal. None is in no bounds: they are of no value at all.
 
     :param low: as Spark gave it to Python, see `with_zone`.
+    :param is_wall_time: the same.
     """
     if low is None:
         return "false"
     if not isinstance(low, (int, Decimal, str, date)):
         return "true"
-    low, high = with_zone(low), with_zone(high)
+    low, high = (with_zone(bound, is_wall_time=is_wall_time) for bound in (low, high))
     return (
         f"({identifier(column)} >= {literal(low)} AND {identifier(column)} <= {literal(high)})"
     )

@@ -1,7 +1,8 @@
-"""What the tests of the engine share: counting Spark's jobs, and reading a table as others
-do.
+"""What the tests of the engine share: counting Spark's jobs, a machine in another zone, and
+reading a table as others do.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -34,3 +35,13 @@ def count_jobs(spark: SparkSession) -> Callable[[], AbstractContextManager[JobCo
             spark.sparkContext._jsc.clearJobGroup()
 
     return counting
+
+
+@pytest.fixture
+def far_from_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine whose own time is not UTC."""
+    monkeypatch.setenv("TZ", "Asia/Kuala_Lumpur")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()

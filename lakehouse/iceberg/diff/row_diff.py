@@ -22,7 +22,7 @@ from lakehouse.iceberg.diff.diff_plan import Diff
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.pinned_frames import read
-from lakehouse.tables.quoting import identifier
+from lakehouse.tables.quoting import identifier, json_of
 from lakehouse.tables.types import Map, has_map
 
 if TYPE_CHECKING:
@@ -174,4 +174,4 @@ def _comparable(column: SharedColumn, at: int) -> str:
     """
     if isinstance(column.type, Map) and not has_map(column.type.value):
         return f"array_sort(map_entries(__{at}))"
-    return f"to_json(__{at})"
+    return json_of(f"__{at}")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lakehouse.tables.quoting import identifier
+from lakehouse.tables.quoting import identifier, json_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -70,7 +70,7 @@ def _value(name: str | None, column_type: str, *, is_nested: bool) -> str:
     if name is None:
         return "'{}'" if is_nested else f"CAST(NULL AS {column_type})"
     return (
-        f"to_json(struct({identifier(name)} AS v))"
+        json_of(f"struct({identifier(name)} AS v)")
         if is_nested
         else f"CAST({identifier(name)} AS {column_type})"
     )

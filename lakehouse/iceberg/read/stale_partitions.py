@@ -273,24 +273,31 @@ def _existing_values(engine: Engine, table: IcebergTable, snapshot_id: int) -> s
     if partition_fields(loaded, by).keys() == loaded.specs().keys():
         return changed_values(loaded, read_history(engine, table.name), None, snapshot_id, by)
     value = (
-        f"to_date({identifier(by)})" if table.column(by).type == "timestamp" else identifier(by)
+        f"to_date({identifier(by)})"
+        if table.column(by).type in ("timestamp", "timestamp_ntz")
+        else identifier(by)
     )
-    found = _collect(read(engine, Pin(table.name, snapshot_id)).selectExpr(value))
+    found = _collect(table, read(engine, Pin(table.name, snapshot_id)).selectExpr(value))
     if found is None:
         raise DeclarationError(
             f"{table.name} has more than {_MOST_PARTITIONS:,} partitions by {by} to look at;"
             " expected fewer, each of which a run computes.",
             next_step="Let it overwrite by a column of fewer values, such as the day.",
         )
-    return found
+    return set(found)
 
 
-def _collect(values: "DataFrame") -> set[Any] | None:
-    """Return the values of a column, each once, as Spark gives them; None where they are too
-    many.
+def _collect(table: IcebergTable, values: "DataFrame") -> frozenset[Any] | None:
+    """Return values of the partition column, each once; None where they are too many.
+
+    Moments get their zone before they are compared: without it, the two of an hour that a clock
+    shows twice are one to Python.
     """
     rows = values.distinct().limit(_MOST_PARTITIONS + 1).collect()
-    return None if len(rows) > _MOST_PARTITIONS else {row[0] for row in rows}
+    if len(rows) > _MOST_PARTITIONS:
+        return None
+    is_wall_time = table.is_wall_time(table.write.by)  # type: ignore[union-attr]
+    return frozenset(with_zone(row[0], is_wall_time=is_wall_time) for row in rows)
 
 
 def _affected(
@@ -321,19 +328,15 @@ def _look_up_affected(
     keys = arrived.selectExpr(*key_terms(table, arrived))
     few = few_keys(table, keys)
     if few is not None:
-        return _with_zones(
-            _collect(read(engine, existing_at, among_keys(table, few)).select(by))
-        )
+        rows = read(engine, existing_at, among_keys(table, few))
+        return _collect(table, rows.select(by))
     keys = keys.distinct()
     # Keys that grow with time lie close together; then few files can have any of them.
     bounds = keys.selectExpr(f"min({identifier(first)})", f"max({identifier(first)})").first()
     assert bounds is not None
-    existing = read(engine, existing_at, between(first, *bounds))
-    return _with_zones(_collect(key_locations(table, existing, keys).select(by)))
-
-
-def _with_zones(values: set[Any] | None) -> frozenset[Any] | None:
-    return None if values is None else frozenset(map(with_zone, values))
+    lie_close = between(first, *bounds, is_wall_time=table.is_wall_time(first))
+    existing = read(engine, existing_at, lie_close)
+    return _collect(table, key_locations(table, existing, keys).select(by))
 
 
 def _commits_since(

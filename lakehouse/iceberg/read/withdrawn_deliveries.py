@@ -20,7 +20,7 @@ from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.tables.escaping import shown
-from lakehouse.tables.quoting import identifier, literal
+from lakehouse.tables.quoting import identifier, json_of, literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -196,7 +196,7 @@ def _difference(
     before, after = (
         _as_now(engine, withdrawn, at) for at in (commit.parent_id, commit.snapshot_id)
     )
-    whole = "sha2(to_json(struct(*), map('ignoreNullFields', 'false')), 256) AS __row"
+    whole = f"sha2({json_of('struct(*)', keeps_nulls=True)}, 256) AS __row"
     return (
         before.selectExpr("*", whole)
         .join(after.selectExpr(whole), "__row", "left_anti")

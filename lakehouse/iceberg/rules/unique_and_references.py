@@ -41,7 +41,8 @@ class KeyRule(EvaluableRule):
 
     def lookup(self, evaluated: EvaluatedRows) -> "KeyLookup":
         """Return the lookup of the keys in the other rows."""
-        return KeyLookup(self, self.other_rows(evaluated))
+        is_wall_time = evaluated.table.is_wall_time(self.columns[0])
+        return KeyLookup(self, self.other_rows(evaluated), is_wall_time)
 
 
 class UniqueRule(KeyRule):
@@ -117,12 +118,13 @@ class ReferencesRule(KeyRule):
 
 @dataclass(frozen=True)
 class KeyLookup:
-    """A rule on keys, and the rows beside those that are evaluated; None where there are
-    none.
+    """A rule on keys, the rows beside those that are evaluated, None where there are none, and
+    whether the first column of the key has no zone.
     """
 
     rule: KeyRule
     others: "DataFrame | None" = None
+    is_wall_time: bool = False
 
     def aggregates(self) -> Mapping[str, str]:
         """Return the least and greatest key that is looked for among the other rows."""
@@ -136,7 +138,8 @@ class KeyLookup:
         if self.others is None:
             return self
         low, high = (values[f"__{end}_{self.rule.name}"] for end in ("low", "high"))
-        within = between(self.rule.other_columns[0], low, high)
+        column = self.rule.other_columns[0]
+        within = between(column, low, high, is_wall_time=self.is_wall_time)
         return replace(self, others=self.others.where(within))
 
     def count(self, rows: "DataFrame") -> "DataFrame":

@@ -29,7 +29,7 @@ from lakehouse.iceberg.write.withdrawn_rows import (
     take_out_computed,
 )
 from lakehouse.iceberg.write.write_attempt import Attempt
-from lakehouse.tables.quoting import identifier, literal, literals, with_zone
+from lakehouse.tables.quoting import identifier, literals, with_zone
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import SOURCE_COLUMNS, Append, OverwritePartitions
 
@@ -307,13 +307,21 @@ def _not_landed(
     landed = _landed(attempt, keys, arriving)
     if landed >= set(arriving):
         return None
-    for known in landed:
-        same = " AND ".join(
-            f"{identifier(key)} <=> {literal(value)}"
-            for key, value in zip(keys, known, strict=True)
-        )
-        frame = frame.where(f"NOT ({same})")
-    return frame
+    return _without(attempt, frame, keys, landed) if landed else frame
+
+
+def _without(
+    attempt: Attempt, frame: "DataFrame", keys: Sequence[str], landed: set[tuple[Any, ...]]
+) -> "DataFrame":
+    """Leave out what has any of some keys, by one join: a plan with a condition for each is
+    refused by a Spark Connect server where they are some hundred.
+    """
+    from pyspark.sql.functions import broadcast
+
+    rows = ", ".join(literals(values) for values in landed)
+    names = ", ".join(map(identifier, keys))
+    there = attempt.engine.sql(f"SELECT * FROM VALUES {rows} AS landed({names})")
+    return without_keys(frame, broadcast(there), keys)
 
 
 def _quarantined(attempt: Attempt, landed: "DataFrame") -> "DataFrame":
@@ -339,15 +347,14 @@ def _landed(
     for at, key in enumerate(keys):
         values = sorted({arrived[at] for arrived in arriving})
         rows = rows.where(f"{identifier(key)} IN {literals(values)}")
-    wall_times = {key for key in keys if attempt.table.is_wall_time(key)}
-    # Spark gives moments to Python in the machine's time.
-    landed = set()
-    for row in rows.distinct().collect():
-        landed.add(
-            tuple(
-                _in_utc(row[key]) if key in wall_times else with_zone(row[key]) for key in keys
-            )
+    is_wall_time = [attempt.table.is_wall_time(key) for key in keys]
+    landed = {
+        tuple(
+            with_zone(value, is_wall_time=is_wall)
+            for value, is_wall in zip(row, is_wall_time, strict=True)
         )
+        for row in rows.distinct().collect()
+    }
     return landed & set(arriving)
 
 

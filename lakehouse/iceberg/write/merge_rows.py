@@ -175,7 +175,8 @@ def _came(mode: Merge, prepared: PreparedFrame) -> _Came:
         return _Came()
     predicates = []
     for name in mode.prune_by:
-        values = {with_zone(row[name]) for row in row_counts}
+        is_wall_time = prepared.table.is_wall_time(name)
+        values = {with_zone(row[name], is_wall_time=is_wall_time) for row in row_counts}
         predicates.append(among(name, values, "t"))
     return _Came(
         sum(row["__rows"] for row in row_counts),

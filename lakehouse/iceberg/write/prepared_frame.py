@@ -10,7 +10,7 @@ from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.rules.rows import RowRule
 from lakehouse.tables import types
 from lakehouse.tables.masking import READABLE
-from lakehouse.tables.quoting import identifier, literal
+from lakehouse.tables.quoting import identifier, json_of, literal
 from lakehouse.tables.rows_of import names_of_machine
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable, Merge
@@ -239,7 +239,7 @@ class PreparedFrame:
         if all(name in present for name in SOURCE_COLUMNS):
             return ROW_KEY_OF_SOURCE
         whole = ", ".join(self._text_sql(name) for name in written_columns(self.table))
-        return f"sha2(to_json(array({whole})), 256)"
+        return f"sha2({json_of(f'array({whole})')}, 256)"
 
     def _text_sql(self, column: str) -> str:
         """Return the SQL of a column's delivered value as text; NULL of the stamp, which none
@@ -249,8 +249,8 @@ class PreparedFrame:
             return "CAST(NULL AS STRING)"
         if column in self.delivered:
             return f"CAST({identifier(self.delivered[column])} AS STRING)"
-        as_text = "to_json({})" if is_nested(self.table, column) else "CAST({} AS STRING)"
-        return as_text.format(identifier(column))
+        quoted = identifier(column)
+        return json_of(quoted) if is_nested(self.table, column) else f"CAST({quoted} AS STRING)"
 
 
 _SOURCE_TYPES = {"_source_file": "STRING", "_source_sha256": "STRING", "_source_row": "BIGINT"}
@@ -406,5 +406,5 @@ def differs_sql(table: IcebergTable, column: str, left: str, right: str) -> str:
     if isinstance(column_type, types.Map) and not types.has_map(column_type.value):
         a, b = f"array_sort(map_entries({a}))", f"array_sort(map_entries({b}))"
     elif types.has_map(column_type):
-        a, b = f"to_json({a})", f"to_json({b})"
+        a, b = json_of(a), json_of(b)
     return f"{a} IS DISTINCT FROM {b}"

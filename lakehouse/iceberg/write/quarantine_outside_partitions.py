@@ -21,7 +21,7 @@ from lakehouse.iceberg.rules.failing_row_samples import SAMPLE_ROWS, sample_of
 from lakehouse.iceberg.write.prepared_frame import DELETED, ROW_KEY_OF_SOURCE, written_columns
 from lakehouse.iceberg.write.quarantine import Write
 from lakehouse.iceberg.write.write_attempt import Attempt
-from lakehouse.tables.quoting import identifier, literal
+from lakehouse.tables.quoting import identifier, json_of, literal
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
 if TYPE_CHECKING:
@@ -165,13 +165,10 @@ def _by_former_names(table: IcebergTable, texts: Mapping[str, str]) -> dict[str,
 def _row_key_sql(columns: Sequence[str], texts: Mapping[str, str]) -> str:
     if all(name in columns for name in SOURCE_COLUMNS):
         return ROW_KEY_OF_SOURCE
-    return f"sha2(to_json(array({', '.join(texts.values())})), 256)"
+    whole = ", ".join(texts.values())
+    return f"sha2({json_of(f'array({whole})')}, 256)"
 
 
 def _text_sql(column: str, kind: str) -> str:
     is_nested = kind.startswith(("struct", "array", "map"))
-    return (
-        f"to_json({identifier(column)})"
-        if is_nested
-        else f"CAST({identifier(column)} AS STRING)"
-    )
+    return json_of(identifier(column)) if is_nested else f"CAST({identifier(column)} AS STRING)"

@@ -225,27 +225,29 @@ def _versions_of(
     few = few_keys(table, keys)
     if few is not None:
         found = rows.where(among_keys(table, few))
-        where, _ = _partitions_of(found, by)
+        where, _ = _partitions_of(table, found, by)
         return found.where(where)
     met = keep(key_locations(table, rows, keys.distinct()), eager=True)
-    where, met_rows = _partitions_of(met, by)
+    where, met_rows = _partitions_of(table, met, by)
     return with_keys(rows.where(where), met.selectExpr(*map(identifier, of)), of, met_rows)
 
 
-def _partitions_of(rows: "DataFrame", by: str) -> tuple[str, int]:
-    """Return the SQL predicate of the partitions that some rows lie in, and how many rows these
-    are; of many partitions, that of all between the first and the last.
+def _partitions_of(table: IcebergTable, rows: "DataFrame", by: str) -> tuple[str, int]:
+    """Return the SQL predicate of the partitions that some of a table's rows lie in, and how
+    many rows these are; of many partitions, that of all between the first and the last.
     """
-    column = identifier(by)
+    column, is_wall_time = identifier(by), table.is_wall_time(by)
     counts = rows.groupBy(column).count().limit(_MOST_PARTITIONS + 1).collect()
     if len(counts) <= _MOST_PARTITIONS:
-        rows_by_partition = {with_zone(row[0]): row[1] for row in counts}
+        rows_by_partition = {
+            with_zone(row[0], is_wall_time=is_wall_time): row[1] for row in counts
+        }
         return among(by, rows_by_partition), sum(rows_by_partition.values())
     least, greatest = f"min({column})", f"max({column})"
     spread = rows.selectExpr(least, greatest, f"count_if({column} IS NULL)", "count(1)").first()
     assert spread is not None
     first, last, unplaced, count = spread
-    within = between(by, first, last)
+    within = between(by, first, last, is_wall_time=is_wall_time)
     return f"({within} OR {column} IS NULL)" if unplaced else within, count
 
 

@@ -1,0 +1,241 @@
+"""Times without a zone, and times within one millisecond, wherever rows are looked for or compared
+by them, on a machine whose own zone is not UTC.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from lakehouse.iceberg.metadata.all_partitions import AllPartitions
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_context import Partitions, Run
+from lakehouse.iceberg.metadata.write_result import Published, Refused
+from lakehouse.iceberg.read import stale_partitions, version_keys
+from lakehouse.iceberg.read.changed_rows import keys_of_changed_rows
+from lakehouse.iceberg.read.inputs import versions_of
+from lakehouse.iceberg.rules.rows import castable
+from lakehouse.iceberg.rules.unique_and_references import references, unique
+from lakehouse.iceberg.write import merge_rows, row_versions
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.quoting import json_of
+from lakehouse.tables.table import (
+    Append,
+    Column,
+    IcebergTable,
+    Merge,
+    OverwritePartitions,
+    Versions,
+)
+from lakehouse_tests.iceberg.declarations import content
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("far_from_utc")]
+NINE = "TIMESTAMP_NTZ'2026-01-31 09:00:00'"
+TEN = "TIMESTAMP_NTZ'2026-01-31 10:00:00'"
+SEEN = IcebergTable(
+    "silver.seen",
+    "When each was seen.",
+    [Column("id", "bigint"), Column("wall", "timestamp_ntz"), Column("v", "int")],
+    Append(once_by=()),
+)
+
+
+def rows(engine: Engine, *selected: str) -> Callable[..., DataFrame]:
+    return lambda **_: engine.sql(" UNION ALL ".join(f"SELECT {row}" for row in selected))
+
+
+def seen(id_: int, wall: str, v: int) -> str:
+    return f"{id_}L AS id, {wall} AS wall, {v} AS v"
+
+
+def test_a_merge_finds_the_row_of_its_time(
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merge_rows, "_is_small", lambda _: False)
+    table = IcebergTable(
+        SEEN.name, "", SEEN.columns, Merge(on=["id", "wall"], prune_by=["wall"])
+    )
+    write(embedded_engine, table, rows(embedded_engine, seen(1, NINE, 1), seen(2, TEN, 1)))
+    done = write(
+        embedded_engine, table, rows(embedded_engine, seen(1, NINE, 2), seen(3, TEN, 1))
+    )
+    assert isinstance(done, Published)
+    assert (done.inserted_rows, done.updated_rows) == (1, 1)
+    assert content(embedded_engine, table.name, "id", "v") == [(1, 2), (2, 1), (3, 1)]
+
+
+def test_a_time_that_is_there_already_is_not_unique(embedded_engine: Engine) -> None:
+    table = IcebergTable(
+        SEEN.name, "", SEEN.columns, Append(once_by=()), rules=[unique("wall")]
+    )
+    write(embedded_engine, table, rows(embedded_engine, seen(1, NINE, 1)))
+    done = write(embedded_engine, table, rows(embedded_engine, seen(2, NINE, 1)))
+    assert isinstance(done, Refused)
+    assert content(embedded_engine, table.name, "id") == [(1,)]
+
+
+def test_a_time_that_is_referred_to_is_found(embedded_engine: Engine) -> None:
+    write(embedded_engine, SEEN, rows(embedded_engine, seen(1, NINE, 1)))
+    table = IcebergTable(
+        "silver.notes",
+        "",
+        SEEN.columns,
+        Append(once_by=()),
+        rules=[references("wall", SEEN.name, "wall")],
+    )
+    done = write(embedded_engine, table, rows(embedded_engine, seen(1, NINE, 1)))
+    assert isinstance(done, Published)
+    assert isinstance(
+        write(embedded_engine, table, rows(embedded_engine, seen(1, TEN, 1))), Refused
+    )
+
+
+SOURCE = [
+    Column("_source_file", "string"),
+    Column("_source_sha256", "string"),
+    Column("_source_row", "bigint"),
+]
+RAW = IcebergTable(
+    "bronze.seen",
+    "",
+    [*SEEN.columns, *SOURCE, Column("_source_modified_at", "timestamp")],
+    Append(),
+    partitioning=["days(wall)"],
+)
+LAST_SEEN = IcebergTable(
+    "silver.last_seen",
+    "",
+    SEEN.columns,
+    OverwritePartitions(by="wall"),
+    partitioning=["days(wall)"],
+    rows_of=RAW,
+    versions=Versions(of="id", newest=["v"]),
+    rules=[castable("v", "int")],
+)
+FIRST, SECOND, THIRD = (datetime(2026, 2, day, tzinfo=UTC) for day in (1, 2, 3))
+EVERY = AllPartitions(((FIRST, THIRD),))
+
+
+@pytest.mark.parametrize(
+    ("few", "partitions"),
+    [(2_000, 10_000), (0, 10_000), (0, 1)],
+    ids=["by values", "by a join", "by a join within a range of partitions"],
+)
+def test_a_newer_version_on_another_day_is_found(
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, few: int, partitions: int
+) -> None:
+    monkeypatch.setattr(version_keys, "_FEW_KEYS", few)
+    monkeypatch.setattr(row_versions, "_MOST_PARTITIONS", partitions)
+
+    def land(file: str, days: Sequence[datetime], *landed: str) -> None:
+        delivered = (
+            f"{row}, '{file}' AS _source_file, 'sha-{file}' AS _source_sha256, {at}L AS"
+            " _source_row, TIMESTAMP'2026-02-03 00:00:00Z' AS _source_modified_at"
+            for at, row in enumerate(landed, 1)
+        )
+        write(embedded_engine, RAW, rows(embedded_engine, *delivered))
+        spans = tuple((day, day + timedelta(1)) for day in days)
+        keys = tuple(f"{day:%Y-%m-%d}" for day in days)
+        run = Run("run", Partitions(keys, spans, EVERY), full_recompute=False)
+        inputs = {"raw": versions_of(RAW.name, by="wall")}
+        write(embedded_engine, LAST_SEEN, lambda raw: raw, inputs, run)
+
+    newer = [seen(id_, f"TIMESTAMP_NTZ'2026-02-02 0{id_}:00:00'", 5) for id_ in (1, 2)]
+    land("a", [FIRST, SECOND], *newer)
+    older = [seen(id_, "TIMESTAMP_NTZ'2026-02-01 09:00:00'", 4) for id_ in (1, 2, 3)]
+    land("b", [FIRST], *older)
+    assert content(embedded_engine, LAST_SEEN.name, "id", "v") == [(1, 5), (2, 5), (3, 4)]
+
+
+def test_both_moments_of_an_hour_that_is_shown_twice_are_known(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    table = IcebergTable(
+        "silver.hours",
+        "",
+        [Column("at", "timestamp")],
+        OverwritePartitions(by="at"),
+        partitioning=["hours(at)"],
+    )
+    hours = spark.sql(
+        "SELECT explode(array(TIMESTAMP'2026-10-25 00:30:00Z', TIMESTAMP'2026-10-25 01:30:00Z'))"
+    )
+    assert stale_partitions._collect(table, hours) == {
+        datetime(2026, 10, 25, 0, 30, tzinfo=UTC),
+        datetime(2026, 10, 25, 1, 30, tzinfo=UTC),
+    }
+
+
+EARLIER, LATER = "2026-01-31 09:00:00.123400", "2026-01-31 09:00:00.123900"
+
+
+def test_a_merge_sees_a_change_within_a_millisecond(embedded_engine: Engine) -> None:
+    kind = "struct<m:map<string,string>,at:timestamp,wall:timestamp_ntz>"
+    table = IcebergTable(
+        "silver.events", "", [Column("id", "bigint"), Column("e", kind)], Merge(on=["id"])
+    )
+
+    def event(id_: int, at: str, wall: str) -> str:
+        parts = f"map('a', 'b'), 'at', TIMESTAMP'{at}Z', 'wall', TIMESTAMP_NTZ'{wall}'"
+        return f"{id_}L AS id, named_struct('m', {parts}) AS e"
+
+    write(
+        embedded_engine,
+        table,
+        rows(embedded_engine, *(event(id_, EARLIER, EARLIER) for id_ in (1, 2, 3))),
+    )
+    done = write(
+        embedded_engine,
+        table,
+        rows(
+            embedded_engine,
+            event(1, LATER, EARLIER),
+            event(2, EARLIER, LATER),
+            event(3, EARLIER, EARLIER),
+        ),
+    )
+    assert isinstance(done, Published) and done.updated_rows == 2
+
+
+def test_a_changed_key_is_seen_within_a_millisecond(spark: SparkSession) -> None:
+    def of(at: str) -> DataFrame:
+        return spark.sql(f"SELECT 1L AS k, named_struct('at', TIMESTAMP'{at}Z') AS s")
+
+    changed = keys_of_changed_rows(of(LATER), of(EARLIER), {"k": "k", "s": "s"}, ["k"])
+    assert [row["k"] for row in changed.collect()] == [1]
+
+
+@pytest.mark.parametrize("keeps_nulls", [False, True])
+def test_the_text_of_a_value_tells_times_apart(spark: SparkSession, keeps_nulls: bool) -> None:
+    text = json_of("struct(*)", keeps_nulls=keeps_nulls)
+    found = spark.sql(
+        f"SELECT {text} AS t FROM (SELECT TIMESTAMP'{EARLIER}Z' AS at,"
+        f" TIMESTAMP_NTZ'{LATER}' AS wall, CAST(NULL AS INT) AS n)"
+    ).first()
+    assert found is not None
+    null = ',"n":null' if keeps_nulls else ""
+    assert found["t"] == (
+        f'{{"at":"2026-01-31T09:00:00.123400Z","wall":"2026-01-31T09:00:00.123900"{null}}}'
+    )
+
+
+def test_two_refused_rows_within_a_millisecond_are_both_kept(embedded_engine: Engine) -> None:
+    kind = "struct<at:timestamp>"
+    table = IcebergTable(
+        "silver.refused",
+        "",
+        [Column("v", "int"), Column("s", kind)],
+        Append(once_by=()),
+        rules=[castable("v", "int")],
+    )
+
+    def row(at: str) -> str:
+        return f"'x' AS v, named_struct('at', TIMESTAMP'{at}Z') AS s"
+
+    write(embedded_engine, table, rows(embedded_engine, row(EARLIER), row(LATER)))
+    assert table.quarantine is not None
+    assert len(content(embedded_engine, table.quarantine.name)) == 2
