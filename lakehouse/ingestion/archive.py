@@ -79,11 +79,18 @@ def move_once(
     """
     for digits in (HASH_DIGITS, _ALL_DIGITS):
         target = key(digits)
-        is_free = not store.exists(target)
-        if is_free or sha256_of(store, target) in forms:
+        if not store.exists(target):
             before(target)
-            done = store.move(seen, target) if is_free else store.remove(seen)
-            return target if done else None
+            try:
+                return target if store.move(seen, target) else None
+            except FileExistsError:
+                # Another host moves the same file, and was a moment sooner.
+                if not store.exists(target):
+                    raise
+        if sha256_of(store, target) in forms:
+            before(target)
+            is_gone = store.remove(seen) or not store.exists(seen.key)
+            return target if is_gone else None
     raise LakehouseError(
         f"{shown(store.uri(target))} does not hold the content that its name says (SHA-256"
         f" {' or '.join(sorted(forms))}).",

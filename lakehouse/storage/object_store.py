@@ -113,8 +113,10 @@ class ObjectStore(Protocol):
         """
 
     def move(self, seen: StoredObject, key: str) -> bool:
-        """Give an object another key; False, and nothing happened, where it is no longer as it
-        was seen.
+        """Give an object another key; False where it is no longer as it was seen, and stays.
+
+        Where it was overwritten at that very moment, a bucket has what it was before under the
+        other key all the same.
 
         :raises FileExistsError: when the key is taken.
         """
@@ -383,16 +385,20 @@ class LocalObjectStore:
 
     def _move_across_disks(self, seen: StoredObject, key: str) -> bool:
         self.put(self._path(seen.key), key)
-        moved = self.remove(seen)
-        if not moved:
-            self._path(key).unlink()
-        return moved
+        # Of a file that went away meanwhile, the copy may be the only one.
+        if self.remove(seen) or not self._path(seen.key).exists():
+            return True
+        self._path(key).unlink()
+        return False
 
     def remove(self, seen: StoredObject) -> bool:
         """Remove a file that is still as it was seen."""
         if self.stat(seen.key) != seen:
             return False
-        self._path(seen.key).unlink()
+        try:
+            self._path(seen.key).unlink()
+        except FileNotFoundError:
+            return False
         return True
 
     def put(self, source: Path, key: str) -> None:

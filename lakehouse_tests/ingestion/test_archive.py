@@ -158,6 +158,39 @@ def test_a_file_taken_away_after_it_was_read_is_no_error(inbox) -> None:
     assert (done.keys, done.changed) == ((), ())
 
 
+def test_what_another_host_moved_a_moment_sooner_is_archived_once(inbox, monkeypatch) -> None:
+    inbox.put("fruit.csv", ROW)
+    move = type(inbox.store).move
+
+    def move_after_another(store, seen, key):
+        store.put(store.root / seen.key, key)
+        return move(store, seen, key)
+
+    monkeypatch.setattr(type(inbox.store), "move", move_after_another)
+    done = ingest(inbox)
+
+    assert len(done.keys) == 1
+    assert archived(inbox) == [f"fruit.{SHA[:12]}.csv"]
+    assert inbox.names() == []
+
+
+def test_what_another_host_removed_a_moment_sooner_is_told_as_archived(
+    inbox, monkeypatch
+) -> None:
+    inbox.put("fruit.csv", ROW)
+    first = ingest(inbox)
+    inbox.put("fruit.csv", ROW)
+    remove = type(inbox.store).remove
+
+    def remove_after_another(store, seen):
+        remove(store, seen)
+        return remove(store, seen)
+
+    monkeypatch.setattr(type(inbox.store), "remove", remove_after_another)
+
+    assert ingest(inbox).keys == first.keys
+
+
 def test_archiving_that_was_killed_halfway_is_ended_by_the_next_ingest(
     inbox, monkeypatch
 ) -> None:
