@@ -6,7 +6,7 @@ import os
 import shutil
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
@@ -26,6 +26,7 @@ from lakehouse.storage.object_store import (
     StoredObject,
 )
 from lakehouse.storage.s3 import S3ObjectStore, open_bucket
+from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
 
 AD_HOC_TAG, PATH_TAG = "lakehouse/ad_hoc_files", "lakehouse/path"
@@ -277,12 +278,38 @@ def _copy_objects(bucket: S3ObjectStore, feed: Feed, key: str, inbox: Path) -> N
         prefix = f"{key.rstrip('/')}/" if key else ""
         items = [item for item in bucket.objects(prefix) if file_format(feed, item.key)]
         targets = {item.key.removeprefix(prefix): item for item in items}
-    for name, item in targets.items():
-        target = inbox / name
+    for target, item in _paths(bucket, inbox, targets).items():
         target.parent.mkdir(parents=True, exist_ok=True)
         bucket.client.download_file(bucket.bucket, item.key, str(target))
         moment = item.modified_at.timestamp()
         os.utime(target, (moment, moment))
+
+
+def _paths(
+    bucket: S3ObjectStore, inbox: Path, targets: Mapping[str, StoredObject]
+) -> dict[Path, StoredObject]:
+    """Return where objects are copied to, by the names that they have in the inbox.
+
+    :raises UsageError: where that would be out of the inbox, or where another one is: a key may
+        have parts that are empty or `..`, and a path has none.
+    """
+    paths: dict[Path, StoredObject] = {}
+    for name, item in targets.items():
+        path = Path(os.path.normpath(f"{inbox}/{name}"))
+        if inbox not in path.parents:
+            raise UsageError(
+                f"{shown(bucket.uri(item.key))} has a name that leads out of the inbox; expected"
+                " one without '..'.",
+                next_step="Copy it under another key, or give the paths of the other files.",
+            )
+        if path in paths:
+            raise UsageError(
+                f"{shown(bucket.uri(paths[path].key))} and {shown(bucket.uri(item.key))} would be"
+                " one file in the inbox; expected that keys differ by more than empty parts.",
+                next_step="Give the path of each file itself, one after the other.",
+            )
+        paths[path] = item
+    return paths
 
 
 def _download(address: str, target: Path) -> None:
