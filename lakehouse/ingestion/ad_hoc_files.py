@@ -3,6 +3,7 @@ they had landed there.
 """
 
 import os
+import re
 import shutil
 import urllib.parse
 import urllib.request
@@ -35,6 +36,7 @@ named.
 """
 NAME_IT = "Give the path of the file itself to ingest it."
 """What to do about what stands in a named folder and is passed over."""
+_S3_ADDRESS = re.compile(r"\s*s3a?:(?://([^/]*)/?(.*))?", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -213,9 +215,19 @@ def _is_empty(path: str) -> bool:
     """Whether a path names no place: the working directory would be taken for it, or the whole
     bucket.
     """
+    if in_bucket := _bucket_and_key(path.strip()):
+        return not in_bucket[0]
     address = urllib.parse.urlsplit(path.strip())
-    needed = {"file": address.path, "s3": address.netloc, "s3a": address.netloc}
-    return not path.strip() or not needed.get(address.scheme, path)
+    return not path.strip() or (address.scheme == "file" and not address.path)
+
+
+def _bucket_and_key(path: str) -> tuple[str, str] | None:
+    """Return the bucket and the key of an `s3://` address; None where the path is none.
+
+    A key may hold what ends the path of a URL, such as `#`.
+    """
+    address = _S3_ADDRESS.match(path)
+    return (address[1] or "", address[2] or "") if address else None
 
 
 def _local(path: str) -> Path:
@@ -241,15 +253,16 @@ def _passed_over(feed: Feed, folder: Path) -> dict[str, PassedOver]:
 
 
 def _copy(settings: Settings, feed: Feed, path: str, inbox: Path) -> None:
+    if in_bucket := _bucket_and_key(path):
+        bucket, key = in_bucket
+        _copy_objects(open_bucket(replace(settings, bucket=bucket)), feed, key, inbox)
+        return
     address = urllib.parse.urlsplit(path)
     local = _local(path)
     if address.scheme in ("http", "https"):
         _download(
             path, inbox / (PurePosixPath(urllib.parse.unquote(address.path)).name or "file")
         )
-    elif address.scheme in ("s3", "s3a"):
-        bucket = open_bucket(replace(settings, bucket=address.netloc))
-        _copy_objects(bucket, feed, address.path.removeprefix("/"), inbox)
     elif local.exists():
         _copy_files(feed, local, inbox)
     elif settings.deployment == "aws":
