@@ -59,6 +59,11 @@ class AdHocStore:
         """As the store itself."""
         return self.base.poll_seconds
 
+    @property
+    def refusals(self) -> tuple[type[Exception], ...]:
+        """What the copies are refused by, or the store."""
+        return (*self.copies.refusals, *self.base.refusals)
+
     def objects(self, prefix: str) -> list[StoredObject]:
         """Return the copies for the inbox, and what the store has for any other prefix."""
         return self._of(prefix).objects(prefix)

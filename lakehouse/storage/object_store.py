@@ -75,6 +75,10 @@ class ObjectStore(Protocol):
     def poll_seconds(self) -> float:
         """How long to wait between two looks for something new: a look costs time, or money."""
 
+    @property
+    def refusals(self) -> tuple[type[Exception], ...]:
+        """What is raised where one object is refused, and others need not be."""
+
     def objects(self, prefix: str) -> list[StoredObject]:
         """Return the finished objects below a prefix that ends in `/`, by (modified time,
         key).
@@ -263,6 +267,11 @@ class LocalObjectStore:
     root: Path
     settle_seconds: float = 0.5
     poll_seconds: float = 0.25
+
+    @property
+    def refusals(self) -> tuple[type[Exception], ...]:
+        """What the operating system says."""
+        return (OSError,)
 
     def objects(self, prefix: str) -> list[StoredObject]:
         """Return the finished files below a folder that can be read, by (modified time, key).

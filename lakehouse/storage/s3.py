@@ -42,6 +42,14 @@ class S3ObjectStore:
     poll_seconds: float = 2.0
     """A listing of up to 1,000 keys is one request, and requests are paid for."""
 
+    @property
+    def refusals(self) -> tuple[type[Exception], ...]:
+        """What S3 answers; where it does not answer at all, each object would be waited for."""
+        from boto3 import exceptions
+        from botocore.exceptions import ClientError
+
+        return (ClientError, exceptions.S3UploadFailedError)
+
     def __reduce__(self) -> tuple[Callable[..., "S3ObjectStore"], tuple[object, ...]]:
         """Open the bucket anew in a process that is given it, by credentials of its own."""
         meta = self.client.meta
