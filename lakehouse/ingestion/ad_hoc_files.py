@@ -3,10 +3,11 @@ they had landed there.
 """
 
 import os
+import re
 import shutil
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
@@ -26,6 +27,7 @@ from lakehouse.storage.object_store import (
     StoredObject,
 )
 from lakehouse.storage.s3 import S3ObjectStore, open_bucket
+from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
 
 AD_HOC_TAG, PATH_TAG = "lakehouse/ad_hoc_files", "lakehouse/path"
@@ -34,6 +36,7 @@ named.
 """
 NAME_IT = "Give the path of the file itself to ingest it."
 """What to do about what stands in a named folder and is passed over."""
+_S3_ADDRESS = re.compile(r"\s*s3a?:(?://([^/]*)/?(.*))?", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,11 @@ class AdHocStore:
     def poll_seconds(self) -> float:
         """As the store itself."""
         return self.base.poll_seconds
+
+    @property
+    def refusals(self) -> tuple[type[Exception], ...]:
+        """What the copies are refused by, or the store."""
+        return (*self.copies.refusals, *self.base.refusals)
 
     def objects(self, prefix: str) -> list[StoredObject]:
         """Return the copies for the inbox, and what the store has for any other prefix."""
@@ -212,9 +220,19 @@ def _is_empty(path: str) -> bool:
     """Whether a path names no place: the working directory would be taken for it, or the whole
     bucket.
     """
+    if in_bucket := _bucket_and_key(path.strip()):
+        return not in_bucket[0]
     address = urllib.parse.urlsplit(path.strip())
-    needed = {"file": address.path, "s3": address.netloc, "s3a": address.netloc}
-    return not path.strip() or not needed.get(address.scheme, path)
+    return not path.strip() or (address.scheme == "file" and not address.path)
+
+
+def _bucket_and_key(path: str) -> tuple[str, str] | None:
+    """Return the bucket and the key of an `s3://` address; None where the path is none.
+
+    A key may hold what ends the path of a URL, such as `#`.
+    """
+    address = _S3_ADDRESS.match(path)
+    return (address[1] or "", address[2] or "") if address else None
 
 
 def _local(path: str) -> Path:
@@ -240,15 +258,16 @@ def _passed_over(feed: Feed, folder: Path) -> dict[str, PassedOver]:
 
 
 def _copy(settings: Settings, feed: Feed, path: str, inbox: Path) -> None:
+    if in_bucket := _bucket_and_key(path):
+        bucket, key = in_bucket
+        _copy_objects(open_bucket(replace(settings, bucket=bucket)), feed, key, inbox)
+        return
     address = urllib.parse.urlsplit(path)
     local = _local(path)
     if address.scheme in ("http", "https"):
         _download(
             path, inbox / (PurePosixPath(urllib.parse.unquote(address.path)).name or "file")
         )
-    elif address.scheme in ("s3", "s3a"):
-        bucket = open_bucket(replace(settings, bucket=address.netloc))
-        _copy_objects(bucket, feed, address.path.removeprefix("/"), inbox)
     elif local.exists():
         _copy_files(feed, local, inbox)
     elif settings.deployment == "aws":
@@ -277,12 +296,38 @@ def _copy_objects(bucket: S3ObjectStore, feed: Feed, key: str, inbox: Path) -> N
         prefix = f"{key.rstrip('/')}/" if key else ""
         items = [item for item in bucket.objects(prefix) if file_format(feed, item.key)]
         targets = {item.key.removeprefix(prefix): item for item in items}
-    for name, item in targets.items():
-        target = inbox / name
+    for target, item in _paths(bucket, inbox, targets).items():
         target.parent.mkdir(parents=True, exist_ok=True)
         bucket.client.download_file(bucket.bucket, item.key, str(target))
         moment = item.modified_at.timestamp()
         os.utime(target, (moment, moment))
+
+
+def _paths(
+    bucket: S3ObjectStore, inbox: Path, targets: Mapping[str, StoredObject]
+) -> dict[Path, StoredObject]:
+    """Return where objects are copied to, by the names that they have in the inbox.
+
+    :raises UsageError: where that would be out of the inbox, or where another one is: a key may
+        have parts that are empty or `..`, and a path has none.
+    """
+    paths: dict[Path, StoredObject] = {}
+    for name, item in targets.items():
+        path = Path(os.path.normpath(f"{inbox}/{name}"))
+        if inbox not in path.parents:
+            raise UsageError(
+                f"{shown(bucket.uri(item.key))} has a name that leads out of the inbox; expected"
+                " one without '..'.",
+                next_step="Copy it under another key, or give the paths of the other files.",
+            )
+        if path in paths:
+            raise UsageError(
+                f"{shown(bucket.uri(paths[path].key))} and {shown(bucket.uri(item.key))} would be"
+                " one file in the inbox; expected that keys differ by more than empty parts.",
+                next_step="Give the path of each file itself, one after the other.",
+            )
+        paths[path] = item
+    return paths
 
 
 def _download(address: str, target: Path) -> None:

@@ -3,7 +3,8 @@ was read.
 """
 
 import hashlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from lakehouse.errors import LakehouseError
@@ -27,30 +28,55 @@ def archive_files(delivery: Delivery, store: ObjectStore) -> Archived:
     bronze leaves out what it has, and they are archived then. What was overwritten since it was
     read stays in the inbox.
 
-    :raises LakehouseError: a name in the archive has another content; the other files are
-        archived all the same.
+    :raises LakehouseError: a file could not be archived, such as one whose name in the archive has
+        another content, or, as it was collected, not be moved to the rejected ones; the other
+        files are archived all the same.
     """
     feed, began_at = delivery.ingest.feed, delivery.ingest.began_at
+    keys, changed, errors = [], [], list(delivery.not_moved)
     if feed.after == "leave":
         record_processed(feed, store, [file.stored for file in delivery.files])
-        return Archived()
-    keys, changed, errors = [], [], []
     for file in delivery.files:
-        if feed.after == "delete":
-            is_done = store.remove(file.stored)
-        else:
-            try:
-                target = _archive(store, feed, file, began_at)
-            except LakehouseError as error:
-                errors.append(error)
-                continue
+        with collecting_errors(errors, store, file.stored):
+            target, is_done = _put_away(store, feed, file, began_at)
             keys += [target] if target else []
-            is_done = target is not None
-        if not is_done and store.exists(file.stored.key):
-            changed.append(file.stored.key)
+            if not is_done and store.exists(file.stored.key):
+                changed.append(file.stored.key)
     if errors:
         raise errors[0]
     return Archived(tuple(keys), tuple(changed))
+
+
+@contextmanager
+def collecting_errors(
+    errors: list[LakehouseError], store: ObjectStore, seen: StoredObject
+) -> Iterator[None]:
+    """Add to `errors` what keeps one file from being moved, so that those behind it go on."""
+    try:
+        yield
+    except LakehouseError as error:
+        errors.append(error)
+    except store.refusals as error:
+        told = LakehouseError(
+            f"{shown(store.uri(seen.key))} was not moved: {error}; expected that it can be.",
+            next_step="It stays there, and the next ingest moves it.",
+        )
+        told.__cause__ = error
+        errors.append(told)
+
+
+def _put_away(
+    store: ObjectStore, feed: Feed, file: StagedFile, began_at: datetime
+) -> tuple[str | None, bool]:
+    """Return the key of a file in the archive, None where it is not put there, and whether it is
+    as its feed declares.
+    """
+    if feed.after == "leave":
+        return None, True
+    if feed.after == "delete":
+        return None, store.remove(file.stored)
+    target = _archive(store, feed, file, began_at)
+    return target, target is not None
 
 
 def _archive(
@@ -79,11 +105,18 @@ def move_once(
     """
     for digits in (HASH_DIGITS, _ALL_DIGITS):
         target = key(digits)
-        is_free = not store.exists(target)
-        if is_free or sha256_of(store, target) in forms:
+        if not store.exists(target):
             before(target)
-            done = store.move(seen, target) if is_free else store.remove(seen)
-            return target if done else None
+            try:
+                return target if store.move(seen, target) else None
+            except FileExistsError:
+                # Another host moves the same file, and was a moment sooner.
+                if not store.exists(target):
+                    raise
+        if sha256_of(store, target) in forms:
+            before(target)
+            is_gone = store.remove(seen) or not store.exists(seen.key)
+            return target if is_gone else None
     raise LakehouseError(
         f"{shown(store.uri(target))} does not hold the content that its name says (SHA-256"
         f" {' or '.join(sorted(forms))}).",

@@ -3,9 +3,11 @@ in each.
 """
 
 from datetime import datetime
+from hashlib import sha256 as hash_of
 from pathlib import PurePosixPath
 
 from lakehouse.errors import FileRejected
+from lakehouse.storage.rejected_files import REASON_ENDING
 from lakehouse.tables.escaping import quoted
 from lakehouse.tables.feed import Feed
 
@@ -14,6 +16,11 @@ HASH_DIGITS = 12
 # stays within 255 bytes.
 _LONGEST_STEM_BYTES = 140
 _LONGEST_SUFFIX_BYTES = 20
+# S3 takes 1,024.
+_LONGEST_KEY_BYTES = 1000
+_ALL_DIGITS = 64
+_LONG = "long"
+"""The folder of files whose own folders would make a key too long."""
 
 
 def archive_key(
@@ -34,7 +41,23 @@ def rejected_key(feed: Feed, source_file: str, sha256: str, digits: int = HASH_D
 def hashed_name(feed: Feed, source_file: str, sha256: str, digits: int = HASH_DIGITS) -> str:
     """Return `fruit.1a2b3c4d5e6f.csv` for `fruit.csv`, sub-folders kept; a name too long for a
     file system is cut.
+
+    Where a key with it would be too long for S3, `long` and a hash take the place of its
+    sub-folders: of whatever place in the store, and with whatever digits.
     """
+    whole = whole_hashed_name(feed, source_file, sha256, digits)
+    longest = whole_hashed_name(feed, source_file, "0" * _ALL_DIGITS, _ALL_DIGITS)
+    # The longest key of all that are made with a name.
+    if len(_bytes(f"{feed.rejected}{longest}{REASON_ENDING}")) <= _LONGEST_KEY_BYTES:
+        return whole
+    path = PurePosixPath(whole)
+    return f"{_LONG}/{hash_of(_bytes(str(path.parent))).hexdigest()}/{path.name}"
+
+
+def whole_hashed_name(
+    feed: Feed, source_file: str, sha256: str, digits: int = HASH_DIGITS
+) -> str:
+    """Return the same with its sub-folders, however long they are, as version 0.1 named all."""
     path = PurePosixPath(source_file)
     end = file_format(feed, source_file)
     cut = len(path.name) - (len(end) + 1 if end else len(path.suffix))
@@ -80,6 +103,10 @@ def evaluate_name(feed: Feed, source_file: str) -> None:
             expected=expected,
             next_step="Deliver it in one of these formats.",
         )
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _is_utf8(text: str) -> bool:

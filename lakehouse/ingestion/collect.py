@@ -12,8 +12,8 @@ from functools import partial
 from threading import Event
 from typing import TypeVar
 
-from lakehouse.errors import FileRejected
-from lakehouse.ingestion.archive import move_once
+from lakehouse.errors import FileRejected, LakehouseError
+from lakehouse.ingestion.archive import collecting_errors, move_once
 from lakehouse.ingestion.archive_names import evaluate_name, rejected_key
 from lakehouse.ingestion.delivery import Delivery, RejectedFile
 from lakehouse.ingestion.executor_reading import ExecutorReading, Reading, plan_groups
@@ -115,8 +115,9 @@ def collect_files(
     """Collect what waits in the inbox of the ingest's feed: stage each file, or move it to the
     rejected ones.
 
-    A rejected file does not stop those behind it. An error of the system does (a full disk, an
-    unreadable folder): the files stay in the inbox, and the next ingest begins with the same.
+    A rejected file does not stop those behind it, also where it cannot be moved. An error of the
+    system as a file is read does (a full disk, an unreadable folder): the files stay in the inbox,
+    and the next ingest begins with the same.
 
     All files that are read at once take less than 1.7 GB together, whatever is in them: each
     has a few blocks of 4 MB between its bytes and its rows, and no more columns than its feed
@@ -136,23 +137,26 @@ def collect_files(
     rest = [number for number in range(len(batch)) if number not in results]
     results |= _stage_all(staging, batch, rest, progress)
     staged, rejected, unsettled = [], [], list(waiting.unsettled)
+    errors: list[LakehouseError] = []
     for number, item in enumerate(batch):
         result = results[number]
         if isinstance(result, StagedFile):
             staged.append(result)
             continue
-        refused = None
-        if result is not None:
-            refused = _unless_gone(store, item, partial(_reject, staging, item, result))
-        if refused is not None:
-            rejected.append(refused)
-        else:
-            unsettled.append(item.key)
+        with collecting_errors(errors, store, item):
+            refused = None
+            if result is not None:
+                refused = _unless_gone(store, item, partial(_reject, staging, item, result))
+            if refused is not None:
+                rejected.append(refused)
+            else:
+                unsettled.append(item.key)
     return Delivery(
         ingest,
         files=tuple(staged),
         rejected=tuple(rejected),
         unsettled=tuple(unsettled),
+        not_moved=tuple(errors),
         waiting=len(waiting.files) - len(batch),
         remark=reading.remark if reading else "",
         by_executors=reading is not None,

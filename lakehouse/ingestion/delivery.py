@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from lakehouse.errors import FileRejected
+from lakehouse.errors import FileRejected, LakehouseError
 from lakehouse.ingestion.ingest import Ingest
 from lakehouse.ingestion.staging import StagedFile
 from lakehouse.tables.escaping import quoted, shown
@@ -36,12 +36,14 @@ class Delivery:
 
     `unsettled` are the keys that were still being written, or changed while they were read: the
     next ingest collects them. `waiting` counts what is beyond the feed's `max_files_per_run`.
+    `not_moved` are the errors of files that are to be rejected, and stay in the inbox.
     """
 
     ingest: Ingest
     files: Sequence[StagedFile] = ()
     rejected: Sequence[RejectedFile] = ()
     unsettled: Sequence[str] = ()
+    not_moved: Sequence[LakehouseError] = ()
     waiting: int = 0
     remark: str = ""
     """Why executors read no files, where they should."""

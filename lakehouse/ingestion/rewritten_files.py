@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Any
 
 from lakehouse.errors import LakehouseError
-from lakehouse.ingestion.archive_names import HASH_DIGITS, hashed_name
+from lakehouse.ingestion.archive_names import HASH_DIGITS, hashed_name, whole_hashed_name
 from lakehouse.storage.object_store import ObjectStore
 from lakehouse.tables.feed import Feed
 
@@ -131,7 +131,7 @@ class RewrittenFiles:
         for origin in entry.form_of:
             changes = self._read(origin).changes
             names = {change.file for change in changes}
-            if names & _names(delivered_name(self._feed, key, origin)):
+            if names & _names(self._feed, key, origin):
                 return KnownContent(origin, _missing(sha256, changes), changes)
         return KnownContent(sha256, changes=entry.changes)
 
@@ -208,8 +208,12 @@ def noted_name(name: str, is_personal: Callable[[str], bool]) -> str:
     return _digest(name) if is_personal(name) else name
 
 
-def _names(name: str) -> set[str]:
-    return {name, _digest(name)}
+def _names(feed: Feed, key: str, sha256: str) -> set[str]:
+    """Return what the ledger may call a file, also that of an earlier version."""
+    names = {delivered_name(feed, key, sha256)}
+    if key.startswith(feed.inbox):
+        names.add(whole_hashed_name(feed, key.removeprefix(feed.inbox), sha256))
+    return names | set(map(_digest, names))
 
 
 def _digest(name: str) -> str:

@@ -75,6 +75,10 @@ class ObjectStore(Protocol):
     def poll_seconds(self) -> float:
         """How long to wait between two looks for something new: a look costs time, or money."""
 
+    @property
+    def refusals(self) -> tuple[type[Exception], ...]:
+        """What is raised where one object is refused, and others need not be."""
+
     def objects(self, prefix: str) -> list[StoredObject]:
         """Return the finished objects below a prefix that ends in `/`, by (modified time,
         key).
@@ -113,8 +117,10 @@ class ObjectStore(Protocol):
         """
 
     def move(self, seen: StoredObject, key: str) -> bool:
-        """Give an object another key; False, and nothing happened, where it is no longer as it
-        was seen.
+        """Give an object another key; False where it is no longer as it was seen, and stays.
+
+        Where it was overwritten at that very moment, a bucket has what it was before under the
+        other key all the same.
 
         :raises FileExistsError: when the key is taken.
         """
@@ -262,6 +268,11 @@ class LocalObjectStore:
     settle_seconds: float = 0.5
     poll_seconds: float = 0.25
 
+    @property
+    def refusals(self) -> tuple[type[Exception], ...]:
+        """What the operating system says."""
+        return (OSError,)
+
     def objects(self, prefix: str) -> list[StoredObject]:
         """Return the finished files below a folder that can be read, by (modified time, key).
 
@@ -383,16 +394,20 @@ class LocalObjectStore:
 
     def _move_across_disks(self, seen: StoredObject, key: str) -> bool:
         self.put(self._path(seen.key), key)
-        moved = self.remove(seen)
-        if not moved:
-            self._path(key).unlink()
-        return moved
+        # Of a file that went away meanwhile, the copy may be the only one.
+        if self.remove(seen) or not self._path(seen.key).exists():
+            return True
+        self._path(key).unlink()
+        return False
 
     def remove(self, seen: StoredObject) -> bool:
         """Remove a file that is still as it was seen."""
         if self.stat(seen.key) != seen:
             return False
-        self._path(seen.key).unlink()
+        try:
+            self._path(seen.key).unlink()
+        except FileNotFoundError:
+            return False
         return True
 
     def put(self, source: Path, key: str) -> None:

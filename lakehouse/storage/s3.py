@@ -42,6 +42,14 @@ class S3ObjectStore:
     poll_seconds: float = 2.0
     """A listing of up to 1,000 keys is one request, and requests are paid for."""
 
+    @property
+    def refusals(self) -> tuple[type[Exception], ...]:
+        """What S3 answers; where it does not answer at all, each object would be waited for."""
+        from boto3 import exceptions
+        from botocore.exceptions import ClientError
+
+        return (ClientError, exceptions.S3UploadFailedError)
+
     def __reduce__(self) -> tuple[Callable[..., "S3ObjectStore"], tuple[object, ...]]:
         """Open the bucket anew in a process that is given it, by credentials of its own."""
         meta = self.client.meta
@@ -117,7 +125,11 @@ class S3ObjectStore:
             raise
 
     def move(self, seen: StoredObject, key: str) -> bool:
-        """Copy an object that is still as it was seen, then remove it; S3 knows no renaming."""
+        """Copy an object that is still as it was seen, then remove it; S3 knows no renaming.
+
+        A copy that was made stays, whatever becomes of the object: of one that is gone it may be
+        the only one, and another host may have moved the same object here, and name it by now.
+        """
         from botocore.exceptions import ClientError
 
         if self.exists(key):
@@ -134,14 +146,14 @@ class S3ObjectStore:
             if _code(error) in _CHANGED:
                 return False
             raise
-        moved = self.remove(seen)
-        if not moved:
-            self.client.delete_object(Bucket=self.bucket, Key=key)
-        return moved
+        return self.remove(seen) or not self.exists(seen.key)
 
     def remove(self, seen: StoredObject) -> bool:
         """Remove an object that is still as it was seen; S3 itself refuses where it was
         overwritten meanwhile.
+
+        Where the answer of S3 is lost, the request is made again by itself, and told that there is
+        no such object: it was removed.
         """
         from botocore.exceptions import ClientError
 
@@ -151,7 +163,7 @@ class S3ObjectStore:
             self.client.delete_object(Bucket=self.bucket, Key=seen.key, IfMatch=seen.version)
         except ClientError as error:
             if _code(error) in _CHANGED:
-                return False
+                return not self.exists(seen.key)
             raise
         return True
 

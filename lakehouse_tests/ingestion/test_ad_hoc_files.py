@@ -118,7 +118,51 @@ def test_a_key_a_prefix_and_an_s3_address_are_taken(aws_settings: Settings) -> N
     assert len(store.objects("elsewhere/")) == 3
 
 
-@pytest.mark.parametrize("path", ["", " ", "file:", "file://", "s3://", "s3:///a.csv"])
+def test_a_key_is_taken_as_it_is(aws_settings: Settings) -> None:
+    store = open_store(aws_settings)
+    for key in ("exports/a#1.csv", "exports/b?x=1.csv", "exp#orts/c.csv", "exports/a"):
+        store.write_text(key, ROW)
+
+    assert names(aws_settings, "s3://lake/exports") == ["a#1.csv", "b?x=1.csv"]
+    assert names(aws_settings, "s3://lake/exports/a#1.csv") == ["a#1.csv"]
+    assert names(aws_settings, "S3A://lake/exports/b?x=1.csv") == ["b?x=1.csv"]
+    assert names(aws_settings, "s3://lake/exp#orts/") == ["c.csv"]
+
+
+def test_a_key_with_an_empty_part_stays_in_the_folder_of_the_copies(
+    aws_settings: Settings, tmp_path: Path
+) -> None:
+    store = open_store(aws_settings)
+    own = tmp_path / "own.csv"
+    own.write_text("mine")
+    store.write_text(f"exports/{own}", ROW)
+
+    assert names(aws_settings, "s3://lake/exports") == [str(own).removeprefix("/")]
+    assert own.read_text() == "mine"
+
+
+def test_a_key_that_leads_out_of_the_folder_is_refused(aws_settings: Settings) -> None:
+    store = open_store(aws_settings)
+    store.client.put_object(Bucket=store.bucket, Key="exports/..", Body=ROW.encode())
+
+    with pytest.raises(
+        UsageError, match=r"s3://lake/exports/\.\.' has a name that leads out of"
+    ):
+        names(aws_settings, "s3://lake/exports/..")
+
+
+def test_two_keys_that_would_be_one_file_are_refused(aws_settings: Settings) -> None:
+    store = open_store(aws_settings)
+    for key in ("exports/d/a.csv", "exports/d//a.csv"):
+        store.write_text(key, ROW)
+
+    with pytest.raises(UsageError, match="would be one file in the inbox"):
+        names(aws_settings, "s3://lake/exports")
+
+
+@pytest.mark.parametrize(
+    "path", ["", " ", "file:", "file://", "s3:", "s3:/b/a", "s3://", "s3:///a.csv"]
+)
 def test_a_path_that_names_nothing_is_refused(
     settings: Settings, folder: Path, monkeypatch, path: str
 ) -> None:

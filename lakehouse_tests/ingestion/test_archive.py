@@ -7,9 +7,10 @@ import pytest
 
 from lakehouse.errors import LakehouseError
 from lakehouse.ingestion.archive import archive_files
-from lakehouse.ingestion.archive_names import archive_key, hashed_name
+from lakehouse.ingestion.archive_names import archive_key, hashed_name, rejected_key
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.ingest import lock_feed
+from lakehouse.storage.rejected_files import reason_key
 from lakehouse.tables.feed import Feed
 from lakehouse_tests.ingestion.conftest import FRUITS, files
 
@@ -48,6 +49,32 @@ def test_the_day_is_the_feed_s_own() -> None:
     key = archive_key(feed, "fruit.csv", SHA, datetime(2026, 1, 31, 23, 30, tzinfo=UTC))
 
     assert key == f"archive/fruits/2026-02-01/fruit.{SHA[:12]}.csv"
+
+
+def test_a_key_too_long_has_a_hash_for_its_folders_wherever_the_file_goes() -> None:
+    folders = "/".join(["ä" * 100] * 4)
+    name = f"{folders}/{'b' * 120}.csv"
+
+    archived, rejected = (
+        archive_key(FRUITS, name, SHA, datetime(2026, 1, 31, tzinfo=UTC)),
+        rejected_key(FRUITS, name, SHA, 64),
+    )
+
+    hashed = hashlib.sha256(folders.encode()).hexdigest()
+    assert archived == f"archive/fruits/2026-01-31/long/{hashed}/{'b' * 120}.{SHA[:12]}.csv"
+    assert rejected == f"rejected/fruits/long/{hashed}/{'b' * 120}.{SHA}.csv"
+
+
+@pytest.mark.parametrize("length", range(850, 1000, 7))
+def test_no_key_is_longer_than_s3_takes(length: int) -> None:
+    name = "d/" * ((length - 4) // 2) + "a.csv"
+
+    keys = [
+        archive_key(FRUITS, name, SHA, datetime(2026, 1, 31, tzinfo=UTC), 64),
+        reason_key(rejected_key(FRUITS, name, SHA, 64)),
+    ]
+
+    assert max(map(len, keys)) <= 1000
 
 
 @pytest.mark.parametrize(
@@ -156,6 +183,39 @@ def test_a_file_taken_away_after_it_was_read_is_no_error(inbox) -> None:
     done = ingest(inbox, between=path.unlink)
 
     assert (done.keys, done.changed) == ((), ())
+
+
+def test_what_another_host_moved_a_moment_sooner_is_archived_once(inbox, monkeypatch) -> None:
+    inbox.put("fruit.csv", ROW)
+    move = type(inbox.store).move
+
+    def move_after_another(store, seen, key):
+        store.put(store.root / seen.key, key)
+        return move(store, seen, key)
+
+    monkeypatch.setattr(type(inbox.store), "move", move_after_another)
+    done = ingest(inbox)
+
+    assert len(done.keys) == 1
+    assert archived(inbox) == [f"fruit.{SHA[:12]}.csv"]
+    assert inbox.names() == []
+
+
+def test_what_another_host_removed_a_moment_sooner_is_told_as_archived(
+    inbox, monkeypatch
+) -> None:
+    inbox.put("fruit.csv", ROW)
+    first = ingest(inbox)
+    inbox.put("fruit.csv", ROW)
+    remove = type(inbox.store).remove
+
+    def remove_after_another(store, seen):
+        remove(store, seen)
+        return remove(store, seen)
+
+    monkeypatch.setattr(type(inbox.store), "remove", remove_after_another)
+
+    assert ingest(inbox).keys == first.keys
 
 
 def test_archiving_that_was_killed_halfway_is_ended_by_the_next_ingest(

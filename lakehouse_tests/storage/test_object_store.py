@@ -145,6 +145,43 @@ def test_an_object_is_moved_from_another_disk(store, other_disk) -> None:
     assert (store.root / "archive/a").read_text() == "text"
 
 
+def test_what_goes_away_as_it_is_copied_from_another_disk_is_kept(
+    store, other_disk, monkeypatch
+) -> None:
+    store.root.mkdir()
+    (store.root / "inbox").symlink_to(other_disk)
+    (other_disk / "a").write_text("text")
+    put = LocalObjectStore.put
+
+    def put_and_lose(self: LocalObjectStore, source: Path, key: str) -> None:
+        put(self, source, key)
+        source.unlink()
+
+    monkeypatch.setattr(LocalObjectStore, "put", put_and_lose)
+
+    assert store.move(store.stat("inbox/a"), "archive/a")
+    assert (store.root / "archive/a").read_text() == "text"
+
+
+def test_what_is_overwritten_as_it_is_copied_from_another_disk_stays(
+    store, other_disk, monkeypatch
+) -> None:
+    store.root.mkdir()
+    (store.root / "inbox").symlink_to(other_disk)
+    (other_disk / "a").write_text("old")
+    put = LocalObjectStore.put
+
+    def put_and_overwrite(self: LocalObjectStore, source: Path, key: str) -> None:
+        put(self, source, key)
+        source.write_text("newer")
+
+    monkeypatch.setattr(LocalObjectStore, "put", put_and_overwrite)
+
+    assert not store.move(store.stat("inbox/a"), "archive/a")
+    assert (other_disk / "a").read_text() == "newer"
+    assert not store.exists("archive/a")
+
+
 def test_a_file_is_put_whole_in_the_place_of_another(store, tmp_path) -> None:
     (tmp_path / "source").write_text("new")
     store.write_text("d/a", "old")

@@ -1,9 +1,11 @@
 """A bucket as an object store: the same as a folder to whoever uses it."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from botocore.exceptions import ClientError
 
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.storage.s3 import S3ObjectStore
@@ -96,6 +98,56 @@ def test_what_is_gone_is_neither_moved_nor_removed(store) -> None:
     assert store.remove(seen)
     assert not store.move(seen, "b")
     assert not store.remove(seen)
+
+
+@pytest.mark.parametrize("code", ["NoSuchKey", "PreconditionFailed"])
+def test_what_s3_removed_and_could_not_say_so_is_moved(store, monkeypatch, code: str) -> None:
+    delete = store.client.delete_object
+
+    def answered_by_the_repetition(**of: str) -> None:
+        delete(**of)
+        raise ClientError({"Error": {"Code": code}}, "DeleteObject")
+
+    monkeypatch.setattr(store.client, "delete_object", answered_by_the_repetition)
+    store.write_text("a", "text")
+
+    assert store.move(store.stat("a"), "b")
+    assert not store.exists("a")
+    assert store.open("b").read() == b"text"
+
+
+def after_each_copy(store: S3ObjectStore, monkeypatch, do: Callable[[], object]) -> None:
+    """Have something happen between the copy of an object and its removal."""
+    copy = store.client.copy
+
+    def copied(*arguments: object, **of: object) -> None:
+        copy(*arguments, **of)
+        do()
+
+    monkeypatch.setattr(store.client, "copy", copied)
+
+
+def test_what_another_host_moved_to_the_same_key_stays_there(store, monkeypatch) -> None:
+    store.write_text("a", "text")
+    after_each_copy(store, monkeypatch, lambda: store.remove(store.stat("a")))
+
+    assert store.move(store.stat("a"), "b")
+    assert store.open("b").read() == b"text"
+
+
+def test_what_is_delivered_anew_after_another_host_moved_it_costs_no_copy(
+    store, monkeypatch
+) -> None:
+    store.write_text("a", "old")
+
+    def moved_by_another_and_delivered_anew() -> None:
+        store.remove(store.stat("a"))
+        store.write_text("a", "new")
+
+    after_each_copy(store, monkeypatch, moved_by_another_and_delivered_anew)
+
+    assert not store.move(store.stat("a"), "b")
+    assert (store.open("a").read(), store.open("b").read()) == (b"new", b"old")
 
 
 def test_a_file_is_put_in_the_place_of_another(store, tmp_path: Path) -> None:

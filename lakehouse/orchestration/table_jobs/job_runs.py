@@ -19,6 +19,7 @@ from lakehouse.orchestration.table_jobs.job_code import RUNS
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
 from lakehouse.orchestration.table_jobs.job_script import CODE_ARGUMENT
 from lakehouse.orchestration.table_jobs.job_services import JobService, service_of
+from lakehouse.orchestration.table_jobs.job_start import start_once
 from lakehouse.orchestration.table_jobs.job_wait import JobEnd, run_to_end
 from lakehouse.settings import Settings, TableJob
 
@@ -136,7 +137,9 @@ def _run(
             arguments = {CODE_ARGUMENT: code_url, **session.get_bootstrap_cli_arguments()}
             end = run_to_end(
                 service,
-                lambda: service.start(arguments, request.table),
+                lambda: start_once(
+                    service, arguments, request.table, context.log, pop_interrupt
+                ),
                 context.log,
                 lambda: look(reader.told),
                 pop_interrupt,

@@ -1,8 +1,12 @@
-"""The services of AWS that run a job: each starts one, says how it is, and stops it."""
+"""The services of AWS that run a job: each starts one, finds it again, says how it is, and stops
+it.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +19,8 @@ from lakehouse.settings import Settings, TableJob
 _GLUE_ENDS = {"SUCCEEDED", "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED"}
 _CLUSTER_ENDS = {"TERMINATED", "TERMINATED_WITH_ERRORS"}
 _SERVERLESS_ENDS = {"SUCCESS", "FAILED", "CANCELLED"}
+_STARTED_WITHIN = timedelta(hours=3)
+"""So far back is a run looked for that was just started, by clocks that may differ."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,15 @@ class JobService(Protocol):
     """One job of a service. All methods raise what boto3 does."""
 
     def start(self, arguments: Mapping[str, str], name: str) -> str:
-        """Start the job with arguments of its script, and return the id of the run."""
+        """Start the job with arguments of its script, and return the id of the run.
+
+        The request is made once: where the answer is lost, there may be a run all the same.
+        """
+
+    def find(self, arguments: Mapping[str, str], name: str) -> str | None:
+        """Return the id of the run that was just started with some arguments; None where there is
+        none.
+        """
 
     def state(self, run_id: str) -> JobState:
         """Return how a run is."""
@@ -49,11 +63,27 @@ class GlueJob:
 
     client: Any
     job_name: str
+    starter: Any
+    """A client that makes each request once."""
 
     def start(self, arguments: Mapping[str, str], name: str) -> str:  # noqa: ARG002
         """Start it."""
-        started = self.client.start_job_run(JobName=self.job_name, Arguments=dict(arguments))
+        started = self.starter.start_job_run(JobName=self.job_name, Arguments=dict(arguments))
         return str(started["JobRunId"])
+
+    def find(self, arguments: Mapping[str, str], name: str) -> str | None:  # noqa: ARG002
+        """Return the run that has the arguments, and maybe others."""
+        oldest = datetime.now(UTC) - _STARTED_WITHIN
+        pages = self.client.get_paginator("get_job_runs").paginate(JobName=self.job_name)
+        for page in pages:
+            runs = page["JobRuns"]
+            for run in runs:
+                if arguments.items() <= run.get("Arguments", {}).items():
+                    return str(run["Id"])
+            # The newest come first, of many thousands.
+            if all(run.get("StartedOn", oldest) <= oldest for run in runs):
+                return None
+        return None
 
     def state(self, run_id: str) -> JobState:
         """Return how a run is."""
@@ -97,14 +127,15 @@ class EmrCluster:
     client: Any
     params: Mapping[str, Any]
     script: str
+    starter: Any
+    """A client that makes each request once."""
 
     def start(self, arguments: Mapping[str, str], name: str) -> str:
         """Start the cluster with a step."""
-        command = ["spark-submit", self.script, *_in_line(arguments)]
         step = {
             "Name": name,
             "ActionOnFailure": "TERMINATE_CLUSTER",
-            "HadoopJarStep": {"Jar": "command-runner.jar", "Args": command},
+            "HadoopJarStep": {"Jar": "command-runner.jar", "Args": self._command(arguments)},
         }
         # The end of the cluster is the end of the run.
         instances = {
@@ -112,10 +143,32 @@ class EmrCluster:
             "KeepJobFlowAliveWhenNoSteps": False,
         }
         steps = [*self.params.get("Steps", ()), step]
-        started = self.client.run_job_flow(
+        started = self.starter.run_job_flow(
             **{**self.params, "Instances": instances, "Steps": steps}
         )
         return str(started["JobFlowId"])
+
+    def find(self, arguments: Mapping[str, str], name: str) -> str | None:  # noqa: ARG002
+        """Return the cluster that has a step with the arguments."""
+        pages = self.client.get_paginator("list_clusters").paginate(
+            CreatedAfter=datetime.now(UTC) - _STARTED_WITHIN
+        )
+        for page in pages:
+            for cluster in page["Clusters"]:
+                is_named_so = cluster["Name"] == self.params.get("Name")
+                if is_named_so and self._has_step(cluster["Id"], arguments):
+                    return str(cluster["Id"])
+        return None
+
+    def _has_step(self, cluster_id: str, arguments: Mapping[str, str]) -> bool:
+        command = self._command(arguments)
+        pages = self.client.get_paginator("list_steps").paginate(ClusterId=cluster_id)
+        return any(
+            step["Config"].get("Args") == command for page in pages for step in page["Steps"]
+        )
+
+    def _command(self, arguments: Mapping[str, str]) -> list[str]:
+        return ["spark-submit", self.script, *_in_line(arguments)]
 
     def state(self, run_id: str) -> JobState:
         """Return how the cluster is."""
@@ -155,10 +208,15 @@ class EmrServerlessJob:
             "entryPoint": self.script,
             "entryPointArguments": _in_line(arguments),
         }
+        token = sha256(json.dumps(dict(arguments), sort_keys=True).encode()).hexdigest()
         started = self.client.start_job_run(
-            **{**self.params, "jobDriver": {"sparkSubmit": submit}}
+            **{**self.params, "jobDriver": {"sparkSubmit": submit}, "clientToken": token}
         )
         return str(started["jobRunId"])
+
+    def find(self, arguments: Mapping[str, str], name: str) -> str | None:
+        """Start it again by the same token, which the service takes for the same start."""
+        return self.start(arguments, name)
 
     def state(self, run_id: str) -> JobState:
         """Return how a run is."""
@@ -190,21 +248,31 @@ def service_of(settings: Settings, job: TableJob) -> JobService:
 
     :raises SettingsError: when the file that says how a job of EMR is started is none.
     """
+    client = aws_client(settings, job.service)
     if job.service == "glue":
-        return GlueJob(aws_client(settings, "glue"), job.name)
-    params, client = start_params(job), aws_client(settings, job.service)
+        return GlueJob(client, job.name, aws_client(settings, "glue", attempts=1))
+    params = start_params(job)
     script = f"s3://{settings.bucket}/{SCRIPT}"
     if job.service == "emr":
-        return EmrCluster(client, params, script)
+        return EmrCluster(client, params, script, aws_client(settings, "emr", attempts=1))
     return EmrServerlessJob(client, params, script)
 
 
-def aws_client(settings: Settings, service: str) -> Any:
-    """Return a client of a service of AWS, in the deployment's region."""
-    import boto3
+def aws_client(settings: Settings, service: str, attempts: int | None = None) -> Any:
+    """Return a client of a service of AWS, in the deployment's region.
 
+    :param attempts: how often a request is made that is not answered; None for what boto3 or the
+        environment says.
+    """
+    import boto3
+    from botocore.config import Config
+
+    config = Config(retries={"total_max_attempts": attempts}) if attempts else None
     return boto3.client(
-        service, region_name=settings.region, endpoint_url=settings.endpoint_url
+        service,
+        region_name=settings.region,
+        endpoint_url=settings.endpoint_url,
+        config=config,
     )
 
 

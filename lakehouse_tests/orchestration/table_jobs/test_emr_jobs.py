@@ -140,7 +140,7 @@ def run(aws_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     def ran(service: str, stub: Any, params: dict[str, Any]) -> RunResult:
         file = tmp_path / "job.json"
         file.write_text(json.dumps(params))
-        monkeypatch.setattr(job_services, "aws_client", lambda settings, service: stub)
+        monkeypatch.setattr(job_services, "aws_client", lambda *_, **__: stub)
         # Each job is a process of its own, which opens its pipes once.
         monkeypatch.setattr(PipesContext, "_instance", None)
         settings = replace(aws_settings, jobs=(TableJob("gold.*", service, str(file)),))

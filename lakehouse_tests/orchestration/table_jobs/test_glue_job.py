@@ -245,7 +245,9 @@ def shop(
     monkeypatch.setattr(
         job_services,
         "aws_client",
-        lambda settings, service: glue if service == "glue" else real(settings, service),
+        lambda settings, service, **how: (
+            glue if service == "glue" else real(settings, service, **how)
+        ),
     )
     monkeypatch.setenv("AWS_ENDPOINT_URL", str(settings.endpoint_url))
     create_job_of_the_page()

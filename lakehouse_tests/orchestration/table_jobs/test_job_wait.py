@@ -13,6 +13,7 @@ from lakehouse.errors import JobFailed
 from lakehouse.orchestration.dagster_internals import holding_interrupts
 from lakehouse.orchestration.table_jobs import job_wait
 from lakehouse.orchestration.table_jobs.job_services import GlueJob, JobState
+from lakehouse.orchestration.table_jobs.job_start import Started
 from lakehouse.orchestration.table_jobs.job_wait import JobEnd, run_to_end
 
 pytestmark = pytest.mark.unit
@@ -38,6 +39,9 @@ class Service:
     def start(self, arguments: Any, name: str) -> str:
         return name
 
+    def find(self, arguments: Any, name: str) -> str | None:
+        return name
+
     def state(self, run_id: str) -> JobState:
         said = self.says.pop(0) if len(self.says) > 1 else self.says[0]
         if callable(said):
@@ -59,7 +63,7 @@ class Service:
 
 def ended(
     service: Service,
-    start: Callable[[], str] = lambda: "jr",
+    start: Callable[[], Started] = lambda: Started("jr"),
     look: Callable[[], None] = lambda: None,
 ) -> JobEnd:
     with holding_interrupts() as pop_interrupt:
@@ -104,9 +108,9 @@ def test_a_second_interrupt_gives_the_run_up():
 def test_an_interrupt_of_the_start_stops_what_it_started():
     service = Service([RUNNING, RUNNING, STOPPED])
 
-    def start() -> str:
+    def start() -> Started:
         interrupt()
-        return "jr"
+        return Started("jr")
 
     assert ended(service, start) == JobEnd("jr", STOPPED, is_interrupted=True)
     assert service.stops == ["jr"]
@@ -127,4 +131,4 @@ def test_a_stop_that_glue_refuses_is_an_error():
             return {"SuccessfulSubmissions": [], "Errors": [{"ErrorDetail": detail}]}
 
     with pytest.raises(JobFailed, match="Glue did not stop the run jr of the job shop"):
-        GlueJob(Client(), "shop").stop("jr")
+        GlueJob(Client(), "shop", Client()).stop("jr")

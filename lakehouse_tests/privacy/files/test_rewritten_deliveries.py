@@ -2,16 +2,19 @@
 has.
 """
 
+from functools import partial
+
 import pytest
 
 from lakehouse.iceberg.metadata.write_result import Published, Unchanged
+from lakehouse.ingestion.archive_names import hashed_name, whole_hashed_name
 from lakehouse.ingestion.land import land
 from lakehouse.ingestion.withdraw_delivery import deliveries, reject
 from lakehouse.tables.feed import bronze_table
 from lakehouse_tests.privacy.files.conftest import CUSTOMERS, MIXED, WITHOUT, sha256
 
 TABLE = bronze_table(CUSTOMERS, "Customers as delivered.")
-NAME = "c.csv"
+NAME, SHA = "c.csv", sha256(MIXED)
 
 
 def landed(engine, files, content: str):
@@ -60,19 +63,43 @@ def test_either_form_delivered_again_lands_nothing_and_can_be_rejected_and_lande
     assert rows(embedded_engine) == left
 
 
-@pytest.mark.unit
-def test_a_delivery_is_known_by_either_hash_without_a_table(folder, settings) -> None:
+@pytest.fixture
+def idle_engine(settings):
+    """An engine whose catalog has no table."""
     from lakehouse.iceberg.metadata.catalog import Catalog
     from lakehouse.iceberg.metadata.engine import Engine
 
     def no_session():
         raise AssertionError("Spark was asked for")
 
-    engine = Engine(Catalog.of(settings), no_session, settings.lock_dir, masking_key=b"testing")
+    return Engine(Catalog.of(settings), no_session, settings.lock_dir, masking_key=b"testing")
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "archived_as", [hashed_name, whole_hashed_name, partial(hashed_name, digits=64)]
+)
+def test_a_delivery_is_known_whose_folders_are_too_long_for_a_key(
+    folder, idle_engine, archived_as
+) -> None:
+    name = f"{'d/' * 450}{NAME}"
+    folder.put(f"archive/customers/2026-11-01/{archived_as(CUSTOMERS, name, SHA)}", MIXED)
+    folder.erase()
+    folder.put(f"inbox/customers/{name}", WITHOUT)
+
+    (came,) = deliveries(folder.store, idle_engine, CUSTOMERS, name)
+
+    assert (came.sha256, len(came.archived)) == (SHA, 1)
+    assert sha256(WITHOUT) in came.forms
+    assert {row[0] for row in folder.staged()} == {SHA}
+
+
+@pytest.mark.unit
+def test_a_delivery_is_known_by_either_hash_without_a_table(folder, idle_engine) -> None:
     folder.put("archive/customers/2026-11-01/c.{}.csv", MIXED)
     folder.erase()
 
-    (came,) = deliveries(folder.store, engine, CUSTOMERS, NAME)
+    (came,) = deliveries(folder.store, idle_engine, CUSTOMERS, NAME)
 
     assert came.sha256 == sha256(MIXED)
     assert sha256(WITHOUT) in came.forms

@@ -1,0 +1,166 @@
+"""Starts a run of a job once, whatever AWS answers: a run of which the answer was lost is looked
+for, since it goes on and writes the table.
+
+No start is repeated whose outcome is not known: of two runs, one would be watched by nobody.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import JobFailed
+from lakehouse.orchestration.table_jobs.job_services import JobService
+
+if TYPE_CHECKING:
+    from botocore.exceptions import ClientError
+
+_PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0)
+"""Between starts that AWS surely did not begin."""
+_POLL_SECONDS = 5.0
+_APPEARS_WITHIN_SECONDS = 60.0
+"""So long after the start is a run looked for that nobody finds."""
+_UNKNOWN_SECONDS = 3600.0
+"""A run is given up that could not be looked for in that long."""
+_TOO_MANY = {
+    "RequestLimitExceeded",
+    "SlowDown",
+    "ThrottledException",
+    "Throttling",
+    "ThrottlingException",
+    "TooManyRequestsException",
+}
+_OF_ANOTHER_RUN = "ConcurrentRunsExceededException"
+_SERVER_FAILED = 500
+
+
+@dataclass(frozen=True)
+class Started:
+    """A run that goes on, and whether an interrupt came meanwhile."""
+
+    run_id: str
+    is_interrupted: bool = False
+
+
+def start_once(
+    service: JobService,
+    arguments: Mapping[str, str],
+    name: str,
+    log: logging.Logger,
+    pop_interrupt: Callable[[], bool],
+) -> Started:
+    """Start a run, and return it, also where AWS began it and its answer was lost.
+
+    :param arguments: those of the run's script, which no other run has.
+    :param pop_interrupt: says whether an interrupt came since it was last asked. One is heeded
+        where AWS cannot be asked for the run, which is given up then.
+    :raises JobFailed: when nobody knows whether there is a run.
+    """
+    try:
+        return Started(_start(service, arguments, name))
+    except Exception as error:
+        if _is_refused(error):
+            raise
+        log.warning(f"Whether AWS runs the job is not known, and it is looked for: {error}")
+        search = _Search(service, arguments, name, pop_interrupt, error)
+        run_id = search.until_found()
+        if run_id is None:
+            raise
+        return Started(run_id, search.is_interrupted)
+
+
+def _start(service: JobService, arguments: Mapping[str, str], name: str) -> str:
+    for pause_seconds in _PAUSES_SECONDS:
+        try:
+            return service.start(arguments, name)
+        except Exception as error:
+            if not _may_be_repeated(error):
+                raise
+        time.sleep(pause_seconds)
+    return service.start(arguments, name)
+
+
+@dataclass
+class _Search:
+    service: JobService
+    arguments: Mapping[str, str]
+    name: str
+    pop_interrupt: Callable[[], bool]
+    lost: Exception
+    is_interrupted: bool = False
+
+    def until_found(self) -> str | None:
+        """Return the run; None where there is none after a while, or now, where AWS says that
+        there is one.
+        """
+        began_at = time.monotonic()
+        is_there = _is_of_another_run(self.lost)
+        appears_within_seconds = 0.0 if is_there else _APPEARS_WITHIN_SECONDS
+        while True:
+            age_seconds = time.monotonic() - began_at
+            try:
+                run_id = self.service.find(self.arguments, self.name)
+            except Exception as error:
+                self._give_up_sometime(error, age_seconds)
+            else:
+                if run_id or age_seconds >= appears_within_seconds:
+                    return run_id
+            time.sleep(_POLL_SECONDS)
+
+    def _give_up_sometime(self, error: Exception, age_seconds: float) -> None:
+        """Raise what cannot be looked for any longer; the network may come back.
+
+        :raises JobFailed: when an interrupt came, AWS refuses to be asked, or it is long ago.
+        """
+        self.is_interrupted = self.is_interrupted or self.pop_interrupt()
+        if self.is_interrupted or _is_denied(error) or age_seconds > _UNKNOWN_SECONDS:
+            raise JobFailed(
+                f"Whether AWS runs the job for {self.name} is not known: its start ended in"
+                f" {self.lost}, and it cannot be looked for: {error}.",
+                next_step="Look in AWS whether it runs, and stop it there.",
+            ) from error
+
+
+def _may_be_repeated(error: Exception) -> bool:
+    """Whether AWS surely began nothing, and may do so a moment later."""
+    from botocore import exceptions
+
+    if isinstance(error, exceptions.ClientError):
+        return _code(error) in _TOO_MANY
+    return isinstance(error, exceptions.ConnectionError)
+
+
+def _is_refused(error: Exception) -> bool:
+    """Whether AWS surely began nothing: it said so, or it was not reached."""
+    from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+
+    if isinstance(error, ClientError):
+        return _status(error) < _SERVER_FAILED and not _is_of_another_run(error)
+    return isinstance(error, BotoCoreError) and not isinstance(error, HTTPClientError)
+
+
+def _is_of_another_run(error: Exception) -> bool:
+    """Whether AWS began nothing because a run goes on, which may be one that it began before."""
+    from botocore.exceptions import ClientError
+
+    return isinstance(error, ClientError) and _code(error) == _OF_ANOTHER_RUN
+
+
+def _is_denied(error: Exception) -> bool:
+    """Whether AWS refuses to say which runs there are, as without the permission."""
+    from botocore.exceptions import ClientError
+
+    return (
+        isinstance(error, ClientError)
+        and _status(error) < _SERVER_FAILED
+        and _code(error) not in _TOO_MANY
+    )
+
+
+def _code(error: "ClientError") -> str:
+    return str(error.response.get("Error", {}).get("Code"))
+
+
+def _status(error: "ClientError") -> int:
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
