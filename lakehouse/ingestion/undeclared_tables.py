@@ -6,6 +6,7 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.tables.table_names import namespace_of, namespaces_of
 
 
 def undeclared_locations(
@@ -16,10 +17,9 @@ def undeclared_locations(
     Each namespace is asked for by itself: in Glue one may be another's, whom not everybody may
     read. Of that nothing is returned; who looks at a table in it is told why.
     """
-    asked = {table.rpartition(".")[0] for table in declared}
     locations: dict[str, str] = {}
-    for namespace in sorted({table.rpartition(".")[0] for table in tables} - asked):
-        of_namespace = [table for table in tables if table.rpartition(".")[0] == namespace]
+    for namespace in sorted(namespaces_of(tables) - namespaces_of(declared)):
+        of_namespace = [table for table in tables if namespace_of(table) == namespace]
         with suppress(Exception):
             locations |= catalog.metadata_locations(of_namespace)
     return locations

@@ -60,8 +60,7 @@ def at_one_moment(engine: Engine, upkept: Upkept) -> Engine:
     where they are. On Glue, that is a request for each hundred tables and not one for each, and
     only for databases that a declared table is in.
     """
-    tables = None if engine.catalog.is_embedded else upkept.declared
-    return replace(engine, catalog=engine.catalog.at_one_moment(tables))
+    return replace(engine, catalog=engine.catalog.within(upkept.declared).at_one_moment())
 
 
 @dataclass(frozen=True)
@@ -133,6 +132,8 @@ def carry_out(
     :param on_step: told of each step as it ends.
     """
     records = []
+    # What removes files looks for other tables in the same place.
+    engine = engine.within(upkept.declared)
     for table, steps in groupby(planned.plan.due, key=lambda step: step.table):
         ended = []
         for step in steps:

@@ -2,8 +2,8 @@
 else.
 
 It is a digest of the function, of what that uses of the project's own modules (functions, classes
-and constants), and of what it reads. What is installed counts as little as the lakehouse itself:
-a new version of either makes no table one of older code.
+and constants), those beside its package among them, and of what it reads. What is installed counts
+as little as the lakehouse itself: a new version of either makes no table one of older code.
 """
 
 import ast

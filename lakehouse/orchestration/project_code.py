@@ -9,6 +9,9 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from lakehouse.project_file import find_project_file
+from lakehouse.runtime.own_modules import find_places, own_folders, places_of
+
 _ENGINE = __name__.partition(".")[0]
 _UNTOLD = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 """Fields of Python's syntax tree that mean nothing here."""
@@ -53,7 +56,8 @@ class Definition:
 
 
 class ProjectCode:
-    """The modules that belong to a project: those of the package that one of them is in.
+    """The modules that belong to a project: those of the package that one of them is in, and those
+    that lie beside it, such as in `src`, or in the folder of its `pyproject.toml`.
 
     Of the package that this module is of, only those below the same folder: its other modules
     are the engine, and no part of what computes a table.
@@ -61,12 +65,22 @@ class ProjectCode:
 
     def __init__(self, module: str) -> None:
         """Begin with a module of it, by its name."""
-        depth = 2 if module.partition(".")[0] == _ENGINE else 1
-        self._root = ".".join(module.split(".")[:depth])
+        is_engine = module.partition(".")[0] == _ENGINE
+        self._root = ".".join(module.split(".")[: 2 if is_engine else 1])
+        self._beside: dict[str, bool] = {_ENGINE: False}
+        self._folders = frozenset() if is_engine else _folders_of_project(self._root)
 
     def owns(self, module: str) -> bool:
         """Whether a module is of the project, and not of what it has installed."""
-        return f"{module}.".startswith(f"{self._root}.")
+        return f"{module}.".startswith(f"{self._root}.") or self._is_beside(module)
+
+    def _is_beside(self, module: str) -> bool:
+        top = module.partition(".")[0]
+        if not self._folders:
+            return False
+        if top not in self._beside:
+            self._beside[top] = _lies_in(find_places(top), self._folders)
+        return self._beside[top]
 
     def module(self, name: str) -> Module | None:
         """Return a module of the project; None of any other, and where it is no file."""
@@ -125,6 +139,28 @@ class ProjectCode:
         if found or not (leads_there or self.owns(submodule)):
             return found
         return self._in_module(submodule, chain[1:], asked)
+
+
+def _folders_of_project(package: str) -> frozenset[Path]:
+    """Return the folders whose modules are of the project that a package lies in; none where it is
+    in no project.
+    """
+    module = sys.modules.get(package)
+    return _folders_around(package, places_of(module)) if module else frozenset()
+
+
+@lru_cache(maxsize=256)
+def _folders_around(package: str, places: tuple[str, ...]) -> frozenset[Path]:
+    for place in places:
+        project = find_project_file(Path(place).resolve().parent)
+        if project:
+            return own_folders(project.root, package)
+    return frozenset()
+
+
+@lru_cache(maxsize=1024)
+def _lies_in(places: tuple[str, ...], folders: frozenset[Path]) -> bool:
+    return any(Path(place).resolve().parent in folders for place in places)
 
 
 def chains_in(node: ast.AST) -> Iterator[Chain]:

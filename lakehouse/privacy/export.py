@@ -84,13 +84,13 @@ def undeclared_columns(
     engine: Engine, subjects: Sequence[Subject], declared: Iterable[str]
 ) -> dict[str, tuple[str, ...]]:
     """Return, by table that nobody declared, its columns that are called as those about people
-    are.
+    are; in Glue, which has the databases of a whole account, of tables beside declared ones.
     """
-    names: set[str] = set()
+    names, names_declared = set[str](), set(declared)
     for subject in subjects:
         names |= subject.names.union(*subject.personal)
     columns = {}
-    for table in sorted(set(engine.catalog.tables()) - set(declared)):
+    for table in sorted(set(engine.catalog.tables(names_declared)) - names_declared):
         fields = engine.catalog.load(table).schema().fields
         alike = tuple(field.name for field in fields if field.name.lower() in names)
         if alike:

@@ -1,13 +1,17 @@
 """The files of a project's code, as its modules are imported in this process, for where it runs
 elsewhere: in a job, and on executors.
+
+They are read when a process begins its first run, and not again: one that is edited while that goes
+on would be computed by under the version of the code before, which this process has loaded.
 """
 
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from types import ModuleType
 
+from lakehouse.runtime.own_modules import NO_CODE, own_folders, paths_of
 from lakehouse.settings import Settings
 
 OWN_PACKAGE = __name__.partition(".")[0]
@@ -15,7 +19,15 @@ _OWN_FOLDER = Path(__file__).resolve().parents[1]
 _CODE_SUFFIXES = {".py", ".sql"}
 _OWN_DATA_SUFFIXES = {".css", ".csv", ".html", ".md", ".properties", ".toml", ".typed", ".yaml"}
 """Of what the lakehouse itself has beside its code."""
-_NO_CODE = ("__pycache__", "site-packages", ".")
+
+
+@cache
+def process_code(settings: Settings) -> Mapping[str, bytes]:
+    """Return the files of this process's code by name, the lakehouse's own among them, as they
+    were when it was first asked for them.
+    """
+    packages = imported_packages(settings, OWN_PACKAGE)
+    return dict(sorted(code_files(packages, settings.project_root)))
 
 
 def code_files(packages: Iterable[Path], root: Path | None) -> Iterator[tuple[str, bytes]]:
@@ -31,7 +43,7 @@ def code_files(packages: Iterable[Path], root: Path | None) -> Iterator[tuple[st
         for file in paths:
             name = file.relative_to(path.parent)
             is_code = file.suffix in _CODE_SUFFIXES or file in data
-            is_left_out = any(part.startswith(_NO_CODE) for part in name.parts)
+            is_left_out = any(part.startswith(NO_CODE) for part in name.parts)
             if is_code and not is_left_out and file.is_file():
                 yield name.as_posix(), file.read_bytes()
 
@@ -43,33 +55,15 @@ def imported_packages(settings: Settings, *others: str) -> list[Path]:
     :param others: names of packages that are needed besides.
     """
     definitions = settings.definitions.partition(".")[0]
-    needed, folders = {definitions, *others}, _own_folders(settings.project_root, definitions)
+    needed, folders = {definitions, *others}, own_folders(settings.project_root, definitions)
     paths: dict[Path, None] = {}
     for name, module in sorted(sys.modules.items()):
         if "." in name:
             continue
-        for path in _paths_of(module):
+        for path in paths_of(module):
             if name in needed or path.parent in folders:
                 paths[path] = None
     return list(paths)
-
-
-def _own_folders(root: Path | None, definitions: str) -> set[Path]:
-    """Return the folders whose modules are a project's own: its root, and below that where the
-    package of its definitions lies, such as `src`; none of an environment, which may lie there too.
-    """
-    if root is None:
-        return set()
-    own = root.resolve()
-    package = sys.modules.get(definitions)
-    beside = {path.parent for path in _paths_of(package)} if package else set()
-    return {own, *(folder for folder in beside if _is_code_of(own, folder))}
-
-
-def _is_code_of(root: Path, folder: Path) -> bool:
-    if not folder.is_relative_to(root):
-        return False
-    return not any(part.startswith(_NO_CODE) for part in folder.relative_to(root).parts)
 
 
 def _declared_data(root: Path | None) -> dict[str, list[str]]:
@@ -104,14 +98,3 @@ def _data_files(
             if name in ("", "*", dotted):
                 for pattern in patterns:
                     yield from folder.glob(pattern)
-
-
-def _paths_of(module: ModuleType) -> list[Path]:
-    """Return the folders of a package, which has no file where it lacks an `__init__.py`; or the
-    file of a module.
-    """
-    folders = getattr(module, "__path__", None)
-    if folders is not None:
-        return [Path(folder).resolve() for folder in folders]
-    file = getattr(module, "__file__", None)
-    return [Path(file).resolve()] if file else []

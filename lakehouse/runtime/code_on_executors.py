@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
 from lakehouse.project_file import find_project_file
-from lakehouse.runtime.code_files import OWN_PACKAGE, code_files, imported_packages
+from lakehouse.runtime.code_files import (
+    OWN_PACKAGE,
+    code_files,
+    imported_packages,
+    process_code,
+)
 from lakehouse.runtime.package_zip import package_zip, zip_bytes, zip_name
 from lakehouse.runtime.temporary_folders import temporary_folder
 from lakehouse.settings import Settings
@@ -46,6 +51,14 @@ def send_zip(session: "SparkSession", file: Path) -> None:
         sent.add(file.name)
 
 
+def read_project(settings: Settings) -> None:
+    """Read the code of the project for a run that begins, which asks for Spark later: what is
+    edited until then is none of the code that it runs.
+    """
+    if _is_imported(settings):
+        process_code(settings)
+
+
 def send_project(session: "SparkSession", settings: Settings) -> None:
     """Let Python on executors run the functions of the project, once it is imported here; it is
     sent once for each session.
@@ -54,10 +67,7 @@ def send_project(session: "SparkSession", settings: Settings) -> None:
     there import Dagster, which executors need not have. What a function imports while it runs,
     and functions of other modules of the project, are imported there from a zip.
     """
-    if session in _have_project or settings.definitions.partition(".")[0] not in sys.modules:
-        return
-    assets = _assets_package(settings)
-    if assets not in sys.modules:
+    if session in _have_project or not _is_imported(settings):
         return
     with _sending:
         if session in _have_project:
@@ -65,8 +75,14 @@ def send_project(session: "SparkSession", settings: Settings) -> None:
         send_zip(session, package_zip(settings))
         with _project_zip(settings) as file:
             send_zip(session, file)
-        _send_by_value(assets)
+        _send_by_value(_assets_package(settings))
         _have_project.add(session)
+
+
+def _is_imported(settings: Settings) -> bool:
+    """Whether the project is imported in this process, and may have functions for executors."""
+    root = settings.definitions.partition(".")[0]
+    return root in sys.modules and _assets_package(settings) in sys.modules
 
 
 @cache
@@ -90,10 +106,17 @@ def _send_by_value(package: str) -> None:
 
 @contextmanager
 def _project_zip(settings: Settings) -> Iterator[Path]:
-    """Write the project's modules as a zip, among what goes with this process's Spark."""
+    """Write the project's modules, as they were when a run began, as a zip among what goes with
+    this process's Spark.
+    """
     from pyspark.sql.utils import is_remote
 
-    files = dict(sorted(code_files(imported_packages(settings), settings.project_root)))
+    # Packages too that were imported since the code was read.
+    files = dict(code_files(imported_packages(settings), settings.project_root))
+    for name, content in process_code(settings).items():
+        if not name.startswith(f"{OWN_PACKAGE}/"):
+            files[name] = content
+    files = dict(sorted(files.items()))
     file = temporary_folder(settings) / zip_name("project", files)
     replace_bytes(file, zip_bytes(files))
     yield file

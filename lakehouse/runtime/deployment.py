@@ -63,8 +63,17 @@ def engine_resource(read_settings: Callable[[], Settings]) -> "dg.ResourceDefini
 
     description = "The Iceberg catalog, and the Spark that computes its tables."
     return dg.ResourceDefinition(
-        lambda _: open_engine(read_settings()), description=description
+        lambda _: _engine_of_run(read_settings()), description=description
     )
+
+
+def _engine_of_run(settings: Settings) -> Engine:
+    """Return the engine of a run that begins."""
+    if settings.spark_remote or settings.is_on_cluster:
+        from lakehouse.runtime.code_on_executors import read_project
+
+        read_project(settings)
+    return open_engine(settings)
 
 
 def masking_key(settings: Settings) -> bytes:

@@ -4,6 +4,7 @@ Spark itself waits without end.
 
 from collections.abc import Callable
 from threading import Thread
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import SetupError
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 3
 _CANCEL_SECONDS = 5.0
+_AGAIN_SECONDS = 10
+"""In which a cluster that has room starts an executor."""
 _LOCAL = "local"
 
 
@@ -36,23 +39,27 @@ def require_executor(session: "SparkSession", settings: Settings) -> None:
     master = master_of(session)
     if not is_elsewhere(master):
         return
+    seconds = PATIENCE.seconds(settings)
     waiting = Waiting(lambda: session.range(1).count())
-    if waiting.ends_within(settings.cluster.wait_seconds):
+    if waiting.ends_within(seconds):
+        PATIENCE.restore()
         return
+    PATIENCE.exhaust()
     # A server lives on, and would go on to wait for it.
     if settings.spark_remote:
         session.interruptAll()
     else:
         session.sparkContext.cancelAllJobs()
     waiting.thread.join(_CANCEL_SECONDS)
-    raise no_executor(settings, master, read_master(settings.cluster, master))
+    raise no_executor(settings, master, read_master(settings.cluster, master), seconds)
 
 
-def no_executor(settings: Settings, master: str, state: MasterState | None) -> SetupError:
-    """Return the error of a session that waited for an executor and has none."""
-    seconds = settings.cluster.wait_seconds
+def no_executor(
+    settings: Settings, master: str, state: MasterState | None, seconds: float
+) -> SetupError:
+    """Return the error of a session that waited so long for an executor and has none."""
     return SetupError(
-        f"No executor came within {seconds} s on {master}: {reason_of(settings, master, state)}.",
+        f"No executor came within {seconds:g} s on {master}: {reason_of(settings, master, state)}.",
         next_step=(
             "Wait and run this again, ask for less (LAKEHOUSE_EXECUTOR_CORES,"
             " LAKEHOUSE_EXECUTOR_MEMORY), or set LAKEHOUSE_EXECUTOR_WAIT_SECONDS to more."
@@ -97,6 +104,35 @@ def reason_of(settings: Settings, master: str, state: MasterState | None) -> str
         f"{state.free_cores} of its {state.cores} cores and"
         f" {max(worker.free_memory_mb for worker in state.workers)} MB on one worker are free{held}"
     )
+
+
+class Patience:
+    """How long is waited for an executor: as the settings say, and ten seconds where it was waited
+    for in vain just before, as for the table before in the same run.
+    """
+
+    def __init__(self) -> None:
+        self._exhausted_at: float | None = None
+
+    def seconds(self, settings: Settings) -> float:
+        """Return how long the next wait may take."""
+        seconds = settings.cluster.wait_seconds
+        # What comes so much later is another attempt.
+        if self._exhausted_at is None or monotonic() - self._exhausted_at > seconds:
+            return seconds
+        return min(_AGAIN_SECONDS, seconds)
+
+    def exhaust(self) -> None:
+        """Note that it was waited in vain."""
+        self._exhausted_at = monotonic()
+
+    def restore(self) -> None:
+        """Note that there is an executor."""
+        self._exhausted_at = None
+
+
+PATIENCE = Patience()
+"""That of this process, which has one Spark."""
 
 
 class Waiting:

@@ -9,9 +9,14 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import SetupError
-from lakehouse.iceberg.metadata.pyspark_internals import cancel_jobs, waits_without_executor
+from lakehouse.iceberg.metadata.pyspark_internals import (
+    cancel_jobs,
+    has_executor,
+    waits_without_executor,
+)
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
-from lakehouse.runtime.executors import Waiting, reason_of
+from lakehouse.runtime.driver_page import count_executors, executors_page
+from lakehouse.runtime.executors import PATIENCE, Waiting, reason_of
 from lakehouse.runtime.spark_master import MasterState, read_master
 from lakehouse.settings import Settings
 
@@ -35,14 +40,16 @@ def watch_executors(session: "SparkSession", settings: Settings, master: str) ->
         session.registerProgressHandler(StarvedOperations(session, settings, master))
 
 
-def no_executor_left(settings: Settings, master: str, state: MasterState | None) -> SetupError:
-    """Return the error of a run that had executors, and waited for others.
+def no_executor_left(
+    settings: Settings, master: str, state: MasterState | None, seconds: float
+) -> SetupError:
+    """Return the error of a run that had executors, and waited so long for others.
 
     Its text is known again by `lakehouse.iceberg.metadata.error_explanations`.
     """
     return SetupError(
         f"All executors on {master} ended in the middle of it, and no other came within"
-        f" {settings.cluster.wait_seconds} s: {reason_of(settings, master, state)}.",
+        f" {seconds:g} s: {reason_of(settings, master, state)}.",
         next_step=(
             "What was published stays; the same command again does what is left."
             " LAKEHOUSE_EXECUTOR_WAIT_SECONDS set to more waits longer."
@@ -63,12 +70,15 @@ def _watch_context(context: "SparkContext", settings: Settings, master: str) -> 
                 return
             if not waits:
                 waits_since = None
+                if has_executor(context):
+                    PATIENCE.restore()
                 continue
-            now = monotonic()
+            now, seconds = monotonic(), PATIENCE.seconds(settings)
             waits_since = now if waits_since is None else waits_since
-            if now - waits_since >= settings.cluster.wait_seconds:
+            if now - waits_since >= seconds:
                 state = read_master(settings.cluster, master)
-                cancel_jobs(context, str(no_executor_left(settings, master, state)))
+                cancel_jobs(context, str(no_executor_left(settings, master, state, seconds)))
+                PATIENCE.exhaust()
                 waits_since = None
         except (Py4JError, OSError):
             # Its Java has ended, as whoever waits for it is told.
@@ -88,7 +98,7 @@ class StarvedOperations:
     def __init__(self, session: "SparkSession", settings: Settings, master: str) -> None:
         self._session, self._settings, self._master = session, settings, master
         self._application = session.conf.get("spark.app.id", "") or ""
-        self._half_seconds = settings.cluster.wait_seconds / 2
+        self._page = executors_page(session)
         self._idle_since: dict[str | None, float] = {}
         self._asking: set[int] = set()
 
@@ -99,32 +109,39 @@ class StarvedOperations:
 
         :raises SetupError: when it waits for an executor that does not come.
         """
+        if inflight_tasks:
+            PATIENCE.restore()
         if done or inflight_tasks or get_ident() in self._asking:
             self._idle_since.pop(operation_id, None)
             return
+        seconds = PATIENCE.seconds(self._settings)
         idle_since = self._idle_since.setdefault(operation_id, monotonic())
-        if monotonic() - idle_since < self._half_seconds:
+        if monotonic() - idle_since < seconds / 2:
             return
         del self._idle_since[operation_id]
-        if self._holds_none() and not self._gets_one() and self._holds_none():
+        if self._holds_none() and not self._gets_one(seconds / 2) and self._holds_none():
+            PATIENCE.exhaust()
             # The server would go on to wait.
             if operation_id:
                 self._session.interruptOperation(operation_id)
             state = read_master(self._settings.cluster, self._master)
-            raise no_executor_left(self._settings, self._master, state)
+            raise no_executor_left(self._settings, self._master, state, seconds)
 
     def _holds_none(self) -> bool:
-        """Whether the server's application holds no core; not where no master tells.
+        """Whether the server's application holds no core, or has no executor where no master tells
+        of that, as on YARN and Kubernetes; not where its own page does not tell either.
 
         Where it holds some, others at that server have them, and it is their turn.
         """
         state = read_master(self._settings.cluster, self._master)
-        held = {one.id: one.cores for one in state.applications} if state else {}
+        if state is None:
+            return count_executors(self._page) == 0
+        held = {one.id: one.cores for one in state.applications}
         return held.get(self._application) == 0
 
-    def _gets_one(self) -> bool:
+    def _gets_one(self, seconds: float) -> bool:
         tag = f"lakehouse-{token_hex(8)}"
-        if Waiting(partial(self._ask, tag)).ends_within(self._half_seconds):
+        if Waiting(partial(self._ask, tag)).ends_within(seconds):
             return True
         self._session.interruptTag(tag)
         return False

@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 from lakehouse.errors import SetupError
@@ -69,17 +68,45 @@ class SparkServer:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
 
-@cache
 def with_server(settings: Settings) -> Settings:
     """Return the settings, on the warm server of this home where one runs and no other Spark is
     asked for.
 
-    Asked once: a process has either a Spark of its own or a connection.
+    A process has either a Spark of its own or a connection, for as long as it lives; a server that
+    was started again may have another port.
     """
     if settings.spark_remote:
         return settings
-    server = find(settings)
-    return replace(settings, spark_remote=server.remote) if server else settings
+    chosen = _chosen.get(settings)
+    if chosen and (chosen.settings == settings or chosen.stamp == _stamp(settings)):
+        return chosen.settings
+    stamp, server = _stamp(settings), find(settings)
+    if chosen and server is None:
+        # One that is started again is not told of yet, and the one before is gone.
+        return chosen.settings
+    found = replace(settings, spark_remote=server.remote) if server else settings
+    _chosen[settings] = _Chosen(found, stamp)
+    return found
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """The settings by which a process has its Spark, and what the note of a server was then."""
+
+    settings: Settings
+    stamp: tuple[int, ...]
+
+
+_chosen: dict[Settings, _Chosen] = {}
+
+
+def _stamp(settings: Settings) -> tuple[int, ...]:
+    """Return what is another once the note of a server was written again."""
+    try:
+        found = _note(settings).stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_mtime_ns
 
 
 def find(settings: Settings) -> SparkServer | None:

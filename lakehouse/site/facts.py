@@ -7,6 +7,7 @@ from typing import Literal
 
 from lakehouse.iceberg.metadata.time_series import Series
 from lakehouse.site.table_trends import TableTrend
+from lakehouse.tables.table_names import namespace_of
 
 Outcome = Literal["passed", "quarantined", "warned", "failed", "not run"]
 _HOLDING: tuple[Outcome, ...] = ("passed", "quarantined")
@@ -151,7 +152,7 @@ class TableFacts:
     @property
     def layer(self) -> str:
         """The namespace that it is in."""
-        return self.name.rpartition(".")[0]
+        return namespace_of(self.name)
 
     @property
     def short_name(self) -> str:

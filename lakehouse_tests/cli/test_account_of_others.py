@@ -83,6 +83,13 @@ def test_cost_counts_what_is_in_the_databases_of_declared_tables(
 
 
 @pytest.mark.usefixtures("account")
+def test_export_looks_for_undeclared_tables_in_the_databases_of_declared_ones(
+    lakehouse: Lakehouse,
+) -> None:
+    assert lakehouse("export", "customer_id=7").code == 0
+
+
+@pytest.mark.usefixtures("account")
 def test_doctor_looks_into_the_databases_of_declared_tables(aws_settings: Settings) -> None:
     found = {one.name: one for one in findings(aws_settings)}
     assert found["catalog"].found == "2 tables (Glue)"

@@ -58,6 +58,8 @@ def connect_server(
         "spark.master": cluster.url,
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
+        # Its clients look for its page there.
+        "spark.ui.port": str(free_port()),
     }
     options = [part for item in given.items() for part in ("--conf", "=".join(item))]
     part = cluster.start_isolated(

@@ -158,17 +158,27 @@ def test_only_namespaces_of_tables_that_are_meant_are_asked_for(
     assert moment.load("others.table").metadata_location
 
 
+@pytest.mark.parametrize("kind", ["settings", "aws_settings"])
+def test_within_the_databases_of_some_tables_no_other_is_listed(
+    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = on_catalog(kind, request, monkeypatch)
+    within = made.within([NAME])
+    left = {"others.table"} if kind == "settings" else set()
+    assert set(within.tables()) == {NAME} | left
+    assert set(within.metadata_locations()) == {NAME} | left
+    assert set(within.at_one_moment().metadata_locations()) == {NAME} | left
+    # By its name it is found all the same.
+    assert within.has("others.table")
+    assert set(within.tables(["others.table"])) == {"others.table"} | (left and {NAME})
+
+
 def test_a_database_of_others_that_may_not_be_read_stops_no_look(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = on_catalog("aws_settings", request, monkeypatch)
-    glue = made.client.glue  # type: ignore[attr-defined]
-
-    def deny(params: dict[str, str], **_: object) -> None:
-        if params["DatabaseName"] == "others":
-            raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "GetTables")
-
-    glue.meta.events.register("provide-client-params.glue.GetTables", deny)
+    deny_tables_of(made, "others")
+    assert set(made.within([NAME]).tables()) == {NAME}
     assert set(made.at_one_moment([NAME]).metadata_locations()) == {NAME}
 
 
@@ -193,3 +203,14 @@ def on_catalog(
     create(made)
     made.client.create_table("others.table", Schema(NestedField(1, "id", LongType())))
     return made
+
+
+def deny_tables_of(catalog: Catalog, database: str) -> None:
+    """Let the tables of a database be listed for nobody."""
+    glue = catalog.client.glue  # type: ignore[attr-defined]
+
+    def deny(params: dict[str, str], **_: object) -> None:
+        if params["DatabaseName"] == database:
+            raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "GetTables")
+
+    glue.meta.events.register("provide-client-params.glue.GetTables", deny)

@@ -1,14 +1,27 @@
 """What upkeep asks of Glue does not grow by a request for each table; no JVM."""
 
 from collections import Counter
+from datetime import UTC, datetime
 
 import pytest
+from botocore.exceptions import ClientError
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
+from lakehouse.assets.monitoring.upkeep_runs import TABLE as RECORDS
+from lakehouse.iceberg.erasure.remove_unnamed import remove_unnamed
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.maintenance.upkeep_round import Upkept, at_one_moment, plan_round
+from lakehouse.iceberg.metadata.health_measurement import read_table_health
+from lakehouse.iceberg.metadata.location_files import list_location
+from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
+from lakehouse.maintenance.upkeep_round import (
+    Round,
+    Upkept,
+    at_one_moment,
+    carry_out,
+    plan_round,
+)
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable
 
@@ -76,6 +89,70 @@ def test_a_plan_asks_for_no_table_by_itself(engine: Engine, count: int) -> None:
     planned = plan_round(looked, kept, kept.tables(looked), asked_by_name=False)
     assert len(planned.healths) == count
     assert asked == {"GetTables": 3}
+
+
+@pytest.fixture
+def with_denied(engine: Engine) -> Engine:
+    """The same, where the database of others may not be read."""
+
+    def deny(params: dict[str, str], **_: object) -> None:
+        if params["DatabaseName"] == "others":
+            raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "GetTables")
+
+    events = engine.catalog.client.glue.meta.events  # type: ignore[attr-defined]
+    events.register("provide-client-params.glue.GetTables", deny)
+    return engine
+
+
+def test_upkeep_asks_no_database_of_others_whose_files_lie_in_a_table(
+    with_denied: Engine,
+) -> None:
+    own = declared("silver.first")
+    kept = Upkept({table.name: table for table in (own, RECORDS, HEALTH)}, RECORDS, HEALTH)
+    health = read_table_health(with_denied, own.name)
+    step = PlannedStep(own.name, "remove_lost_metadata", is_due=True, reason="for a test")
+    planned = Round({own.name: health}, UpkeepPlan(datetime.now(UTC), (step,)))
+
+    (record,) = carry_out(with_denied, kept, planned, "a run")
+
+    assert (record.outcome, record.reason) == (
+        "skipped",
+        "each old metadata file is named by a log",
+    )
+
+
+def put(engine: Engine, name: str) -> str:
+    """Put a file where a table is that no metadata names."""
+    table = engine.catalog.load("silver.first")
+    path = f"{table.location()}/{name}"
+    with table.io.new_output(path).create() as file:
+        file.write(b"left behind")
+    return path
+
+
+def test_an_erasure_asks_no_database_of_others_which_files_they_name(
+    with_denied: Engine,
+) -> None:
+    put(with_denied, "data/lost.parquet")
+
+    (result,) = remove_unnamed(with_denied.within(["silver.first"]), ["silver.first"])
+
+    assert (result.outcome, result.figures["removed_files"]) == ("done", 1)
+
+
+def test_an_erasure_removes_nothing_where_a_table_of_others_lies_inside(
+    with_denied: Engine,
+) -> None:
+    theirs = put(with_denied, "theirs/metadata/00000-1.metadata.json")
+    put(with_denied, "theirs/data/rows.parquet")
+    before = list_location(with_denied.catalog.load("silver.first")).keys()
+
+    (result,) = remove_unnamed(with_denied.within(["silver.first"]), ["silver.first"])
+
+    assert result.outcome == "failed"
+    assert "another table, of a database in which nothing is declared" in result.reason
+    assert theirs in result.reason
+    assert list_location(with_denied.catalog.load("silver.first")).keys() == before
 
 
 def test_the_embedded_catalog_tells_of_tables_that_nobody_declared_too(

@@ -140,6 +140,74 @@ def test_the_version_is_the_same_on_every_machine_and_python(version: Version) -
     assert version() == "7d83ad043dc6"
 
 
+@pytest.fixture
+def laid_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A project whose package lies in `src`, with a module and a package beside it, one in its
+    root, and an environment in its root.
+    """
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    site = tmp_path / ".venv" / "lib" / "site-packages"
+    names = {
+        tmp_path / "src": ("laid_shop", "laid_words", "laid_rates"),
+        tmp_path: ("laid_root",),
+        site: ("laid_installed",),
+    }
+    for folder, modules in names.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        monkeypatch.syspath_prepend(folder)
+        for name in modules:
+            (folder / f"{name}.py").write_text("def told():\n    return 1\n")
+    (tmp_path / "src" / "laid_rates.py").unlink()
+    (tmp_path / "src" / "laid_rates").mkdir()
+    (tmp_path / "src" / "laid_rates" / "of_today.py").write_text("RATE = 1\n")
+    (tmp_path / "src" / "laid_shop.py").write_text(dedent(LAID))
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.lakehouse]\ndefinitions = "laid_shop"\nassets = "laid_shop"\n'
+    )
+    yield tmp_path
+    forget_laid()
+
+
+def forget_laid() -> None:
+    """Let the modules be imported anew, as a process of its own does."""
+    for name in [name for name in sys.modules if name.startswith("laid_")]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+
+
+LAID = """
+    from laid_rates.of_today import RATE
+    from laid_root import told
+    import laid_installed
+
+    def computed(raw):
+        import laid_words
+        return raw * RATE + told() + laid_words.told() + laid_installed.told()
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [
+        ("src/laid_words.py", True),
+        ("src/laid_rates/of_today.py", True),
+        ("laid_root.py", True),
+        (".venv/lib/site-packages/laid_installed.py", False),
+    ],
+)
+def test_modules_beside_the_package_count_and_installed_ones_do_not(
+    laid_out: Path, file: str, counts: bool
+) -> None:
+    before = version_of_function(importlib.import_module("laid_shop").computed)
+    text = (laid_out / file).read_text()
+    (laid_out / file).write_text(text.replace("1", "2"))
+    forget_laid()
+
+    after = version_of_function(importlib.import_module("laid_shop").computed)
+
+    assert (after != before) == counts
+
+
 def test_what_a_function_is_made_with_counts() -> None:
     def made(rate: int) -> Callable[[int], int]:
         def computed(raw: int) -> int:

@@ -2,16 +2,19 @@
 only then.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
-from threading import Event
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
 
 import pytest
 
 from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.errors import SetupError
 from lakehouse.iceberg.metadata.error_explanations import is_spark_gone, known_error
-from lakehouse.runtime import lost_executors
+from lakehouse.runtime import executors, lost_executors
+from lakehouse.runtime.executors import PATIENCE
 from lakehouse.runtime.lost_executors import StarvedOperations, no_executor_left
 from lakehouse.runtime.spark_master import Application, MasterState, Worker
 from lakehouse.settings import Settings
@@ -56,8 +59,10 @@ class Session:
 def session() -> Iterator[Session]:
     """A session that gets no executor."""
     session = Session()
+    PATIENCE.restore()
     yield session
     session.gets_executor.set()
+    PATIENCE.restore()
 
 
 @pytest.fixture
@@ -112,6 +117,19 @@ def test_what_waits_for_an_executor_that_does_not_come_ends_by_name(
     assert session.interrupted == [*session.tags, "op"]
 
 
+def test_what_comes_after_it_in_the_run_waits_briefly(client, session, now, monkeypatch):
+    monkeypatch.setattr(executors, "_AGAIN_SECONDS", 0.2)
+    let_master_say(monkeypatch, 0)
+    operations = StarvedOperations(session, client, MASTER)
+    for begins, ends, said in ((0, 0.5, "1"), (2, 2.1, "0.2")):
+        session.gets_executor.clear()
+        tell(operations, now, begins)
+        with pytest.raises(SetupError, match=f"no other came within {said} s"):
+            tell(operations, now, ends)
+    tell(operations, now, 3, tasks=1)
+    assert PATIENCE.seconds(client) == 1
+
+
 def test_a_task_at_work_begins_the_wait_anew(client, session, now, monkeypatch):
     let_master_say(monkeypatch, 0)
     operations = StarvedOperations(session, client, MASTER)
@@ -131,6 +149,57 @@ def test_nothing_ends_where_the_server_has_cores_or_no_master_tells(
         tell(operations, now, second)
 
 
+@pytest.fixture
+def page(session: Session) -> Iterator[list[str]]:
+    """The page of a driver, which tells of its executors by their names."""
+    names: list[str] = []
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            is_its = self.path == "/api/v1/applications/app-7/executors"
+            self.send_response(200 if is_its else 404)
+            self.end_headers()
+            said = [{"id": name, "isActive": True} for name in ("driver", *names)]
+            self.wfile.write(json.dumps(said).encode())
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    Thread(target=server.serve_forever, daemon=True).start()
+    session.conf |= {
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.port": str(server.server_address[1]),
+    }
+    yield names
+    server.shutdown()
+    server.server_close()
+
+
+def test_where_no_master_tells_the_page_of_the_driver_does(
+    client, session, now, monkeypatch, page
+):
+    let_master_say(monkeypatch)
+    operations = StarvedOperations(session, client, "k8s://https://host:6443")
+    page.append("1")
+    for second in range(10):
+        tell(operations, now, second)
+    page.clear()
+    tell(operations, now, 10)
+    with pytest.raises(SetupError, match="All executors on k8s://https://host:6443 ended"):
+        tell(operations, now, 11)
+
+
+def test_nothing_ends_by_the_page_of_another_application(
+    client, session, now, monkeypatch, page
+):
+    let_master_say(monkeypatch)
+    session.conf["spark.app.id"] = "app-8"
+    operations = StarvedOperations(session, client, "yarn")
+    for second in range(10):
+        tell(operations, now, second)
+
+
 def test_nothing_ends_where_the_driver_works_and_an_executor_would_come(
     client, session, now, monkeypatch
 ):
@@ -142,7 +211,7 @@ def test_nothing_ends_where_the_driver_works_and_an_executor_would_come(
 
 
 def test_a_job_that_was_cancelled_for_it_says_no_more_than_that(client):
-    error = no_executor_left(client, MASTER, MasterState())
+    error = no_executor_left(client, MASTER, MasterState(), 120)
     text = (
         "Py4JJavaError: An error occurred while calling o7.append.\n:"
         f" org.apache.spark.SparkException: [SPARK_JOB_CANCELLED] Job 3 cancelled {error}"

@@ -38,6 +38,7 @@ from lakehouse.iceberg.metadata.manifests import read_files
 from lakehouse.iceberg.metadata.metadata_files import parse_metadata
 from lakehouse.iceberg.metadata.missing_files import missing_paths
 from lakehouse.iceberg.metadata.new_location import create_namespace, new_location
+from lakehouse.tables.table_names import namespace_of
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
@@ -85,8 +86,7 @@ def copy_table(
     :raises LakehouseError: when the rows at the new place are others, another process registered
         a table of that name meanwhile, or a table lies where this one would come to.
     """
-    namespace = name.rpartition(".")[0]
-    create_namespace(target, namespace)
+    create_namespace(target, namespace_of(name))
     location = new_location(target, name, source.metadata.table_uuid.hex)
     _require_free(target, name, location)
     copier = FileCopier(
@@ -131,6 +131,7 @@ def _require_free(target: Catalog, name: str, location: str) -> None:
     copy. One that was copied there before and renamed does, since its files stay where they are.
     """
     folder = folder_key(location)
+    # Of all namespaces: it may have been renamed to one in which nothing is declared.
     for other, metadata_location in target.metadata_locations().items():
         if path_key(metadata_location).startswith(folder):
             raise LakehouseError(

@@ -18,9 +18,10 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.location_files import (
     LocationFile,
     list_all_locations,
+    metadata_of_another,
 )
 from lakehouse.iceberg.metadata.named_files import all_named_files
-from lakehouse.iceberg.upkeep.remove_orphans import tables_in_location
+from lakehouse.iceberg.upkeep.remove_orphans import another_inside, tables_in_location
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.iceberg.upkeep.stored_files import bytes_of
 
@@ -35,13 +36,16 @@ WAIT_SECONDS = 60.0
 def remove_unnamed(
     engine: Engine, tables: Sequence[str], *, wait_seconds: float = WAIT_SECONDS
 ) -> tuple[StepResult, ...]:
-    """Remove what lies in the locations of some tables and no metadata of any table of the
-    catalog names; seen to be gone by another listing.
+    """Remove what lies in the locations of some tables and no metadata of any table that the
+    catalog lists names; seen to be gone by another listing.
 
-    It reads the manifests of every table of the catalog. A table that is not there is left out.
+    It reads the manifests of all of these. In Glue they are, by `Engine.within`, those of the
+    declared tables' databases: a table of others that names files here has no say over whether a
+    person is erased from them, and the files of a whole account are neither read in an erasure
+    nor need be readable. A table that is not there is left out.
 
-    :returns: for each table `done`, `skipped` where there was nothing, or `partial` with the
-        paths that are still there.
+    :returns: for each table `done`, `skipped` where there was nothing, `partial` with the paths
+        that are still there, or `failed` where a table of others lies among its files.
     :raises TableBusy: when a table, or one whose files lie among theirs, is being written.
     """
     there = [table for table in dict.fromkeys(tables) if engine.catalog.has(table)]
@@ -81,7 +85,7 @@ def refuse_where_written(engine: Engine, table: str) -> None:
 
 
 def _named_by_any(engine: Engine) -> frozenset[str]:
-    """Return what the metadata of all tables names, by `path_key`."""
+    """Return what the metadata of all listed tables names, by `path_key`."""
     named: set[str] = set()
     for table in engine.catalog.tables():
         with explain_table(table):
@@ -93,6 +97,8 @@ def _remove(loaded: "Table", table: str, named: frozenset[str]) -> StepResult:
     unnamed = unnamed_files(loaded, named)
     if not unnamed:
         return StepResult(table, _STEP, "skipped", "each file in its location has a name")
+    if other := metadata_of_another(loaded, [file.path for file in unnamed.values()]):
+        return StepResult(table, _STEP, "failed", another_inside(loaded, other))
     for file in unnamed.values():
         loaded.io.delete(file.path)
         _remove_checksum(loaded, file.path)

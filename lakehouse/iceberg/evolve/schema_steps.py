@@ -13,6 +13,7 @@ from lakehouse.iceberg.evolve.managed_properties import created_properties
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import Column, IcebergTable
+from lakehouse.tables.table_names import namespace_of
 
 Path = tuple[str, ...]
 """A column, or what leads to a field inside one: `("lines", "element", "price")`."""
@@ -57,7 +58,7 @@ class Step:
         name = catalog.sql_name(table)
         statements = [f"{self.begins} {name} {clause}" for clause in self.clauses]
         if self.order is Order.CREATE:
-            namespace = identifier(catalog.name, table.split(".")[0])
+            namespace = identifier(catalog.name, namespace_of(table))
             statements.insert(0, f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
         return statements
 

@@ -15,6 +15,7 @@ from lakehouse.iceberg.metadata.damaged_metadata import explain_catalog, explain
 from lakehouse.iceberg.metadata.iceberg_release import PINNED, IcebergRelease, iceberg_release
 from lakehouse.settings import Settings
 from lakehouse.tables.quoting import identifier
+from lakehouse.tables.table_names import namespace_of, namespaces_of
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -50,7 +51,7 @@ class Catalog:
     _namespaces: Collection[str] | None = field(
         default=None, init=False, repr=False, compare=False
     )
-    """Those of which the locations are known; None for all."""
+    """Those that are listed, and of which the locations are known at one moment; None for all."""
 
     @classmethod
     def of(cls, settings: Settings, name: str = CATALOG_NAME) -> "Catalog":
@@ -72,14 +73,30 @@ class Catalog:
 
         :param tables: see `metadata_locations`; it asks anew for tables of other namespaces.
         """
-        namespaces = _namespaces_of(tables)
-        moment = replace(self)
-        object.__setattr__(moment, "_read", self._read)
-        object.__setattr__(moment, "_locations", self._locations_in(namespaces))
-        object.__setattr__(moment, "_namespaces", namespaces)
+        namespaces = self._listed(tables)
+        return self._alike(namespaces, self._locations_in(namespaces))
+
+    def within(self, tables: Iterable[str]) -> "Catalog":
+        """Return a catalog that lists no more than the tables of the namespaces of some tables,
+        where it is not of this home alone: Glue has the databases of a whole account, of which
+        some may not be read.
+
+        A table elsewhere is loaded by its name all the same. It shares what this one has read.
+        """
+        if self.is_embedded or self._locations is not None:
+            return self
+        return self._alike(namespaces_of(tables), None)
+
+    def _alike(
+        self, namespaces: Collection[str] | None, locations: Mapping[str, str] | None
+    ) -> "Catalog":
+        alike = replace(self)
+        object.__setattr__(alike, "_read", self._read)
+        object.__setattr__(alike, "_locations", locations)
+        object.__setattr__(alike, "_namespaces", namespaces)
         # An attribute of a cached property.
-        moment.__dict__["client"] = self.client
-        return moment
+        alike.__dict__["client"] = self.client
+        return alike
 
     def kept(self) -> "Catalog":
         """Use what others of the same description that are kept have read in this process, which
@@ -187,7 +204,11 @@ class Catalog:
         """
         if self._locations is not None:
             return dict(self._locations)
-        return self._locations_in(_namespaces_of(tables))
+        return self._locations_in(self._listed(tables))
+
+    def _listed(self, tables: Iterable[str] | None) -> Collection[str] | None:
+        """Return the namespaces that are asked for where some tables are meant, or all."""
+        return self._namespaces if tables is None else namespaces_of(tables)
 
     def _locations_in(self, namespaces: Collection[str] | None) -> dict[str, str]:
         from pyiceberg.catalog.glue import GlueCatalog
@@ -201,7 +222,7 @@ class Catalog:
 
     def _is_known(self, table: str) -> bool:
         """Whether it was asked where the table is, if there is one."""
-        return self._namespaces is None or table.rpartition(".")[0] in self._namespaces
+        return self._namespaces is None or namespace_of(table) in self._namespaces
 
     def metadata_location(self, table: str) -> str | None:
         """Ask where a table's metadata is now, of a catalog that tells it without reading it;
@@ -231,7 +252,8 @@ class Catalog:
         """
         if self._locations is not None:
             return sorted(self._locations)
-        if declared is not None and not self.is_embedded:
+        is_part = declared is not None or self._namespaces is not None
+        if is_part and not self.is_embedded:
             return sorted(self.metadata_locations(declared))
         with explain_catalog(self.place):
             namespaces = self.client.list_namespaces()
@@ -240,10 +262,6 @@ class Catalog:
                 for namespace in namespaces
                 for name in self.client.list_tables(namespace)
             )
-
-
-def _namespaces_of(tables: Iterable[str] | None) -> Collection[str] | None:
-    return None if tables is None else {table.rpartition(".")[0] for table in tables}
 
 
 def _locations_of_sqlite(

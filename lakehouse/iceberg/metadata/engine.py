@@ -2,8 +2,8 @@
 locks.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,12 @@ class Engine:
     def spark(self) -> "SparkSession":
         """The Spark session, started on first use; it knows the catalog."""
         return self.session()
+
+    def within(self, tables: Iterable[str]) -> "Engine":
+        """Return an engine whose catalog lists the namespaces of some tables alone, see
+        `Catalog.within`.
+        """
+        return replace(self, catalog=self.catalog.within(tables))
 
     def sql(self, statement: str, **parameters: Any) -> "DataFrame":
         """Run a Spark SQL statement; `parameters` are named ones (`:name`)."""

@@ -1,6 +1,6 @@
 """The files that lie in a table's folder or prefix, whoever put them there; no JVM."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -69,6 +69,26 @@ def lost_metadata_files(
         if _TABLE_METADATA in _name(key) and _name(key) not in logged:
             lost[key] = file
     return lost
+
+
+def metadata_of_another(table: "Table", paths: Iterable[str]) -> str:
+    """Return the first of some paths that is the metadata.json of another table, which lies in
+    this one's location and which the catalog need not list; nothing where there is none.
+
+    It is told by its folder, which is no metadata folder of this table's own.
+    """
+    own = {f"{folder_key(table.location())}metadata"}
+    logged = [entry.metadata_file for entry in table.metadata.metadata_log]
+    for path in (table.metadata_location, *logged):
+        own.add(_folder(path_key(path)))
+    for path in sorted(paths):
+        if _TABLE_METADATA in _name(path) and _folder(path_key(path)) not in own:
+            return path
+    return ""
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def _name(path: str) -> str:

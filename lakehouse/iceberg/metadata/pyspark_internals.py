@@ -124,8 +124,14 @@ def waits_without_executor(context: "SparkContext") -> bool | None:
         return None
     if not len(java.statusTracker().getActiveStageIds()):
         return False
+    return not has_executor(context)
+
+
+def has_executor(context: "SparkContext") -> bool:
+    """Whether this process's Spark has an executor that is a process of its own."""
+    java = context._jsc
     # The driver is one of them.
-    return bool(java.sc().getExecutorMemoryStatus().size() <= 1)
+    return java is not None and bool(java.sc().getExecutorMemoryStatus().size() > 1)
 
 
 def cancel_jobs(context: "SparkContext", reason: str) -> None:

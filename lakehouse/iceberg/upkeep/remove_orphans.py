@@ -16,6 +16,7 @@ from lakehouse.iceberg.metadata.location_files import (
     folder_key,
     list_location,
     locations,
+    metadata_of_another,
     path_key,
 )
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
@@ -49,7 +50,8 @@ def remove_orphans(
     :param most_share: of the files in the location; where more than that would go, nothing
         does.
     :returns: `skipped` where there are none, or the location is another table's too; `failed`
-        where there are too many; `partial` with the paths where files could not be deleted.
+        where there are too many, or a table that the catalog does not list lies among them;
+        `partial` with the paths where files could not be deleted.
     """
     moment = min(older_than, datetime.now(UTC) - YOUNGEST)
     return run_step(table, _STEP, lambda: _remove(engine, table, moment, most_share))
@@ -69,6 +71,8 @@ def _remove(engine: Engine, table: str, older_than: datetime, most_share: float)
         if not orphans:
             reason = f"no file older than {older_than:%Y-%m-%d %H:%M} is without a name"
             return skipped(table, _STEP, reason)
+        if other := metadata_of_another(loaded, orphans):
+            return StepResult(table, _STEP, "failed", another_inside(loaded, other))
         if len(orphans) > most_share * len(listed):
             return StepResult(table, _STEP, "failed", _too_many(loaded, orphans, len(listed)))
         _call_procedure(engine, table, older_than, dry_run=False)
@@ -76,8 +80,12 @@ def _remove(engine: Engine, table: str, older_than: datetime, most_share: float)
 
 
 def tables_in_location(engine: Engine, table: str) -> list[str]:
-    """Return the other tables whose files lie in a table's location, or whose location it lies
-    in.
+    """Return the other tables that the catalog lists whose files lie in a table's location, or
+    whose location it lies in.
+
+    Each new table has a folder of its own. In Glue those of databases in which nothing is declared
+    are not looked at (`Engine.within`): one that may not be read would end the upkeep of all. A
+    table of theirs in this location is told by its files, see `metadata_of_another`.
     """
     own = folder_key(engine.catalog.load(table).location())
     others, moment = [], engine.catalog.at_one_moment()
@@ -101,6 +109,15 @@ def _call_procedure(
         f" {literal(dry_run)}, prefix_listing => true)",
     )
     return [row["orphan_file_location"] for row in rows]
+
+
+def another_inside(table: "Table", path: str) -> str:
+    """Return why nothing is removed where another table's metadata lies in a location."""
+    return (
+        f"another table, of a database in which nothing is declared or of another catalog, lies in"
+        f" {table.location()}: {path}; move it elsewhere, or remove its folder where nobody needs"
+        " it"
+    )
 
 
 def _too_many(table: "Table", orphans: list[str], files: int) -> str:

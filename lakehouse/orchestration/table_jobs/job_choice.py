@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from lakehouse.orchestration.table_jobs.job_code import process_code
+from lakehouse.runtime.code_files import process_code
 from lakehouse.settings import Settings, TableJob
 
 

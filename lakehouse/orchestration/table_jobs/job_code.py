@@ -2,18 +2,14 @@
 in the bucket.
 
 A job unpacks it and imports from there, so that each run computes by the code of the process that
-started it, and a new version of the project needs no deployment of its own. Files are read when a
-process begins its first run, and not again: one that is edited while an ingest goes on would be
-computed by under the version of the code before, which this process has loaded.
+started it, and a new version of the project needs no deployment of its own.
 """
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakehouse.runtime.code_files import OWN_PACKAGE, code_files, imported_packages
+from lakehouse.runtime.code_files import process_code
 from lakehouse.runtime.package_zip import content_digest, zip_bytes
 from lakehouse.settings import Settings
 
@@ -27,15 +23,6 @@ SCRIPT = "jobs/script.py"
 _CODE = "jobs/code/"
 _KEPT_FOR = timedelta(days=30)
 _RENEWED_AFTER = timedelta(days=15)
-
-
-@cache
-def process_code(settings: Settings) -> Mapping[str, bytes]:
-    """Return the files of this process's code by name, as they were when it was first asked for
-    them.
-    """
-    packages = imported_packages(settings, OWN_PACKAGE)
-    return dict(sorted(code_files(packages, settings.project_root)))
 
 
 def publish_code(settings: Settings, store: "S3ObjectStore") -> str:

@@ -17,13 +17,14 @@ def remove_physically(erasure: Erasure) -> None:
     """Remove what Iceberg keeps of the rows, as far as it may go by now."""
     erasable, request_id = erasure.erasable, erasure.request.request_id
     tables, dependents = erasable.tables_of(erasure.persons), erasable.dependents
+    engine = erasable.engine.within(erasable.tables)
     results: list[StepResult] = []
     if erasure.how.now:
-        results += remove_now(erasable.engine, tables, request_id, dependents)
+        results += remove_now(engine, tables, request_id, dependents)
     else:
         for table in tables:
             results += remove_from_files(
-                erasable.engine,
+                engine,
                 table,
                 request_id,
                 now=False,

@@ -1,0 +1,62 @@
+"""Which Spark a process has where `lakehouse dev` keeps one warm, and starts it again."""
+
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from lakehouse.runtime.processes import Process
+from lakehouse.runtime.spark_server import SparkServer, forget, publish, with_server
+from lakehouse.settings import Settings
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture
+def servers() -> Iterator[list[SparkServer]]:
+    """Two servers, one after the other, each at a port that something listens on."""
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+    ports = [listener.getsockname()[1] for listener in listeners]
+    yield [SparkServer(port, "token", Process.current()) for port in ports]
+    for listener in listeners:
+        listener.close()
+
+
+def test_a_server_that_came_back_at_another_port_is_found(
+    settings: Settings, servers: list[SparkServer]
+) -> None:
+    settings.make_home()
+    for server in servers:
+        publish(settings, server)
+        assert with_server(settings).spark_remote == server.remote
+
+
+def test_while_it_is_started_again_nothing_else_is_begun(
+    settings: Settings, servers: list[SparkServer]
+) -> None:
+    settings.make_home()
+    publish(settings, servers[0])
+    assert with_server(settings).spark_remote == servers[0].remote
+    forget(settings, servers[0])
+    assert with_server(settings).spark_remote == servers[0].remote
+    publish(settings, servers[1])
+    assert with_server(settings).spark_remote == servers[1].remote
+
+
+def test_a_process_with_a_spark_of_its_own_keeps_it(
+    settings: Settings, servers: list[SparkServer]
+) -> None:
+    assert with_server(settings) == settings
+    settings.make_home()
+    publish(settings, servers[0])
+    assert with_server(settings) == settings
+
+
+def test_a_spark_that_is_named_goes_before_it(
+    settings: Settings, servers: list[SparkServer]
+) -> None:
+    settings.make_home()
+    publish(settings, servers[0])
+    named = replace(settings, spark_remote="sc://spark:15002")
+    assert with_server(named) == named
