@@ -18,7 +18,7 @@ DRIVERS = 20
 """How many drivers of one machine find ports."""
 DRIVER_PORTS = 3 * DRIVERS
 """For the driver, its blocks and its page, as many of each."""
-_SET_BY = {
+REFUSED_CONFIGURATION = {
     "spark.master": "LAKEHOUSE_SPARK_MASTER sets it",
     "spark.remote": "SPARK_REMOTE sets it",
     "spark.driver.memory": "LAKEHOUSE_SPARK_MEMORY sets it",
@@ -27,6 +27,7 @@ _SET_BY = {
     "spark.sql.extensions": "those of Iceberg are needed",
     "spark.sql.session.timeZone": "times are in UTC",
 }
+"""What LAKEHOUSE_SPARK_CONF may not set, and why."""
 SESSION_PREFIX = "spark.sql."
 """How what a session may set begins; all else is set where Spark is started."""
 
@@ -102,12 +103,14 @@ class ClusterSettings:
             name: value for name, value in self.configuration if name.startswith(SESSION_PREFIX)
         }
 
-    def require_settable_by_client(self) -> None:
+    def require_settable_by_client(self, besides: Mapping[str, object]) -> None:
         """Make sure that nothing is said that only whoever starts Spark can set.
 
+        :param besides: other settings of that kind; None where nothing is said.
         :raises SettingsError: names all of it.
         """
         of_start = {
+            **besides,
             "LAKEHOUSE_DRIVER_HOST": self.driver_host,
             "LAKEHOUSE_DRIVER_PORT": self.driver_port,
             "LAKEHOUSE_EXECUTORS": self.executors,
@@ -137,10 +140,10 @@ def _configuration(text: str) -> Iterator[tuple[str, str]]:
         if not equals or not re.fullmatch(r"spark\.[\w.-]+", name):
             # What was found may hold a secret.
             raise _no_configuration(f"has no name=value as entry {number} of {len(entries)}")
-        if name in _SET_BY:
+        if name in REFUSED_CONFIGURATION:
             raise SettingsError(
                 f"LAKEHOUSE_SPARK_CONF sets {name}, which is not to be set there:"
-                f" {_SET_BY[name]}.",
+                f" {REFUSED_CONFIGURATION[name]}.",
                 next_step="Leave it out.",
             )
         yield name, value

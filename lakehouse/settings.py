@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import ClassVar, Literal, cast, get_args
 
 from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.errors import SettingsError
@@ -65,7 +65,9 @@ class Settings:
     spark_remote: str | None = None
     """A Spark Connect address (`sc://host:port`)."""
     spark_master: str = "local[*]"
-    spark_memory: str = "2g"
+    spark_memory: str | None = None
+    """Memory of the driver, where it was said."""
+    default_spark_memory: ClassVar[str] = "2g"
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
     """What executors and driver are, where Spark is more than one process."""
     iceberg: str = "1.12.0"
@@ -127,8 +129,9 @@ class Settings:
         master = value_of_form(env, "LAKEHOUSE_SPARK_MASTER", _MASTER, cls.spark_master)
         remote = _spark_remote(env.get("SPARK_REMOTE"), master)
         cluster = ClusterSettings.from_env(env)
+        memory = value_of_form(env, "LAKEHOUSE_SPARK_MEMORY", MEMORY, "")
         if remote:
-            cluster.require_settable_by_client()
+            cluster.require_settable_by_client({"LAKEHOUSE_SPARK_MEMORY": memory or None})
         return cls(
             home=_folder(
                 "LAKEHOUSE_HOME",
@@ -142,7 +145,7 @@ class Settings:
             spark_remote=remote,
             cluster=cluster,
             spark_master=master,
-            spark_memory=value_of_form(env, "LAKEHOUSE_SPARK_MEMORY", MEMORY, cls.spark_memory),
+            spark_memory=memory or None,
             iceberg=value_of_form(env, "LAKEHOUSE_ICEBERG", VERSION, cls.iceberg),
             jobs=_table_jobs(env.get("LAKEHOUSE_JOBS"), deployment),
             java_home=Path(java_home) if java_home else None,

@@ -1,10 +1,15 @@
 """What the environment says of a cluster."""
 
+import re
+
 import pytest
 
-from lakehouse.cluster_settings import ClusterSettings
+from lakehouse.cluster_settings import REFUSED_CONFIGURATION, ClusterSettings
 from lakehouse.errors import SettingsError
 from lakehouse.settings import Settings
+from lakehouse_tests.docs.markdown import ROOT, sections
+
+PAGE = ROOT / "docs" / "cluster.md"
 
 
 def test_nothing_is_said_by_an_empty_environment():
@@ -91,6 +96,27 @@ def test_a_client_of_a_server_is_told_by_name_what_it_cannot_set():
         match=r"LAKEHOUSE_EXECUTOR_CORES, spark\.executor\.memory too, which a client of",
     ):
         Settings.from_env(env)
+
+
+def test_a_client_of_a_server_is_told_that_its_memory_is_not_that_of_the_server():
+    env = {"SPARK_REMOTE": "sc://spark:15002", "LAKEHOUSE_SPARK_MEMORY": "8g"}
+    with pytest.raises(SettingsError, match="LAKEHOUSE_SPARK_MEMORY too, which a client of"):
+        Settings.from_env(env)
+
+    assert Settings.from_env({"LAKEHOUSE_SPARK_MEMORY": "8g"}).spark_memory == "8g"
+    assert Settings.from_env(env | {"LAKEHOUSE_SPARK_MEMORY": ""}).spark_memory is None
+
+
+def test_the_page_on_clusters_names_what_is_refused_and_why():
+    (section,) = (part for part in sections(PAGE) if part.title == "Whose configuration counts")
+    rows = re.findall(r"^\| `(spark\.[\w.]+)` \| (.+) \|$", section.text, re.MULTILINE)
+    assert {name: reason.replace("`", "") for name, reason in rows} == REFUSED_CONFIGURATION
+
+
+@pytest.mark.parametrize("name", REFUSED_CONFIGURATION)
+def test_what_the_page_names_is_refused(name):
+    with pytest.raises(SettingsError, match=rf"LAKEHOUSE_SPARK_CONF sets {re.escape(name)}, "):
+        Settings.from_env({"LAKEHOUSE_SPARK_CONF": f"{name}=1"})
 
 
 def test_a_client_of_a_server_sets_what_a_session_may_set():

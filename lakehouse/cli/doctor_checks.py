@@ -26,8 +26,10 @@ from lakehouse.monitoring.alert_settings import name_of, read_routes
 from lakehouse.monitoring.heartbeat import read_heartbeat
 from lakehouse.monitoring.sinks import FILE, FILE_NAME, LOG, check_url
 from lakehouse.runtime import jars, jvm
+from lakehouse.runtime.configuration_order import driver_memory, overruled
 from lakehouse.runtime.dev_address_file import DevNote, running_dev
 from lakehouse.runtime.jvm_class_archive import archive_path, archive_problem
+from lakehouse.runtime.session_configuration import session_configuration
 from lakehouse.runtime.spark_address import place_of, problem_of, require_master
 from lakehouse.runtime.spark_master import read_master
 from lakehouse.settings import SAMPLES, Settings
@@ -177,7 +179,8 @@ def _spark(settings: Settings) -> str:
     if settings.is_on_cluster:
         return _cluster(settings)
     if not settings.spark_remote:
-        return f"in process: {settings.spark_master}, {settings.spark_memory}"
+        memory = driver_memory(settings)
+        return f"in process: {settings.spark_master}, {memory}{_overruled(settings)}"
     place, problem = place_of(settings.spark_remote), problem_of(settings.spark_remote)
     if problem:
         raise LakehouseError(
@@ -194,12 +197,18 @@ def _cluster(settings: Settings) -> str:
     require_master(settings.spark_master)
     state = read_master(settings.cluster, settings.spark_master)
     answers = f"{settings.spark_master} answers"
+    told = _overruled(settings)
     if state is None:
-        return answers
+        return f"{answers}{told}"
     free = f"{state.free_cores} of {count(state.cores, 'core')} are free"
     if not state.workers:
         raise LakehouseError(f"{answers}, and has no worker", next_step="Start one.")
-    return f"{answers}: {count(len(state.workers), 'worker')}, {free}"
+    return f"{answers}: {count(len(state.workers), 'worker')}, {free}{told}"
+
+
+def _overruled(settings: Settings) -> str:
+    said = overruled(settings, session_configuration(settings))
+    return f"; {said}" if said else ""
 
 
 def _deployment(settings: Settings) -> str:

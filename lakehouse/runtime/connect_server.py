@@ -1,17 +1,24 @@
 """What a Spark Connect server that others start must bring, as its clients cannot: jars, Iceberg's
-extensions, and a file system for the bucket.
+extensions, a file system for the bucket, and how it has executors.
 """
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import SetupError
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.runtime import jars
+from lakehouse.runtime.executor_configuration import (
+    CORES_MAX,
+    EXECUTOR_CORES,
+    executor_configuration,
+)
 from lakehouse.runtime.jar_download import IN_SPARK_OR_ICEBERG
 from lakehouse.runtime.s3a import s3a_session_configuration
 from lakehouse.runtime.spark_address import place_of
+from lakehouse.runtime.spark_master import STANDALONE, MasterState
 from lakehouse.settings import Settings
 from lakehouse.tables.quoting import identifier
 
@@ -28,10 +35,13 @@ _OF_AWS = re.compile(r"software[./]amazon[./]awssdk|org[./]apache[./]iceberg[./]
 _NEXT_STEP = "`lakehouse connect-conf` prints what the server is to be started with."
 
 
-def server_configuration(settings: Settings, jar_folder: str | None = None) -> dict[str, str]:
+def server_configuration(
+    settings: Settings, jar_folder: str | None = None, state: MasterState | None = None
+) -> dict[str, str]:
     """Return what a server is started with for a deployment; no credentials are in it.
 
     :param jar_folder: where the jars lie on the server; it fetches them itself unless it is said.
+    :param state: what the master said that the settings name, where one did.
     """
     return {
         **_jars(settings, jar_folder),
@@ -40,7 +50,19 @@ def server_configuration(settings: Settings, jar_folder: str | None = None) -> d
         "spark.sql.catalogImplementation": "in-memory",
         **Catalog.of(settings).spark_configuration,
         **s3a_session_configuration(settings),
+        # By itself it keeps all cores of a standalone cluster for as long as it lives.
+        **executor_configuration(settings, state),
     }
+
+
+def bounds_to_choose(settings: Settings, configuration: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of what keeps a server from taking a whole standalone cluster, where it may
+    be on one whose cores nobody told.
+    """
+    may_be_standalone = settings.spark_master.startswith((STANDALONE, "local"))
+    if CORES_MAX in configuration or not may_be_standalone:
+        return ()
+    return tuple(name for name in (CORES_MAX, EXECUTOR_CORES) if name not in configuration)
 
 
 def require_server(session: "SparkSession", settings: Settings, catalog: Catalog) -> None:

@@ -3,12 +3,11 @@ unless its configuration says otherwise.
 """
 
 import re
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from lakehouse.runtime.spark_properties import default_configuration
+from lakehouse.runtime.spark_properties import told_configuration
 from lakehouse.settings import Settings
 
 _LOCAL, _TABLES = "spark.local.dir", "spark.sql.warehouse.dir"
@@ -24,7 +23,7 @@ def folders_outside(settings: Settings) -> Iterator[tuple[str, str]]:
     names it.
     """
     cluster = settings.cluster
-    told = default_configuration(settings) | _submitted(cluster.pyspark_arguments or "")
+    told = told_configuration(settings)
     is_local = settings.spark_master.startswith("local")
     set_here = (_LOCAL, _TABLES) if is_local else (_TABLES,)
     told = {name: value for name, value in told.items() if name not in set_here}
@@ -44,22 +43,6 @@ def folders_outside(settings: Settings) -> Iterator[tuple[str, str]]:
         for folder in map(str.strip, folders):
             if folder and not _is_in_home(settings, folder):
                 yield name, _PASSWORD.sub("//", folder)
-
-
-def _submitted(arguments: str) -> dict[str, str]:
-    """Return the configuration among what PySpark is told to start Spark with."""
-    try:
-        words = shlex.split(arguments)
-    except ValueError:
-        # No Spark starts by them.
-        return {}
-    configuration = {}
-    for option, word in zip(["", *words], words, strict=False):
-        entry = word.removeprefix("--conf=")
-        name, equals, value = entry.partition("=")
-        if equals and (option in ("--conf", "-c") or entry != word):
-            configuration[name] = value
-    return configuration
 
 
 def _is_in_home(settings: Settings, folder: str) -> bool:

@@ -9,17 +9,21 @@ from pathlib import Path
 from lakehouse.cluster_settings import DRIVERS, ClusterSettings
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.runtime import jars
+from lakehouse.runtime.configuration_order import (
+    CLASS_PATH,
+    JAVA_OPTIONS,
+    driver_memory,
+    in_order,
+)
 from lakehouse.runtime.connect_server import EXTENSIONS, EXTENSIONS_KEY
+from lakehouse.runtime.executor_configuration import executor_configuration
 from lakehouse.runtime.s3a import s3a_session_configuration
-from lakehouse.runtime.spark_master import MasterState, executor_configuration
+from lakehouse.runtime.spark_master import MasterState
+from lakehouse.runtime.spark_properties import told_configuration
 from lakehouse.runtime.temporary_folders import temporary_folder
 from lakehouse.settings import Settings
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
-_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-_CLASS_PATH = "spark.driver.extraClassPath"
-_LISTS = {"spark.jars": ",", _CLASS_PATH: ":"}
-"""Configuration that is a list, and by what its entries are parted."""
 _CODE_CACHE = "-XX:ReservedCodeCacheSize=512m"
 """Room for the code that Java compiled, taken as it is needed. By itself Java keeps 240 MB, and
 with the first compiler alone 48, which a Spark that lives fills in minutes; it ends then.
@@ -62,22 +66,7 @@ def session_configuration(
         **(_CLOSED if _LOCAL.fullmatch(master) else {}),
         **shared,
     }
-    return {**ours, **_besides(ours, settings.cluster)}
-
-
-def _besides(ours: Mapping[str, str], cluster: ClusterSettings) -> dict[str, str]:
-    """Return the configuration that somebody gave, of lists and options of Java with ours, which
-    nothing works without.
-    """
-    theirs = dict(cluster.configuration)
-    for name, separator in _LISTS.items():
-        if name in ours and name in theirs:
-            theirs[name] = f"{ours[name]}{separator}{theirs[name]}"
-    if _JAVA_OPTIONS in theirs:
-        # Of two values of one option Java takes the last, and the temporary folder is to be that
-        # of the home.
-        theirs[_JAVA_OPTIONS] = f"{theirs[_JAVA_OPTIONS]} {ours[_JAVA_OPTIONS]}"
-    return theirs
+    return in_order(settings, ours)
 
 
 def shared_configuration() -> dict[str, str]:
@@ -103,7 +92,7 @@ def with_java_options(
     more = " ".join(map(_quoted, options))
     return {
         **configuration,
-        _JAVA_OPTIONS: f"{configuration.get(_JAVA_OPTIONS, '')} {more}".strip(),
+        JAVA_OPTIONS: f"{configuration.get(JAVA_OPTIONS, '')} {more}".strip(),
     }
 
 
@@ -111,8 +100,8 @@ def _embedded(settings: Settings, temporary: Path) -> dict[str, str]:
     return {
         "spark.app.name": "lakehouse",
         "spark.master": settings.spark_master,
-        "spark.driver.memory": settings.spark_memory,
-        _JAVA_OPTIONS: _java_options(temporary),
+        "spark.driver.memory": driver_memory(settings),
+        JAVA_OPTIONS: _java_options(temporary),
         # Hadoop opens what it writes to others by itself, whatever the process is told.
         "spark.hadoop.fs.permissions.umask-mode": "077",
         EXTENSIONS_KEY: EXTENSIONS,
@@ -147,7 +136,7 @@ def _in_this_process(settings: Settings, temporary: Path) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         # Read where they are; `spark.jars` would copy 130 MB at each start, and take 1.5 s
         # longer.
-        _CLASS_PATH: _class_path(settings),
+        CLASS_PATH: _class_path(settings),
         # An upper bound: adaptive execution joins small ones, of less than a megabyte. By
         # itself it joins others too, until one is left for each core or a few more: of three on
         # two cores, the last has a core to itself.
@@ -170,16 +159,17 @@ def _where_functions_are(settings: Settings) -> dict[str, str]:
 
 def _on_a_cluster(settings: Settings, state: MasterState | None) -> dict[str, str]:
     sent = (jars.path(settings, jar).as_uri() for jar in jars.pinned(settings))
+    told = {**told_configuration(settings), **dict(settings.cluster.configuration)}
     return {
         "spark.jars": ",".join(sent),
         # By that class path alone the archive of Java's classes fits, without which the driver
         # takes half as long again to start.
-        _CLASS_PATH: _class_path(settings),
+        CLASS_PATH: _class_path(settings),
         # By which others there see who holds what.
         "spark.app.name": f"lakehouse {settings.title}",
         "spark.ui.enabled": "true",
         **_reached(settings.cluster),
-        **executor_configuration(settings, state),
+        **executor_configuration(settings, state, told),
     }
 
 

@@ -32,6 +32,7 @@ from lakehouse.iceberg.metadata.pyspark_internals import (
 )
 from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.runtime import jars, jvm
+from lakehouse.runtime.configuration_order import warn_of_overruled
 from lakehouse.runtime.connect_server import (
     EXTENSIONS,
     EXTENSIONS_KEY,
@@ -57,6 +58,7 @@ from lakehouse.runtime.spark_address import require_connect, require_master
 from lakehouse.runtime.spark_log import last_words, log_file, log_size, open_log
 from lakehouse.runtime.spark_master import read_master
 from lakehouse.runtime.spark_properties import remove_properties, write_properties
+from lakehouse.runtime.submitted_arguments import SubmittedArguments
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings
 
@@ -264,6 +266,7 @@ def _first(settings: Settings, java_options: Sequence[str] | None) -> "SparkSess
     require_master(settings.spark_master)
     state = read_master(settings.cluster, settings.spark_master)
     configuration = session_configuration(settings, state=state)
+    warn_of_overruled(settings, configuration)
     _start_jvm(settings, configuration, java_options)
     session: SparkSession = LazyPySparkResource(spark_config=configuration).spark_session
     return session
@@ -307,10 +310,12 @@ def _start_jvm(
         java_options = [*archive_options(settings, chosen), *compiler_options(settings)]
     configuration = with_java_options(configuration, java_options)
     folder, started_at = temporary_folder(settings), log_size(settings)
+    arguments = settings.cluster.pyspark_arguments
+    submitted = SubmittedArguments.parse(arguments)
     try:
         with open_log(settings) as output:
             file = write_properties(settings, folder, configuration)
-            gateway = launch_jvm(file, output, settings.cluster.pyspark_arguments)
+            gateway = launch_jvm(file, output, submitted.others, arguments)
     except PySparkRuntimeError as error:
         raise SetupError(
             f"The JVM of Spark did not start: {last_words(settings, started_at)}",

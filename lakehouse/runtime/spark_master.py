@@ -1,6 +1,4 @@
-"""What the web page of a standalone master says of its workers and applications, and what an
-application asks of them.
-"""
+"""What the web page of a standalone master says of its workers and applications."""
 
 import json
 import re
@@ -10,24 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakehouse.cluster_settings import ClusterSettings
-from lakehouse.settings import Settings
 
-_STANDALONE = "spark://"
+STANDALONE = "spark://"
 _PORT = re.compile(r":\d+$")
 _LEADS = "ALIVE"
 """The status of the master that has the workers; others stand by, or recover."""
 _PAGE_PORT = 8080
 """Spark's own default."""
 _SECONDS = 3.0
-_MOST_CORES = 4
-"""Of one executor, unless it is said: small ones share less, large ones collect garbage for
-longer.
-"""
-_LEAST_MEMORY_MB = 512
-"""Spark takes no less."""
-_SHUFFLE_TIMEOUT = "300s"
-_PARTITIONS_FOR_A_CORE = 3
-_LEAST_PARTITIONS = 8
 
 
 @dataclass(frozen=True)
@@ -95,11 +83,11 @@ def master_page(cluster: ClusterSettings, master: str) -> str:
 
 def master_pages(cluster: ClusterSettings, master: str) -> tuple[str, ...]:
     """Return where each of the standalone masters, one of which leads, has its web page."""
-    if not master.startswith(_STANDALONE):
+    if not master.startswith(STANDALONE):
         return ()
     if cluster.master_page:
         return (cluster.master_page,)
-    hosts = (_PORT.sub("", one) for one in master.removeprefix(_STANDALONE).split(","))
+    hosts = (_PORT.sub("", one) for one in master.removeprefix(STANDALONE).split(","))
     return tuple(f"http://{host}:{_PAGE_PORT}" for host in hosts)
 
 
@@ -119,66 +107,3 @@ def _read(page: str) -> MasterState | None:
         return MasterState.parse(said) if said["status"] == _LEADS else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def executor_configuration(settings: Settings, state: MasterState | None) -> dict[str, str]:
-    """Return what is asked of a cluster: as the settings say, and else so much of a standalone one
-    that something is left for what comes beside it.
-
-    A quarter of all cores is left, and one at least. Executors come as tasks wait for them, and go
-    where they are idle.
-    """
-    given = settings.cluster
-    free = _roomiest(state) if state and state.workers else None
-    cores = given.executor_cores or (min(_MOST_CORES, free.room) if free else 1)
-    limit = given.executors * cores if given.executors else _share(state)
-    cores = given.executor_cores or min(cores, limit or cores)
-    memory = given.executor_memory or (_memory(free, cores) if free else None)
-    partitions = max(_LEAST_PARTITIONS, _PARTITIONS_FOR_A_CORE * (limit or 0))
-    asked = {
-        "spark.executor.cores": str(cores),
-        "spark.sql.adaptive.enabled": "true",
-        "spark.sql.shuffle.partitions": str(partitions),
-        **_number(given.executors),
-    }
-    if limit and settings.spark_master.startswith(_STANDALONE):
-        asked["spark.cores.max"] = str(max(limit, cores))
-    if memory:
-        asked["spark.executor.memory"] = memory
-    return asked
-
-
-def _number(executors: int | None) -> dict[str, str]:
-    if executors:
-        return {
-            "spark.dynamicAllocation.enabled": "false",
-            "spark.executor.instances": str(executors),
-        }
-    return {
-        "spark.dynamicAllocation.enabled": "true",
-        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
-        # What an executor has written for others keeps it: without an end, as long as the driver
-        # lives. What is gone after all is computed again.
-        "spark.dynamicAllocation.shuffleTracking.timeout": _SHUFFLE_TIMEOUT,
-    }
-
-
-def _share(state: MasterState | None) -> int | None:
-    if state is None or not state.cores:
-        return None
-    return max(1, state.cores - max(1, state.cores // 4))
-
-
-def _roomiest(state: MasterState) -> Worker:
-    """Return the worker that an executor has to fit on: the one with most free, or the smallest
-    where all is held.
-    """
-    most = max(state.workers, key=lambda worker: worker.free_cores)
-    return most if most.free_cores else min(state.workers, key=lambda worker: worker.cores)
-
-
-def _memory(worker: Worker, cores: int) -> str:
-    # Whoever holds the rest of the worker's cores has their share of the memory too.
-    free_mb = worker.free_memory_mb or worker.memory_mb
-    share_mb = free_mb * cores // max(worker.room, cores)
-    return f"{max(_LEAST_MEMORY_MB, share_mb)}m"

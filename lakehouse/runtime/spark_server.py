@@ -17,6 +17,7 @@ from pathlib import Path
 
 from lakehouse.errors import SetupError
 from lakehouse.runtime import jars, jvm
+from lakehouse.runtime.configuration_order import warn_of_overruled, without_told
 from lakehouse.runtime.connect_server import SERVER_CLASS
 from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.jvm_compilers import LATER_SECOND_COMPILER
@@ -140,8 +141,11 @@ def start(
     prepare_temporary_folder(settings, is_server=True)
     port = like.port if like and not like.answers else _free_port()
     token = like.token if like else secrets.token_urlsafe(24)
-    own = replace(settings, spark_remote=None)
-    configuration = local_configuration(own, port, read_master(own.cluster, own.spark_master))
+    # PySpark does not start it.
+    cluster = replace(settings.cluster, pyspark_arguments=None)
+    own = replace(settings, spark_remote=None, cluster=cluster)
+    configuration = local_configuration(own, port, read_master(cluster, own.spark_master))
+    warn_of_overruled(own, configuration)
     java_options = [
         *archive_options(settings, chosen),
         *LATER_SECOND_COMPILER,
@@ -149,7 +153,7 @@ def start(
     ]
     configuration = with_java_options(configuration, java_options)
     folder = temporary_folder(settings, is_server=True)
-    properties = write_properties(settings, folder, configuration)
+    properties = write_properties(own, folder, configuration)
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     started_at = log_size(settings)
     # Not as an argument, which everybody on the machine may read.
@@ -198,7 +202,7 @@ def local_configuration(
     :param state: what a standalone master said of its workers, where one did.
     """
     # In front of a cluster it has a page, which is to show what there was.
-    little = {} if settings.is_on_cluster else KEEPS_LITTLE
+    little = {} if settings.is_on_cluster else without_told(settings, KEEPS_LITTLE)
     return {
         **little,
         **session_configuration(settings, is_server=True, state=state),

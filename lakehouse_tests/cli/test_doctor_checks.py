@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from lakehouse.cli.doctor_checks import findings
+from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.monitoring.heartbeat import Heartbeat, beat
 from lakehouse.runtime import jars
@@ -78,6 +79,19 @@ def test_a_spark_server_that_does_not_answer_is_named(settings):
 
     assert not found.ok
     assert found.found.startswith("sc://127.0.0.1:1 does not answer")
+
+
+def test_configuration_of_others_that_does_not_count_is_named(settings, tmp_path):
+    defaults = "spark.sql.session.timeZone Europe/Berlin\nspark.driver.memory 9g\n"
+    (tmp_path / "spark-defaults.conf").write_text(defaults)
+    cluster = ClusterSettings(spark_conf_dir=str(tmp_path))
+    found = line(replace(settings, spark_memory=None, cluster=cluster), "spark")
+
+    assert found.ok
+    assert found.found == (
+        "in process: local[*], 9g; spark-defaults.conf or PYSPARK_SUBMIT_ARGS set"
+        " spark.sql.session.timeZone, which stays as the lakehouse needs it"
+    )
 
 
 def test_a_client_of_a_spark_server_needs_neither_java_nor_jars(settings, tmp_path):

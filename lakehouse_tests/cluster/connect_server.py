@@ -1,5 +1,7 @@
 """A Spark Connect server in front of a cluster, which sees no file of its clients."""
 
+import shlex
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -8,6 +10,7 @@ from pathlib import Path
 from lakehouse.runtime.connect_server import SERVER_CLASS
 from lakehouse.runtime.session_configuration import session_configuration
 from lakehouse.runtime.spark_address import problem_of
+from lakehouse.runtime.spark_properties import properties_text
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.commands import free_port
 from lakehouse_tests.cluster.spark_cluster import Part, SparkCluster, spark_program
@@ -45,7 +48,7 @@ def connect_server(
     :param port: where it answers; somewhere unless it is said.
     """
     port = port or free_port()
-    folder = cluster.folder / f"connect-{port}"
+    folder = _folder(cluster, port)
     own = replace(
         settings, home=folder, spark_master=cluster.url, spark_memory="1g", spark_remote=None
     )
@@ -61,9 +64,54 @@ def connect_server(
         # Its clients look for its page there.
         "spark.ui.port": str(free_port()),
     }
-    options = [part for item in given.items() for part in ("--conf", "=".join(item))]
+    file = folder / "server.conf"
+    file.write_text(properties_text(given), encoding="utf-8")
+    submit = [spark_program("spark-submit"), "--properties-file", str(file)]
+    command = [*submit, "--class", SERVER_CLASS, "spark-internal"]
+    with _running(cluster, settings, command, port, kept) as server:
+        yield server
+
+
+@contextmanager
+def server_of_command(
+    cluster: SparkCluster, settings: Settings, command: str, file: Path
+) -> Iterator[ConnectServer]:
+    """A server that somebody starts by a command, where its file lies in the working directory and
+    `spark-submit` is on the PATH.
+
+    :param command: has nothing that says where the server answers: it does at a free port.
+    """
+    port = free_port()
+    folder = _folder(cluster, port)
+    shutil.copy(file, folder)
+    at = {"address": "127.0.0.1", "port": port}
+    options = " ".join(
+        f"--conf spark.connect.grpc.binding.{name}={value}" for name, value in at.items()
+    )
+    submit = shlex.quote(spark_program("spark-submit"))
+    whole = command.replace("spark-submit", f"exec {submit} {options}", 1)
+    words = ["bash", "-c", f"cd {shlex.quote(str(folder))}\n{whole}"]
+    with _running(cluster, settings, words, port) as server:
+        yield server
+
+
+def _folder(cluster: SparkCluster, port: int) -> Path:
+    folder = cluster.folder / f"connect-{port}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextmanager
+def _running(
+    cluster: SparkCluster,
+    settings: Settings,
+    command: list[str],
+    port: int,
+    kept: Iterable[Path] = (),
+) -> Iterator[ConnectServer]:
+    folder = _folder(cluster, port)
     part = cluster.start_isolated(
-        [spark_program("spark-submit"), "--class", SERVER_CLASS, *options, "spark-internal"],
+        command,
         folder,
         {"SPARK_LOCAL_DIRS": str(folder / "local"), "SPARK_DAEMON_MEMORY": "1g"},
         kept=[settings.cache_dir.expanduser(), *kept],

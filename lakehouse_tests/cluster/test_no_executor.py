@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from lakehouse.runtime import jars
+from lakehouse.runtime.connect_server import server_configuration
+from lakehouse.runtime.executors import master_of
 from lakehouse_tests.cli.commands import LAKEHOUSE
-from lakehouse_tests.cluster.spark_cluster import SparkCluster
+from lakehouse_tests.cluster.connect_server import connect_server
+from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account
 from lakehouse_tests.processes import Child, engine_of_process, start, start_command, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak]
@@ -21,6 +25,16 @@ def hold_cores(note: str) -> None:
     assert engine.spark.range(1).count() == 1
     Path(note).write_text(engine.page(), encoding="utf-8")
     time.sleep(600)
+
+
+def work_by_two_executors() -> str:
+    """Ask a server for tasks that take so long that a second executor comes for them; return its
+    master.
+    """
+    engine = engine_of_process()
+    waiting = "java_method('java.lang.Thread', 'sleep', 10000L)"
+    engine.spark.range(0, 4, 1, 4).selectExpr(waiting).collect()
+    return master_of(engine.spark)
 
 
 def lines_of(command: Child) -> list[str]:
@@ -85,3 +99,32 @@ def test_a_cluster_without_workers_is_named(cluster_without_workers, home):
         f"No executor came within 10 s on {cluster_without_workers.url}: it has no worker."
         in line
     )
+
+
+SOON_IDLE = {
+    "spark.dynamicAllocation.executorIdleTimeout": "5s",
+    "spark.dynamicAllocation.shuffleTracking.timeout": "5s",
+}
+
+
+def test_an_idle_server_as_connect_conf_has_it_started_gives_its_executors_to_the_next_command(
+    cluster, aws_settings, home, tmp_path
+):
+    """Without a bound: nobody told it of the cluster's cores, and it takes all of them."""
+    printed = server_configuration(aws_settings, str(jars.jar_dir(aws_settings).expanduser()))
+    assert "spark.cores.max" not in printed
+
+    def held() -> list[int]:
+        return [application["cores"] for application in cluster.state()["activeapps"]]
+
+    with connect_server(cluster, aws_settings, printed | SOON_IDLE) as server:
+        env = on_account(aws_settings) | server.client_environment
+        client = start(home, work_by_two_executors, env=env)
+        wait_for(lambda: held() == [2] or not client.is_alive, "a server with all cores")
+        assert client.result() == cluster.url
+        beside = start_command(
+            ONE, tmp_path / "beside" / "home", env=cluster.client_environment
+        )
+        assert beside.status() == 0, beside.said
+        assert "(1 row)" in beside.said
+        wait_for(lambda: held() == [0], "a server that holds no core")

@@ -13,7 +13,7 @@ from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.runtime import jars
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.commands import LAKEHOUSE
-from lakehouse_tests.cluster.connect_server import connect_server
+from lakehouse_tests.cluster.connect_server import server_of_command
 from lakehouse_tests.cluster.test_demo import check_demo
 from lakehouse_tests.docs.markdown import ROOT, Block, sections
 from lakehouse_tests.docs.shell import commands
@@ -38,9 +38,14 @@ class Shell:
         """Run the commands of a block; return what they said."""
         return "".join(map(self._run, commands(block.text)))
 
-    def _run(self, command: str) -> str:
+    def here(self, command: str) -> str:
+        """Return a command of the page with the places that are here."""
         for name, place in self.names.items():
             command = command.replace(name, place)
+        return command
+
+    def _run(self, command: str) -> str:
+        command = self.here(command)
         first, *words = shlex.split(command)
         if words == ["setup"]:
             # The cluster's own start has fetched the jars; what else it makes takes half a minute.
@@ -84,12 +89,6 @@ def shell_blocks(title: str) -> list[Block]:
     return [block for block in section.blocks if block.language == "bash"]
 
 
-def read_properties(text: str) -> dict[str, str]:
-    """Read a file of properties, as spark-submit does."""
-    lines = [line for line in text.splitlines() if not line.startswith("#")]
-    return dict(line.split("=", 1) for line in lines)
-
-
 def test_the_page_on_clusters_goes_as_it_says(cluster, aws_settings, home, truth):
     names = {
         "spark://master:7077": cluster.url,
@@ -110,10 +109,11 @@ def test_the_page_on_clusters_goes_as_it_says(cluster, aws_settings, home, truth
     assert f"{cluster.url} answers: 2 workers, 2 of 2 cores are free" in said
     check_demo(aws_settings, truth)
 
-    print_configuration, connect = shell_blocks("A Spark Connect server")
+    print_configuration, start, connect = shell_blocks("A Spark Connect server")
     shell.do(print_configuration)
-    printed = read_properties((home.parent / "server.conf").read_text(encoding="utf-8"))
-    with connect_server(cluster, aws_settings, printed) as server:
+    (command,) = map(shell.here, commands(start.text))
+    printed = home.parent / "server.conf"
+    with server_of_command(cluster, aws_settings, command, printed) as server:
         shell.names["sc://server:15002"] = server.remote
         said = shell.do(connect)
     assert f"{server.remote} answers, has what tables need, and reads what is staged" in said

@@ -224,10 +224,11 @@ def test_a_jvm_is_started_with_no_configuration_among_its_arguments(
         given.extend((conf, shlex.split(os.environ["PYSPARK_SUBMIT_ARGS"])))
 
     monkeypatch.setattr("pyspark.java_gateway.launch_gateway", launch)
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--packages a:b:1 pyspark-shell")
+    said = "--packages 'a b:1' --conf spark.a=1 pyspark-shell"
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", said)
     file = tmp_path / "it's a file"
-    launch_jvm(file, io.BytesIO(), os.environ["PYSPARK_SUBMIT_ARGS"])
+    packages, properties = ("--packages", "a b:1"), ("--properties-file", str(file))
+    launch_jvm(file, io.BytesIO(), packages, os.environ["PYSPARK_SUBMIT_ARGS"])
 
-    packages, properties = ("--packages", "a:b:1"), ("--properties-file", str(file))
     assert given == [None, [*packages, *properties, "pyspark-shell"]]
-    assert os.environ["PYSPARK_SUBMIT_ARGS"] == "--packages a:b:1 pyspark-shell"
+    assert os.environ["PYSPARK_SUBMIT_ARGS"] == said

@@ -50,6 +50,20 @@ third = spark.open_session(settings, catalog)
 print(third is second, third.table("silver.fruits").collect())
 """
 
+TOLD_BY_OTHERS = """
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.runtime.spark import open_session
+from lakehouse.settings import Settings
+
+settings = Settings.from_env()
+session = open_session(settings, Catalog.of(settings))
+for name in ("shuffle.partitions", "codegen.cache.maxEntries", "session.timeZone"):
+    print(session.conf.get(f"spark.sql.{name}"))
+for name in ("told.of", "user.timezone"):
+    told = f"SELECT java_method('java.lang.System', 'getProperty', '{name}')"
+    print(session.sql(told).first()[0])
+"""
+
 SECRET = "S3cret-of-the-key-store"
 WATCHING = """
 from pathlib import Path
@@ -109,7 +123,9 @@ def start(home: Path, program: str = PROGRAM, **env: str | None) -> subprocess.C
     """
     folder = home.parent / "elsewhere"
     folder.mkdir()
-    given = os.environ | {"LAKEHOUSE_HOME": str(home), "LAKEHOUSE_SPARK_MEMORY": "1g"} | env
+    # A client of a server cannot say what memory that has.
+    memory = None if "SPARK_REMOTE" in env else "1g"
+    given = os.environ | {"LAKEHOUSE_HOME": str(home), "LAKEHOUSE_SPARK_MEMORY": memory} | env
     given = {name: value for name, value in given.items() if value is not None}
     command = [sys.executable, "-c", program]
     return subprocess.run(
@@ -199,6 +215,37 @@ def test_a_secret_is_seen_by_nobody_else_and_left_in_no_file(home, started):
     done = start(
         home, WATCHING % started.strip(), LAKEHOUSE_SPARK_CONF=f"spark.ssl.keyPassword={SECRET}"
     )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "set() []\n"
+
+
+def test_what_others_tell_spark_counts_beside_what_tables_need(home, tmp_path):
+    defaults = "spark.sql.shuffle.partitions 77\nspark.sql.session.timeZone Europe/Berlin\n"
+    (tmp_path / "spark-defaults.conf").write_text(defaults)
+    arguments = (
+        "--conf spark.sql.codegen.cache.maxEntries=99 --driver-java-options"
+        " '-Dtold.of=here -Duser.timezone=Europe/Berlin' pyspark-shell"
+    )
+    env = {"SPARK_CONF_DIR": str(tmp_path), "PYSPARK_SUBMIT_ARGS": arguments}
+    done = start(home, TOLD_BY_OTHERS, **env)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["77", "99", "UTC", "here", "UTC"]
+    assert done.stderr == (
+        "spark-defaults.conf or PYSPARK_SUBMIT_ARGS set spark.sql.session.timeZone, which stays as"
+        " the lakehouse needs it.\n"
+    )
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="no /proc on this system")
+def test_a_secret_among_the_arguments_of_pyspark_is_seen_by_nobody_else(home):
+    arguments = f"--conf spark.ssl.keyPassword={SECRET} pyspark-shell"
+    program = WATCHING.replace(
+        "dict(settings.cluster.configuration)", "told_configuration(settings)"
+    )
+    program = f"from lakehouse.runtime.spark_properties import told_configuration\n{program}"
+    done = start(home, program % IN_PROCESS.strip(), PYSPARK_SUBMIT_ARGS=arguments)
 
     assert done.returncode == 0, done.stderr
     assert done.stdout == "set() []\n"

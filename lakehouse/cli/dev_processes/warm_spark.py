@@ -16,6 +16,7 @@ from lakehouse.errors import LakehouseError
 from lakehouse.orchestration.incident_reports import Report, report_firing, report_resolved
 from lakehouse.runtime import spark_server
 from lakehouse.runtime.backoff import pause_seconds
+from lakehouse.runtime.configuration_order import driver_memory
 from lakehouse.runtime.spark_log import open_log
 from lakehouse.runtime.spark_server import SparkServer
 from lakehouse.settings import Settings
@@ -133,7 +134,7 @@ class WarmSpark:
             self._failures = 0
         self._answers_since = None
         what = f"{'ended by itself' if was_steady else 'did not start'} ({how_it_ended(code)})"
-        self._pause(what, _advice(code, self.settings.spark_memory))
+        self._pause(what, _advice(code, driver_memory(self.settings)))
 
     def _pause(self, what: str, advice: str = "") -> None:
         self._failures += 1

@@ -12,7 +12,7 @@ import os
 import re
 import shlex
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import STDOUT, TimeoutExpired
@@ -38,17 +38,22 @@ LOGS_WITH_VALUES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 def launch_jvm(
-    properties: Path, output: BinaryIO, arguments: str | None = None
+    properties: Path,
+    output: BinaryIO,
+    options: Sequence[str] = (),
+    arguments: str | None = None,
 ) -> "JavaGateway":
     """Start the JVM of this process, with what it prints written to a file.
 
     :param properties: the file of its configuration, which PySpark by itself hands on as arguments.
-    :param arguments: what the environment has PySpark start it with, PYSPARK_SUBMIT_ARGS.
+    :param options: what it is started with besides.
+    :param arguments: what the environment has PySpark start it with, PYSPARK_SUBMIT_ARGS; it has
+        that again afterwards.
     :raises PySparkRuntimeError: when it does not start.
     """
     from pyspark.java_gateway import launch_gateway
 
-    with _submitted_with(properties, arguments):
+    with _submitted_with(properties, options, arguments):
         # PySpark gives it no types.
         return launch_gateway(  # type: ignore[no-untyped-call]
             None, {"stdout": output, "stderr": STDOUT}
@@ -56,11 +61,12 @@ def launch_jvm(
 
 
 @contextmanager
-def _submitted_with(properties: Path, arguments: str | None) -> Iterator[None]:
-    """Have PySpark start Spark with a file of properties, after what somebody says besides."""
-    options = (arguments or _SHELL).rpartition(_SHELL)[0]
-    file = shlex.quote(str(properties))
-    os.environ[_ARGUMENTS] = f"{options} --properties-file {file} {_SHELL}"
+def _submitted_with(
+    properties: Path, options: Sequence[str], arguments: str | None
+) -> Iterator[None]:
+    """Have PySpark start Spark with a file of properties, after what is said besides."""
+    words = [*options, "--properties-file", str(properties), _SHELL]
+    os.environ[_ARGUMENTS] = shlex.join(words)
     try:
         yield
     finally:
