@@ -112,10 +112,11 @@ def open_session(
             if settings.spark_remote:
                 _configure(session, settings.cluster)
             register(session, catalog)
-            if is_first and settings.spark_remote and not is_own_server:
-                require_server(session, settings, catalog)
+            # What a server is asked below needs an executor.
             if settings.spark_remote or (is_first and settings.is_on_cluster):
                 _see_to_executors(key, session, settings, is_first=is_first)
+            if is_first and settings.spark_remote and not is_own_server:
+                require_server(session, settings, catalog)
             set_all(session, {"spark.sql.defaultCatalog": catalog.name, _MARK: "yes"})
             _sessions[key] = session
         _used_at[key] = time.time()

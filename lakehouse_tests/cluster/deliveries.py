@@ -9,7 +9,10 @@ from typing import Any
 from pyspark.sql.functions import col
 
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_result import Outcome
 from lakehouse.iceberg.read.inputs import incremental
+from lakehouse.iceberg.rules import audit
+from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.write import merge_rows, stage
 from lakehouse.iceberg.write.kept_rows import KeptRows
 from lakehouse.iceberg.write.write_audit_publish import write
@@ -25,16 +28,23 @@ from lakehouse_tests.iceberg.kills import (
 
 WORK: dict[str, tuple[Any, str]] = {
     "append": (stage, "append"),
+    "audit": (audit, "count"),
     "compute": (KeptRows, "keep"),
-    "audit": (merge_rows, "count"),
+    "compare": (merge_rows, "count"),
     "merge": (stage, "merge"),
 }
 """What takes rows, in the order in which they come to it."""
 BROUGHT = {
+    # One of the two rows that are new.
+    "audited": {"between_n": [1, 2]},
     "landed": [["a", 1], ["b", 2], ["b", 4], ["c", 3]],
     "latest": [["a", 1], ["b", 4], ["c", 3]],
 }
-"""What the tables hold once both deliveries were brought, each once."""
+"""What the tables hold once both deliveries were brought, each once, and by rule how many rows the
+audit of the second found that break it, and how many it looked at.
+"""
+# A rule that tolerates some rows counts them among those that were staged.
+_RULES = {LANDED.name: [between("n", 0, 3, on_failure="block", fail_above=0.5)]}
 
 
 @dataclass(frozen=True)
@@ -48,22 +58,28 @@ class Deliveries:
         """Bring what is there before anything happens."""
         self._bring("first", FIRST)
 
-    def bring_second(self) -> None:
-        """Bring what changes a row and adds one."""
-        self._bring("second", SECOND[:2])
-
-    def content(self) -> dict[str, Any]:
-        """Return the rows of both tables."""
+    def bring_second(self) -> dict[str, Any]:
+        """Bring what changes a row and adds one; return what its audit found, and the rows of both
+        tables.
+        """
+        landed = self._bring("second", SECOND[:2])
         return {
+            "audited": {
+                result.rule.name: [result.failed_rows, result.total_rows]
+                for result in landed.results
+            },
             "landed": content(self.engine, f"{LANDED.name}_{self.name}", "id", "n"),
             "latest": content(self.engine, f"{LATEST.name}_{self.name}", "id", "n"),
         }
 
-    def _bring(self, file: str, rows: Sequence[tuple[str, str]]) -> None:
+    def _bring(self, file: str, rows: Sequence[tuple[str, str]]) -> Outcome:
         landed, latest = (
-            replace(table, name=f"{table.name}_{self.name}", rules=())
+            replace(table, name=f"{table.name}_{self.name}", rules=_RULES.get(table.name, ()))
             for table in (LANDED, LATEST)
         )
         delivered = delivery(self.engine, file, rows)
-        write(self.engine, landed, lambda: delivered().withColumn("n", col("n").cast("int")))
+        outcome = write(
+            self.engine, landed, lambda: delivered().withColumn("n", col("n").cast("int"))
+        )
         write(self.engine, latest, latest_rows, {"landed": incremental(landed.name)})
+        return outcome

@@ -110,16 +110,15 @@ class SparkCluster:
         return _start(alone, folder, self.environment | environment)
 
     def working(self) -> list[Part]:
-        """Return the workers at which a task of an application that is there has begun, and did
-        not end.
+        """Return the workers that are there and are at work."""
+        return [worker for worker in self._running() if self.is_at_work(worker)]
+
+    def is_at_work(self, worker: Part) -> bool:
+        """Whether a task of an application that is there has begun at a worker, and did not end; of
+        a killed one, whether it died with one.
         """
         applications = [application["id"] for application in self.state()["activeapps"]]
-        alive = (worker for worker in self.workers if worker.process.poll() is None)
-        return [
-            worker
-            for worker in alive
-            if any(_is_at_work(worker.executors_said(name)) for name in applications)
-        ]
+        return any(_is_at_work(worker.executors_said(name)) for name in applications)
 
     def wait_until_free(self) -> None:
         """Wait until no application is left, and all cores are free."""
@@ -138,6 +137,9 @@ class SparkCluster:
             f"a cluster of {number} workers",
             _START_SECONDS,
         )
+
+    def _running(self) -> list[Part]:
+        return [worker for worker in self.workers if worker.process.poll() is None]
 
     def _alive(self) -> list[Any]:
         return [worker for worker in self.state()["workers"] if worker["state"] == "ALIVE"]

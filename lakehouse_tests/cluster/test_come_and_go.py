@@ -41,8 +41,8 @@ def write_in_pauses(work: list[str]) -> dict[str, Any]:
 
     for one in work:
         _pause_before(*WORK[one], one, pauses, have_left)
-    deliveries.bring_second()
-    return {**deliveries.content(), "pauses": pauses, "application": application}
+    brought = deliveries.bring_second()
+    return {**brought, "pauses": pauses, "application": application}
 
 
 def _pause_before(owner: Any, function: str, name: str, pauses: list[str], over: Any) -> None:

@@ -17,6 +17,7 @@ from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import bronze_table
+from lakehouse_tests.cluster.lake import lake_on
 from lakehouse_tests.cluster.spark_cluster import on_account
 from lakehouse_tests.ingestion.conftest import FRUITS
 from lakehouse_tests.processes import start
@@ -87,16 +88,19 @@ BARE_PYTHON = os.path.realpath(sys.executable)
 
 
 @pytest.mark.parametrize(
-    ("python", "why"),
+    ("kind", "python", "why"),
     [
-        ("/no/python", 'Cannot run program "/no/python"'),
-        (BARE_PYTHON, "No module named 'pyarrow'"),
+        ("classic", "/no/python", 'Cannot run program "/no/python"'),
+        ("classic", BARE_PYTHON, "No module named 'pyarrow'"),
+        ("connect", BARE_PYTHON, "No module named 'pyarrow'"),
     ],
-    ids=["no Python", "no pyarrow"],
+    ids=["no Python", "no pyarrow", "no pyarrow behind a Connect server"],
 )
-def test_without_what_reading_needs_the_driver_reads(cluster, aws_settings, home, python, why):
-    env = cluster.client_environment
-
-    (warning,) = read_and_check(aws_settings, home, env, python=python)
+def test_without_what_reading_needs_the_driver_reads(
+    cluster, aws_settings, home, kind, python, why
+):
+    with lake_on(cluster, aws_settings, kind) as lake:
+        (warning,) = read_and_check(aws_settings, home, {**lake.env}, python=python)
 
     assert why in warning
+    assert "\n" not in warning

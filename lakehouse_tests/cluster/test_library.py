@@ -2,9 +2,12 @@
 executors, and its tables are those of one machine.
 """
 
+import datetime
 import sys
+import zoneinfo
 from collections import Counter
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +62,21 @@ def expected(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_one_machine_comes_to_what_plain_python_does(expected):
-    branches = [eval(text) for text in expected["gold.branches"]]
-    found = {row["branch"]: row["loans"] for row in branches}
-    assert found == {name: count for name, (count, _) in library.loans_by_branch().items()}
+    figures: dict[str, tuple[int, Decimal]] = {}
+    for row in rows_of(expected["silver.loans"]):
+        count, fees = figures.get(row["branch"], (0, Decimal(0)))
+        figures[row["branch"]] = (count + 1, fees + row["fee"])
+    assert figures == library.loans_by_branch()
+    found = {row["branch"]: row["loans"] for row in rows_of(expected["gold.branches"])}
+    assert found == {name: count for name, (count, _) in figures.items()}
+    months = rows_of(expected["gold.loans_by_month"])
+    assert sum(row["fees"] for row in months) == sum(fees for _, fees in figures.values())
+
+
+def rows_of(contents: Counter[str]) -> list[dict[str, Any]]:
+    """Return rows that stand as text."""
+    names = {"Decimal": Decimal, "datetime": datetime, "zoneinfo": zoneinfo}
+    return [eval(text, names) for text in contents.elements()]
 
 
 @pytest.mark.parametrize("kind", KINDS)

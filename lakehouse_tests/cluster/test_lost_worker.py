@@ -40,9 +40,8 @@ def write_slowly(name: str, work: list[str], gates: str) -> dict[str, Any]:
     deliveries.bring_first()
     for one in work:
         let_wait(*WORK[one], Path(gates) / one)
-    deliveries.bring_second()
-    staged = [*(engine.lock_dir.parent / "staging").rglob("*.parquet")]
-    return {**deliveries.content(), "staged": len(staged)}
+    brought = deliveries.bring_second()
+    return {**brought, "staged": len(engine.store.remains("staging/"))}
 
 
 class Readers:
@@ -67,7 +66,7 @@ class Readers:
             from time import sleep
 
             for outcomes in read(batches):
-                Path(asked).touch()
+                Path(asked).write_text(str(Path.cwd()))
                 while not Path(opened).exists():
                     sleep(0.05)
                 yield outcomes
@@ -88,12 +87,22 @@ def read_slowly(gate: str) -> dict[str, Any]:
 
 
 def kill_working(cluster: SparkCluster, gate: Path, child: Child) -> None:
-    """Kill the worker that has a task at a gate, and open it once another has come."""
+    """Kill the worker that has a task at a gate, and open it once another has come, and the task
+    that was lost is run again.
+    """
     wait_until_asked(gate, child)
-    (worker, *_) = wait_for(cluster.working, "a running task", 300)
+    # A task works in a folder of its executor, which is below that of its worker.
+    place = wait_for((gate / "asked").read_text, "a note of where the task is")
+    (worker,) = [one for one in cluster.workers if Path(place).is_relative_to(one.folder)]
+    before = attempts_again(cluster)
     worker.kill()
+    assert cluster.is_at_work(worker), f"{worker.folder} died with no task"
     cluster.start_worker()
     cluster.wait_for_workers(2)
+    wait_for(
+        lambda: attempts_again(cluster) > before or not child.is_alive, "a second attempt", 300
+    )
+    assert child.is_alive, child.said
     (gate / "opened").touch()
 
 
@@ -112,6 +121,22 @@ def spark_of(cluster: SparkCluster, settings: Settings, kind: str) -> Iterator[d
         yield server.client_environment
 
 
+def write_while_workers_die(
+    cluster: SparkCluster, home: Path, env: dict[str, str], work: list[str], gates: Path
+) -> None:
+    """Bring two deliveries, and kill a worker at each work of the second: what the tables hold is
+    what was brought, each once, and nothing is left of what was staged.
+    """
+    child = start(home, write_slowly, env=env, name=gates.name, work=work, gates=str(gates))
+    try:
+        for one in work:
+            kill_working(cluster, gates / one, child)
+        done = child.result()
+    finally:
+        child.kill()
+    assert done == {**BROUGHT, "staged": 0}
+
+
 @pytest.mark.parametrize(
     ("kind", "work"),
     [
@@ -124,21 +149,19 @@ def spark_of(cluster: SparkCluster, settings: Settings, kind: str) -> Iterator[d
 def test_a_worker_killed_at_a_running_task_costs_time_and_nothing_else(
     mortal_cluster: SparkCluster, shared_home: Path, kind: str, work: list[str]
 ) -> None:
-    name, before = f"{kind}_{len(work)}", attempts_again(mortal_cluster)
-    gates = shared_home / name
+    gates = shared_home / f"{kind}_{len(work)}"
     with spark_of(mortal_cluster, settings_at(shared_home), kind) as env:
-        child = start(
-            shared_home, write_slowly, env=env, name=name, work=work, gates=str(gates)
-        )
-        try:
-            for one in work:
-                kill_working(mortal_cluster, gates / one, child)
-            done = child.result()
-        finally:
-            child.kill()
+        write_while_workers_die(mortal_cluster, shared_home, env, work, gates)
 
-    assert done == {**BROUGHT, "staged": 0}
-    assert attempts_again(mortal_cluster) - before >= len(work)
+
+@SOAK
+@pytest.mark.parametrize("kind", KINDS)
+def test_neither_does_one_that_writes_to_a_bucket_and_sees_no_file_of_the_drivers(
+    mortal_cluster: SparkCluster, aws_settings: Settings, gate: Path, kind: str
+) -> None:
+    with spark_of(mortal_cluster, aws_settings, kind) as spark:
+        env = on_account(aws_settings) | spark
+        write_while_workers_die(mortal_cluster, aws_settings.home, env, [*WORK], gate)
 
 
 @SOAK
@@ -146,7 +169,6 @@ def test_a_worker_killed_at_a_running_task_costs_time_and_nothing_else(
 def test_a_worker_killed_when_it_has_staged_files_has_them_read_again_and_landed_once(
     mortal_cluster: SparkCluster, aws_settings: Settings, gate: Path, kind: str
 ) -> None:
-    before = attempts_again(mortal_cluster)
     for number in range(3):
         row = f"{number},Fig,true"
         open_store(aws_settings).write_text(
@@ -166,7 +188,6 @@ def test_a_worker_killed_when_it_has_staged_files_has_them_read_again_and_landed
         "rejected": [],
         "warnings": [],
     }
-    assert attempts_again(mortal_cluster) > before
     staging = open_staging(aws_settings)
     assert staging is not None
     assert staging.store.all_versions("staging/") == []

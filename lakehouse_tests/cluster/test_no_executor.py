@@ -9,8 +9,10 @@ import pytest
 from lakehouse.runtime import jars
 from lakehouse.runtime.connect_server import server_configuration
 from lakehouse.runtime.executors import master_of
+from lakehouse.settings import Settings
 from lakehouse_tests.cli.commands import LAKEHOUSE
 from lakehouse_tests.cluster.connect_server import connect_server
+from lakehouse_tests.cluster.lake import KINDS, lake_on
 from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account
 from lakehouse_tests.processes import Child, engine_of_process, start, start_command, wait_for
 
@@ -88,11 +90,18 @@ def test_a_command_leaves_a_core_to_the_next(cluster, home, tmp_path):
         first.kill()
 
 
-def test_a_cluster_without_workers_is_named(cluster_without_workers, home):
-    env = cluster_without_workers.client_environment | IMPATIENT
-    command = start_command(ONE, home, env=env)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cluster_without_workers_is_named(
+    cluster_without_workers: SparkCluster, aws_settings: Settings, kind: str
+) -> None:
+    page = {"LAKEHOUSE_SPARK_MASTER_PAGE": cluster_without_workers.web_url}
+    with lake_on(cluster_without_workers, aws_settings, kind) as lake:
+        command = start_command(ONE, aws_settings.home, env={**lake.env, **page, **IMPATIENT})
+        try:
+            assert command.status() == 1
+        finally:
+            command.kill()
 
-    assert command.status() == 1
     assert len(lines_of(command)) == 1, command.said
     (line,) = lines_of(command)
     assert (

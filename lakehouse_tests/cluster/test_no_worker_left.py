@@ -28,8 +28,7 @@ def write_and_wait_to_publish(gates: str) -> dict[str, Any]:
     deliveries.bring_first()
     for name, module in PUBLISHERS.items():
         _let_publish_wait(module, Path(gates) / name)
-    deliveries.bring_second()
-    return deliveries.content()
+    return deliveries.bring_second()
 
 
 def _let_publish_wait(module: Any, gate: Path) -> None:

@@ -160,7 +160,7 @@ def write_and_die(at: str) -> None:
 
 def slow(rows: DataFrame, gate: Path) -> DataFrame:
     """Return the same rows, which come when the gate is opened; a note is left there once they
-    are asked for.
+    are asked for, of the folder that the task works in.
     """
     from pyspark.sql.functions import udf
 
@@ -171,7 +171,7 @@ def slow(rows: DataFrame, gate: Path) -> DataFrame:
         from pathlib import Path
         from time import sleep
 
-        Path(asked).touch()
+        Path(asked).write_text(str(Path.cwd()))
         while not Path(opened).exists():
             sleep(0.05)
         return value
