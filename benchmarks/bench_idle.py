@@ -14,13 +14,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from benchmarks.harness import NOW, Figure, clone_at, conditions, plain_table, report, show
+from benchmarks.opened_dev import COMMAND, open_dev
 from lakehouse.settings import Settings
 
 BEFORE_COMMIT = "c034ce7"
@@ -30,13 +31,6 @@ that day: 0.28; and no more memory than before.
 """
 MINUTES = 5.0
 SETTLES_MINUTES = 3.0
-PORT = 3179
-_OPENS_SECONDS = 600.0
-COMMAND = [
-    sys.executable,
-    "-c",
-    "import sys; from lakehouse.cli import main; sys.exit(main())",
-]
 _OF_CHILDREN = 4
 """psutil's times of a process begin with user, system and the same two of ended children."""
 _NAMES = {
@@ -120,29 +114,6 @@ def idle_share(dev: psutil.Process, minutes: float, settles: float) -> Mapping[s
         taken = used.cpu - first.get(process, Used(0, 0)).cpu
         idle[process] = Used(taken / seconds, used.memory)
     return idle
-
-
-@contextmanager
-def open_dev(env: Mapping[str, str], folder: Path) -> Iterator[psutil.Process]:
-    """Run `lakehouse dev` in a folder, from when it is open until the end of the block."""
-    log_file = folder / "dev.log"
-    with log_file.open("wb") as log:
-        dev = subprocess.Popen(
-            [*COMMAND, "dev", "--port", str(PORT)],
-            env=env,
-            cwd=folder,
-            stderr=log,
-            stdout=log,
-        )
-    try:
-        until = time.monotonic() + _OPENS_SECONDS
-        while "is open at" not in (said := log_file.read_text()):
-            assert dev.poll() is None and time.monotonic() < until, f"dev did not open: {said}"
-            time.sleep(1)
-        yield psutil.Process(dev.pid)
-    finally:
-        dev.terminate()
-        dev.wait()
 
 
 def used_by(dev: psutil.Process) -> dict[str, Used]:

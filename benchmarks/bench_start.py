@@ -30,6 +30,7 @@ from benchmarks.harness import (
     options,
     report,
 )
+from benchmarks.opened_dev import open_dev
 from benchmarks.process_times import Times, processor_seconds, times_of
 from lakehouse.runtime import jvm
 from lakehouse.runtime.spark_server import find
@@ -46,7 +47,6 @@ Dagster's; the rest is Java, on whose first compiler alone the classes of the ar
 are created without DDL took it there; Spark without generated code, and Java's serial collector, took
 more.
 """
-_LONG_SECONDS = 300.0
 _SETTLES_SECONDS = 30.0
 """After the UI is open: what both trees do in the background after a start is over then."""
 
@@ -83,24 +83,13 @@ def first_on_warm_server(command: Sequence[str], tree: Tree, home: Path) -> Time
     """
     settings = Settings.from_env({"LAKEHOUSE_HOME": str(home)})
     home.mkdir(mode=0o700)
-    with (home / "dev.log").open("wb") as log:
-        dev = subprocess.Popen(
-            [tree.program, "dev"], env=tree.env(home), cwd=home.parent, stderr=log, stdout=log
-        )
-    try:
-        until = time.monotonic() + _LONG_SECONDS
-        while "is open at" not in (said := (home / "dev.log").read_text()):
-            assert dev.poll() is None and time.monotonic() < until, f"dev did not open: {said}"
-            time.sleep(1)
+    with open_dev(tree.env(home), home, [tree.program]):
         time.sleep(_SETTLES_SECONDS)
         server = find(settings)
         assert server is not None
         before = processor_seconds(server.process.pid)
         own = times_of([tree.program, *command], tree.env(home), home.parent)
         return Times(own.wall, own.cpu + processor_seconds(server.process.pid) - before)
-    finally:
-        dev.terminate()
-        dev.wait()
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from typing import Any
 
 import requests
 
-from benchmarks.bench_idle import COMMAND, PORT, cpu_of, idle_share, open_dev, processes_table
+from benchmarks.bench_idle import cpu_of, idle_share, processes_table
 from benchmarks.harness import (
     NOW,
     Figure,
@@ -36,6 +36,7 @@ from benchmarks.harness import (
     show,
 )
 from benchmarks.many_tables import TABLES_OF_FEED, fill_home, make_project, open_project
+from benchmarks.opened_dev import COMMAND, PORT, open_dev
 from benchmarks.process_times import Times, times_of
 from benchmarks.ui_queries import query_text
 from lakehouse.project import Project

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from benchmarks.bench_idle import COMMAND, open_dev
 from benchmarks.harness import (
     Figure,
     Measured,
@@ -25,6 +24,7 @@ from benchmarks.harness import (
     report,
     show,
 )
+from benchmarks.opened_dev import COMMAND, open_dev
 from benchmarks.process_times import times_of
 
 TABLES = ("silver.fruits", "silver.bnpl_transactions_clean", "gold.bnpl_daily_summary")

@@ -11,7 +11,6 @@ import os
 import random
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -35,6 +34,7 @@ from benchmarks.harness import (
     report,
     show,
 )
+from benchmarks.opened_dev import open_dev
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.runs import UNFINISHED
@@ -103,17 +103,8 @@ class Tree:
         home = self.settings.home
         home.mkdir(mode=0o700, exist_ok=True)
         env = os.environ | {"LAKEHOUSE_HOME": str(home), "PYTHONPATH": str(self._code)}
-        program = [sys.executable, "-c", "from lakehouse.cli import main; main()"]
-        with (home / "dev.log").open("wb") as log:
-            process = subprocess.Popen(
-                [*program, "dev"], env=env, cwd=home.parent, stdout=log, stderr=log
-            )
-        try:
-            wait(lambda: "is open at" in (home / "dev.log").read_text(), "dev to open")
+        with open_dev(env, home):
             yield
-        finally:
-            process.terminate()
-            process.wait()
 
     def seconds(self, kind: Kind) -> dict[str, float]:
         """Drop the next file of a kind; return how long it took until its rows were where they
