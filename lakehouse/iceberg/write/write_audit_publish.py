@@ -44,7 +44,7 @@ from lakehouse.iceberg.read.stale_partitions import affected_partitions, waterma
 from lakehouse.iceberg.read.withdrawn_deliveries import withdrawn_by_source
 from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
-from lakehouse.iceberg.write.kept_rows import Keep, keeping_rows
+from lakehouse.iceberg.write.kept_rows import keeping_rows
 from lakehouse.iceberg.write.merge_rows import merge_attempt
 from lakehouse.iceberg.write.needed_tables import require_needed
 from lakehouse.iceberg.write.prepared_frame import DELETED, with_all_columns
@@ -56,9 +56,9 @@ from lakehouse.iceberg.write.quarantine_outside_partitions import (
     with_left_out,
 )
 from lakehouse.iceberg.write.quarantine_removals import plan_decided
-from lakehouse.iceberg.write.row_versions import select_versions
+from lakehouse.iceberg.write.row_versions import gives_keys_once, select_versions
 from lakehouse.iceberg.write.withdrawn_rows import following
-from lakehouse.iceberg.write.write_attempt import Attempt
+from lakehouse.iceberg.write.write_attempt import Attempt, CheckAdded
 from lakehouse.tables.table import IcebergTable, Merge
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def write(
     run: Run | None = None,
     *,
     arriving: Sequence[tuple[Any, ...]] | None = None,
+    check_added: CheckAdded | None = None,
     gone: GonePeople = NOBODY_GONE,
     look: Look | None = None,
 ) -> Outcome:
@@ -86,6 +87,8 @@ def write(
         pins, on a conflict, and where executors of Spark ended with rows that they had computed.
     :param arriving: for an append, the `once_by` values in the frame where the caller knows
         them; spares a scan.
+    :param check_added: told how many rows an append of `arriving` values has staged, before any
+        is published; raises where they are not those that it should have.
     :param gone: who was erased: rows of theirs that were made before are left out.
     :param look: of a write that publishes nothing, what looks at its staged rows, see
         `lakehouse.iceberg.write.preview`.
@@ -103,7 +106,14 @@ def write(
         _erase_again(engine, table, inputs, gone)
     with table_lock(engine, table.name) as log, keeping_rows(engine) as kept:
         compute = select_versions(table, declared, compute, run.partitions, kept.keep)
-        attempt = partial(_attempt, engine, table, compute, inputs, run, gone, look, kept.keep)
+        as_asked = partial(
+            replace,
+            look=look,
+            keep=kept.keep,
+            check_added=check_added,
+            gives_keys_once=gives_keys_once(table, declared),
+        )
+        attempt = partial(_attempt, engine, table, compute, inputs, run, gone, look, as_asked)
         if look is None:
             _make_ready(engine, table, inputs, run, gone, log)
         failures: list[Exception] = []
@@ -186,7 +196,7 @@ def _attempt(
     run: Run,
     gone: GonePeople,
     look: Look | None,
-    keep: Keep,
+    as_asked: Callable[[Attempt], Attempt],
     write_id: str,
     plan: ReadPlan,
     log: WriteLog,
@@ -205,7 +215,7 @@ def _attempt(
         affected = affected_partitions(engine, table, inputs, attempt.pins)
         frames = read_inputs(engine, inputs, attempt.pins, run, table.name, affected)
         decided = plan_decided(engine, table, inputs, attempt.pins, run, frames)
-        attempt = replace(attempt, decided=decided, leaving=leaving, look=look, keep=keep)
+        attempt = as_asked(replace(attempt, decided=decided, leaving=leaving))
         frame = compute(**frames)
         refused, evaluated = (
             quarantine_left_out(attempt, left_out, write_refused),
