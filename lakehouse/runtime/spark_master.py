@@ -141,6 +141,10 @@ def executor_configuration(settings: Settings, state: MasterState | None) -> dic
         "spark.sql.shuffle.partitions": str(partitions),
         **_number(given.executors),
     }
+    if limit:
+        # By itself Spark makes a task of each 128 MB of files: of three on two cores, the last has
+        # a core to itself. Where there are many cores, each of more would write a small file.
+        asked["spark.sql.files.minPartitionNum"] = str(max(_LEAST_PARTITIONS, limit))
     if limit and settings.spark_master.startswith(_STANDALONE):
         asked["spark.cores.max"] = str(max(limit, cores))
     if memory:
