@@ -75,7 +75,6 @@ COLLECTED = {
     "runtime/spark.py:let_go.collect": ONE_ROW,
     "runtime/connect_server.py:ask_iceberg.collect": ONE_ROW,
     "cli/staged_object.py:_read.collect": "one row, staged to see whether a server reads it",
-    "ingestion/executor_reading.py:_problem.collect": ONE_ROW,
     "ingestion/executor_reading.py:_outcomes.collect": (
         "a line for each file of an ingest, which this process has listed already"
     ),

@@ -63,8 +63,6 @@ class ExecutorReading:
         if self.when == "auto" and master_of(session).startswith("local"):
             return Reading()
         send_zip(session, self.package())
-        if problem := _problem(session, task):
-            return Reading(remark=_cannot(problem))
         return _outcomes(session, task)
 
 
@@ -108,8 +106,11 @@ def plan_groups(files: Iterable[NumberedFile]) -> list[list[NumberedFile]]:
 
 
 def _outcomes(session: "SparkSession", task: ExecutorTask) -> Reading:
-    """Have all groups read; no file where one of them cannot be, such as on a worker that lacks
-    what the one that was asked has.
+    """Have all groups read; without those of which a task says that it cannot, such as on a worker
+    that lacks what the others have, and no file where one fails.
+
+    Each task asks for itself, before it reads: a job of its own that asked one executor took
+    seconds, in which the others had nothing to do.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -124,30 +125,10 @@ def _outcomes(session: "SparkSession", task: ExecutorTask) -> Reading:
     except (PySparkException, Py4JError) as error:
         _require_spark(error)
         return Reading(remark=_cannot(_reason(error)))
-    return Reading([FileOutcome.from_json(row["outcome"]) for row in rows])
-
-
-def _problem(session: "SparkSession", task: ExecutorTask) -> str:
-    """Ask one executor whether it can read files; return why not, nothing where it can."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    # One file is enough, and a plan is small that names no other.
-    probed = ExecutorTask(task.converter, task.rows, [task.groups[0][:1]])
-
-    def probe(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        import pyarrow as pa
-
-        for _ in batches:
-            yield pa.RecordBatch.from_pydict({"outcome": [probed.problem()]})
-
-    try:
-        (row,) = session.range(0, 1, 1, 1).mapInArrow(probe, SCHEMA).collect()
-    except (PySparkException, Py4JError) as error:
-        _require_spark(error)
-        return _reason(error)
-    problem: str = row["outcome"]
-    return problem
+    outcomes = [FileOutcome.from_json(row["outcome"]) for row in rows if not row["is_problem"]]
+    problems = [row["outcome"] for row in rows if row["is_problem"]]
+    which = "some of the files" if outcomes else "the files"
+    return Reading(outcomes, _cannot(problems[0], which) if problems else "")
 
 
 def _require_spark(error: Exception) -> None:
@@ -164,9 +145,9 @@ def _reason(error: Exception) -> str:
     return found[0] if found else one_line(error).rstrip(".")
 
 
-def _cannot(problem: str) -> str:
+def _cannot(problem: str, which: str = "the files") -> str:
     return (
-        f"The driver read the files, since executors cannot: {problem}. Name a Python that they"
+        f"The driver read {which}, since executors cannot: {problem}. Name a Python that they"
         " have, of the driver's minor version and with pyarrow and boto3, by"
         " LAKEHOUSE_EXECUTOR_PYTHON, or set LAKEHOUSE_EXECUTORS_READ to never."
     )

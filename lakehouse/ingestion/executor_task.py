@@ -24,7 +24,8 @@ from lakehouse.storage.object_store import StoredObject
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA = "outcome string"
+SCHEMA = "outcome string, is_problem boolean"
+"""What came of a file, or why a task can read none."""
 _AT_ONCE = 4
 """Small files that a task reads at once: it waits for S3 most of the time."""
 
@@ -74,15 +75,19 @@ class FileOutcome:
 
 @dataclass(frozen=True)
 class ExecutorTask:
-    """The files of a delivery by groups, of which each is a task."""
+    """The files of a delivery by groups, of which each is a task.
+
+    A task that cannot read says why before it opens a file, and no error of Spark's: that one
+    would be tried again, and told with its stack.
+    """
 
     converter: FileConverter
     rows: StagedRows
     groups: Sequence[Sequence[NumberedFile]]
 
-    def problem(self) -> str:
-        """Return why files cannot be read in this process; nothing where they can, as far as the
-        first one tells.
+    def problem(self, group: int) -> str:
+        """Return why the files of a group cannot be read in this process; nothing where they can,
+        as far as the first one tells.
         """
         if isinstance(self.rows, LocalRows):
             is_there = self.rows.folder.is_dir()
@@ -93,21 +98,29 @@ class ExecutorTask:
             except ImportError as error:
                 return str(error)
         try:
-            self.converter.store.stat(self.groups[0][0].stored.key)
+            self.converter.store.stat(self.groups[group][0].stored.key)
         except Exception as error:
             # Whatever boto3 says: of credentials, of permissions, or of the way to S3.
             return str(error).rstrip(".")
         return ""
 
     def read(self, batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        """Read the groups of the numbers in a batch, and yield what came of each file."""
+        """Read the groups of the numbers in a batch, and yield what came of each file, or for a
+        group why it cannot be read here.
+        """
         import pyarrow as pa
 
         for batch in batches:
             numbers: list[Any] = batch.column(0).to_pylist()
             for group in numbers:
-                outcomes = [outcome.to_json() for outcome in self._stage_group(group)]
-                yield pa.RecordBatch.from_pydict({"outcome": pa.array(outcomes, pa.string())})
+                problem = self.problem(group)
+                done = [] if problem else self._stage_group(group)
+                outcomes = [problem] if problem else [outcome.to_json() for outcome in done]
+                is_problem = [bool(problem)] * len(outcomes)
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array(outcomes, pa.string()), pa.array(is_problem, pa.bool_())],
+                    names=["outcome", "is_problem"],
+                )
 
     def _stage_group(self, group: int) -> list[FileOutcome]:
         with (

@@ -22,13 +22,9 @@ from lakehouse.ingestion.delivery import Archived, Delivery
 from lakehouse.ingestion.executor_reading import ExecutorReading
 from lakehouse.ingestion.gone_people import gone_of_feed
 from lakehouse.ingestion.ingest import lock_feed
+from lakehouse.ingestion.landing_rows import LandingRows
 from lakehouse.ingestion.repeated_content import repeated_content
-from lakehouse.ingestion.staged_frame import (
-    is_shared,
-    plan_landing_table,
-    read_staged_rows,
-    require_all_rows,
-)
+from lakehouse.ingestion.staged_frame import plan_landing_table
 from lakehouse.ingestion.staged_rows import BucketStaging
 from lakehouse.storage.object_store import ObjectStore
 from lakehouse.tables.feed import Feed
@@ -113,10 +109,12 @@ def _publish(
         main = read_history(engine, table.name).main
         return Unchanged(table.name, "", main.snapshot_id if main else None)
 
-    def rows() -> "DataFrame":
-        staged = read_staged_rows(engine.spark, delivery, added=added)
-        if is_shared(delivery):
-            require_all_rows(staged, delivery)
-        return compute(staged)
-
-    return write(engine, table, rows, run=run, arriving=delivery.arriving)
+    landing = LandingRows(engine.spark, delivery, table, compute, added)
+    return write(
+        engine,
+        table,
+        landing.rows,
+        run=run,
+        arriving=delivery.arriving,
+        check_added=landing.check_added,
+    )

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.ingestion.delivery import Delivery
 from lakehouse.ingestion.staged_rows import FILE_NAME_SQL, HASH
@@ -51,21 +50,6 @@ def is_shared(delivery: Delivery) -> bool:
     bucket, and where executors were given files.
     """
     return delivery.by_executors or delivery.ingest.rows.hash_sql is not None
-
-
-def require_all_rows(staged: "DataFrame", delivery: Delivery) -> None:
-    """Check that Spark reads as many rows as were staged; reads no column of them.
-
-    :raises LakehouseError: when there are more or fewer.
-    """
-    rows = staged.count()
-    if rows != delivery.rows:
-        raise LakehouseError(
-            f"Spark reads {rows:,} rows of feed {delivery.ingest.feed.name} in"
-            f" {delivery.ingest.rows.uri}; expected the {delivery.rows:,} that were staged"
-            " there.",
-            next_step="Run the ingest again; the files wait in the inbox.",
-        )
 
 
 def _file_names(delivery: Delivery) -> str:

@@ -61,6 +61,9 @@ def executor_configuration(
     if limit:
         partitions = max(_LEAST_PARTITIONS, _PARTITIONS_FOR_A_CORE * limit)
         asked["spark.sql.shuffle.partitions"] = str(partitions)
+        # By itself Spark makes a task of each 128 MB of files: of three on two cores, the last has
+        # a core to itself. Where there are many cores, each of more would write a small file.
+        asked["spark.sql.files.minPartitionNum"] = str(max(_LEAST_PARTITIONS, limit))
     if limit and is_standalone:
         asked[CORES_MAX] = str(max(limit, cores or limit))
     if memory:

@@ -64,7 +64,6 @@ class HereReading(ExecutorReading):
 
     def read(self, task: ExecutorTask) -> Reading:
         given = pickle.loads(pickle.dumps(task))
-        assert given.problem() == ""
         outcomes = []
         for number in range(len(given.groups)):
             (batch,) = given.read([pa.RecordBatch.from_pydict({"id": [number]})])
@@ -214,13 +213,13 @@ def test_one_without_credentials_says_so_before_files_are_read(
         converter = FileConverter(bucket.store, FRUITS, NOW, GoneRows(FRUITS, None))
         task = pickle.dumps(ExecutorTask(converter, ingest.rows, [[file(0, 1)]]))
 
-    assert pickle.loads(task).problem() == ""
+    assert pickle.loads(task).problem(0) == ""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     s3._open_again.cache_clear()
-    assert pickle.loads(task).problem() == "Unable to locate credentials"
+    assert pickle.loads(task).problem(0) == "Unable to locate credentials"
     s3._open_again.cache_clear()
 
 
@@ -341,6 +340,33 @@ def test_where_a_task_fails_though_one_could_read_the_driver_reads_and_says_so(
     assert reading.outcomes == ()
     assert reading.remark.startswith("The driver read the files, since executors cannot: ")
     assert "FileExistsError" in reading.remark
+
+
+def test_what_one_executor_cannot_read_the_driver_reads_and_says_so(
+    spark_reading, home, inbox
+) -> None:
+    class OneCannotRead(ExecutorTask):
+        """A task on workers of which one sees less than the others."""
+
+        def problem(self, group: int) -> str:
+            return "it sees nothing" if group == 1 else ""
+
+    for number in range(3):
+        inbox.put(f"{number}.csv", f"{APPLE}{number},Fig,true\n")
+    files = [
+        NumberedFile(number, item)
+        for number, item in enumerate(inbox.store.objects(FRUITS.inbox))
+    ]
+
+    with lock_feed(FRUITS, home) as ingest:
+        converter = FileConverter(inbox.store, FRUITS, NOW, GoneRows(FRUITS, None))
+        task = OneCannotRead(converter, ingest.rows, [[file] for file in files])
+        reading = spark_reading(sys.executable).read(task)
+
+    assert sorted(outcome.number for outcome in reading.outcomes) == [0, 2]
+    assert reading.remark.startswith(
+        "The driver read some of the files, since executors cannot: it sees nothing."
+    )
 
 
 def test_where_executors_have_no_python_the_driver_reads_and_says_so(

@@ -298,8 +298,13 @@ def test_what_others_put_among_the_staged_rows_does_not_land(
     assert rows(glue_engine) == [("1", "Apple", "false", "a.csv", 1)]
 
 
+@pytest.mark.parametrize(
+    "compute",
+    [lambda delivered: delivered, lambda delivered: delivered.where("id IS NOT NULL")],
+    ids=["as delivered", "computed"],
+)
 def test_where_staged_rows_are_missing_nothing_lands_and_nothing_is_archived(
-    glue_engine, aws_settings, inbox, monkeypatch
+    glue_engine, aws_settings, inbox, monkeypatch, compute
 ) -> None:
     inbox.put("a.csv", APPLE, second=1)
     inbox.put("b.csv", KIWI, second=2)
@@ -310,9 +315,38 @@ def test_where_staged_rows_are_missing_nothing_lands_and_nothing_is_archived(
     )
 
     with pytest.raises(LakehouseError, match=r"reads 1 rows of feed fruits.*the 2 that were"):
-        land(glue_engine, FRUITS, TABLE, inbox.store, aws_settings.home, bucket=bucket)
+        land(
+            glue_engine,
+            FRUITS,
+            TABLE,
+            inbox.store,
+            aws_settings.home,
+            bucket=bucket,
+            compute=compute,
+        )
 
+    assert rows(glue_engine) == []
     assert inbox.names() == ["a.csv", "b.csv"]
+
+
+def test_rows_that_landed_before_or_that_the_function_leaves_out_are_not_missing(
+    glue_engine, aws_settings, inbox
+) -> None:
+    bucket = open_staging(aws_settings)
+
+    def deliver(compute):
+        home = aws_settings.home
+        land(glue_engine, FRUITS, TABLE, inbox.store, home, bucket=bucket, compute=compute)
+        return rows(glue_engine, "id, _source_file")
+
+    inbox.put("a.csv", APPLE)
+    deliver(lambda delivered: delivered)
+    inbox.put("a.csv", APPLE)
+    inbox.put("b.csv", KIWI)
+    assert deliver(lambda delivered: delivered) == [("1", "a.csv"), ("2", "b.csv")]
+    inbox.put("c.csv", APPLE + "3,Fig,true\n")
+    left = deliver(lambda delivered: delivered.where("fruit = 'Fig'"))
+    assert left == [("1", "a.csv"), ("2", "b.csv"), ("3", "c.csv")]
 
 
 def test_below_the_home_too_only_rows_of_the_delivery_are_read(spark, home, inbox) -> None:

@@ -41,6 +41,7 @@ def test_a_quarter_of_the_cores_is_left_to_others(on_cluster):
     assert configuration["executor.cores"] == "4"
     assert configuration["executor.memory"] == "16000m"
     assert configuration["sql.shuffle.partitions"] == "72"
+    assert configuration["sql.files.minPartitionNum"] == "24"
 
 
 def test_one_of_two_cores_is_left_to_others(on_cluster):
@@ -48,6 +49,7 @@ def test_one_of_two_cores_is_left_to_others(on_cluster):
 
     assert configuration["cores.max"] == "1"
     assert configuration["executor.memory"] == "1024m"
+    assert configuration["sql.files.minPartitionNum"] == "8"
 
 
 def test_executors_fit_on_what_others_left(on_cluster):

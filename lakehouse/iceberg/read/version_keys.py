@@ -105,17 +105,6 @@ def typed_sql(table: IcebergTable, column: str, raw: str, delivered_type: str) -
     return f"try_cast({value} AS {table.column(column).type})"
 
 
-def delivered_casts(table: IcebergTable, frame: "DataFrame") -> dict[str, str]:
-    """Return, by column, SQL for the delivered values that a rule of the table says how to
-    read.
-    """
-    casts = {
-        name: _cast_sql(table, name, identifier(name), delivered_type)
-        for name, delivered_type in frame.dtypes
-    }
-    return {name: sql for name, sql in casts.items() if sql}
-
-
 def _cast_sql(table: IcebergTable, column: str, raw: str, delivered_type: str) -> str | None:
     """Return SQL for a column's delivered value in the table's type; None where it is of that,
     or no rule casts it.

@@ -66,14 +66,18 @@ def _append_attempt(
     attempt = take_out_appended(whole)
     attempt = take_out_computed(attempt, erased) if erased else attempt
     has_less = attempt is not whole
-    rows = _not_landed(attempt, frame, arriving) if attempt.table.once_by else frame
+    landed: set[tuple[Any, ...]] = set()
+    rows: DataFrame | None = frame
+    if attempt.table.once_by:
+        landed = _landed(attempt, arriving or ())
+        rows = _not_landed(attempt, frame, arriving, landed)
     if rows is None:
         return (
             publish(whole, (), None, number)
             if has_less
             else unchanged(attempt, (), None, number)
         )
-    results, quarantined = _append(attempt, prepare(attempt.table, rows), write)
+    results, quarantined = _append(attempt, prepare(attempt.table, rows), write, landed)
     if not has_less and not _added(attempt):
         if any(result.blocks for result in results):
             return refuse(attempt, results, quarantined, number)
@@ -87,7 +91,7 @@ def _append_attempt(
 
 
 def _append(
-    attempt: Attempt, prepared: PreparedFrame, write: Write
+    attempt: Attempt, prepared: PreparedFrame, write: Write, landed: set[tuple[Any, ...]]
 ) -> tuple[list[RuleResult], Quarantined | None]:
     """Stage the rows that break no rule, and look for others only where some are missing.
 
@@ -108,6 +112,8 @@ def _append(
     rules = [*attempt.table.quarantining_rules, *blocking]
     whole = prepared.cast_once().where(f"NOT {prepared.broken(blocking)}")
     stage.append(attempt, prepared.accepted(whole))
+    if attempt.check_added:
+        attempt.check_added(_added(attempt), landed)
     if not rules and not casting:
         return [], None
     total = prepared.frame.count()
@@ -289,10 +295,15 @@ def _outside(attempt: Attempt, head: Snapshot, rows_within: int) -> list[RuleRes
 
 
 def _not_landed(
-    attempt: Attempt, frame: "DataFrame", arriving: Sequence[tuple[Any, ...]] | None
+    attempt: Attempt,
+    frame: "DataFrame",
+    arriving: Sequence[tuple[Any, ...]] | None,
+    landed: set[tuple[Any, ...]],
 ) -> "DataFrame | None":
     """Leave out what the table already has, by `once_by`; None where nothing is left for
     sure.
+
+    :param landed: those of the arriving keys that it has.
     """
     keys = attempt.table.once_by
     if attempt.base.is_empty:
@@ -303,9 +314,7 @@ def _not_landed(
         if not attempt.decided.rows:
             return not_there
         return not_there.unionByName(_quarantined(attempt, with_keys(frame, there, keys)))
-    arriving = [tuple(map(_in_utc, values)) for values in arriving]
-    landed = _landed(attempt, keys, arriving)
-    if landed >= set(arriving):
+    if landed >= _moments_in_utc(arriving):
         return None
     return _without(attempt, frame, keys, landed) if landed else frame
 
@@ -335,17 +344,20 @@ def _quarantined(attempt: Attempt, landed: "DataFrame") -> "DataFrame":
     return landed.join(in_quarantine, list(SOURCE_COLUMNS), "left_semi").select(*landed.columns)
 
 
-def _landed(
-    attempt: Attempt, keys: Sequence[str], arriving: Sequence[tuple[Any, ...]]
-) -> set[tuple[Any, ...]]:
+def _moments_in_utc(keys: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
+    return {tuple(map(_in_utc, values)) for values in keys}
+
+
+def _landed(attempt: Attempt, arriving: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
     """Return those of the arriving keys that the table has; files are pruned by the keys'
     bounds and Bloom filters.
     """
-    if not arriving:
+    if not arriving or attempt.base.is_empty:
         return set()
+    keys, sought = attempt.table.once_by, _moments_in_utc(arriving)
     rows = attempt.existing().selectExpr(*map(identifier, keys))
     for at, key in enumerate(keys):
-        values = sorted({arrived[at] for arrived in arriving})
+        values = sorted({values[at] for values in sought})
         rows = rows.where(f"{identifier(key)} IN {literals(values)}")
     is_wall_time = [attempt.table.is_wall_time(key) for key in keys]
     landed = {
@@ -355,7 +367,7 @@ def _landed(
         )
         for row in rows.distinct().collect()
     }
-    return landed & set(arriving)
+    return landed & sought
 
 
 def _in_utc(value: Any) -> Any:

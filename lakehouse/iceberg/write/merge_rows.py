@@ -91,7 +91,8 @@ def merge_attempt(
     split = split_rows(prepared, compared, counted_values, attempt.keep)
     results = _results(attempt, mode, prepared, split)
     quarantined = quarantine(attempt, prepared, write, split)
-    repeated = split.count - split.refused_count - counted_values[_KEYS]
+    accepted_rows = split.count - split.refused_count
+    repeated = accepted_rows - counted_values.get(_KEYS, accepted_rows)
     if repeated:
         return refuse(
             attempt,
@@ -202,7 +203,7 @@ def _compared(
         *mode.on
     }
     first = [name for name in columns if name not in nested]
-    aggregates = _aggregates(attempt.table, mode, prepared)
+    aggregates = _aggregates(attempt, mode, prepared)
     compared = attempt.keep(_compare(attempt, mode, prepared, came, first))
     counted_values = count(compared, aggregates)
     if nested and counted_values[_SAME]:
@@ -297,13 +298,18 @@ def _outlives(attempt: Attempt) -> str:
     return f"(s.{identifier(versions.newest[0])} IS NOT NULL AND {older})"
 
 
-def _aggregates(table: IcebergTable, mode: Merge, prepared: PreparedFrame) -> dict[str, str]:
+def _aggregates(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> dict[str, str]:
     """Return what one query counts: broken rules, refused rows, what becomes of the others, and
-    distinct keys.
+    distinct keys; not these where each is known to be there once, since all rows would be
+    shuffled for them.
     """
+    table = attempt.table
     refused = prepared.refused_predicate
     key = f"struct({', '.join(map(identifier, mode.on))})"
     counting = f"NOT {refused} AND NOT {DELETED}" if prepared.deletes else f"NOT {refused}"
+    keys = f"count(DISTINCT CASE WHEN NOT {refused} THEN {key} END)"
+    # A row that is compared with others may find two of its key.
+    is_known_once = attempt.gives_keys_once and attempt.base.is_empty
     return (
         counted(prepared, table.row_rules)
         | row_aggregates(table, _aggregated(table), counting)
@@ -313,8 +319,8 @@ def _aggregates(table: IcebergTable, mode: Merge, prepared: PreparedFrame) -> di
             _UPDATED: counts(f"NOT {refused} AND {_ACTION} = 'update'"),
             _DELETED: counts(f"{_ACTION} = 'delete'"),
             _SAME: counts(f"{_ACTION} = 'same'"),
-            _KEYS: f"count(DISTINCT CASE WHEN NOT {refused} THEN {key} END)",
         }
+        | ({} if is_known_once else {_KEYS: keys})
     )
 
 

@@ -265,11 +265,14 @@ def _bits(table: IcebergTable) -> dict[str, int]:
     return {rule.name: bit for bit, rule in enumerate(table.row_rules[:_BITS])}
 
 
-def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
+def prepare(
+    table: IcebergTable, frame: "DataFrame", others: Sequence[str] = ()
+) -> PreparedFrame:
     """Bring a frame into the declared columns and types; plans only, runs nothing.
 
     The frame of a candidate that was evaluated already is taken as it is.
 
+    :param others: columns of the frame that the table does not have, and that stay as they are.
     :raises FrameMismatch: names the columns that lack, are unknown or have another type, and
         what was expected.
     """
@@ -281,7 +284,7 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
         field.name: types.parse(field.dataType.simpleString())
         for field in _known_fields(table, frame)
     }
-    _check_names(table, frame.columns)
+    _check_names(table, [name for name in frame.columns if name not in others])
     selected: list[str] = []
     delivered = {}
     for name in written_columns(table):
@@ -310,6 +313,7 @@ def prepare(table: IcebergTable, frame: "DataFrame") -> PreparedFrame:
     extra = [
         name for name in extra_names if name in frame.columns and name not in table.column_names
     ]
+    extra += others
     # A row of which nothing says that it shall go stays.
     kept = [
         f"coalesce({name}, false) AS {name}" if name == DELETED else identifier(name)

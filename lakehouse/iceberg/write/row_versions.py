@@ -19,7 +19,6 @@ from lakehouse.iceberg.read.row_version_inputs import (
 from lakehouse.iceberg.read.version_keys import (
     among_keys,
     declared_versions,
-    delivered_casts,
     few_keys,
     is_newer_sql,
     key_locations,
@@ -33,7 +32,6 @@ from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable, Merge, Versions
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_DELIVERED = "__delivered__"
 _RANK = "__rank"
 _REFUSED = "__refused"
 _ROLE = "__role"
@@ -90,6 +88,18 @@ def select_versions(
     return newest_of_partitions
 
 
+def gives_keys_once(table: IcebergTable, inputs: Mapping[str, Input]) -> bool:
+    """Whether each key is there once among the rows that the rules accept, of those that
+    `select_versions` keeps: of one order by file there is one first, and of versions that a table
+    declares two may be the same.
+    """
+    return (
+        bool(versioned_inputs(inputs))
+        and isinstance(table.write, Merge)
+        and table.versions is None
+    )
+
+
 def _newest_version(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
     """Keep the newest accepted version of each row: as the table declares it, or else by
     file.
@@ -111,8 +121,7 @@ def _newest_version(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
     order = newest
     if table.write.within_file == "first":
         order = [*newest[:-1], identifier("_source_row")]
-    kept = first_accepted(table, frame, key=table.write.on, order=order, newest=newest)
-    return kept.selectExpr(*_known_columns(table, kept, DELETED))
+    return first_accepted(table, frame, key=table.write.on, order=order, newest=newest)
 
 
 def first_accepted(
@@ -128,14 +137,18 @@ def first_accepted(
 
     A refused row goes to the quarantine and never displaces an accepted one, and any accepted
     row that is newer corrects it, so that many deliveries taken at once come to the same as one
-    after the other. The rows are returned as they were given.
+    after the other. The rows are returned for the table's write alone, cast and evaluated by its
+    rules, so that this is done once.
 
+    :param frame: the rows as delivered; columns that the table does not have are left out.
     :param order: SQL sort terms such as `created_at DESC`; a column with a `castable` rule is
         compared in its type.
     :param newest: the same for which of them are newer, newest first, where that is another
         order.
     """
-    evaluated = _evaluated(table, frame)
+    others = [name for name in frame.columns if name not in _known_names(table)]
+    prepared = prepare(table, frame, others).evaluated()
+    candidates = prepared.frame.selectExpr("*", f"{prepared.refused_predicate} AS {_REFUSED}")
     of_key = f"PARTITION BY {', '.join(map(identifier, key))}"
     newer = (
         f"count(CASE WHEN NOT {_REFUSED} THEN 1 END) OVER ({of_key} ORDER BY"
@@ -147,10 +160,12 @@ def first_accepted(
         first = f"row_number() OVER ({of_key}, {_REFUSED} ORDER BY {', '.join(order)})"
         terms, is_first = [*terms, f"{first} AS {_RANK}"], f"{_RANK} = 1"
     has_no_key = " OR ".join(f"{identifier(name)} IS NULL" for name in key)
-    ranked = evaluated.selectExpr(*terms).where(
+    ranked = candidates.selectExpr(*terms).where(
         f"if({_REFUSED}, {has_no_key} OR {_NEWER} = 0, {is_first})"
     )
-    return _as_delivered(table, frame, ranked)
+    return ranked.selectExpr(
+        *(identifier(name) for name in prepared.names if name not in others)
+    )
 
 
 def newest_accepted(
@@ -252,16 +267,17 @@ def _partitions_of(table: IcebergTable, rows: "DataFrame", by: str) -> tuple[str
 
 
 def _prepared(table: IcebergTable, delivered: "DataFrame") -> PreparedFrame:
-    # A version may say that the row shall go, of which only a merge knows.
-    more = (DELETED,) if isinstance(table.write, Merge) else ()
-    known = _known_columns(table, delivered, *more)
-    return prepare(table, delivered.selectExpr(*known)).evaluated()
+    known = _known_names(table)
+    columns = [identifier(name) for name in delivered.columns if name in known]
+    return prepare(table, delivered.selectExpr(*columns)).evaluated()
 
 
-def _known_columns(table: IcebergTable, frame: "DataFrame", *more: str) -> list[str]:
-    """Return the quoted names of a frame's columns that the table, or its quarantine, keeps."""
-    known = {*table.column_names, *SOURCE_COLUMNS, *more}
-    return [identifier(name) for name in frame.columns if name in known]
+def _known_names(table: IcebergTable) -> set[str]:
+    """Return the columns that the table, or its quarantine, keeps, and where a version may say
+    that the row shall go, what says so: of that only a merge knows.
+    """
+    deleted = {DELETED} if isinstance(table.write, Merge) else set()
+    return {*table.column_names, *SOURCE_COLUMNS} | deleted
 
 
 def _newest(versions: Versions, evaluated: "DataFrame") -> "DataFrame":
@@ -286,35 +302,3 @@ def _newest(versions: Versions, evaluated: "DataFrame") -> "DataFrame":
     is_newer = is_newer_sql(newest, _NEWEST)
     is_uncorrected = f"({_REFUSED} AND ({has_no_key} OR {_NONE_ACCEPTED} OR {is_newer}))"
     return ranked.where(f"{_ROLE} <> {_RIVAL} AND ({is_newest} OR {is_uncorrected})")
-
-
-def _evaluated(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
-    """Return the rows in the table's types, what was delivered, and whether the rules refuse
-    them.
-    """
-    casts = delivered_casts(table, frame)
-    names = _kept_names(frame, casts)
-    typed = [f"{sql} AS {identifier(name)}" for name, sql in casts.items()]
-    others = [f"{identifier(name)} AS {identifier(kept)}" for name, kept in names.items()]
-    breaks = [
-        rule.predicate(lambda name: identifier(names[name]))
-        for rule in table.quarantining_rules
-    ]
-    # A row that shall go breaks no rule.
-    stays = f"NOT coalesce({identifier(DELETED)}, false) AND " if DELETED in names else ""
-    return frame.selectExpr(*others, *typed).selectExpr(
-        "*", f"({stays}({' OR '.join(breaks) or 'false'})) AS {_REFUSED}"
-    )
-
-
-def _as_delivered(
-    table: IcebergTable, frame: "DataFrame", evaluated: "DataFrame"
-) -> "DataFrame":
-    names = _kept_names(frame, delivered_casts(table, frame))
-    return evaluated.selectExpr(
-        *(f"{identifier(kept)} AS {identifier(name)}" for name, kept in names.items())
-    )
-
-
-def _kept_names(frame: "DataFrame", casts: dict[str, str]) -> dict[str, str]:
-    return {name: f"{_DELIVERED}{name}" if name in casts else name for name in frame.columns}

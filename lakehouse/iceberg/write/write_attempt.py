@@ -2,9 +2,9 @@
 what it decides again.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.commit.branch import audit_branch
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
@@ -20,6 +20,11 @@ from lakehouse.tables.table import Append, IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+CheckAdded = Callable[[int, Collection[tuple[Any, ...]]], object]
+"""What is told how many rows an append has staged, and which of the arriving `once_by` values the
+table had already; it raises where that is wrong.
+"""
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,12 @@ class Attempt:
     """What looks at the rows once they are staged, of a write that publishes nothing."""
     keep: Keep = keep_on_one_machine
     """What keeps rows that are looked at more than once."""
+    check_added: CheckAdded | None = None
+    """What looks at how many rows an append of arriving values has staged."""
+    gives_keys_once: bool = False
+    """Whether, of a merge's frame, the rows that the rules accept are known to have each key once:
+    the newest of each was chosen.
+    """
 
     @property
     def branch(self) -> str:

@@ -44,7 +44,7 @@ from lakehouse.iceberg.read.stale_partitions import affected_partitions, waterma
 from lakehouse.iceberg.read.withdrawn_deliveries import withdrawn_by_source
 from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
-from lakehouse.iceberg.write.kept_rows import Keep, keeping_rows
+from lakehouse.iceberg.write.kept_rows import KeptRows, keeping_rows
 from lakehouse.iceberg.write.merge_rows import merge_attempt
 from lakehouse.iceberg.write.needed_tables import require_needed
 from lakehouse.iceberg.write.prepared_frame import DELETED, with_all_columns
@@ -56,9 +56,9 @@ from lakehouse.iceberg.write.quarantine_outside_partitions import (
     with_left_out,
 )
 from lakehouse.iceberg.write.quarantine_removals import plan_decided
-from lakehouse.iceberg.write.row_versions import select_versions
+from lakehouse.iceberg.write.row_versions import gives_keys_once, select_versions
 from lakehouse.iceberg.write.withdrawn_rows import following
-from lakehouse.iceberg.write.write_attempt import Attempt
+from lakehouse.iceberg.write.write_attempt import Attempt, CheckAdded
 from lakehouse.tables.table import IcebergTable, Merge
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def write(
     run: Run | None = None,
     *,
     arriving: Sequence[tuple[Any, ...]] | None = None,
+    check_added: CheckAdded | None = None,
     gone: GonePeople = NOBODY_GONE,
     look: Look | None = None,
 ) -> Outcome:
@@ -86,6 +87,8 @@ def write(
         pins, on a conflict, and where executors of Spark ended with rows that they had computed.
     :param arriving: for an append, the `once_by` values in the frame where the caller knows
         them; spares a scan.
+    :param check_added: told how many rows an append of `arriving` values has staged, before any
+        is published; raises where they are not those that it should have.
     :param gone: who was erased: rows of theirs that were made before are left out.
     :param look: of a write that publishes nothing, what looks at its staged rows, see
         `lakehouse.iceberg.write.preview`.
@@ -97,36 +100,57 @@ def write(
     """
     run, declared = run or Run(), inputs or {}
     inputs, compute = with_version_reads(table, declared), checked(table, compute)
-    # What is only looked at is no write to tell of.
-    telling = engine if look is None else replace(engine, listener=NOBODY_LISTENS)
     if look is None:
         _erase_again(engine, table, inputs, gone)
     with table_lock(engine, table.name) as log, keeping_rows(engine) as kept:
         compute = select_versions(table, declared, compute, run.partitions, kept.keep)
-        attempt = partial(_attempt, engine, table, compute, inputs, run, gone, look, kept.keep)
+        set_out = partial(
+            replace,
+            look=look,
+            keep=kept.keep,
+            check_added=check_added,
+            gives_keys_once=gives_keys_once(table, declared),
+        )
+        attempt = partial(_attempt, engine, table, compute, inputs, run, gone, look, set_out)
         if look is None:
             _make_ready(engine, table, inputs, run, gone, log)
-        failures: list[Exception] = []
-        for number in range(1, WRITE_ATTEMPTS + 1):
-            plan = plan_read(engine, table, inputs, run)
-            if not plan.has_news:
-                return _unchanged(engine, table, run, plan, number)
-            leaving: list[DataFrame] = []
-            write_id = branch.new_write_id()
-            try:
-                with told(telling, BegunWrite(table, write_id, run, plan.pins)) as tell:
-                    outcome = attempt(write_id, plan, log, arriving, number, leaving)
-                    tell(outcome)
-            except Exception as error:
-                failures.append(error)
-                if _is_final(failures):
-                    raise
-                kept.forget()
-            else:
-                if look is None and not isinstance(outcome, Refused):
-                    leave(engine, table, run, write, leaving)
-                return outcome
-            pause(number)
+        once = partial(attempt, log=log, arriving=arriving)
+        return _until_published(engine, table, inputs, run, look, once, kept)
+
+
+def _until_published(
+    engine: Engine,
+    table: IcebergTable,
+    inputs: Mapping[str, Input],
+    run: Run,
+    look: Look | None,
+    attempt: Callable[..., Outcome],
+    kept: KeptRows,
+) -> Outcome:
+    """Try again, from fresh pins, as long as other writers come first."""
+    # What is only looked at is no write to tell of.
+    telling = engine if look is None else replace(engine, listener=NOBODY_LISTENS)
+    failures: list[Exception] = []
+    for number in range(1, WRITE_ATTEMPTS + 1):
+        plan = plan_read(engine, table, inputs, run)
+        if not plan.has_news:
+            return _unchanged(engine, table, run, plan, number)
+        leaving: list[DataFrame] = []
+        write_id = branch.new_write_id()
+        try:
+            with told(telling, BegunWrite(table, write_id, run, plan.pins)) as tell:
+                outcome = attempt(write_id, plan, number=number, leaving=leaving)
+                tell(outcome)
+        except Exception as error:
+            failures.append(error)
+            if _is_final(failures):
+                raise
+            kept.forget()
+        else:
+            if look is None and not isinstance(outcome, Refused):
+                leave(engine, table, run, write, leaving)
+            return outcome
+        pause(number)
     raise _lost_each_race(table, failures[-1]) from failures[-1]
 
 
@@ -186,7 +210,7 @@ def _attempt(
     run: Run,
     gone: GonePeople,
     look: Look | None,
-    keep: Keep,
+    set_out: Callable[[Attempt], Attempt],
     write_id: str,
     plan: ReadPlan,
     log: WriteLog,
@@ -205,7 +229,7 @@ def _attempt(
         affected = affected_partitions(engine, table, inputs, attempt.pins)
         frames = read_inputs(engine, inputs, attempt.pins, run, table.name, affected)
         decided = plan_decided(engine, table, inputs, attempt.pins, run, frames)
-        attempt = replace(attempt, decided=decided, leaving=leaving, look=look, keep=keep)
+        attempt = set_out(replace(attempt, decided=decided, leaving=leaving))
         frame = compute(**frames)
         refused, evaluated = (
             quarantine_left_out(attempt, left_out, write_refused),

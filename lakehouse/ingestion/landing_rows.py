@@ -1,0 +1,78 @@
+"""The rows of a delivery on their way from where they are staged to bronze: all, or none."""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.errors import LakehouseError
+from lakehouse.ingestion.delivery import Delivery
+from lakehouse.ingestion.staged_frame import is_shared, read_staged_rows
+from lakehouse.tables.table import IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class LandingRows:
+    """The staged rows as one write lands them, with what tells that Spark read all.
+
+    Where others than this process may put rows among the staged ones, or remove some, what landed
+    is compared with what was staged, before it is published: Iceberg knows how many rows it wrote.
+    A function that makes other rows of them, and rules, may leave some out; then the staged rows
+    are counted before, which is a job of its own.
+
+    :param added: columns that bronze got from files of any time.
+    """
+
+    def __init__(
+        self,
+        spark: "SparkSession",
+        delivery: Delivery,
+        table: IcebergTable,
+        compute: "Callable[[DataFrame], DataFrame]",
+        added: Sequence[str],
+    ) -> None:
+        self._spark = spark
+        self._delivery = delivery
+        self._table = table
+        self._compute = compute
+        self._added = added
+        self._counts_landed = False
+
+    def rows(self) -> "DataFrame":
+        """Return the rows for bronze.
+
+        :raises LakehouseError: when Spark reads more or fewer than were staged.
+        """
+        staged = read_staged_rows(self._spark, self._delivery, added=self._added)
+        rows = self._compute(staged)
+        is_as_staged = rows is staged and not self._table.rules
+        is_looked_at = is_shared(self._delivery)
+        self._counts_landed = is_looked_at and is_as_staged
+        if is_looked_at and not is_as_staged:
+            self._require(staged.count(), self._delivery.rows)
+        return rows
+
+    def check_added(self, rows: int, landed: Collection[tuple[Any, ...]]) -> None:
+        """Check that so many rows were written as were staged of the files that bronze lacked.
+
+        :param landed: source and hash of those that it had.
+        :raises LakehouseError: when there are more or fewer.
+        """
+        if not self._counts_landed:
+            return
+        new = [
+            file
+            for file in self._delivery.files
+            if (file.source_file, file.sha256) not in landed
+        ]
+        self._require(rows, sum(file.rows for file in new))
+
+    def _require(self, rows: int, expected: int) -> None:
+        if rows == expected:
+            return
+        ingest = self._delivery.ingest
+        raise LakehouseError(
+            f"Spark reads {rows:,} rows of feed {ingest.feed.name} in {ingest.rows.uri}; expected"
+            f" the {expected:,} that were staged there.",
+            next_step="Run the ingest again; the files wait in the inbox.",
+        )
