@@ -132,7 +132,7 @@ def test_the_page_of_spark_is_on_where_it_is_a_cluster(settings, on_cluster):
     ],
 )
 def test_who_has_the_cores_is_said(on_cluster, state, said):
-    error = str(no_executor(on_cluster, MASTER, state))
+    error = str(no_executor(on_cluster, MASTER, state, 120))
 
     assert error.startswith(f"No executor came within 120 s on {MASTER}: ")
     assert said in error
