@@ -8,7 +8,6 @@ import pytest
 
 from lakehouse.runtime import jars
 from lakehouse.runtime.connect_server import server_configuration
-from lakehouse.runtime.executors import master_of
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.commands import LAKEHOUSE
 from lakehouse_tests.cluster.connect_server import connect_server
@@ -29,14 +28,21 @@ def hold_cores(note: str) -> None:
     time.sleep(600)
 
 
-def work_by_two_executors() -> str:
-    """Ask a server for tasks that take so long that a second executor comes for them; return its
-    master.
-    """
-    engine = engine_of_process()
-    waiting = "java_method('java.lang.Thread', 'sleep', 10000L)"
-    engine.spark.range(0, 4, 1, 4).selectExpr(waiting).collect()
-    return master_of(engine.spark)
+def work_until_opened(gate: str) -> None:
+    """Ask for more tasks than one executor has cores, which end when a gate is opened."""
+    from pyspark.sql.functions import udf
+
+    def wait(value: int) -> int:
+        # Runs in a worker of Spark, which imports nothing of the tests.
+        from pathlib import Path
+        from time import sleep
+
+        while not Path(gate).exists():
+            sleep(0.05)
+        return value
+
+    rows = engine_of_process().spark.range(0, 4, 1, 4)
+    rows.select(udf(wait, "bigint", useArrow=False)("id")).collect()
 
 
 def lines_of(command: Child) -> list[str]:
@@ -117,7 +123,7 @@ SOON_IDLE = {
 
 
 def test_an_idle_server_as_connect_conf_has_it_started_gives_its_executors_to_the_next_command(
-    cluster, aws_settings, home, tmp_path
+    cluster, aws_settings, home, gate, tmp_path
 ):
     """Without a bound: nobody told it of the cluster's cores, and it takes all of them."""
     printed = server_configuration(aws_settings, str(jars.jar_dir(aws_settings).expanduser()))
@@ -128,9 +134,10 @@ def test_an_idle_server_as_connect_conf_has_it_started_gives_its_executors_to_th
 
     with connect_server(cluster, aws_settings, printed | SOON_IDLE) as server:
         env = on_account(aws_settings) | server.client_environment
-        client = start(home, work_by_two_executors, env=env)
-        wait_for(lambda: held() == [2] or not client.is_alive, "a server with all cores")
-        assert client.result() == cluster.url
+        client = start(home, work_until_opened, env=env, gate=str(gate))
+        wait_for(lambda: held() == [2] or not client.is_alive, "a server with all cores", 300)
+        gate.touch()
+        assert client.result() is None
         beside = start_command(
             ONE, tmp_path / "beside" / "home", env=cluster.client_environment
         )
