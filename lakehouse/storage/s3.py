@@ -1,5 +1,6 @@
 """A bucket as an object store, by dagster-aws's S3 resource."""
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ _CHANGED = {"412", "PreconditionFailed", *_GONE}
 _NO_BUCKET = "NoSuchBucket"
 _ONE_REQUEST_BYTES = 5 << 30
 _MOST_DELETED = 1000
+_BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,8 @@ class S3ObjectStore:
         the bucket keeps of it.
 
         S3 itself refuses where it was overwritten meanwhile, but for what is too large for one
-        request.
+        request. Where its answer is lost, the request is made again by itself, and refused: the
+        content is there.
         """
         from botocore.exceptions import ClientError
 
@@ -187,12 +190,26 @@ class S3ObjectStore:
         try:
             self._overwrite(seen, source)
         except ClientError as error:
-            if _code(error) in _CHANGED:
+            if _code(error) not in _CHANGED:
+                raise
+            if not self._holds(seen.key, source):
                 return None
-            raise
         if before:
             self.client.delete_object(Bucket=self.bucket, Key=seen.key, VersionId=before)
         return self.stat(seen.key)
+
+    def _holds(self, key: str, source: Path) -> bool:
+        """Whether an object has the content of a file; its ETag tells that of some only."""
+        with source.open("rb") as wanted:
+            digest = hashlib.file_digest(wanted, "sha256").digest()
+        found = hashlib.sha256()
+        try:
+            with self.open(key) as content:
+                while block := content.read(_BLOCK_BYTES):
+                    found.update(block)
+        except FileNotFoundError:
+            return False
+        return found.digest() == digest
 
     def _overwrite(self, seen: StoredObject, source: Path) -> None:
         if source.stat().st_size > _ONE_REQUEST_BYTES:

@@ -182,6 +182,49 @@ def test_what_a_bucket_keeps_of_an_exchanged_object_is_removed(store, tmp_path: 
     assert store.old_versions("") == []
 
 
+def test_what_s3_exchanged_and_could_not_say_so_is_exchanged(
+    store, monkeypatch, tmp_path: Path
+) -> None:
+    keep_versions(store)
+    put = store.client.put_object
+
+    def answered_by_the_repetition(**of: object) -> None:
+        put(**of)
+        raise ClientError({"Error": {"Code": "PreconditionFailed"}}, "PutObject")
+
+    store.write_text("a", "old")
+    (tmp_path / "new").write_text("new")
+    monkeypatch.setattr(store.client, "put_object", answered_by_the_repetition)
+
+    assert store.exchange(store.stat("a"), tmp_path / "new") == store.stat("a")
+    assert store.open("a").read() == b"new"
+    assert store.old_versions("") == []
+
+
+@pytest.mark.parametrize("meanwhile", ["other", None])
+def test_what_changes_as_it_is_exchanged_stays_as_it_is_then(
+    store, monkeypatch, tmp_path: Path, meanwhile: str | None
+) -> None:
+    put = store.client.put_object
+
+    def refused(**of: object) -> None:
+        if meanwhile:
+            put(**{**of, "Body": meanwhile.encode(), "IfMatch": seen.version})
+        else:
+            store.client.delete_object(Bucket=store.bucket, Key="a")
+        raise ClientError({"Error": {"Code": "PreconditionFailed"}}, "PutObject")
+
+    store.write_text("a", "old")
+    seen = store.stat("a")
+    (tmp_path / "new").write_text("new")
+    monkeypatch.setattr(store.client, "put_object", refused)
+
+    assert store.exchange(seen, tmp_path / "new") is None
+    assert [store.open(item.key).read() for item in store.objects("")] == (
+        [b"other"] if meanwhile else []
+    )
+
+
 def test_old_versions_are_read_and_removed(store) -> None:
     keep_versions(store)
     for text in ("old", "new"):
