@@ -20,7 +20,7 @@ from lakehouse.cli.tables_there import tables_there
 from lakehouse.errors import LakehouseError, TableDamaged
 from lakehouse.iceberg.metadata.catalog import CATALOG_NAME, Catalog
 from lakehouse.iceberg.metadata.catalog_file import check_catalog_file, require_catalog_file
-from lakehouse.iceberg.metadata.iceberg_release import iceberg_release
+from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
 from lakehouse.iceberg.metadata.missing_files import missing_files
 from lakehouse.monitoring.alert_settings import name_of, read_routes
 from lakehouse.monitoring.heartbeat import read_heartbeat
@@ -147,7 +147,7 @@ def _jars(settings: Settings) -> str:
 
 
 def _iceberg(settings: Settings) -> str:
-    described = iceberg_release(settings.iceberg).describe()
+    described = IcebergRelease(settings.iceberg).describe()
     elsewhere = settings.spark_remote or settings.jobs
     return (
         f"{described} (as LAKEHOUSE_ICEBERG says of Spark elsewhere)"

@@ -12,7 +12,7 @@ from lakehouse.errors import TableNotFound
 from lakehouse.iceberg.metadata import pyiceberg_internals
 from lakehouse.iceberg.metadata.catalog_file import require_catalog_file
 from lakehouse.iceberg.metadata.damaged_metadata import explain_catalog, explain_table
-from lakehouse.iceberg.metadata.iceberg_release import PINNED, IcebergRelease, iceberg_release
+from lakehouse.iceberg.metadata.iceberg_release import PINNED, IcebergRelease
 from lakehouse.settings import Settings
 from lakehouse.tables.quoting import identifier
 
@@ -62,7 +62,7 @@ class Catalog:
         described = (
             _glue(settings, name) if settings.deployment == "aws" else _embedded(settings, name)
         )
-        return replace(described, iceberg=iceberg_release(settings.iceberg))
+        return replace(described, iceberg=IcebergRelease(settings.iceberg))
 
     def at_one_moment(self, tables: Iterable[str] | None = None) -> "Catalog":
         """Return a catalog that asks once where the metadata of all tables is: for who looks at
