@@ -17,7 +17,7 @@ from typing import Any
 from lakehouse.cli.output.printing import count
 from lakehouse.cli.staged_object import read_staged_object
 from lakehouse.cli.tables_there import tables_there
-from lakehouse.errors import LakehouseError, TableDamaged
+from lakehouse.errors import LakehouseError, TableDamaged, TypeUnsupported
 from lakehouse.iceberg.metadata.catalog import CATALOG_NAME, Catalog
 from lakehouse.iceberg.metadata.catalog_file import check_catalog_file, require_catalog_file
 from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
@@ -353,7 +353,19 @@ def _table_files(settings: Settings) -> str:
                 "Put the files back from a backup; `lakehouse status` shows the other tables."
             ),
         )
-    return f"all files of {count(len(names), 'table')} are there" if names else "none yet"
+    if not names:
+        return "none yet"
+    unsupported = [why for name in names if catalog and (why := _unsupported(catalog, name))]
+    return " ".join([f"all files of {count(len(names), 'table')} are there", *unsupported])
+
+
+def _unsupported(catalog: Catalog, table: str) -> str:
+    """Say of a table that only Spark reads, why."""
+    try:
+        catalog.load(table)
+    except TypeUnsupported as error:
+        return f"({error.args[0].rstrip('.')})"
+    return ""
 
 
 def _damage(catalog: Catalog, table: str) -> str:
