@@ -15,7 +15,7 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest
 # Each measures one thing, and says which in its first line; the results are in benchmarks/results.
 BENCHMARKS ?= write row_level delete_and_upsert small_files rules bnpl feeds erasure graph start event_log idle gaps \
-	warm try refresh kept_rows tables executors
+	warm try refresh kept_rows tables executors requests
 # In the order in which they were collected: by itself xdist puts files with few tests, which take longest, last.
 SIDE_BY_SIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 

@@ -6,7 +6,9 @@
     ├── DeclarationError        a table, rule or feed is declared in a way that cannot work
     ├── SetupError              Java, the jars or the home are missing or damaged
     ├── CatalogDamaged          the catalog is missing beside its tables, or cannot be read
-    ├── TableDamaged            a file that a table needs is missing, or cannot be read
+    ├── TableUnreadable         what a table is cannot be read from its metadata
+    │   ├── TableDamaged        a file that a table needs is missing, or cannot be read
+    │   └── TypeUnsupported     a column of it has a type that only Spark reads
     ├── TableNotFound           the catalog has no such table
     ├── SnapshotNotFound        the table has no such snapshot, tag, branch or moment
     ├── FrameMismatch           a frame does not have the columns that its table declares
@@ -65,8 +67,19 @@ class CatalogDamaged(LakehouseError):
     """The catalog is missing beside its tables, or cannot be read."""
 
 
-class TableDamaged(LakehouseError):
+class TableUnreadable(LakehouseError):
+    """What a table is cannot be read from its metadata."""
+
+
+class TableDamaged(TableUnreadable):
     """A file that a table needs is missing, or cannot be read."""
+
+
+class TypeUnsupported(TableUnreadable):
+    """A column of it has a type that only Spark reads.
+
+    Nothing of the table is damaged.
+    """
 
 
 class TableNotFound(LakehouseError):

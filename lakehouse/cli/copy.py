@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lakehouse.cli.call_context import State, command, plain_name
-from lakehouse.cli.output.printing import complain, count, size
+from lakehouse.cli.output.printing import complain, conclude, count, size
 from lakehouse.errors import TableBusy
 from lakehouse.settings import Settings
 
@@ -28,8 +28,9 @@ def copy(state: State, source: str, target: str, names: tuple[str, ...], dry_run
     account that the environment names. All tables, or those that are named, come with their
     snapshots, tags and branches, as they all were at one moment, and with the records of who was
     erased. A table is there once its rows were counted and compared at the new place by a
-    checksum, and not before; one that is there already with other rows is refused. After Ctrl-C
-    or a kill the same command goes on. Nothing is changed at FROM.
+    checksum, and not before; one that is there already with other rows is refused, and one that
+    only Spark reads is left out and named. After Ctrl-C or a kill the same command goes on. Nothing
+    is changed at FROM.
     """
     from lakehouse.recovery.copy_home import check_who_is_gone
     from lakehouse.recovery.copy_tables import plan_copy
@@ -49,6 +50,8 @@ def copy(state: State, source: str, target: str, names: tuple[str, ...], dry_run
         else:
             _copy(state, plan)
     _say_what_stays(plan)
+    left_out = [f"{name} is not copied: {why}" for name, why in plan.unsupported.items()]
+    conclude((), left_out, success=not left_out)
 
 
 @contextmanager

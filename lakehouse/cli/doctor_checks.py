@@ -17,10 +17,10 @@ from typing import Any
 from lakehouse.cli.output.printing import count
 from lakehouse.cli.staged_object import read_staged_object
 from lakehouse.cli.tables_there import tables_there
-from lakehouse.errors import LakehouseError, TableDamaged
+from lakehouse.errors import LakehouseError, TableDamaged, TypeUnsupported
 from lakehouse.iceberg.metadata.catalog import CATALOG_NAME, Catalog
 from lakehouse.iceberg.metadata.catalog_file import check_catalog_file, require_catalog_file
-from lakehouse.iceberg.metadata.iceberg_release import iceberg_release
+from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
 from lakehouse.iceberg.metadata.missing_files import missing_files
 from lakehouse.monitoring.alert_settings import name_of, read_routes
 from lakehouse.monitoring.heartbeat import read_heartbeat
@@ -149,7 +149,7 @@ def _jars(settings: Settings) -> str:
 
 
 def _iceberg(settings: Settings) -> str:
-    described = iceberg_release(settings.iceberg).describe()
+    described = IcebergRelease(settings.iceberg).describe()
     elsewhere = settings.spark_remote or settings.jobs
     return (
         f"{described} (as LAKEHOUSE_ICEBERG says of Spark elsewhere)"
@@ -362,7 +362,19 @@ def _table_files(settings: Settings) -> str:
                 "Put the files back from a backup; `lakehouse status` shows the other tables."
             ),
         )
-    return f"all files of {count(len(names), 'table')} are there" if names else "none yet"
+    if not names:
+        return "none yet"
+    unsupported = [why for name in names if catalog and (why := _unsupported(catalog, name))]
+    return " ".join([f"all files of {count(len(names), 'table')} are there", *unsupported])
+
+
+def _unsupported(catalog: Catalog, table: str) -> str:
+    """Say of a table that only Spark reads, why."""
+    try:
+        catalog.load(table)
+    except TypeUnsupported as error:
+        return f"({error.args[0].rstrip('.')})"
+    return ""
 
 
 def _damage(catalog: Catalog, table: str) -> str:

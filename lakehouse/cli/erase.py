@@ -215,6 +215,12 @@ def _state(erasure: "Erasure") -> str:
         return f"{name} is verified: nothing of it is left, and its values are destroyed."
     if request.state == "not_found":
         return f"{name}: not found. Nothing holds who was named; this is recorded."
+    if request.state == "requested" and erasure.is_over:
+        return (
+            f"{name}: nothing that was looked at holds who was named, and the places above were not"
+            " looked through. Once those who own them have seen to it: `lakehouse erase --request"
+            f" {name} --elsewhere-done`."
+        )
     if request.state == "pending_physical" and request.physical_due_at and not erasure.proof:
         return (
             f"{name} is pending_physical: readers see nothing of it. The rest can be removed from"

@@ -70,3 +70,5 @@ def _say_where(exported: "Export") -> None:
             f"{table} is not declared, and was not searched, though it has"
             f" {', '.join(columns)}."
         )
+    for table, why in exported.unsupported.items():
+        complain(f"{table} was not searched: {why}")

@@ -8,7 +8,7 @@ import click
 
 from lakehouse.cli.call_context import State, command
 from lakehouse.cli.output.cell_values import columns_named, utc_seconds
-from lakehouse.cli.output.printing import conclude, count, size, table
+from lakehouse.cli.output.printing import complain, conclude, count, size, table
 from lakehouse.cli.output.records import print_records, table_or_json
 
 if TYPE_CHECKING:
@@ -51,6 +51,9 @@ def status(state: State, trend: bool, form: str) -> None:
             click.echo(
                 f"{count(incidents, 'incident')} open; `lakehouse alerts --open` lists the alerts."
             )
+    for table_status in tables:
+        if table_status.unsupported:
+            complain(f"Not read: {table_status.unsupported}")
     damage = [table_status.damage for table_status in tables if table_status.damage]
     conclude((), damage, success=not damage)
 
@@ -140,6 +143,7 @@ def _status_record(status: "TableStatus", open_alerts: "list[str]") -> dict[str,
         "open_alerts": open_alerts,
         "pending": list(status.pending),
         "damage": status.damage or None,
+        "unsupported": status.unsupported or None,
     }
 
 
@@ -162,11 +166,10 @@ def _status_table(tables: "Sequence[TableStatus]") -> str:
 
 
 def _status_row(status: "TableStatus") -> list[Any]:
-    is_read = status.exists and not status.damage
     numbers: list[Any] = ["", "", "", ""]
-    if is_read:
+    if status.is_read:
         numbers = [status.rows, status.snapshots, status.files, size(status.size_bytes)]
-    never = "" if status.damage else "never"
+    never = "" if status.damage or status.unsupported else "never"
     return [
         status.table,
         "yes" if status.declared else "no",

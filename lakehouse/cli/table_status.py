@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from lakehouse.errors import TableDamaged, TableNotFound
+from lakehouse.errors import TableDamaged, TableNotFound, TableUnreadable, TypeUnsupported
 from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.metadata.damaged_metadata import explain_table
 from lakehouse.iceberg.metadata.health_measurement import measure_health
@@ -84,7 +84,9 @@ class TableStatus:
     pending: Sequence[str] = ()
     """What its declaration has and the table has not."""
     damage: str = ""
-    """Why it cannot be read, where it cannot."""
+    """Why it cannot be read, where it cannot, and somebody has to do something about it."""
+    unsupported: str = ""
+    """Why it is not read, where others made it with a type that only Spark reads."""
     quarantined: int = 0
     """Rows of it that are in its quarantine now."""
     small_files: int = 0
@@ -104,6 +106,11 @@ class TableStatus:
     history: History | None = field(default=None, repr=False)
     measured: TableHealth | None = field(default=None, repr=False)
     """Its health; None where it has few files."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether its metadata was read."""
+        return self.exists and not (self.damage or self.unsupported)
 
     @property
     def state(self) -> str:
@@ -178,7 +185,7 @@ def table_statuses(
 def _is_stale(
     status: TableStatus, histories: Mapping[str, History], sources: Sequence[str]
 ) -> bool:
-    if status.damage:
+    if not status.is_read and status.exists:
         return False
     return any(
         has_news(histories[source], status.history) for source in sources if source in histories
@@ -248,7 +255,7 @@ def _compactions(
 
     try:
         known = known_of(engine, upkept, now)
-    except (TableDamaged, OSError):
+    except (TableUnreadable, OSError):
         # The tables are wanted all the same.
         why = "unknown, since what upkeep remembers cannot be read; see `lakehouse doctor`"
         return {health.table: why for health in healths}
@@ -308,6 +315,18 @@ def _status(
             checks=checks,
             damage=str(error),
         )
+    except TypeUnsupported as error:
+        is_declared = table is not None
+        return TableStatus(
+            name,
+            declared=is_declared,
+            exists=True,
+            kind="not read",
+            checks=checks,
+            # No run reads or writes it any more.
+            damage=str(error) if is_declared else "",
+            unsupported="" if is_declared else str(error),
+        )
     return replace(known, quarantined=_quarantined(catalog, table), pending=pending)
 
 
@@ -353,8 +372,8 @@ def _quarantined(catalog: "Catalog", table: "IcebergTable | None") -> int:
     try:
         main = history_of(quarantine.name, catalog.load(quarantine.name)).main
         return main.rows if main else 0
-    except (TableNotFound, TableDamaged):
-        # Where it is damaged, its own line says so.
+    except (TableNotFound, TableUnreadable):
+        # Where it cannot be read, its own line says so.
         return 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import dagster as dg
 
-from lakehouse.errors import TableDamaged, TableNotFound
+from lakehouse.errors import TableNotFound, TableUnreadable
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import RuleResult
@@ -53,7 +53,7 @@ def health_checks(declared: Mapping[str, IcebergTable]) -> dg.AssetChecksDefinit
             table = declared[table_name(key.asset_key)]
             try:
                 results = evaluate_health(context.resources.engine, table)
-            except (TableDamaged, TableNotFound) as error:
+            except (TableUnreadable, TableNotFound) as error:
                 context.log.warning(f"The health of {table.name} was not evaluated: {error}")
                 continue
             yield health_result(table, results)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from lakehouse.errors import TableDamaged, TableNotFound
+from lakehouse.errors import TableNotFound, TableUnreadable
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.history import read_history
@@ -48,7 +48,8 @@ def measure_costs(
 ) -> MeasuredCosts:
     """Return what each table costs.
 
-    One that is damaged, or dropped meanwhile, is left out, unless somebody asks for it by name.
+    One that cannot be read, or is dropped meanwhile, is left out, unless somebody asks for it by
+    name.
 
     :param tables: names of tables that are there.
     """
@@ -67,7 +68,7 @@ def measure_costs(
         try:
             storage = _read_storage(engine, table)
             history = read_history(engine, table)
-        except (TableDamaged, TableNotFound) as error:
+        except (TableUnreadable, TableNotFound) as error:
             if asked_by_name:
                 raise
             unread[table] = str(error)

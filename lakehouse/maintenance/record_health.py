@@ -10,7 +10,7 @@ from typing import Any
 
 import dagster as dg
 
-from lakehouse.errors import TableDamaged, TableNotFound
+from lakehouse.errors import TableNotFound, TableUnreadable
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin, TableHealth
@@ -40,7 +40,7 @@ def record_health(
 ) -> list[TableHealth]:
     """Measure tables, append their health in one commit, and show it in Dagster; return it.
 
-    One that is damaged, or dropped meanwhile, is left out and logged. An occasion, such as a
+    One that cannot be read, or is dropped meanwhile, is left out and logged. An occasion, such as a
     run's id, is recorded once: of the same again nothing is written.
 
     :param health_table: `monitoring.table_health`.
@@ -56,7 +56,7 @@ def record_health(
         try:
             known_health = (known or {}).get(table)
             measured.append(_measure(looked or engine, table, known_health, find_pins, now))
-        except (TableDamaged, TableNotFound) as error:
+        except (TableUnreadable, TableNotFound) as error:
             _log.warning("The health of %s was not measured: %s", table, error)
     rows = [_row(health, occasion) for health in measured]
     if not rows:

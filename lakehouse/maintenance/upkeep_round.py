@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
 
-from lakehouse.errors import LakehouseError, TableDamaged, TableNotFound
+from lakehouse.errors import LakehouseError, TableNotFound, TableUnreadable
 from lakehouse.iceberg.commit.branch import AUDIT_KEPT_FOR
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
@@ -83,7 +83,8 @@ def plan_round(
 ) -> Round:
     """Measure tables and plan their upkeep; starts no JVM.
 
-    One that is damaged, or dropped meanwhile, is left out, unless somebody asks for it by name.
+    One that cannot be read, or is dropped meanwhile, is left out, unless somebody asks for it by
+    name.
 
     :param tables: names of tables that are there.
     """
@@ -93,7 +94,7 @@ def plan_round(
         try:
             pins = pins_of(engine, upkept, name)
             healths[name] = read_table_health(engine, name, pins=pins, now=now)
-        except (TableDamaged, TableNotFound) as error:
+        except (TableUnreadable, TableNotFound) as error:
             if asked_by_name:
                 raise
             unread[name] = str(error)
@@ -162,7 +163,7 @@ def _metadata_location(engine: Engine, health: TableHealth) -> str:
     """Return where a table's metadata is; of one that was dropped meanwhile, where it was."""
     try:
         return engine.catalog.load(health.table).metadata_location
-    except (TableDamaged, TableNotFound):
+    except (TableUnreadable, TableNotFound):
         return health.metadata_location
 
 

@@ -15,6 +15,7 @@ from lakehouse.privacy.places.scrub import scrub_places
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.privacy.steps.identify import is_delivered
 from lakehouse.privacy.sums import find_sums
+from lakehouse.privacy.unread_tables import unread_tables
 from lakehouse.tables.person import Person
 
 
@@ -46,7 +47,7 @@ def dry_run(erasable: Erasable, named: Sequence[Named]) -> WouldGo:
         else:
             unknown += 1
     if not persons:
-        return WouldGo(unknown)
+        return WouldGo(unknown, places=tuple(unread_tables(erasable)))
     shared = shared_values(erasable, persons)
     rows = _rows(erasable, persons, shared)
     lost = [table for table in rows if rows[table].get(MAIN)]
@@ -57,7 +58,12 @@ def dry_run(erasable: Erasable, named: Sequence[Named]) -> WouldGo:
         _files(erasable, persons, shared),
         sums.names,
         sums.kept,
-        scrub_places(erasable.settings, by_all_names(erasable, persons), shared, is_dry=True),
+        (
+            *scrub_places(
+                erasable.settings, by_all_names(erasable, persons), shared, is_dry=True
+            ),
+            *unread_tables(erasable),
+        ),
         cost_of_erasure(erasable),
     )
 

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 
 from lakehouse.privacy.audit_chain import Action, AuditedAction, append_actions
 from lakehouse.privacy.erasable import Erasable
-from lakehouse.privacy.erasure_record import ErasureRecord, write_record
+from lakehouse.privacy.erasure_record import ErasureRecord, is_elsewhere, write_record
 from lakehouse.privacy.identity import Identity
+from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.privacy.requests import change_request
 from lakehouse.privacy.sealed_values import destroy, is_sealed
 from lakehouse.privacy.states import Request, RequestState, Unreachable, plan_transition
@@ -84,6 +85,12 @@ class Erasure:
         name = f"{self.request.request_id}:{occasion}"
         append_actions(erasable.settings, erasable.engine, erasable.audit, actions, name)
 
+    def note_places(self, found: Sequence[ScrubbedPlace]) -> None:
+        """Keep the last that is known of each place outside of tables and delivered files."""
+        places = _with_places(self.record.places, found)
+        self.keep(replace(self.record, places=places))
+        self.note_elsewhere()
+
     def note_elsewhere(self) -> None:
         """Keep which places outside somebody saw to, for the call that ends the request."""
         if self.how.is_elsewhere_done:
@@ -97,3 +104,17 @@ class Erasure:
             self.audit("values_destroyed")
         destroy(settings, request_id)
         self.is_over = True
+
+
+def _with_places(
+    known: Sequence[ScrubbedPlace], found: Sequence[ScrubbedPlace]
+) -> tuple[ScrubbedPlace, ...]:
+    """Return the last that is known of each place. What somebody else has to see to stays, also
+    where nothing leads there any more.
+    """
+    by_place = {place.place: place for place in known if is_elsewhere(place) or place.is_done}
+    for place in found:
+        before = by_place.get(place.place)
+        values = place.values + (before.values if before else 0)
+        by_place[place.place] = replace(place, values=values)
+    return tuple(by_place[name] for name in sorted(by_place))

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.errors import TypeUnsupported
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.privacy.holders import Holder, Subject
 from lakehouse.privacy.identity import Identity
@@ -43,6 +44,8 @@ class Export:
     """Tables that nobody declared, and their columns with names of those that are about people:
     whether they are cannot be told.
     """
+    unsupported: Mapping[str, str]
+    """Tables that nobody declared and only Spark reads, and why."""
 
 
 def export_people(
@@ -72,30 +75,31 @@ def export_people(
                 rows.append(HeldRow(table, row))
             elif "shared" in matches:
                 shared_rows += 1
-    return Export(
-        tuple(rows),
-        tuple(sorted(holders)),
-        shared_rows,
-        undeclared_columns(engine, subjects, declared),
-    )
+    columns, unsupported = undeclared_columns(engine, subjects, declared)
+    return Export(tuple(rows), tuple(sorted(holders)), shared_rows, columns, unsupported)
 
 
 def undeclared_columns(
     engine: Engine, subjects: Sequence[Subject], declared: Iterable[str]
-) -> dict[str, tuple[str, ...]]:
+) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
     """Return, by table that nobody declared, its columns that are called as those about people
-    are; in Glue, which has the databases of a whole account, of tables beside declared ones.
+    are, and the tables whose columns cannot be told, with why; in Glue, which has the databases of
+    a whole account, of tables beside declared ones.
     """
     names, names_declared = set[str](), set(declared)
     for subject in subjects:
         names |= subject.names.union(*subject.personal)
-    columns = {}
+    columns, unsupported = {}, {}
     for table in sorted(set(engine.catalog.tables(names_declared)) - names_declared):
-        fields = engine.catalog.load(table).schema().fields
+        try:
+            fields = engine.catalog.load(table).schema().fields
+        except TypeUnsupported as error:
+            unsupported[table] = str(error)
+            continue
         alike = tuple(field.name for field in fields if field.name.lower() in names)
         if alike:
             columns[table] = alike
-    return columns
+    return columns, unsupported
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What the verifier is given: all that a deployment keeps, and who should be gone."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from lakehouse.errors import LakehouseError
 from lakehouse.privacy.erasable import Erasable
@@ -9,8 +10,10 @@ from lakehouse.privacy.erasure_record import read_record
 from lakehouse.privacy.hmac_key import hmac_key
 from lakehouse.privacy.holders import Holder, Subject
 from lakehouse.privacy.identity import Named
+from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.privacy.requests import read_request
 from lakehouse.privacy.searched_roots import searched_roots, table_folders
+from lakehouse.privacy.unread_tables import gaps_of_unread
 from lakehouse.privacy.verifier.held_columns import HeldColumns
 from lakehouse.privacy.verifier.report import Report
 from lakehouse.privacy.verifier.verify import verify, verify_by_hmac
@@ -20,14 +23,20 @@ from lakehouse.tables.person import Person, normal_id
 _FEED_FOLDERS = ("inbox", "archive", "rejected", "staging")
 
 
-def prove(erasable: Erasable, persons: Sequence[Person]) -> Report:
-    """Search everything for some people, by their values."""
-    return verify(
+def prove(
+    erasable: Erasable, persons: Sequence[Person], said: Iterable[ScrubbedPlace] = ()
+) -> Report:
+    """Search everything for some people, by their values.
+
+    :param said: places that others were told to see to.
+    """
+    report = verify(
         list(searched_roots(erasable)),
         persons,
         held_columns(erasable),
         remaining_values(erasable, persons),
     )
+    return _with_unread(erasable, report, said)
 
 
 def prove_again(erasable: Erasable, request_id: str, named: Sequence[Named] = ()) -> Report:
@@ -38,16 +47,23 @@ def prove_again(erasable: Erasable, request_id: str, named: Sequence[Named] = ()
     :raises LakehouseError: when nothing that was named is known of it.
     """
     request = read_request(erasable.settings, request_id)
+    record = read_record(erasable.settings, request_id)
     if named:
-        return prove(erasable, [_person(erasable, one) for one in named])
-    hmacs = [*read_record(erasable.settings, request_id).hmacs]
-    hmacs += [person.hmac for person in request.people]
-    return verify_by_hmac(
+        return prove(erasable, [_person(erasable, one) for one in named], record.elsewhere)
+    hmacs = [*record.hmacs, *(person.hmac for person in request.people)]
+    report = verify_by_hmac(
         list(searched_roots(erasable)),
         hmac_key(erasable.settings, is_needed=True),
         list(dict.fromkeys(hmacs)),
         held_columns(erasable),
     )
+    return _with_unread(erasable, report, record.elsewhere)
+
+
+def _with_unread(erasable: Erasable, report: Report, said: Iterable[ScrubbedPlace]) -> Report:
+    """Return a report that tells of the tables that no search looks through."""
+    gaps = gaps_of_unread(erasable, said)
+    return replace(report, not_proved=(*report.not_proved, *gaps))
 
 
 def held_columns(erasable: Erasable) -> list[HeldColumns]:

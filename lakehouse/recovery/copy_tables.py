@@ -2,12 +2,12 @@
 or not at all.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from lakehouse.errors import LakehouseError, TableBusy, UsageError
+from lakehouse.errors import LakehouseError, TableBusy, TypeUnsupported, UsageError
 from lakehouse.iceberg.commit.branch import is_audit
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.copy.copy_table import TableCopy, copy_table, main_checksum
@@ -47,6 +47,8 @@ class CopyPlan:
     tables: Sequence[PlannedTable]
     elsewhere: Sequence[str] = ()
     """Tables of the same Glue catalog that lie in no folder of the deployment's bucket."""
+    unsupported: Mapping[str, str] = field(default_factory=dict)
+    """Tables that are left out, with why: only Spark reads the types of their columns."""
 
     @property
     def left(self) -> list[PlannedTable]:
@@ -63,6 +65,7 @@ def plan_copy(source: Settings, target: Settings, names: Sequence[str] = ()) -> 
         there.
     :raises LakehouseError: names the tables that the target has with other rows; or when the
         records of erasures from a bucket are not there.
+    :raises TypeUnsupported: when only Spark reads a table that is named.
     :raises TableBusy: when there is no such moment, since tables are written again and again.
     """
     _check_places(source, target)
@@ -71,12 +74,13 @@ def plan_copy(source: Settings, target: Settings, names: Sequence[str] = ()) -> 
     elsewhere: list[str] = []
     if names:
         _require_known(source, catalog, names)
-        pinned = _pinned(catalog, sorted(dict.fromkeys(names)))
+        pinned = _pinned(catalog, sorted(dict.fromkeys(names)), asked_by_name=True)
     elif source.deployment == "aws":
         pinned, elsewhere = _pinned_in_bucket(source, catalog)
     else:
         pinned = _pinned(catalog, catalog.tables())
-    return CopyPlan(source, target, _compared(pinned, target), elsewhere)
+    compared = _compared(pinned.tables, target)
+    return CopyPlan(source, target, compared, elsewhere, pinned.unsupported)
 
 
 def copy_planned(plan: CopyPlan, report: Callable[[str, str], None]) -> Iterator[TableCopy]:
@@ -127,9 +131,14 @@ def _require_known(source: Settings, catalog: Catalog, names: Sequence[str]) -> 
             )
 
 
-def _pinned_in_bucket(
-    source: Settings, catalog: Catalog
-) -> "tuple[dict[str, Table], list[str]]":
+class _Pinned(NamedTuple):
+    """Tables as they all were at one moment, and why others are left out."""
+
+    tables: "dict[str, Table]"
+    unsupported: dict[str, str]
+
+
+def _pinned_in_bucket(source: Settings, catalog: Catalog) -> tuple[_Pinned, list[str]]:
     """Load the tables of a bucket; return the names of the others too. An account has one catalog
     for all of its buckets, and those of others are not opened.
     """
@@ -139,10 +148,11 @@ def _pinned_in_bucket(
     loaded = _pinned(catalog, sorted(inside))
     pinned = {
         name: table
-        for name, table in loaded.items()
+        for name, table in loaded.tables.items()
         if path_key(table.location()).startswith(folder)
     }
-    return pinned, sorted(set(places) - set(pinned))
+    elsewhere = set(places) - {*pinned, *loaded.unsupported}
+    return loaded._replace(tables=pinned), sorted(elsewhere)
 
 
 def _engine(settings: Settings) -> Engine:
@@ -154,16 +164,29 @@ def _no_spark() -> NoReturn:
     raise AssertionError("Tables are copied without Spark.")
 
 
-def _pinned(catalog: Catalog, names: Sequence[str]) -> "dict[str, Table]":
+def _pinned(catalog: Catalog, names: Sequence[str], *, asked_by_name: bool = False) -> _Pinned:
     """Load tables as they all were at one moment: none was committed to between a look at where
     the metadata of all is, and its load. Nobody waits for that.
+
+    One that only Spark reads is left out, unless somebody asks for it by name.
     """
     for _ in range(_LOOKS):
         places = catalog.metadata_locations(names)
-        loaded = {name: catalog.load(name) for name in names}
-        changed = [name for name in names if loaded[name].metadata_location != places.get(name)]
+        pinned = _Pinned({}, {})
+        for name in names:
+            try:
+                pinned.tables[name] = catalog.load(name)
+            except TypeUnsupported as error:
+                if asked_by_name:
+                    raise
+                pinned.unsupported[name] = str(error)
+        changed = [
+            name
+            for name, table in pinned.tables.items()
+            if table.metadata_location != places.get(name)
+        ]
         if not changed:
-            return loaded
+            return pinned
     raise TableBusy(
         f"Between {_LOOKS} looks at all tables some were written each time, last"
         f" {', '.join(changed)}; expected a moment without.",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.errors import SettingsError, SetupError
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.iceberg_release import iceberg_release
+from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
 from lakehouse.iceberg.metadata.pyspark_internals import (
     LOGS_WITH_VALUES,
     end_jvm,
@@ -190,7 +190,7 @@ def open_platform_session(catalog: Catalog) -> "tuple[SparkSession, Catalog]":
         version = ask_iceberg(session, catalog)
     except Exception as error:
         raise _no_iceberg(one_line(error)) from error
-    return session, replace(catalog, iceberg=iceberg_release(version))
+    return session, replace(catalog, iceberg=IcebergRelease(version))
 
 
 def _no_iceberg(problem: str) -> SetupError:

@@ -12,7 +12,7 @@ from lakehouse.tables.table_names import namespace_of
 Outcome = Literal["passed", "quarantined", "warned", "failed", "not run"]
 _HOLDING: tuple[Outcome, ...] = ("passed", "quarantined")
 _WORST_FIRST: tuple[Outcome, ...] = ("failed", "warned", "quarantined", "passed", "not run")
-State = Literal["ok", "stale", "late", "blocked", "failed", "damaged", "not there"]
+State = Literal["ok", "stale", "late", "blocked", "failed", "damaged", "not read", "not there"]
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,9 @@ class TableFacts:
     is_stale: bool = False
     is_blocked: bool = False
     damage: str = ""
+    """Why it cannot be read, where something of it is missing."""
+    unsupported: str = ""
+    """Why it is not read, where only Spark knows the type of a column."""
     contract: str = ""
     """What it promises to those who read it, as YAML of the Open Data Contract Standard."""
     quarantine_of: str = ""
@@ -148,6 +151,11 @@ class TableFacts:
     incidents: tuple[IncidentFacts, ...] = ()
     upkeep: tuple[UpkeepFacts, ...] = ()
     trend: TableTrend = field(default_factory=TableTrend)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether its metadata was read."""
+        return self.is_there and not (self.damage or self.unsupported)
 
     @property
     def layer(self) -> str:
@@ -184,6 +192,8 @@ class TableFacts:
         """How it is, in a word: the worst of what there is to say."""
         if self.damage:
             return "damaged"
+        if self.unsupported:
+            return "not read"
         if not self.is_there:
             return "not there"
         if self.is_blocked:

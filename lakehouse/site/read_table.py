@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lakehouse.errors import TableDamaged, TableNotFound
+from lakehouse.errors import TableDamaged, TableNotFound, TableUnreadable, TypeUnsupported
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.history import History, history_of
 from lakehouse.iceberg.metadata.quarantine_counts import quarantined_rows
@@ -41,6 +41,8 @@ def read_table(catalog: Catalog, name: str, table: "IcebergTable | None") -> Rea
     except TableDamaged as error:
         # The pages of the others are wanted all the same.
         return ReadTable(replace(facts, is_there=True, damage=str(error)))
+    except TypeUnsupported as error:
+        return ReadTable(replace(facts, is_there=True, unsupported=str(error)))
     return ReadTable(facts, history)
 
 
@@ -59,8 +61,8 @@ def read_quarantine(catalog: Catalog, table: "IcebergTable") -> QuarantineFacts 
         if not rows or rows > _MOST_COUNTED_ROWS:
             return QuarantineFacts(name, rows, trend=trend)
         counted = quarantined_rows(loaded, None)
-    except (TableNotFound, TableDamaged):
-        # Where it is damaged, its own page says so.
+    except (TableNotFound, TableUnreadable):
+        # Where it cannot be read, its own page says so.
         return QuarantineFacts(name)
     return QuarantineFacts(name, rows, counted.by_rule, counted.newest_at, trend)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from lakehouse.errors import TableDamaged
+from lakehouse.errors import TableUnreadable
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.history import History
 from lakehouse.iceberg.metadata.time_series import (
@@ -74,7 +74,7 @@ def where_readable(read: Callable[[], T]) -> T | None:
     """
     try:
         return read()
-    except (TableDamaged, OSError):
+    except (TableUnreadable, OSError):
         return None
 
 

@@ -26,6 +26,10 @@ _PRIMITIVES = frozenset(
         "binary",
     }
 )
+_AS_TEXT = (
+    "Declare string for a VARIANT, and write it by to_json(…): no reader but Spark 4 knows that"
+    " type."
+)
 WHOLE_NUMBERS = frozenset({"int", "bigint"})
 WIDEST = 38
 """Digits of the widest decimal."""
@@ -136,7 +140,8 @@ class _Tokens:
         known = ", ".join(sorted(_PRIMITIVES))
         return DeclarationError(
             f"{self.text!r} is not a column type; expected {known}, decimal(p,s), array<…>,"
-            " map<…,…> or struct<name:…>."
+            " map<…,…> or struct<name:…>.",
+            next_step=_AS_TEXT if "variant" in self.text.lower() else "",
         )
 
     def _take(self) -> str:

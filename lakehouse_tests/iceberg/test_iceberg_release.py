@@ -8,7 +8,7 @@ from lakehouse.errors import EvolutionRefused
 from lakehouse.iceberg.evolve.planning import ensure, plan
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.iceberg_release import iceberg_release
+from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
 from lakehouse.iceberg.metadata.table_state import TableState
 from lakehouse.maintenance.planner import Known, plan_upkeep
 from lakehouse.settings import Settings
@@ -17,13 +17,13 @@ from lakehouse_tests.iceberg.evolving import declared, state_like
 from lakehouse_tests.maintenance.sick_tables import NOW, step_of, table
 
 pytestmark = pytest.mark.unit
-OLD = iceberg_release("1.7.1")
+OLD = IcebergRelease("1.7.1")
 VECTORS = declared(format_version=3)
 
 
 def test_upkeep_plans_no_step_that_it_cannot_do() -> None:
     steps = {}
-    for release in (OLD, iceberg_release("1.12.0")):
+    for release in (OLD, IcebergRelease("1.12.0")):
         steps[release] = plan_upkeep([table()], Known(iceberg=release), NOW)
     for step, lacking in (
         ("remove_orphans", "prefix_listing"),
@@ -31,7 +31,7 @@ def test_upkeep_plans_no_step_that_it_cannot_do() -> None:
     ):
         left_out = step_of(steps[OLD], step)
         assert (left_out.is_due, left_out.reason) == (False, f"Iceberg 1.7.1 has no {lacking}")
-        assert "has no" not in step_of(steps[iceberg_release("1.12.0")], step).reason
+        assert "has no" not in step_of(steps[IcebergRelease("1.12.0")], step).reason
     assert "has no" not in step_of(steps[OLD], "expire_snapshots").reason
 
 
@@ -61,9 +61,56 @@ def test_it_is_not_created_either(settings: Settings) -> None:
     assert not catalog.has(VECTORS.name)
 
 
+# What EMR 7 has had in its releases from 7.0 to 7.14, and Glue 5; then what nobody has yet.
+@pytest.mark.parametrize(
+    ("version", "lacking", "writes_format_3"),
+    [
+        ("1.4.2-amzn-0", ["compute_table_stats", "prefix_listing"], False),
+        ("1.6.1-amzn-0", ["compute_table_stats", "prefix_listing"], False),
+        ("1.7.1", ["compute_table_stats", "prefix_listing"], False),
+        ("1.7.1-amzn-2", ["compute_table_stats", "prefix_listing"], False),
+        ("1.8.1-amzn-0", ["prefix_listing"], True),
+        ("1.9.1-amzn-0", ["prefix_listing"], True),
+        ("1.10.0-amzn-1", [], True),
+        ("1.10", [], True),
+        ("1.12.0", [], True),
+        ("2.0.0-SNAPSHOT", [], True),
+    ],
+)
+def test_a_release_is_known_by_the_number_that_it_begins_with(
+    version: str, lacking: list[str], writes_format_3: bool
+) -> None:
+    release = IcebergRelease(version)
+    found = map(release.lacks, ("compute_statistics", "remove_orphans", "expire_snapshots"))
+    assert [*filter(None, found)] == [f"Iceberg {version} has no {name}" for name in lacking]
+    assert (plan(VECTORS, None, release).refusals == ()) is writes_format_3
+
+
+@pytest.mark.parametrize("version", ["unspecified", "", "amzn-1.12.0", "v1.12.0"])
+def test_of_a_version_without_a_number_nothing_is_taken_for_granted(version: str) -> None:
+    release = IcebergRelease(version)
+    (refusal,) = plan(VECTORS, None, release).refusals
+    assert f"whether Iceberg {version!r} writes deleted rows of format 3" in str(refusal)
+    assert plan(declared(), None, release).refusals == ()
+    left_out = step_of(plan_upkeep([table()], Known(iceberg=release), NOW), "remove_orphans")
+    assert (left_out.is_due, left_out.reason) == (
+        False,
+        f"whether Iceberg {version!r} has prefix_listing cannot be told from its version",
+    )
+    assert release.describe().startswith(f"{version!r}, of which no number can be read")
+
+
+def test_one_from_before_format_3_is_not_said_to_write_it() -> None:
+    (refusal,) = plan(VECTORS, None, IcebergRelease("1.6.1-amzn-0")).refusals
+    assert "Iceberg 1.6.1-amzn-0 knows no format 3." in str(refusal)
+
+
 def test_all_that_it_lacks_is_said_in_one_line() -> None:
     assert OLD.describe() == (
         "1.7.1: upkeep leaves out compute_statistics (no compute_table_stats), remove_orphans"
         " (no prefix_listing); tables of format 3 are not written"
     )
-    assert iceberg_release("1.12.0").describe() == "1.12.0"
+    assert IcebergRelease("1.9.1-amzn-0").describe() == (
+        "1.9.1-amzn-0: upkeep leaves out remove_orphans (no prefix_listing)"
+    )
+    assert IcebergRelease("1.12.0").describe() == "1.12.0"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.cli.output.printing import count
 from lakehouse.cli.sql_text.statements import targets, verb
+from lakehouse.errors import TableNotFound
 from lakehouse.iceberg.metadata.catalog import Catalog
 
 if TYPE_CHECKING:
@@ -83,6 +84,10 @@ def _snapshots(catalog: Catalog, statement: str) -> list["Snapshot"]:
     from lakehouse.iceberg.metadata.history import history_of
 
     tables = [table for table in targets(statement) if "*" not in table]
-    if len(tables) != 1 or not catalog.has(tables[0]):
+    if len(tables) != 1:
         return []
-    return list(history_of(tables[0], catalog.load(tables[0])).snapshots.values())
+    try:
+        loaded = catalog.load_for_files(tables[0])
+    except TableNotFound:
+        return []
+    return list(history_of(tables[0], loaded).snapshots.values())

@@ -9,12 +9,13 @@ properties.
 
 import json
 
+from lakehouse.errors import TableNotFound
 from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
 from lakehouse.iceberg.metadata.code_versions import computed_parts, is_told_by_main
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties, Kind
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, read_history
+from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, history_of
 
 
 def carry_watermarks(engine: Engine, table: str) -> bool:
@@ -23,9 +24,11 @@ def carry_watermarks(engine: Engine, table: str) -> bool:
 
     :returns: whether it was needed.
     """
-    if not engine.catalog.has(table):
+    try:
+        loaded = engine.catalog.load_for_files(table)
+    except TableNotFound:
         return False
-    properties = missing_properties(read_history(engine, table))
+    properties = missing_properties(history_of(table, loaded))
     if properties is None:
         return False
     commit_without_rows(engine, table, properties.to_summary())

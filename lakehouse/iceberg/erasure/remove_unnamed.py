@@ -89,7 +89,7 @@ def _named_by_any(engine: Engine) -> frozenset[str]:
     named: set[str] = set()
     for table in engine.catalog.tables():
         with explain_table(table):
-            named |= all_named_files(engine.catalog.load(table)).keys()
+            named |= all_named_files(engine.catalog.load_for_files(table)).keys()
     return frozenset(named)
 
 

@@ -16,15 +16,14 @@ def format_refusals(
     """Yield why a table is not written by a release of Iceberg, where it is not."""
     current = state.format_version if state else 0
     declared = table_properties(table)["format-version"]
-    newest = max(int(declared), current)
-    if newest < VECTORS_SINCE or iceberg.writes_deletion_vectors:
+    why = iceberg.refuses_format_3()
+    if max(int(declared), current) < VECTORS_SINCE or why is None:
         return
     yield Refusal(
         table.name,
         "its format version",
         str(current or "none yet"),
         declared,
-        f"Iceberg {iceberg.version} would write deleted rows of format {newest} as files that"
-        " readers of that format refuse.",
+        why,
         "Declare format_version=2, or write it by a newer Iceberg (LAKEHOUSE_ICEBERG).",
     )

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lakehouse.errors import TableNotFound
+from lakehouse.errors import TableNotFound, TypeUnsupported
 from lakehouse.iceberg.metadata import pyiceberg_internals
 from lakehouse.iceberg.metadata.catalog_file import require_catalog_file
 from lakehouse.iceberg.metadata.damaged_metadata import explain_catalog, explain_table
-from lakehouse.iceberg.metadata.iceberg_release import PINNED, IcebergRelease, iceberg_release
+from lakehouse.iceberg.metadata.iceberg_release import PINNED, IcebergRelease
+from lakehouse.iceberg.metadata.unsupported_types import open_for_files
 from lakehouse.settings import Settings
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table_names import namespace_of, namespaces_of
@@ -63,7 +64,7 @@ class Catalog:
         described = (
             _glue(settings, name) if settings.deployment == "aws" else _embedded(settings, name)
         )
-        return replace(described, iceberg=iceberg_release(settings.iceberg))
+        return replace(described, iceberg=IcebergRelease(settings.iceberg))
 
     def at_one_moment(self, tables: Iterable[str] | None = None) -> "Catalog":
         """Return a catalog that asks once where the metadata of all tables is: for who looks at
@@ -146,6 +147,7 @@ class Catalog:
 
         :raises TableNotFound: when the catalog has none of this name.
         :raises TableDamaged: when its metadata file is missing, or cannot be read.
+        :raises TypeUnsupported: when a column has a type that only Spark reads.
         :raises CatalogDamaged: when the catalog itself cannot be read.
         """
         from pyiceberg.table import Table
@@ -164,6 +166,17 @@ class Catalog:
                 self.client,
                 read.config,
             )
+
+    def load_for_files(self, table: str) -> "Table":
+        """Read a table's current metadata for its files and places alone, also where only Spark
+        knows the type of a column: what it says of such columns is not true.
+        """
+        try:
+            return self.load(table)
+        except TypeUnsupported:
+            location = self.metadata_locations([table])[table]
+            with explain_table(table):
+                return open_for_files(self.client, table, location)
 
     def _read_metadata(self, table: str) -> "Table":
         """Read the metadata that the catalog names, or named at its moment, of which it is not

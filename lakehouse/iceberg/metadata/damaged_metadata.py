@@ -3,11 +3,22 @@ that name it.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from lakehouse.errors import SetupError, TableDamaged, TableNotFound
+from lakehouse.errors import SetupError, TableDamaged, TableNotFound, TypeUnsupported
 from lakehouse.iceberg.metadata.catalog_file import damaged
+
+_SUPPORTED = (
+    "boolean, int, long, float, double, decimal, date, time, timestamp, timestamptz, both of them"
+    " in nanoseconds, string, uuid, fixed, binary, struct, list or map"
+)
+_REFUSED_TYPE = re.compile(
+    r"(?:Type not recognized: |Unsupported field type: '|Could not parse )"
+    r"(?P<type>[a-z]\w*(?:\([^()\n]*\))?)(?:'? \[| into a |'?$)",
+    re.MULTILINE,
+)
+"""How PyIceberg says that it does not know a type, alone or among the faults of a whole file."""
 
 
 @contextmanager
@@ -38,6 +49,7 @@ def explain_table(table: str) -> Iterator[None]:
 
     :raises TableNotFound: when the catalog has no such table.
     :raises TableDamaged: when a file of it is missing, or is not what it should be.
+    :raises TypeUnsupported: when a column has a type that is not known here.
     """
     from pyiceberg.exceptions import NoSuchTableError, ValidationError
 
@@ -60,6 +72,8 @@ def explain_table(table: str) -> Iterator[None]:
             ),
         ) from error
     except (ValueError, ValidationError) as error:
+        if types := _REFUSED_TYPE.findall(str(error)):
+            raise _unsupported(table, types) from error
         # Metadata that is no text, no JSON, or not that of a table; what PyIceberg says of it
         # quotes the file.
         raise TableDamaged(
@@ -67,6 +81,18 @@ def explain_table(table: str) -> Iterator[None]:
             " table.",
             next_step="Put the newest file of its metadata folder back from a backup.",
         ) from error
+
+
+def _unsupported(table: str, types: Sequence[str]) -> TypeUnsupported:
+    found = " and ".join(sorted(set(types)))
+    return TypeUnsupported(
+        f"{table} has a column of the type {found}, which Spark alone reads here; expected"
+        f" {_SUPPORTED}. Nothing of the table is damaged.",
+        next_step=(
+            "`lakehouse sql` reads and writes it. For all else keep that column as text, such as"
+            " by to_json(…), in a table without that type."
+        ),
+    )
 
 
 def _named(error: FileNotFoundError) -> str:

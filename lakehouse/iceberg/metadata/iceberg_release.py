@@ -1,53 +1,97 @@
 """What a release of Iceberg cannot do of what the lakehouse asks of it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
 from lakehouse.settings import Settings
+
+Number = tuple[int, int, int]
+_NUMBER = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+"""What a version begins with; distributors put theirs behind it, as EMR in `1.7.1-amzn-2`."""
+_DELETION_VECTORS_SINCE: Number = (1, 8, 0)
+_FORMAT_3_SINCE: Number = (1, 7, 0)
+_NEEDED: Mapping[str, tuple[str, Number]] = MappingProxyType(
+    {
+        "compute_statistics": ("compute_table_stats", (1, 8, 0)),
+        "remove_orphans": ("prefix_listing", (1, 10, 0)),
+    }
+)
+"""By the step of upkeep that needs it, the procedure or the argument of one, and the release that
+it came with; as the sources of Iceberg's Spark 3.5 have it at the tags of its releases.
+`clean_expired_metadata` and `compute_partition_stats` came with 1.10 and `rewrite_table_path` with
+1.8: nothing here calls them.
+"""
 
 
 @dataclass(frozen=True)
 class IcebergRelease:
-    """A release; `missing` has, by the step of upkeep that needs it, the procedure or the
-    argument of one that is not there.
+    """A release, by its version as Spark or a setting tells it.
+
+    Of one whose number cannot be read nothing is known, and it is asked for nothing that not every
+    release has.
     """
 
     version: str
-    missing: Mapping[str, str] = field(default_factory=dict, hash=False)
-    writes_deletion_vectors: bool = True
-    """Else rows that are deleted of a table of format 3 are written as files of their positions,
-    which that format does not allow any more.
-    """
+
+    @property
+    def number(self) -> Number | None:
+        """The number that the version begins with, which compares as releases follow each other;
+        None where it begins with none.
+        """
+        found = _NUMBER.match(self.version)
+        return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
 
     def lacks(self, step: str) -> str | None:
         """Say for people what a step of upkeep needs and does not find; None where it is all
         there.
         """
-        name = self.missing.get(step)
-        return None if name is None else f"Iceberg {self.version} has no {name}"
+        if step not in _NEEDED:
+            return None
+        name, since = _NEEDED[step]
+        if self.number is None:
+            return (
+                f"whether Iceberg {self.version!r} has {name} cannot be told from its version"
+            )
+        return None if self.number >= since else f"Iceberg {self.version} has no {name}"
+
+    def refuses_format_3(self) -> str | None:
+        """Say for people why tables of format 3 are not written; None where they are."""
+        if self.number is None:
+            return (
+                f"whether Iceberg {self.version!r} writes deleted rows of format 3 as readers of"
+                " that format expect them cannot be told from its version."
+            )
+        if self.number < _FORMAT_3_SINCE:
+            return f"Iceberg {self.version} knows no format 3."
+        if self.number < _DELETION_VECTORS_SINCE:
+            return (
+                f"Iceberg {self.version} would write deleted rows of format 3 as files that"
+                " readers of that format refuse."
+            )
+        return None
 
     def describe(self) -> str:
         """Name the release, and all that is left out or refused because of it."""
-        left_out = [f"{step} (no {name})" for step, name in sorted(self.missing.items())]
-        parts = [f"upkeep leaves out {', '.join(left_out)}"] if left_out else []
-        if not self.writes_deletion_vectors:
+        if self.number is None:
+            left_out = ", ".join(sorted(_NEEDED))
+            return (
+                f"{self.version!r}, of which no number can be read (expected one such as 1.7.1 or"
+                f" 1.7.1-amzn-2): upkeep leaves out {left_out}; tables of format 3 are not written"
+            )
+        parts = []
+        if left_out := ", ".join(self._left_out()):
+            parts.append(f"upkeep leaves out {left_out}")
+        if self.refuses_format_3():
             parts.append("tables of format 3 are not written")
         return f"{self.version}: {'; '.join(parts)}" if parts else self.version
 
-
-_OLDER = {
-    "1.7.1": IcebergRelease(
-        "1.7.1",
-        {"remove_orphans": "prefix_listing", "compute_statistics": "compute_table_stats"},
-        writes_deletion_vectors=False,
-    )
-}
+    def _left_out(self) -> Iterator[str]:
+        for step, (name, _) in sorted(_NEEDED.items()):
+            if self.lacks(step):
+                yield f"{step} (no {name})"
 
 
-def iceberg_release(version: str) -> IcebergRelease:
-    """Return what is known of a release; one that is not known is taken for a newer one."""
-    return _OLDER.get(version, IcebergRelease(version))
-
-
-PINNED = iceberg_release(Settings.iceberg)
+PINNED = IcebergRelease(Settings.iceberg)
 """That whose jars Spark is given where no setting names another."""

@@ -21,11 +21,11 @@ def missing_files(catalog: Catalog, table: str) -> list[str]:
     """Return the files of a table's current snapshot that are not there, the first ones of each
     kind first.
 
-    Where a manifest is missing, what it lists cannot be told.
+    Where a manifest is missing, what it lists cannot be told. The types of columns do not matter.
 
     :raises TableDamaged: when its metadata file is missing, or cannot be read.
     """
-    loaded = catalog.load(table)
+    loaded = catalog.load_for_files(table)
     snapshot = loaded.current_snapshot()
     if snapshot is None:
         return []

@@ -92,7 +92,7 @@ def tables_in_location(engine: Engine, table: str) -> list[str]:
     for name in sorted(moment.metadata_locations()):
         if name == table:
             continue
-        folders = [folder_key(location) for location in locations(moment.load(name))]
+        folders = [folder_key(location) for location in locations(moment.load_for_files(name))]
         if any(folder.startswith(own) or own.startswith(folder) for folder in folders):
             others.append(name)
     return others

@@ -15,6 +15,7 @@ from lakehouse.privacy.gone import GonePerson, add_gone
 from lakehouse.privacy.hmac_key import hmac_key
 from lakehouse.privacy.identity import Identity, Named, find_people
 from lakehouse.privacy.sealed_values import SealedValues, seal, unseal
+from lakehouse.privacy.unread_tables import unread_tables
 from lakehouse.tables.person import person_hmac
 
 
@@ -48,6 +49,11 @@ def identify(erasure: Erasure) -> None:
         seal(settings, request_id, sealed)
     if sealed.people:
         erasure.persons = sealed.people
+        return
+    erasure.note_places(tuple(unread_tables(erasure.erasable)))
+    if erasure.record.unattended:
+        # What was not looked through may hold them.
+        erasure.is_over = True
         return
     erasure.move("not_found")
     erasure.end()

@@ -64,7 +64,7 @@ def _due_at(result: StepResult) -> datetime:
 
 def verify_all(erasure: Erasure) -> None:
     """Prove that the people are gone; without a proof the request stays as it is."""
-    erasure.proof = prove(erasure.erasable, erasure.persons)
+    erasure.proof = prove(erasure.erasable, erasure.persons, erasure.record.elsewhere)
     erasure.is_over = erasure.failed_proof is not None
 
 

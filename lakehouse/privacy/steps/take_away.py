@@ -17,17 +17,12 @@ from lakehouse.privacy.delivered_files import (
 )
 from lakehouse.privacy.erased_people import by_all_names, people_in
 from lakehouse.privacy.erasure import Erasure
-from lakehouse.privacy.erasure_record import (
-    ErasedFile,
-    ErasureRecord,
-    UnreadableFile,
-    is_elsewhere,
-)
+from lakehouse.privacy.erasure_record import ErasedFile, ErasureRecord, UnreadableFile
 from lakehouse.privacy.person_rows import PersonText
 from lakehouse.privacy.places.left_folders import wait_for_spark
 from lakehouse.privacy.places.scrub import scrub_places
-from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.privacy.sums import find_sums
+from lakehouse.privacy.unread_tables import unread_tables
 from lakehouse.runtime.spark import let_go
 from lakehouse.tables.escaping import shown
 
@@ -208,23 +203,7 @@ def scrub(erasure: Erasure) -> None:
         erasure.shared,
         gone_at=erasure.gone_at,
     )
-    places = _with_places(erasure.record.places, scrubbed)
-    erasure.keep(replace(erasure.record, places=places))
-    erasure.note_elsewhere()
-
-
-def _with_places(
-    known: Sequence[ScrubbedPlace], found: Sequence[ScrubbedPlace]
-) -> tuple[ScrubbedPlace, ...]:
-    """Return the last that is known of each place. What somebody else has to see to stays, also
-    where nothing leads there any more.
-    """
-    by_place = {place.place: place for place in known if is_elsewhere(place) or place.is_done}
-    for place in found:
-        before = by_place.get(place.place)
-        values = place.values + (before.values if before else 0)
-        by_place[place.place] = replace(place, values=values)
-    return tuple(by_place[name] for name in sorted(by_place))
+    erasure.note_places((*scrubbed, *unread_tables(erasable)))
 
 
 def close_logically(erasure: Erasure) -> None:

@@ -1,0 +1,67 @@
+"""A table whose columns have types that only Spark reads, opened for its files and places: what
+these are does not depend on types.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
+
+_STANDS_IN = "binary"
+_PARTS = ("type", "element", "key", "value")
+"""Where a schema of Iceberg names the types of fields, and of what is in lists and maps."""
+
+
+def open_for_files(client: "Catalog", table: str, metadata_location: str) -> "Table":
+    """Open a table with `binary` in place of each type that is not known here. It tells all about
+    snapshots, manifests and files, and nothing true about its rows.
+    """
+    from pyiceberg.io import load_file_io
+    from pyiceberg.serializers import Compressor
+    from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadataUtil
+
+    io = load_file_io(dict(client.properties), metadata_location)
+    with io.new_input(metadata_location).open() as file:
+        packed = Compressor.get_compressor(metadata_location).stream_decompressor(file)
+        metadata = json.loads(packed.read())
+    known = TableMetadataUtil.parse_obj(with_known_types(metadata))
+    return Table(tuple(table.split(".")), known, metadata_location, io, client)
+
+
+def with_known_types(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a table with `binary` in place of types that are not known here."""
+    known = dict(metadata)
+    for name in ("schema", "schemas"):
+        if name in known:
+            known[name] = _known(known[name])
+    return known
+
+
+def _known(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_known(one) for one in part]
+    if not isinstance(part, Mapping):
+        return part
+    known = {name: _known(one) for name, one in part.items()}
+    for name in _PARTS:
+        if isinstance(known.get(name), str) and not _is_known(known[name]):
+            known[name] = _STANDS_IN
+    return known
+
+
+def _is_known(name: str) -> bool:
+    from pyiceberg.exceptions import ValidationError
+    from pyiceberg.types import IcebergType
+
+    # What a struct, a list or a map calls itself.
+    if name in ("struct", "list", "map"):
+        return True
+    try:
+        IcebergType.model_validate(name)
+    except (ValueError, ValidationError):
+        return False
+    return True
