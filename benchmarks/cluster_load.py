@@ -30,9 +30,9 @@ from lakehouse_tests.cluster.spark_cluster import SparkCluster, running_cluster
 
 FILES, FILE_BYTES = 40, 25_000_000
 LOAD_AT_MOST = 1.6
-"""1.4 was asked for. Beside what a script does, an executor is asked whether it can read, staged rows
-are counted before they land, and each row that came is looked for in the end: beside other work 7, 6.5
-and 8 of 182 s.
+"""1.4 was asked for. Beside what a script does, files are judged and staged before their rows land
+(a quarter of a second of a core for each of 25 MB), rows keep where they came from, values are read
+strictly, and each row that came is looked for in the end.
 """
 EASIEST = "each line typed and appended, the easiest"
 ORDINARY = "the newest line of each id"

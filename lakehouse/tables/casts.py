@@ -33,8 +33,20 @@ class Cast:
     time_zone: str = "UTC"
 
     def sql(self, raw: str) -> str:
-        """Return SQL for a delivered value as the type, see `cast_sql`."""
+        """Return SQL for a delivered value as the type, see `cast_sql`.
+
+        A rule says by it what it is, so that tables whose rules stay are not computed anew.
+        """
         return cast_sql(raw, self.type, self.time_zone)
+
+    def quick_sql(self, raw: str) -> str:
+        """Return longer SQL for the same value, which takes less time where text is as usual."""
+        cast = self.sql(raw)
+        decimal = _DECIMAL.match(self.type)
+        if decimal is None:
+            return cast
+        is_usual = _is_usual_decimal(raw, int(decimal[1]) - int(decimal[2]), int(decimal[2]))
+        return f"(CASE WHEN {is_usual} THEN try_cast({raw} AS {self.type}) ELSE {cast} END)"
 
 
 def moment_of(text: str) -> datetime:
@@ -88,6 +100,19 @@ def _decimal(raw: str, to: str, whole_digits: int, scale: int) -> str:
             f"WHEN {is_short} THEN CASE WHEN {is_ascii} AND {same} THEN {cast} END {others}"
         )
     return f"(CASE {others} END)"
+
+
+def _is_usual_decimal(raw: str, whole_digits: int, scale: int) -> str:
+    """Return the predicate of short text with no more digits after the point than the type holds,
+    and no exponent: to compare it with what it is rounded to would read it three times.
+    """
+    text = f"CAST({raw} AS string)"
+    return (
+        f"length({text}) <= {max(_QUICK - whole_digits, 0) + 1}"
+        f" AND octet_length({text}) = length({text})"
+        f" AND (instr({text}, '.') = 0 OR length({text}) - instr({text}, '.') <= {scale})"
+        f" AND NOT contains({text}, 'e') AND NOT contains({text}, 'E')"
+    )
 
 
 def _exponential(raw: str, cast: str, whole_digits: int, scale: int) -> str:

@@ -213,7 +213,7 @@ class TableDeclaration:
         :param raw: SQL of the delivered value.
         """
         if column in self.casts:
-            return self.casts[column].sql(raw)
+            return self.casts[column].quick_sql(raw)
         return f"try_cast({raw} AS {self.column(column).type})"
 
     def broken_by(self, rule: Rule) -> str:

@@ -2,16 +2,19 @@
 
 import pytest
 
-from lakehouse.tables.casts import cast_sql
+from lakehouse.tables.casts import Cast
 from lakehouse.tables.quoting import literal
 
 KUALA_LUMPUR = "Asia/Kuala_Lumpur"
 
 
 def cast(spark, text, to, time_zone="UTC"):
-    return spark.sql(
-        f"SELECT CAST({cast_sql(literal(text), to, time_zone)} AS string)"
-    ).first()[0]
+    given, raw = Cast(to, time_zone), literal(text)
+    value, quick = spark.sql(
+        f"SELECT CAST({given.sql(raw)} AS string), CAST({given.quick_sql(raw)} AS string)"
+    ).first()
+    assert quick == value
+    return value
 
 
 @pytest.mark.parametrize(

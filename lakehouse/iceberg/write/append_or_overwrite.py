@@ -116,8 +116,10 @@ def _append(
         attempt.check_added(_added(attempt), landed)
     if not rules and not casting:
         return [], None
-    total = prepared.frame.count()
-    has_all = total == _added(attempt) and all(rule in rules for rule in casting)
+    added = _added(attempt)
+    # Where rows lack, only a count tells whether they were refused.
+    total = added if added == attempt.given_rows else prepared.frame.count()
+    has_all = total == added and all(rule in rules for rule in casting)
     if has_all and not attempt.decided.is_any:
         return [
             *(RuleResult(rule, 0, total) for rule in rules),

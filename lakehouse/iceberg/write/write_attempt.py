@@ -96,6 +96,8 @@ class Attempt:
     """What keeps rows that are looked at more than once."""
     check_added: CheckAdded | None = None
     """What looks at how many rows an append of arriving values has staged."""
+    given_rows: int | None = None
+    """How many rows the frame has, where metadata tells: it is an input as it was read."""
     gives_keys_once: bool = False
     """Whether, of a merge's frame, the rows that the rules accept are known to have each key once:
     the newest of each was chosen.

@@ -231,6 +231,7 @@ def _attempt(
         decided = plan_decided(engine, table, inputs, attempt.pins, run, frames)
         attempt = set_out(replace(attempt, decided=decided, leaving=leaving))
         frame = compute(**frames)
+        attempt = replace(attempt, given_rows=_given_rows(attempt, inputs, frames, frame))
         refused, evaluated = (
             quarantine_left_out(attempt, left_out, write_refused),
             evaluate_left_out(attempt, left_out),
@@ -261,6 +262,22 @@ def _attempt(
     if _try_to_drop(engine, table, name):
         log.end(write_id)
     return outcome
+
+
+def _given_rows(
+    attempt: Attempt,
+    inputs: Mapping[str, Input],
+    frames: "Mapping[str, DataFrame]",
+    frame: "DataFrame",
+) -> int | None:
+    """Return how many rows a frame has that is an input as it was read; None of any other, which
+    has to be counted, and of rows of some partitions.
+    """
+    for name, declared in inputs.items():
+        is_whole = declared.mode in ("incremental", "latest") and not declared.by
+        if frames.get(name) is frame and is_whole and attempt.run.partitions is None:
+            return attempt.pins[name].rows
+    return None
 
 
 def _erase_again(
