@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import dagster as dg
+
 from lakehouse.errors import JobFailed
 from lakehouse.orchestration.table_jobs.job_services import JobService
 
@@ -35,39 +37,31 @@ _OF_ANOTHER_RUN = "ConcurrentRunsExceededException"
 _SERVER_FAILED = 500
 
 
-@dataclass(frozen=True)
-class Started:
-    """A run that goes on, and whether an interrupt came meanwhile."""
-
-    run_id: str
-    is_interrupted: bool = False
-
-
 def start_once(
     service: JobService,
     arguments: Mapping[str, str],
     name: str,
     log: logging.Logger,
     pop_interrupt: Callable[[], bool],
-) -> Started:
-    """Start a run, and return it, also where AWS began it and its answer was lost.
+) -> str:
+    """Start a run, and return its id, also where AWS began it and its answer was lost.
 
     :param arguments: those of the run's script, which no other run has.
-    :param pop_interrupt: says whether an interrupt came since it was last asked. One is heeded
-        where AWS cannot be asked for the run, which is given up then.
-    :raises JobFailed: when nobody knows whether there is a run.
+    :param pop_interrupt: says whether an interrupt came since it was last asked.
+    :raises JobFailed: when AWS could not be asked for an hour whether there is a run.
+    :raises DagsterExecutionInterruptedError: when an interrupt comes while AWS cannot be asked.
     """
     try:
-        return Started(_start(service, arguments, name))
+        return _start(service, arguments, name)
     except Exception as error:
         if _is_refused(error):
             raise
         log.warning(f"Whether AWS runs the job is not known, and it is looked for: {error}")
-        search = _Search(service, arguments, name, pop_interrupt, error)
+        search = _Search(service, arguments, name, log, pop_interrupt, error)
         run_id = search.until_found()
         if run_id is None:
             raise
-        return Started(run_id, search.is_interrupted)
+        return run_id
 
 
 def _start(service: JobService, arguments: Mapping[str, str], name: str) -> str:
@@ -86,9 +80,10 @@ class _Search:
     service: JobService
     arguments: Mapping[str, str]
     name: str
+    log: logging.Logger
     pop_interrupt: Callable[[], bool]
     lost: Exception
-    is_interrupted: bool = False
+    _is_unanswered: bool = False
 
     def until_found(self) -> str | None:
         """Return the run; None where there is none after a while, or now, where AWS says that
@@ -102,6 +97,7 @@ class _Search:
             try:
                 run_id = self.service.find(self.arguments, self.name)
             except Exception as error:
+                # As with a run that is waited for: it goes on, and the lock is held for it.
                 self._give_up_sometime(error, age_seconds)
             else:
                 if run_id or age_seconds >= appears_within_seconds:
@@ -109,12 +105,15 @@ class _Search:
             time.sleep(_POLL_SECONDS)
 
     def _give_up_sometime(self, error: Exception, age_seconds: float) -> None:
-        """Raise what cannot be looked for any longer; the network may come back.
-
-        :raises JobFailed: when an interrupt came, AWS refuses to be asked, or it is long ago.
-        """
-        self.is_interrupted = self.is_interrupted or self.pop_interrupt()
-        if self.is_interrupted or _is_denied(error) or age_seconds > _UNKNOWN_SECONDS:
+        if not self._is_unanswered:
+            self.log.warning(f"The job cannot be looked for, which is tried again: {error}")
+        self._is_unanswered = True
+        if self.pop_interrupt():
+            self.log.warning(
+                "The job is not looked for any longer, and may go on: look in AWS."
+            )
+            raise dg.DagsterExecutionInterruptedError
+        if age_seconds > _UNKNOWN_SECONDS:
             raise JobFailed(
                 f"Whether AWS runs the job for {self.name} is not known: its start ended in"
                 f" {self.lost}, and it cannot be looked for: {error}.",
@@ -145,17 +144,6 @@ def _is_of_another_run(error: Exception) -> bool:
     from botocore.exceptions import ClientError
 
     return isinstance(error, ClientError) and _code(error) == _OF_ANOTHER_RUN
-
-
-def _is_denied(error: Exception) -> bool:
-    """Whether AWS refuses to say which runs there are, as without the permission."""
-    from botocore.exceptions import ClientError
-
-    return (
-        isinstance(error, ClientError)
-        and _status(error) < _SERVER_FAILED
-        and _code(error) not in _TOO_MANY
-    )
 
 
 def _code(error: "ClientError") -> str:

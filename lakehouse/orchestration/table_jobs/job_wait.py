@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lakehouse.orchestration.table_jobs.job_services import JobService, JobState
-from lakehouse.orchestration.table_jobs.job_start import Started
 
 _POLL_SECONDS = 5.0
 _TURN_SECONDS = 1.0
@@ -31,7 +30,7 @@ class JobEnd:
 
 def run_to_end(
     service: JobService,
-    start: Callable[[], Started],
+    start: Callable[[], str],
     log: logging.Logger,
     look: Callable[[], None],
     pop_interrupt: Callable[[], bool],
@@ -45,10 +44,10 @@ def run_to_end(
     :param look: called each few seconds.
     :param pop_interrupt: says whether an interrupt came since it was last asked.
     """
-    started = start()
-    log.info(f"AWS runs the job as {started.run_id}.")
-    wait = _Wait(service, started.run_id, log, look, pop_interrupt, started.is_interrupted)
-    return JobEnd(started.run_id, wait.until_end(), wait.is_interrupted)
+    run_id = start()
+    log.info(f"AWS runs the job as {run_id}.")
+    wait = _Wait(service, run_id, log, look, pop_interrupt)
+    return JobEnd(run_id, wait.until_end(), wait.is_interrupted)
 
 
 @dataclass

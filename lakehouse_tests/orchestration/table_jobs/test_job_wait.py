@@ -13,7 +13,6 @@ from lakehouse.errors import JobFailed
 from lakehouse.orchestration.dagster_internals import holding_interrupts
 from lakehouse.orchestration.table_jobs import job_wait
 from lakehouse.orchestration.table_jobs.job_services import GlueJob, JobState
-from lakehouse.orchestration.table_jobs.job_start import Started
 from lakehouse.orchestration.table_jobs.job_wait import JobEnd, run_to_end
 
 pytestmark = pytest.mark.unit
@@ -63,7 +62,7 @@ class Service:
 
 def ended(
     service: Service,
-    start: Callable[[], Started] = lambda: Started("jr"),
+    start: Callable[[], str] = lambda: "jr",
     look: Callable[[], None] = lambda: None,
 ) -> JobEnd:
     with holding_interrupts() as pop_interrupt:
@@ -108,9 +107,9 @@ def test_a_second_interrupt_gives_the_run_up():
 def test_an_interrupt_of_the_start_stops_what_it_started():
     service = Service([RUNNING, RUNNING, STOPPED])
 
-    def start() -> Started:
+    def start() -> str:
         interrupt()
-        return Started("jr")
+        return "jr"
 
     assert ended(service, start) == JobEnd("jr", STOPPED, is_interrupted=True)
     assert service.stops == ["jr"]
