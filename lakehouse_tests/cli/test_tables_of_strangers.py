@@ -2,13 +2,11 @@
 others.
 """
 
-import shlex
 from pathlib import Path
 
 import pytest
 
 from lakehouse.cli.doctor_checks import findings
-from lakehouse.errors import TypeUnsupported
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.settings import Settings
@@ -145,33 +143,3 @@ def test_sql_reads_and_writes_it(lakehouse: Lakehouse) -> None:
     assert records(found) == [{"id": 1, "event": '{"a":[1,"b"]}'}]
     assert lakehouse("status").code == 0
     assert NAMED in lakehouse("cost").err[0]
-
-
-@pytest.mark.spark
-@pytest.mark.usefixtures("spark")
-@pytest.mark.skipif(is_spark_3(), reason="Spark 3.5 knows no VARIANT")
-def test_a_column_of_such_a_type_is_taken_away_as_the_docs_say(
-    lakehouse: Lakehouse, settings: Settings
-) -> None:
-    lakehouse(
-        "sql",
-        "CREATE NAMESPACE silver; CREATE TABLE silver.fruits (id bigint) TBLPROPERTIES"
-        " ('format-version'='3'); INSERT INTO silver.fruits VALUES (1); ALTER TABLE silver.fruits"
-        " ADD COLUMN event variant; INSERT INTO silver.fruits SELECT 2, parse_json('1')",
-        "--write",
-    )
-    with pytest.raises(TypeUnsupported):
-        Catalog.of(settings).load("silver.fruits")
-
-    ran = lakehouse(*shlex.split(_documented())[1:])
-
-    assert ran.code == 0, ran.err
-    rows = Catalog.of(settings).load("silver.fruits").scan().to_arrow()
-    assert {*rows["id"].to_pylist()} == {1, 2}
-    assert rows.column_names == ["id"]
-
-
-def _documented() -> str:
-    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
-    (line,) = [line for line in page.splitlines() if "DROP COLUMN event" in line]
-    return line
