@@ -333,10 +333,14 @@ def write_files(folder: Path, delivery: int) -> dict[str, list[Path]]:
     return by_feed
 
 
-def loans_by_branch() -> dict[str, tuple[int, Decimal]]:
-    """Return how many loans each branch has in the end, and their fees, by plain Python."""
+def loans_by_branch(
+    deliveries: Iterable[Mapping[str, str]] = DELIVERIES,
+) -> dict[str, tuple[int, Decimal]]:
+    """Return how many loans each branch has after some deliveries, by itself after all, and their
+    fees, by plain Python.
+    """
     newest: dict[str, list[str]] = {}
-    for delivery in DELIVERIES:
+    for delivery in deliveries:
         for name, text in delivery.items():
             if name.startswith("loans/"):
                 for line in text.splitlines()[1:]:

@@ -18,6 +18,9 @@ FILES = {
     "1.csv": ("1,Apple,false", "2,Pear,false"),
     "2.csv": ("3,Apple,true", "4,Plum,false"),
     "3.csv": ("5,Fig,false",),
+    "4.csv": ("6,Date,false",),
+    "5.csv": ("7,Lime,true",),
+    "6.csv": ("8,Pear,true",),
 }
 _TABLES = ("bronze.raw_fruits", "silver.fruits", "silver.fruits_quarantine")
 _INBOX = "inbox/fruits/"

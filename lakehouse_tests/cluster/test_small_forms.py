@@ -1,0 +1,309 @@
+"""What `make soak` shows of a cluster at length, in a small form that `.ci/run` has time for: one
+cluster, one Connect server in front of it and one account for all tests of this file, few rows, and
+waits of seconds.
+
+CONTRIBUTING.md has the table of what is the small form of what.
+"""
+
+import importlib.metadata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakehouse.runtime import jars
+from lakehouse.runtime.connect_server import server_configuration
+from lakehouse.scaffolding.begin_project import begin_project
+from lakehouse.settings import Settings
+from lakehouse_tests.cluster import library
+from lakehouse_tests.cluster.connect_server import ConnectServer, connect_server
+from lakehouse_tests.cluster.deliveries import BROUGHT, WORK
+from lakehouse_tests.cluster.disturbed_ingest import (
+    ingest_and_give_up_soon,
+    ingest_while_publishing_waits,
+    ingest_while_readers_wait,
+)
+from lakehouse_tests.cluster.gates import wait_until_asked
+from lakehouse_tests.cluster.lake import Lake
+from lakehouse_tests.cluster.short_story import live_through
+from lakehouse_tests.cluster.slow_ingest import FILES, check_once, deliver, ingest_slowly
+from lakehouse_tests.cluster.spark_cluster import SparkCluster, on_account
+from lakehouse_tests.cluster.test_come_and_go import RESTLESS, write_in_pauses
+from lakehouse_tests.cluster.test_connect import JARS, without
+from lakehouse_tests.cluster.test_executor_reading import BARE_PYTHON
+from lakehouse_tests.cluster.test_lost_worker import (
+    BY_EXECUTORS,
+    kill_working,
+    write_while_workers_die,
+)
+from lakehouse_tests.cluster.test_no_executor import ONE, lines_of
+from lakehouse_tests.cluster.test_no_worker_left import kill_all, start_two
+from lakehouse_tests.conftest import on_empty_account, settings_at
+from lakehouse_tests.processes import KILLED, Child, start, start_command, wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
+WAIT = "LAKEHOUSE_EXECUTOR_WAIT_SECONDS"
+HOPELESS = {WAIT: "2"}
+"""For a command that gets no executor, however long it waits."""
+IMPATIENT = {WAIT: "10"}
+"""For one that had executors."""
+_NAME = "lakehouse nightly"
+
+
+@pytest.fixture(scope="module")
+def account(moto: str, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """An account that the tests of this file share, each with tables of its own."""
+    return on_empty_account(moto, settings_at(tmp_path_factory.mktemp("account") / "home"))
+
+
+def printed(settings: Settings) -> dict[str, str]:
+    """Return what `lakehouse connect-conf` prints."""
+    return server_configuration(settings, str(jars.jar_dir(settings).expanduser()))
+
+
+@pytest.fixture(scope="module")
+def server(mortal_cluster: SparkCluster, account: Settings) -> Iterator[ConnectServer]:
+    """A server that holds all cores of the cluster, until the last test of this file kills it."""
+    # By itself Spark makes 200 partitions of a shuffle of two rows.
+    given = {"spark.app.name": _NAME, "spark.sql.shuffle.partitions": "2"}
+    with connect_server(mortal_cluster, account, printed(account) | given) as running:
+        yield running
+
+
+def client_of(
+    server: ConnectServer, cluster: SparkCluster, settings: Settings
+) -> dict[str, str]:
+    """Return what a client of a server is told."""
+    page = {"LAKEHOUSE_SPARK_MASTER_PAGE": cluster.web_url}
+    return on_account(settings) | server.client_environment | page
+
+
+@dataclass
+class Fruits:
+    """A lakehouse to which the tests of this file bring fruits, each a file of its own."""
+
+    lake: Lake
+    delivered: list[str] = field(default_factory=list)
+    said: str = ""
+    """What the first ingest said."""
+
+    def deliver(self) -> None:
+        """Put the next file into the inbox."""
+        name = next(name for name in FILES if name not in self.delivered)
+        deliver(self.lake, name)
+        self.delivered.append(name)
+
+    @contextmanager
+    def ingest(self, function: Any, gate: Path, **env: str) -> Iterator[Child]:
+        """Deliver a file, and ingest it by a function that waits at a gate."""
+        self.deliver()
+        told = {**self.lake.env, **env}
+        child = start(self.lake.settings.home, function, env=told, gate=str(gate))
+        try:
+            yield child
+        finally:
+            child.kill()
+
+    def check(self) -> None:
+        """See that all that was delivered is in the tables, each row once."""
+        check_once(self.lake, *self.delivered)
+
+
+@pytest.fixture(scope="module")
+def fruits(server: ConnectServer, mortal_cluster: SparkCluster, account: Settings) -> Fruits:
+    """Fruits whose first file came while executors had no Python that reads files."""
+    env = client_of(server, mortal_cluster, account)
+    fruits = Fruits(Lake(account, env))
+    fruits.deliver()
+    bare = BY_EXECUTORS | {"LAKEHOUSE_EXECUTOR_PYTHON": BARE_PYTHON}
+    fruits.said = Lake(account, env | bare).run("ingest", "fruits")
+    return fruits
+
+
+def test_what_a_server_lacks_is_said_in_one_line(mortal_cluster, account, home):
+    # It lacks the jar wherever its executors are.
+    alone = replace(mortal_cluster, url="local[1]")
+    with connect_server(alone, account, without(printed(account), JARS)) as lacking:
+        env = on_account(account) | lacking.client_environment
+        ran = start_command(ONE, home, env=env)
+
+        assert ran.status() == 1
+        (line,) = lines_of(ran)
+        assert "lacks the jar of Iceberg (org.apache.iceberg:" in line
+        assert "`lakehouse connect-conf` prints what the server is to be started with." in line
+
+
+def test_a_run_whose_executors_left_in_the_middle_goes_on_with_others(
+    mortal_cluster, account, home
+):
+    given = " ".join(f"{name}={value}" for name, value in RESTLESS.items())
+    spark = {**mortal_cluster.client_environment, "LAKEHOUSE_SPARK_CONF": given}
+    child = start(home, write_in_pauses, env=on_account(account) | spark, work=["merge"])
+    try:
+        done = child.result()
+    finally:
+        child.kill()
+
+    application = done.pop("application")
+    assert done == {**BROUGHT, "pauses": ["merge"]}
+    executors = [
+        folder
+        for worker in mortal_cluster.workers
+        for folder in worker.folder.glob(f"work/{application}/*")
+    ]
+    assert len(executors) > 1
+
+
+def test_a_command_beside_one_that_holds_all_cores_says_so_in_one_line(
+    server, mortal_cluster, tmp_path
+):
+    env = mortal_cluster.client_environment | HOPELESS
+    second = start_command(ONE, tmp_path / "second" / "home", env=env)
+
+    assert second.status() == 1
+    (line,) = lines_of(second)
+    assert f"No executor came within 2 s on {mortal_cluster.url}" in line
+    assert "0 of its 2 cores" in line
+    assert f"{_NAME} (app-" in line
+
+
+def test_days_come_are_kept_and_computed_anew_and_somebody_is_erased(
+    server, mortal_cluster, account, tmp_path
+):
+    env = client_of(server, mortal_cluster, account)
+    told = start(
+        account.home, live_through, env=env, folder=str(tmp_path / "generated")
+    ).result()
+
+    before, after = told["files"]
+    assert all(count < before[name] for name, count in after.items()), told["files"]
+    assert told["kept"] == told["come"]
+    assert told["damaged"] != told["come"]
+    assert told["computed anew"] == told["come"]
+    assert told["erased"] == told["others"]
+    assert told["erased"] != {name: told["come"][name] for name in told["erased"]}
+    assert told["summary is of others"]
+
+
+def test_the_code_of_somebody_else_runs_on_executors(server, mortal_cluster, account, tmp_path):
+    root = tmp_path / "library"
+    begin_project(root, "library", importlib.metadata.version("lakehouse"))
+    library.write_code(root / "library")
+    env = client_of(server, mortal_cluster, account) | BY_EXECUTORS
+    lake = Lake(replace(account, home=tmp_path / "home"), env, root)
+    for feed, files in library.write_files(tmp_path, 0).items():
+        lake.put(feed, *files)
+    said = lake.run("ingest")
+
+    assert "The driver read the files" not in said
+    rows = lake.rows("gold.branches")
+    expected = library.loans_by_branch(library.DELIVERIES[:1])
+    assert {row["branch"]: row["loans"] for row in rows} == {
+        branch: count for branch, (count, _) in expected.items()
+    }
+    for row in rows:
+        title, _, shelf = row["dearest"].partition(" [")
+        assert title.startswith(shelf[0].lower()) and not title.endswith((".", " ", ","))
+
+
+def test_where_executors_have_no_pyarrow_the_driver_reads(fruits):
+    fruits.check()
+    (line,) = [one for one in fruits.said.splitlines() if "The driver read the files" in one]
+    assert "No module named 'pyarrow'" in line
+
+
+def test_a_worker_killed_when_it_has_staged_files_has_them_read_again_and_landed_once(
+    fruits, mortal_cluster, gate
+):
+    with fruits.ingest(ingest_while_readers_wait, gate, **BY_EXECUTORS) as child:
+        kill_working(mortal_cluster, gate, child)
+        assert child.result() == 0
+
+    assert "The driver read the files" not in child.said
+    fruits.check()
+
+
+def test_without_workers_a_run_publishes_and_fails_by_name_and_the_next_does_what_is_left(
+    fruits, mortal_cluster, gate, tmp_path
+):
+    landed = len(fruits.lake.rows("bronze.raw_fruits"))
+    with fruits.ingest(ingest_while_publishing_waits, gate, **IMPATIENT) as child:
+        wait_until_asked(gate, child)
+        kill_all(mortal_cluster)
+        try:
+            (gate / "opened").touch()
+            wait_for((gate / "published").exists, "an append that is published", 300)
+            env = {**fruits.lake.env, **HOPELESS}
+            other = start_command(ONE, tmp_path / "other" / "home", env=env)
+            assert child.result() == 1
+            assert other.status() == 1
+        finally:
+            start_two(mortal_cluster)
+    assert len(fruits.lake.rows("bronze.raw_fruits")) > landed
+    (line,) = [line for line in child.said.splitlines() if "xecutor" in line]
+    assert (
+        f"All executors on {mortal_cluster.url} ended in the middle of it, and no other came"
+        " within 10 s: it has no worker. What was published stays;" in line
+    )
+    (line,) = lines_of(other)
+    assert f"No executor came within 2 s on {mortal_cluster.url}: it has no worker." in line
+
+    fruits.lake.run("ingest", "fruits")
+
+    fruits.check()
+
+
+def test_what_the_server_of_a_killed_client_commits_later_harms_nobody(
+    fruits, mortal_cluster, gate
+):
+    with fruits.ingest(ingest_slowly, gate) as child:
+        wait_until_asked(gate, child)
+        child.kill()
+    assert child.status() == KILLED
+    (gate / "opened").touch()
+    wait_for(lambda: not mortal_cluster.working(), "the end of the task")
+
+    fruits.lake.run("ingest", "fruits")
+
+    fruits.check()
+
+
+def test_a_worker_killed_at_a_running_task_costs_time_and_nothing_else(
+    server, mortal_cluster, account, gate, home
+):
+    # Those at which the test of a worker killed beside a driver kills none.
+    work = [name for name in WORK if name not in ("append", "merge")]
+    env = client_of(server, mortal_cluster, account)
+    write_while_workers_die(mortal_cluster, home, env, work, gate)
+
+
+def test_a_killed_server_is_one_line_and_a_killed_driver_frees_its_cores(
+    fruits, server, mortal_cluster, account, gates, gate
+):
+    with fruits.ingest(ingest_and_give_up_soon, gate) as child:
+        wait_until_asked(gate, child)
+        server.part.kill()
+        assert child.result() == 1
+    (line,) = [line for line in child.said.splitlines() if "The Spark server" in line]
+    assert "The Spark server ended in the middle of it, or was restarted." in line
+    assert "Traceback" not in child.said and "\tat " not in child.said
+    mortal_cluster.wait_until_free()
+
+    # Those after it have no server.
+    fruits.lake = replace(
+        fruits.lake, env=on_account(account) | mortal_cluster.client_environment
+    )
+    other_gate = gates / f"{gate.name}-driver"
+    with fruits.ingest(ingest_slowly, other_gate) as child:
+        wait_until_asked(other_gate, child)
+        wait_for(mortal_cluster.working, "a running task", 300)
+        child.kill()
+    assert child.status() == KILLED
+    mortal_cluster.wait_until_free()
+
+    fruits.lake.run("ingest", "fruits")
+
+    fruits.check()
