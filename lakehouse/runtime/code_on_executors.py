@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from lakehouse.project_file import find_project_file
 from lakehouse.runtime.code_files import OWN_PACKAGE, code_files, imported_packages
 from lakehouse.runtime.package_zip import package_zip, zip_bytes, zip_name
+from lakehouse.runtime.python_of_executors import send_archive
 from lakehouse.runtime.temporary_folders import temporary_folder
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_bytes
@@ -62,6 +63,7 @@ def send_project(session: "SparkSession", settings: Settings) -> None:
     with _sending:
         if session in _have_project:
             return
+        send_archive(session, settings)
         send_zip(session, package_zip(settings))
         with _project_zip(settings) as file:
             send_zip(session, file)

@@ -10,6 +10,11 @@ from lakehouse.cluster_settings import DRIVERS, ClusterSettings
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.runtime import jars
 from lakehouse.runtime.connect_server import EXTENSIONS, EXTENSIONS_KEY
+from lakehouse.runtime.python_of_executors import (
+    ARCHIVES,
+    archive_configuration,
+    python_configuration,
+)
 from lakehouse.runtime.s3a import s3a_session_configuration
 from lakehouse.runtime.spark_master import MasterState, executor_configuration
 from lakehouse.runtime.temporary_folders import temporary_folder
@@ -18,7 +23,7 @@ from lakehouse.settings import Settings
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _CLASS_PATH = "spark.driver.extraClassPath"
-_LISTS = {"spark.jars": ",", _CLASS_PATH: ":"}
+_LISTS = {"spark.jars": ",", ARCHIVES: ",", _CLASS_PATH: ":"}
 """Configuration that is a list, and by what its entries are parted."""
 _CODE_CACHE = "-XX:ReservedCodeCacheSize=512m"
 """Room for the code that Java compiled, taken as it is needed. By itself Java keeps 240 MB, and
@@ -43,9 +48,7 @@ def session_configuration(
     :param is_server: it is for a server that this process starts.
     :param state: what a standalone master said of its workers, where one did.
     """
-    shared = shared_configuration()
-    if settings.cluster.executor_python:
-        shared["spark.sql.execution.pyspark.python"] = settings.cluster.executor_python
+    shared = shared_configuration() | python_configuration(settings)
     if settings.spark_remote:
         return {"spark.remote": settings.spark_remote, **shared}
     master = settings.spark_master
@@ -55,6 +58,8 @@ def session_configuration(
         if master.startswith("local")
         else _on_a_cluster(settings, state)
     )
+    if settings.is_on_cluster and not is_server:
+        there |= archive_configuration(settings)
     ours = {
         **_embedded(settings, temporary),
         **there,
