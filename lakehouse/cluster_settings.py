@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from lakehouse.errors import SettingsError
-from lakehouse.setting_forms import COUNT, HOST, MEMORY, count_value, port_value, value_of_form
+from lakehouse.setting_forms import (
+    COUNT,
+    HOST,
+    MEMORY,
+    archive_value,
+    count_value,
+    port_value,
+    value_of_form,
+)
 
 _WEB_PAGE = (r"https?://[^\s/]+.*", "the address of a web page, such as http://host:8080")
 When = Literal["auto", "always", "never"]
@@ -28,6 +36,8 @@ REFUSED_CONFIGURATION = {
     "spark.sql.session.timeZone": "times are in UTC",
 }
 """What LAKEHOUSE_SPARK_CONF may not set, and why."""
+_NAMES_PYTHON = frozenset({"spark.pyspark.python", "spark.sql.execution.pyspark.python"})
+"""Configuration of Spark that says which Python executors have."""
 SESSION_PREFIX = "spark.sql."
 """How what a session may set begins; all else is set where Spark is started."""
 
@@ -49,6 +59,10 @@ class ClusterSettings:
     executor_memory: str | None = None
     executor_python: str | None = None
     """The Python that executors have; a path on them."""
+    executor_archive: str | None = None
+    """The archive that `lakehouse executor-archive` made, whose Python executors have: a path here,
+    or `s3://bucket/key`.
+    """
     pyspark_python: str | None = None
     """What Spark itself was told of that."""
     pyspark_arguments: str | None = field(default=None, repr=False)
@@ -71,15 +85,21 @@ class ClusterSettings:
         :raises SettingsError: names the variable, what it held and what was expected.
         """
         page = value_of_form(env, "LAKEHOUSE_SPARK_MASTER_PAGE", _WEB_PAGE, "")
+        configuration = tuple(_configuration(env.get("LAKEHOUSE_SPARK_CONF") or ""))
+        python = env.get("LAKEHOUSE_EXECUTOR_PYTHON") or None
+        archive = archive_value(env, "LAKEHOUSE_EXECUTOR_ARCHIVE")
+        if archive:
+            _require_one_python(python, configuration)
         return cls(
-            configuration=tuple(_configuration(env.get("LAKEHOUSE_SPARK_CONF") or "")),
+            configuration=configuration,
             master_page=page.rstrip("/") or None,
             driver_host=value_of_form(env, "LAKEHOUSE_DRIVER_HOST", HOST, "") or None,
             driver_port=port_value(env, "LAKEHOUSE_DRIVER_PORT", DRIVER_PORTS),
             executors=count_value(env, "LAKEHOUSE_EXECUTORS"),
             executor_cores=count_value(env, "LAKEHOUSE_EXECUTOR_CORES"),
             executor_memory=value_of_form(env, "LAKEHOUSE_EXECUTOR_MEMORY", MEMORY, "") or None,
-            executor_python=env.get("LAKEHOUSE_EXECUTOR_PYTHON") or None,
+            executor_python=python,
+            executor_archive=archive,
             pyspark_python=env.get("PYSPARK_PYTHON") or None,
             pyspark_arguments=env.get("PYSPARK_SUBMIT_ARGS") or None,
             spark_conf_dir=env.get("SPARK_CONF_DIR") or None,
@@ -128,6 +148,23 @@ class ClusterSettings:
                     " connect-conf` prints what it needs besides."
                 ),
             )
+
+
+def _require_one_python(python: str | None, configuration: tuple[tuple[str, str], ...]) -> None:
+    """Make sure that nothing but an archive names the Python of executors."""
+    others = ["LAKEHOUSE_EXECUTOR_PYTHON"] if python else []
+    others += [
+        f"{name} of LAKEHOUSE_SPARK_CONF" for name, _ in configuration if name in _NAMES_PYTHON
+    ]
+    if others:
+        raise SettingsError(
+            f"LAKEHOUSE_EXECUTOR_ARCHIVE and {' and '.join(others)} are set, and name two Pythons"
+            " of executors; expected one of them.",
+            next_step=(
+                "Unset LAKEHOUSE_EXECUTOR_ARCHIVE where executors have a Python with its"
+                " packages, or else the other."
+            ),
+        )
 
 
 def _configuration(text: str) -> Iterator[tuple[str, str]]:

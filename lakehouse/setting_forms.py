@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from lakehouse.errors import SettingsError
 
@@ -13,6 +14,11 @@ VERSION = (
 COUNT = (r"[1-9]\d*", "a number from 1 on")
 _FIRST_PORT = 1024
 _LAST_PORT = 65535
+_ARCHIVE = (
+    # Spark parts archives by commas, and their names by #.
+    r"(s3://[^/#?%,\s]+/|(?!\S*://))[^#?%,\s]+\.(tar\.gz|tgz)",
+    "a file such as executors.tar.gz, or s3://bucket/executors.tar.gz, without spaces and #?%,",
+)
 HOST = (r"[\w.:-]+", "a name or an address of this machine")
 
 
@@ -50,6 +56,36 @@ def port_value(env: Mapping[str, str], name: str, ports: int) -> int | None:
     if value and not _FIRST_PORT <= int(value) <= last:
         raise _otherwise(name, value, form[1], "")
     return int(value) if value else None
+
+
+def archive_value(env: Mapping[str, str], name: str) -> str | None:
+    """Return a setting's value that is an archive: an absolute path, or `s3://bucket/key`; None
+    where it is not set.
+
+    :raises SettingsError: when it is none that Spark unpacks.
+    """
+    value = env.get(name)
+    if not value:
+        return None
+    place = archive_place(value)
+    if not is_archive(place):
+        raise _otherwise(name, place, _ARCHIVE[1], "")
+    return place
+
+
+def is_archive(place: str) -> bool:
+    """Whether a place can be that of an archive for Spark."""
+    return re.fullmatch(_ARCHIVE[0], place) is not None
+
+
+def is_in_bucket(place: str) -> bool:
+    """Whether an archive is in S3, and no file here."""
+    return place.startswith("s3://")
+
+
+def archive_place(value: str) -> str:
+    """Return the place of an archive as others find it: a path is absolute."""
+    return value if "://" in value else str(Path(value).expanduser().absolute())
 
 
 def _otherwise(name: str, value: str, expected: str, default: str) -> SettingsError:

@@ -1,6 +1,7 @@
 """What the environment says of a cluster."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -70,6 +71,9 @@ def test_any_configuration_of_spark_is_taken_with_spaces_in_quotes():
         ("LAKEHOUSE_DRIVER_PORT", "high", "expected a port from 1024 to 65476"),
         ("LAKEHOUSE_DRIVER_HOST", "a b", "expected a name or an address of this machine"),
         ("LAKEHOUSE_SPARK_MASTER_PAGE", "host:8080", "expected the address of a web page"),
+        ("LAKEHOUSE_EXECUTOR_ARCHIVE", "env.zip", "expected a file such as executors.tar.gz"),
+        ("LAKEHOUSE_EXECUTOR_ARCHIVE", "a b.tar.gz", "without spaces"),
+        ("LAKEHOUSE_EXECUTOR_ARCHIVE", "hdfs://lake/env.tar.gz", "or s3://bucket"),
         ("LAKEHOUSE_SPARK_CONF", "spark.a=1 secret", "no name=value as entry 2 of 2"),
         ("LAKEHOUSE_SPARK_CONF", "'spark.a=1", "cannot be read (No closing quotation)"),
         ("LAKEHOUSE_SPARK_CONF", "spark.master=yarn", "LAKEHOUSE_SPARK_MASTER sets it"),
@@ -83,6 +87,36 @@ def test_what_cannot_be_is_named(name, value, said):
     assert said in str(raised.value)
     assert name in str(raised.value)
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        ("executors.tar.gz", str(Path("executors.tar.gz").absolute())),
+        ("/opt/executors.tgz", "/opt/executors.tgz"),
+        ("s3://lake/env/executors.tar.gz", "s3://lake/env/executors.tar.gz"),
+    ],
+)
+def test_an_archive_for_executors_is_a_file_or_an_object(given, place):
+    cluster = Settings.from_env({"LAKEHOUSE_EXECUTOR_ARCHIVE": given}).cluster
+    assert cluster.executor_archive == place
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("LAKEHOUSE_EXECUTOR_PYTHON", "python3.11", "LAKEHOUSE_EXECUTOR_PYTHON are set"),
+        (
+            "LAKEHOUSE_SPARK_CONF",
+            "spark.pyspark.python=python3.11",
+            r"spark\.pyspark\.python of LAKEHOUSE_SPARK_CONF are set",
+        ),
+    ],
+)
+def test_an_archive_and_another_python_are_refused_together(name, value, said):
+    env = {"LAKEHOUSE_EXECUTOR_ARCHIVE": "env.tar.gz", name: value}
+    with pytest.raises(SettingsError, match=f"LAKEHOUSE_EXECUTOR_ARCHIVE and {said}"):
+        Settings.from_env(env)
 
 
 def test_a_client_of_a_server_is_told_by_name_what_it_cannot_set():

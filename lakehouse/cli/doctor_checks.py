@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from lakehouse.cli.executors_python import describe_python
 from lakehouse.cli.output.printing import count
 from lakehouse.cli.staged_object import read_staged_object
 from lakehouse.cli.tables_there import tables_there
@@ -72,6 +73,7 @@ def findings(settings: Settings) -> list[Finding]:
         "iceberg": _iceberg,
         "classes": _classes,
         "spark": _spark,
+        "executors": describe_python,
         "deployment": _deployment,
         "project": _project,
         "home": _home,

@@ -25,6 +25,7 @@ from lakehouse.cli.docs import docs
 from lakehouse.cli.doctor import doctor
 from lakehouse.cli.erase import erase
 from lakehouse.cli.erasures import erasures
+from lakehouse.cli.executor_archive import executor_archive
 from lakehouse.cli.export import export
 from lakehouse.cli.files import files
 from lakehouse.cli.generate import generate
@@ -106,6 +107,7 @@ _COMMANDS = (
         dev,
         doctor,
         connect_conf,
+        executor_archive,
         setup,
     ),
 )

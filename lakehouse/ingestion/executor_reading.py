@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakehouse.cluster_settings import When
+from lakehouse.errors import SetupError
 from lakehouse.iceberg.metadata.error_explanations import is_spark_gone
 from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.ingestion.executor_task import (
@@ -20,6 +21,7 @@ from lakehouse.ingestion.executor_task import (
 from lakehouse.runtime.code_on_executors import send_zip
 from lakehouse.runtime.executors import master_of
 from lakehouse.runtime.package_zip import package_zip
+from lakehouse.runtime.python_of_executors import send_archive
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
@@ -33,7 +35,11 @@ much.
 """
 _GROUP_BYTES = 64 << 20
 _GROUP_FILES = 100
-_MISSING = re.compile(r"No module named '[^']*'|Cannot run program \"[^\"]*\"")
+_MISSING = re.compile(
+    r"No module named '[^']*'|Cannot run program \"[^\"]*\""
+    # What the `python` of an archive says, see `lakehouse.runtime.executor_archive`.
+    r"|No python\d\.\d+ is on the PATH of [^\n]*|The archive of LAKEHOUSE_EXECUTOR_ARCHIVE [^\n]*"
+)
 _WITHOUT_PYARROW = re.compile(r"PACKAGE_NOT_INSTALLED[^\n]*|PyArrow[^\n]*must be installed")
 _OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has different version")
 
@@ -49,6 +55,8 @@ class ExecutorReading:
     is_elsewhere: bool
     """Whether Spark is not on this machine alone."""
     package: Callable[[], Path]
+    send_python: "Callable[[SparkSession], None]" = lambda _: None
+    """Lets them have the Python of the settings, where it has to be sent."""
 
     def is_worth(self, sizes: Sequence[int]) -> bool:
         """Whether files of these sizes, in bytes, are read by executors."""
@@ -62,6 +70,10 @@ class ExecutorReading:
         session = self.session()
         if self.when == "auto" and master_of(session).startswith("local"):
             return Reading()
+        try:
+            self.send_python(session)
+        except SetupError as error:
+            return Reading(remark=f"The driver read the files, since executors cannot: {error}")
         send_zip(session, self.package())
         return _outcomes(session, task)
 
@@ -85,6 +97,7 @@ def executor_reading(
         settings.cluster.executors_read,
         settings.is_on_cluster or settings.spark_remote is not None,
         lambda: package_zip(settings),
+        lambda opened: send_archive(opened, settings),
     )
 
 
@@ -148,6 +161,7 @@ def _reason(error: Exception) -> str:
 def _cannot(problem: str, which: str = "the files") -> str:
     return (
         f"The driver read {which}, since executors cannot: {problem}. Name a Python that they"
-        " have, of the driver's minor version and with pyarrow and boto3, by"
-        " LAKEHOUSE_EXECUTOR_PYTHON, or set LAKEHOUSE_EXECUTORS_READ to never."
+        " have, of the driver's minor version and with pyarrow, numpy and boto3, by"
+        " LAKEHOUSE_EXECUTOR_PYTHON, send one without these its packages by"
+        " LAKEHOUSE_EXECUTOR_ARCHIVE, or set LAKEHOUSE_EXECUTORS_READ to never."
     )

@@ -1,8 +1,8 @@
 """What an executor of Spark does with delivered files: each is judged and staged there, by the
 reader that one machine uses.
 
-It needs this package, pyarrow, and boto3 where files are in a bucket; nothing else of what the
-driver has.
+It needs this package, pyarrow, numpy, and boto3 where files are in a bucket; nothing else of what
+the driver has.
 """
 
 import importlib
@@ -92,7 +92,7 @@ class ExecutorTask:
         if isinstance(self.rows, LocalRows):
             is_there = self.rows.folder.is_dir()
             return "" if is_there else f"executors do not see {self.rows.folder}"
-        for module in ("pyarrow", "boto3"):
+        for module in ("pyarrow", "numpy", "boto3"):
             try:
                 importlib.import_module(module)
             except ImportError as error:

@@ -19,6 +19,7 @@ from lakehouse.runtime.code_files import (
     process_code,
 )
 from lakehouse.runtime.package_zip import package_zip, zip_bytes, zip_name
+from lakehouse.runtime.python_of_executors import send_archive
 from lakehouse.runtime.temporary_folders import temporary_folder
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_bytes
@@ -72,6 +73,7 @@ def send_project(session: "SparkSession", settings: Settings) -> None:
     with _sending:
         if session in _have_project:
             return
+        send_archive(session, settings)
         send_zip(session, package_zip(settings))
         with _project_zip(settings) as file:
             send_zip(session, file)

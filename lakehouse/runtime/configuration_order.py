@@ -6,6 +6,7 @@ chooses by itself.
 import logging
 from collections.abc import Iterator, Mapping
 
+from lakehouse.runtime.python_of_executors import ARCHIVES
 from lakehouse.runtime.spark_properties import default_configuration, told_configuration
 from lakehouse.runtime.submitted_arguments import SubmittedArguments
 from lakehouse.settings import Settings
@@ -14,7 +15,12 @@ _log = logging.getLogger(__name__)
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 CLASS_PATH = "spark.driver.extraClassPath"
-_LISTS = {"spark.jars": ",", CLASS_PATH: ":", "spark.executorEnv.PYTHONPATH": ":"}
+_LISTS = {
+    "spark.jars": ",",
+    ARCHIVES: ",",
+    CLASS_PATH: ":",
+    "spark.executorEnv.PYTHONPATH": ":",
+}
 """Configuration that is a list, and by what its entries are parted."""
 _JOINED = (JAVA_OPTIONS, *_LISTS)
 _MEMORY = "spark.driver.memory"

@@ -10,7 +10,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from lakehouse.errors import SetupError
+from lakehouse.runtime.python_of_executors import python_of_executors
 from lakehouse.runtime.truststore import java_key_store, system_certificates
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_bytes, replace_text
@@ -127,15 +127,8 @@ def prepare(settings: Settings) -> Jvm:
     jvm = find(settings)
     os.environ["JAVA_HOME"] = str(_wrap(jvm, settings) if jvm.needs_wrapper else jvm.home)
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
-    os.environ["PYSPARK_PYTHON"] = _python_of_executors(settings)
+    os.environ["PYSPARK_PYTHON"] = python_of_executors(settings)
     return jvm
-
-
-def _python_of_executors(settings: Settings) -> str:
-    """Return the Python that tasks are run by, on this machine that of this process."""
-    if not settings.is_on_cluster:
-        return settings.cluster.executor_python or sys.executable
-    return settings.cluster.executor_python or settings.cluster.pyspark_python or "python3"
 
 
 def _wrap(jvm: Jvm, settings: Settings) -> Path:

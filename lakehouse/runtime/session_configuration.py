@@ -17,6 +17,7 @@ from lakehouse.runtime.configuration_order import (
 )
 from lakehouse.runtime.connect_server import EXTENSIONS, EXTENSIONS_KEY
 from lakehouse.runtime.executor_configuration import executor_configuration
+from lakehouse.runtime.python_of_executors import archive_configuration, python_configuration
 from lakehouse.runtime.s3a import s3a_session_configuration
 from lakehouse.runtime.spark_master import MasterState
 from lakehouse.runtime.spark_properties import told_configuration
@@ -47,9 +48,7 @@ def session_configuration(
     :param is_server: it is for a server that this process starts.
     :param state: what a standalone master said of its workers, where one did.
     """
-    shared = shared_configuration()
-    if settings.cluster.executor_python:
-        shared["spark.sql.execution.pyspark.python"] = settings.cluster.executor_python
+    shared = shared_configuration() | python_configuration(settings)
     if settings.spark_remote:
         return {"spark.remote": settings.spark_remote, **shared}
     master = settings.spark_master
@@ -59,6 +58,8 @@ def session_configuration(
         if master.startswith("local")
         else _on_a_cluster(settings, state)
     )
+    if settings.is_on_cluster and not is_server:
+        there |= archive_configuration(settings)
     ours = {
         **_embedded(settings, temporary),
         **there,

@@ -49,6 +49,7 @@ from lakehouse.runtime.executors import (
 from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.jvm_compilers import compiler_options
 from lakehouse.runtime.lost_executors import watch_executors
+from lakehouse.runtime.python_of_executors import require_python
 from lakehouse.runtime.session_configuration import (
     session_configuration,
     shared_configuration,
@@ -265,6 +266,7 @@ def _first(settings: Settings, java_options: Sequence[str] | None) -> "SparkSess
         configuration = session_configuration(settings)
         return _connected(LazyPySparkResource(spark_config=configuration).spark_session)
     require_master(settings.spark_master)
+    require_python(settings)
     state = read_master(settings.cluster, settings.spark_master)
     configuration = session_configuration(settings, state=state)
     warn_of_overruled(settings, configuration)

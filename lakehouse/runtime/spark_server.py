@@ -23,6 +23,7 @@ from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.jvm_compilers import LATER_SECOND_COMPILER
 from lakehouse.runtime.jvm_memory import GIVES_BACK, KEEPS_LITTLE
 from lakehouse.runtime.processes import Process
+from lakehouse.runtime.python_of_executors import require_python
 from lakehouse.runtime.session_configuration import session_configuration, with_java_options
 from lakehouse.runtime.spark_address import require_master
 from lakehouse.runtime.spark_log import (
@@ -136,6 +137,7 @@ def start(
     import pyspark
 
     require_master(settings.spark_master)
+    require_python(settings)
     jars.require(settings)
     chosen = jvm.prepare(settings)
     prepare_temporary_folder(settings, is_server=True)

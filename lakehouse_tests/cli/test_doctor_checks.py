@@ -6,6 +6,8 @@ import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from lakehouse.cli.doctor_checks import findings
 from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.iceberg.metadata.catalog import Catalog
@@ -13,6 +15,8 @@ from lakehouse.monitoring.heartbeat import Heartbeat, beat
 from lakehouse.runtime import jars
 from lakehouse.runtime.dev_address_file import DevNote, leave_note
 from lakehouse.runtime.spark import open_session
+
+CLUSTER = {"spark_master": "spark://127.0.0.1:1"}
 
 
 def line(settings, name):
@@ -24,7 +28,7 @@ def test_on_a_machine_that_is_set_up_all_is_well(settings):
 
     assert [finding.name for finding in found if not finding.ok] == []
     assert [finding.name for finding in found] == [
-        "python", "java", "jars", "iceberg", "classes", "spark", "deployment", "project", "home", "catalog", "tables", "disk", "alerts",
+        "python", "java", "jars", "iceberg", "classes", "spark", "executors", "deployment", "project", "home", "catalog", "tables", "disk", "alerts",
     ]  # fmt: skip
 
 
@@ -36,6 +40,38 @@ def test_what_an_older_iceberg_lacks_is_said(settings):
     )
     elsewhere = replace(settings, spark_remote="sc://127.0.0.1:1")
     assert "as LAKEHOUSE_ICEBERG says" in line(elsewhere, "iceberg").found
+
+
+@pytest.mark.parametrize(
+    ("changes", "told", "said"),
+    [
+        ({}, {}, "this Python, on this machine"),
+        (
+            {},
+            {"executor_archive": "/env.tar.gz"},
+            "LAKEHOUSE_EXECUTOR_ARCHIVE is for a cluster",
+        ),
+        (CLUSTER, {}, "python3 of each worker's PATH"),
+        (CLUSTER, {"pyspark_python": "/opt/python"}, "/opt/python of each worker (PYSPARK_"),
+        (CLUSTER, {"executor_python": "/opt/python"}, "/opt/python of each worker (LAKEHOUSE_"),
+        ({"spark_remote": "sc://127.0.0.1:1"}, {}, "that of the Spark server"),
+    ],
+)
+def test_which_python_executors_have_is_said(settings, changes, told, said):
+    cluster = replace(settings.cluster, pyspark_python=None)
+    found = line(replace(settings, **changes, cluster=replace(cluster, **told)), "executors")
+
+    assert found.ok
+    assert said in found.found
+
+
+def test_an_archive_for_executors_that_is_missing_is_named(settings):
+    cluster = replace(settings.cluster, executor_archive="/gone.tar.gz")
+    found = line(replace(settings, **CLUSTER, cluster=cluster), "executors")
+
+    assert not found.ok
+    assert found.found == "LAKEHOUSE_EXECUTOR_ARCHIVE is /gone.tar.gz, which is not there."
+    assert found.next_step == "`lakehouse executor-archive` makes it anew."
 
 
 def test_looking_makes_no_home(settings):

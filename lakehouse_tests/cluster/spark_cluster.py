@@ -147,7 +147,12 @@ class SparkCluster:
 
 @contextmanager
 def running_cluster(
-    settings: Settings, folder: Path, *, workers: int = 2, kept: Iterable[Path] = ()
+    settings: Settings,
+    folder: Path,
+    *,
+    workers: int = 2,
+    kept: Iterable[Path] = (),
+    search_path: str | None = None,
 ) -> Iterator[SparkCluster]:
     """A cluster for as long as the block takes, which begins once all workers are there.
 
@@ -156,6 +161,7 @@ def running_cluster(
 
     :param folder: below the temporary folder of the tests.
     :param kept: what workers see of what is hidden, as if it were on a shared disk.
+    :param search_path: their `PATH`; that of this process unless it is said.
     """
     require_namespaces()
     (folder / "stage").mkdir(parents=True)
@@ -163,6 +169,8 @@ def running_cluster(
     temporary = (Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
     jvm.prepare(settings)
     environment = {**os.environ, "SPARK_LOCAL_IP": _HOST, **_SMALL}
+    if search_path:
+        environment["PATH"] = search_path
     port, web_port = free_port(), free_port()
     master = _spark_class("master.Master", "--host", _HOST, "--port", str(port))
     parts = [_start([*master, "--webui-port", str(web_port)], folder / "master", environment)]

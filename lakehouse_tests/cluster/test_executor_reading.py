@@ -53,16 +53,14 @@ def land_waiting(*, driver_reads: bool) -> dict[str, Any]:
 
 
 def read_and_check(
-    settings: Settings, home: Path, env: dict[str, str], *, python: str
+    settings: Settings, home: Path, env: dict[str, str], *, driver_reads: bool
 ) -> list[str]:
     """Land three files and refuse one; return what was warned of."""
     store = open_store(settings)
     for number in range(3):
         store.write_text(f"{FRUITS.inbox}{number}.csv", f"id,fruit,berry\n{number},Fig,true\n")
     store.write_text(f"{FRUITS.inbox}wrong.csv", "id,fruit,berry\n1,Fig,true\n2,Fig\n")
-    env = on_account(settings) | env
-    env |= {"LAKEHOUSE_EXECUTORS_READ": "always", "LAKEHOUSE_EXECUTOR_PYTHON": python}
-    driver_reads = python != sys.executable
+    env = on_account(settings) | {"LAKEHOUSE_EXECUTORS_READ": "always"} | env
     done = start(home, land_waiting, env=env, driver_reads=driver_reads).result()
 
     assert done["rows"] == [{"id": str(n), "_source_file": f"{n}.csv"} for n in range(3)]
@@ -78,9 +76,9 @@ def read_and_check(
 
 
 def test_executors_behind_a_connect_server_read_files(aws_connect, aws_settings, home):
-    env = aws_connect.client_environment
+    env = aws_connect.client_environment | {"LAKEHOUSE_EXECUTOR_PYTHON": sys.executable}
 
-    assert read_and_check(aws_settings, home, env, python=sys.executable) == []
+    assert read_and_check(aws_settings, home, env, driver_reads=False) == []
 
 
 BARE_PYTHON = os.path.realpath(sys.executable)
@@ -100,7 +98,8 @@ def test_without_what_reading_needs_the_driver_reads(
     cluster, aws_settings, home, kind, python, why
 ):
     with lake_on(cluster, aws_settings, kind) as lake:
-        (warning,) = read_and_check(aws_settings, home, {**lake.env}, python=python)
+        env = {**lake.env, "LAKEHOUSE_EXECUTOR_PYTHON": python}
+        (warning,) = read_and_check(aws_settings, home, env, driver_reads=True)
 
     assert why in warning
     assert "\n" not in warning

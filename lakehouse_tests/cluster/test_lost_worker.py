@@ -23,8 +23,7 @@ from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.ingestion.conftest import FRUITS
 from lakehouse_tests.processes import Child, engine_of_process, start, wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long]
-SOAK = pytest.mark.soak
+pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 BY_EXECUTORS = {
     "LAKEHOUSE_EXECUTORS_READ": "always",
     "LAKEHOUSE_EXECUTOR_PYTHON": sys.executable,
@@ -33,13 +32,13 @@ BY_EXECUTORS = {
 AGAIN = re.compile(r"Running task \d+\.(?:[1-9]|\d+ in stage \d+\.[1-9])")
 
 
-def write_slowly(name: str, work: list[str], gates: str) -> dict[str, Any]:
-    """Bring two deliveries; of the second some work waits, each at a gate of its own."""
+def write_slowly(name: str, gates: str) -> dict[str, Any]:
+    """Bring two deliveries; of the second all work waits, each at a gate of its own."""
     engine = engine_of_process()
     deliveries = Deliveries(engine, name)
     deliveries.bring_first()
-    for one in work:
-        let_wait(*WORK[one], Path(gates) / one)
+    for one, place in WORK.items():
+        let_wait(*place, Path(gates) / one)
     brought = deliveries.bring_second()
     return {**brought, "staged": len(engine.store.remains("staging/"))}
 
@@ -122,14 +121,14 @@ def spark_of(cluster: SparkCluster, settings: Settings, kind: str) -> Iterator[d
 
 
 def write_while_workers_die(
-    cluster: SparkCluster, home: Path, env: dict[str, str], work: list[str], gates: Path
+    cluster: SparkCluster, home: Path, env: dict[str, str], gates: Path
 ) -> None:
     """Bring two deliveries, and kill a worker at each work of the second: what the tables hold is
     what was brought, each once, and nothing is left of what was staged.
     """
-    child = start(home, write_slowly, env=env, name=gates.name, work=work, gates=str(gates))
+    child = start(home, write_slowly, env=env, name=gates.name, gates=str(gates))
     try:
-        for one in work:
+        for one in WORK:
             kill_working(cluster, gates / one, child)
         done = child.result()
     finally:
@@ -137,34 +136,23 @@ def write_while_workers_die(
     assert done == {**BROUGHT, "staged": 0}
 
 
-@pytest.mark.parametrize(
-    ("kind", "work"),
-    [
-        ("classic", ["append", "merge"]),
-        pytest.param("classic", [*WORK], marks=SOAK),
-        pytest.param("connect", [*WORK], marks=SOAK),
-    ],
-    ids=["classic", "classic, at all work", "connect, at all work"],
-)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_worker_killed_at_a_running_task_costs_time_and_nothing_else(
-    mortal_cluster: SparkCluster, shared_home: Path, kind: str, work: list[str]
+    mortal_cluster: SparkCluster, shared_home: Path, kind: str
 ) -> None:
-    gates = shared_home / f"{kind}_{len(work)}"
     with spark_of(mortal_cluster, settings_at(shared_home), kind) as env:
-        write_while_workers_die(mortal_cluster, shared_home, env, work, gates)
+        write_while_workers_die(mortal_cluster, shared_home, env, shared_home / kind)
 
 
-@SOAK
 @pytest.mark.parametrize("kind", KINDS)
 def test_neither_does_one_that_writes_to_a_bucket_and_sees_no_file_of_the_drivers(
     mortal_cluster: SparkCluster, aws_settings: Settings, gate: Path, kind: str
 ) -> None:
     with spark_of(mortal_cluster, aws_settings, kind) as spark:
         env = on_account(aws_settings) | spark
-        write_while_workers_die(mortal_cluster, aws_settings.home, env, [*WORK], gate)
+        write_while_workers_die(mortal_cluster, aws_settings.home, env, gate)
 
 
-@SOAK
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_worker_killed_when_it_has_staged_files_has_them_read_again_and_landed_once(
     mortal_cluster: SparkCluster, aws_settings: Settings, gate: Path, kind: str

@@ -118,3 +118,6 @@ def test_the_page_on_clusters_goes_as_it_says(cluster, aws_settings, home, truth
         said = shell.do(connect)
     assert f"{server.remote} answers, has what tables need, and reads what is staged" in said
     assert "155" in said
+
+    (make_archive,) = shell_blocks("Which Python where")
+    assert "s3://lake/env/executors.tar.gz: boto3 " in shell.do(make_archive)

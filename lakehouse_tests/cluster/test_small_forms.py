@@ -1,6 +1,6 @@
 """What `make soak` shows of a cluster at length, in a small form that `.ci/run` has time for: one
 cluster, one Connect server in front of it and one account for all tests of this file, few rows, and
-waits of seconds.
+waits of seconds. What takes a minute and more even so is in `make soak` too.
 
 CONTRIBUTING.md has the table of what is the small form of what.
 """
@@ -20,7 +20,7 @@ from lakehouse.scaffolding.begin_project import begin_project
 from lakehouse.settings import Settings
 from lakehouse_tests.cluster import library
 from lakehouse_tests.cluster.connect_server import ConnectServer, connect_server
-from lakehouse_tests.cluster.deliveries import BROUGHT, WORK
+from lakehouse_tests.cluster.deliveries import BROUGHT
 from lakehouse_tests.cluster.disturbed_ingest import (
     ingest_and_give_up_soon,
     ingest_while_publishing_waits,
@@ -136,6 +136,7 @@ def test_what_a_server_lacks_is_said_in_one_line(mortal_cluster, account, home):
         assert "`lakehouse connect-conf` prints what the server is to be started with." in line
 
 
+@pytest.mark.soak
 def test_a_run_whose_executors_left_in_the_middle_goes_on_with_others(
     mortal_cluster, account, home
 ):
@@ -170,6 +171,7 @@ def test_a_command_beside_one_that_holds_all_cores_says_so_in_one_line(
     assert f"{_NAME} (app-" in line
 
 
+@pytest.mark.soak
 def test_days_come_are_kept_and_computed_anew_and_somebody_is_erased(
     server, mortal_cluster, account, tmp_path
 ):
@@ -188,6 +190,7 @@ def test_days_come_are_kept_and_computed_anew_and_somebody_is_erased(
     assert told["summary is of others"]
 
 
+@pytest.mark.soak
 def test_the_code_of_somebody_else_runs_on_executors(server, mortal_cluster, account, tmp_path):
     root = tmp_path / "library"
     begin_project(root, "library", importlib.metadata.version("lakehouse"))
@@ -274,10 +277,8 @@ def test_what_the_server_of_a_killed_client_commits_later_harms_nobody(
 def test_a_worker_killed_at_a_running_task_costs_time_and_nothing_else(
     server, mortal_cluster, account, gate, home
 ):
-    # Those at which the test of a worker killed beside a driver kills none.
-    work = [name for name in WORK if name not in ("append", "merge")]
     env = client_of(server, mortal_cluster, account)
-    write_while_workers_die(mortal_cluster, home, env, work, gate)
+    write_while_workers_die(mortal_cluster, home, env, gate)
 
 
 def test_a_killed_server_is_one_line_and_a_killed_driver_frees_its_cores(

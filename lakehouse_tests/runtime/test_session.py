@@ -2,6 +2,7 @@
 
 import socket
 import struct
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.runtime import jars
+from lakehouse.runtime.python_of_executors import python_of_executors
 from lakehouse.runtime.session_configuration import session_configuration
 from lakehouse.runtime.spark import let_go, open_session
 from lakehouse.settings import Settings
@@ -135,6 +137,34 @@ def test_the_driver_of_a_cluster_has_the_class_path_of_the_archive_of_classes(se
     cluster = session_configuration(replace(settings, spark_master="spark://10.0.0.1:7077"))
 
     assert cluster[path] == session_configuration(settings)[path]
+
+
+def test_executors_of_a_cluster_run_the_python_of_an_archive(settings):
+    given = ("spark.archives", "hdfs:///mine.zip")
+    cluster = replace(
+        settings.cluster, executor_archive="/opt/env.tar.gz", configuration=(given,)
+    )
+    there = replace(settings, spark_master="spark://10.0.0.1:7077", cluster=cluster)
+    configuration = session_configuration(there)
+
+    assert (
+        configuration["spark.archives"]
+        == "file:///opt/env.tar.gz#lakehouse-python,hdfs:///mine.zip"
+    )
+    python = "./lakehouse-python/bin/python"
+    assert configuration["spark.sql.execution.pyspark.python"] == python
+    assert python_of_executors(there) == python
+    # Its clients send it: they see nothing of what a server was started with.
+    server = session_configuration(there, is_server=True)
+    assert server["spark.archives"] == "hdfs:///mine.zip"
+
+
+def test_on_one_machine_tasks_run_this_python_whatever_a_cluster_is_sent(settings):
+    cluster = replace(settings.cluster, executor_archive="/opt/env.tar.gz")
+    here = replace(settings, cluster=cluster)
+
+    assert session_configuration(here) == session_configuration(settings)
+    assert python_of_executors(here) == sys.executable
 
 
 def test_spark_reads_a_bucket_where_icebergs_own_client_does(aws_settings):

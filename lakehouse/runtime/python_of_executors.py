@@ -1,0 +1,94 @@
+"""Which Python executors of Spark have, and how an archive of the settings reaches them."""
+
+import sys
+from threading import RLock
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from lakehouse.runtime.archive_launcher import LAUNCHER
+from lakehouse.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ARCHIVES = "spark.archives"
+_PYTHON = "spark.sql.execution.pyspark.python"
+_FOLDER = "lakehouse-python"
+"""Where Spark unpacks the archive, in the working directory of each executor or session."""
+_UNPACKED = f"./{_FOLDER}/{LAUNCHER}"
+_sending = RLock()
+_have_archive: "WeakSet[SparkSession]" = WeakSet()
+
+
+def python_of_executors(settings: Settings) -> str:
+    """Return the Python that tasks are run by, on this machine that of this process."""
+    cluster = settings.cluster
+    if not settings.is_on_cluster:
+        return cluster.executor_python or sys.executable
+    if cluster.executor_archive:
+        return _UNPACKED
+    return cluster.executor_python or cluster.pyspark_python or "python3"
+
+
+def python_configuration(settings: Settings) -> dict[str, str]:
+    """Return how a session is told which Python executors have, where somebody said so.
+
+    A client of Spark Connect is told of an archive when it was sent, see `send_archive`.
+    """
+    if settings.cluster.executor_python:
+        return {_PYTHON: settings.cluster.executor_python}
+    if settings.cluster.executor_archive and settings.is_on_cluster:
+        return {_PYTHON: _UNPACKED}
+    return {}
+
+
+def archive_configuration(settings: Settings) -> dict[str, str]:
+    """Return what a Spark of this process is started with so that executors have the archive of the
+    settings; clients of a server send it.
+    """
+    if settings.cluster.executor_archive is None:
+        return {}
+    # Most processes need no archive, nor what reads one.
+    from lakehouse.runtime.executor_archive import archive_file
+
+    # Served by the driver also where it is in a bucket: executors fetch it before they have the
+    # jars by which they read one.
+    return {ARCHIVES: f"{archive_file(settings).as_uri()}#{_FOLDER}"}
+
+
+def require_python(settings: Settings) -> None:
+    """Make sure of the archive of the settings before a Spark is started on a cluster.
+
+    :raises SetupError: says what makes one where it is missing or old.
+    """
+    if settings.cluster.executor_archive and settings.is_on_cluster:
+        from lakehouse.runtime.executor_archive import require_archive
+
+        require_archive(settings, settings.cluster.executor_archive)
+
+
+def send_archive(session: "SparkSession", settings: Settings) -> None:
+    """Let the executors of a client of Spark Connect have the archive of the settings; a session is
+    sent it once.
+
+    What a server was started with its sessions do not see: each has a folder of its own, in which
+    Python runs there.
+
+    :raises SetupError: when the archive is missing or old.
+    """
+    from pyspark.sql.utils import is_remote
+
+    place = settings.cluster.executor_archive
+    is_elsewhere = settings.is_on_cluster or settings.spark_remote is not None
+    # The warm server of a cluster has clients too, whose settings name no server.
+    if place is None or not is_elsewhere or not is_remote():
+        return
+    from lakehouse.runtime.executor_archive import archive_file, require_archive
+
+    with _sending:
+        if session in _have_archive:
+            return
+        require_archive(settings, place)
+        session.addArtifacts(f"{archive_file(settings)}#{_FOLDER}", archive=True)
+        session.conf.set(_PYTHON, _UNPACKED)
+        _have_archive.add(session)

@@ -1,0 +1,102 @@
+"""`lakehouse executor-archive`: what is written, where, and what `doctor` says of it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from lakehouse.cli.doctor_checks import findings
+from lakehouse.runtime.archive_manifest import platform_here, python_here, read_manifest
+from lakehouse.runtime.executor_archive import archive_file, require_archive
+from lakehouse.settings import Settings
+from lakehouse_tests.cli.conftest import Lakehouse
+
+
+@pytest.fixture
+def of_the_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The file that the setting names, which is not there yet."""
+    file = tmp_path / "env" / "executors.tar.gz"
+    monkeypatch.setenv("LAKEHOUSE_EXECUTOR_ARCHIVE", str(file))
+    return file
+
+
+def test_it_holds_what_executors_need_and_can_be_made_again(
+    lakehouse: Lakehouse, of_the_setting: Path, settings: Settings
+) -> None:
+    ran = lakehouse("executor-archive")
+
+    assert (ran.code, ran.err) == (0, [])
+    (line,) = ran.out
+    assert line.startswith(
+        f"{of_the_setting}: boto3 {version('boto3')}, numpy {version('numpy')}, pyarrow"
+        f" {version('pyarrow')} and "
+    )
+    assert f", for Python {python_here()} on {platform_here()}; " in line
+    assert line.endswith(" MiB")
+    assert [*of_the_setting.parent.iterdir()] == [of_the_setting]
+
+    written = of_the_setting.stat()
+    assert lakehouse("executor-archive").out == [line]
+    again = of_the_setting.stat()
+    assert (again.st_ino, again.st_mtime_ns) == (written.st_ino, written.st_mtime_ns)
+
+    cluster = replace(settings.cluster, executor_archive=str(of_the_setting))
+    there = replace(settings, spark_master="spark://127.0.0.1:1", cluster=cluster)
+    told = {finding.name: finding for finding in findings(there)}
+    assert told["executors"].ok
+    assert told["executors"].found.startswith(
+        f"python{python_here()} of each worker's PATH with {of_the_setting}: boto3 "
+    )
+
+
+def test_a_bucket_may_have_it_with_more_packages(
+    lakehouse: Lakehouse,
+    aws_settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", str(aws_settings.endpoint_url))
+    place = f"s3://{aws_settings.bucket}/env/executors.tar.gz"
+
+    ran = lakehouse("executor-archive", place, "--with", "Click")
+
+    assert (ran.code, ran.err) == (0, [])
+    assert f"click {version('click')}" in ran.out[0]
+    assert ran.out[1] == f"Executors have it with LAKEHOUSE_EXECUTOR_ARCHIVE={place}"
+    assert require_archive(aws_settings, place).asked == ("boto3", "numpy", "pyarrow", "click")
+
+    cluster = replace(aws_settings.cluster, executor_archive=place)
+    there = replace(aws_settings, cluster=cluster, cache_dir=tmp_path / "cache")
+    fetched = archive_file(there)
+    assert fetched.is_relative_to(there.cache_dir)
+    with fetched.open("rb") as file:
+        assert read_manifest(file) == require_archive(aws_settings, place)
+    written = fetched.stat().st_mtime_ns
+    assert archive_file(there) == fetched
+    assert fetched.stat().st_mtime_ns == written
+
+
+def test_what_is_not_installed_leaves_the_archive_as_it_is(
+    lakehouse: Lakehouse, of_the_setting: Path
+) -> None:
+    of_the_setting.parent.mkdir()
+    of_the_setting.write_bytes(b"one that was made before")
+
+    ran = lakehouse("executor-archive", "--with", "no-such-package")
+
+    assert ran.code == 2
+    assert ran.err == [
+        "lakehouse: The package 'no-such-package' is not installed here; expected one that is, since"
+        " it is copied from here. Correct the name, or install it."
+    ]
+    assert of_the_setting.read_bytes() == b"one that was made before"
+
+
+@pytest.mark.parametrize("file", ["env.zip", "hdfs://lake/env.tar.gz", "a#b.tar.gz"])
+def test_what_spark_does_not_unpack_is_refused(lakehouse: Lakehouse, file: str) -> None:
+    ran = lakehouse("executor-archive", file)
+
+    assert ran.code == 2
+    assert "is no place of an archive; expected a path or s3://bucket/key" in ran.err[0]

@@ -1,0 +1,126 @@
+"""Workers whose Python has no packages read delivered files by those of an archive, while they see
+no file of the driver's.
+"""
+
+import io
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from lakehouse.runtime import jars
+from lakehouse.runtime.archive_launcher import LAUNCHER, launcher_text
+from lakehouse.runtime.archive_manifest import (
+    MANIFEST,
+    ArchiveManifest,
+    platform_here,
+    python_here,
+)
+from lakehouse.runtime.connect_server import server_configuration
+from lakehouse.runtime.executor_archive import write_archive
+from lakehouse.runtime.executor_packages import ALWAYS, installed_packages
+from lakehouse.settings import Settings
+from lakehouse.storage.s3 import open_bucket
+from lakehouse_tests.cluster.connect_server import connect_server
+from lakehouse_tests.cluster.spark_cluster import SparkCluster, running_cluster
+from lakehouse_tests.cluster.test_executor_reading import BARE_PYTHON, read_and_check
+from lakehouse_tests.conftest import settings_at
+
+pytestmark = [pytest.mark.e2e, pytest.mark.soak]
+
+_KEY = "env/executors.tar.gz"
+
+
+@dataclass(frozen=True)
+class Archive:
+    """An archive as a file, and what a process is told that uses it."""
+
+    file: Path
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What names the file."""
+        return {"LAKEHOUSE_EXECUTOR_ARCHIVE": str(self.file)}
+
+    def in_bucket(self, settings: Settings) -> dict[str, str]:
+        """Put it into the bucket; return what names it there."""
+        store = open_bucket(settings)
+        store.put(self.file, _KEY)
+        return {"LAKEHOUSE_EXECUTOR_ARCHIVE": store.uri(_KEY)}
+
+
+@pytest.fixture(scope="module")
+def bare_cluster(
+    s3a_jars: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkCluster]:
+    """A cluster whose workers find a Python without packages on their PATH, and no other first."""
+    folder = tmp_path_factory.mktemp("bare")
+    programs = folder / "bin"
+    programs.mkdir()
+    (programs / f"python{python_here()}").symlink_to(BARE_PYTHON)
+    with running_cluster(
+        settings_at(folder / "home"),
+        folder / "parts",
+        kept=[programs],
+        search_path=f"{programs}:/usr/bin:/bin",
+    ) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Archive:
+    """What `lakehouse executor-archive` makes."""
+    folder = tmp_path_factory.mktemp("archive")
+    file = folder / "executors.tar.gz"
+    write_archive(settings_at(folder / "home"), str(file))
+    return Archive(file)
+
+
+def test_their_python_alone_cannot_read(bare_cluster, aws_settings, home):
+    python = {"LAKEHOUSE_EXECUTOR_PYTHON": f"python{python_here()}"}
+    env = bare_cluster.client_environment | python
+
+    (warning,) = read_and_check(aws_settings, home, env, driver_reads=True)
+
+    assert "No module named 'pyarrow'" in warning
+
+
+@pytest.mark.parametrize("place", ["file", "bucket"])
+def test_executors_read_by_the_archive(bare_cluster, archive, aws_settings, home, place):
+    told = archive.env if place == "file" else archive.in_bucket(aws_settings)
+    env = bare_cluster.client_environment | told
+
+    assert read_and_check(aws_settings, home, env, driver_reads=False) == []
+
+
+@pytest.mark.parametrize("place", ["file", "bucket"])
+def test_a_client_of_a_server_sends_it(bare_cluster, archive, aws_settings, home, place):
+    told = archive.env if place == "file" else archive.in_bucket(aws_settings)
+    given = server_configuration(aws_settings, str(jars.jar_dir(aws_settings).expanduser()))
+    with connect_server(bare_cluster, aws_settings, given) as server:
+        env = server.client_environment | told
+        assert read_and_check(aws_settings, home, env, driver_reads=False) == []
+
+
+def test_without_that_python_the_driver_reads_and_says_so(
+    bare_cluster, aws_settings, home, tmp_path
+):
+    """Such as on a worker that has another minor version."""
+    manifest = ArchiveManifest.of(ALWAYS, installed_packages(ALWAYS))
+    content = {
+        MANIFEST: manifest.to_json(),
+        LAUNCHER: launcher_text("9.99", platform_here()).encode(),
+    }
+    with tarfile.open(tmp_path / "env.tar.gz", "w:gz") as made:
+        for name, text in content.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(text), 0o755
+            made.addfile(entry, io.BytesIO(text))
+    env = bare_cluster.client_environment | Archive(tmp_path / "env.tar.gz").env
+
+    (warning,) = read_and_check(aws_settings, home, env, driver_reads=True)
+
+    assert "executors cannot: No python9.99 is on the PATH of " in warning
+    assert "\n" not in warning

@@ -1,0 +1,302 @@
+"""The archive for executors: what is in it, what its `python` does, and when it is too old."""
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib.metadata import PathDistribution
+from pathlib import Path
+
+import pytest
+
+from lakehouse.errors import SetupError, UsageError
+from lakehouse.runtime.archive_manifest import (
+    ArchiveManifest,
+    platform_here,
+    python_here,
+    read_manifest,
+)
+from lakehouse.runtime.executor_archive import archive_bytes, require_archive
+from lakehouse.runtime.executor_packages import ALWAYS, installed_packages, runtime_files
+from lakehouse.settings import Settings
+
+pytestmark = pytest.mark.unit
+
+BARE_PYTHON = os.path.realpath(sys.executable)
+"""That which the virtual environment was made of, which has none of its packages."""
+Install = Callable[..., Path]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Installs a package as pip does; returns its folder of notes."""
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.syspath_prepend(str(site))
+
+    def install(
+        name: str, version: str = "1.0", requires: Sequence[str] = (), **files: str
+    ) -> Path:
+        shutil.rmtree(site / f"{name}-1.0.dist-info", ignore_errors=True)
+        notes = site / f"{name}-{version}.dist-info"
+        required = "".join(f"Requires-Dist: {other}\n" for other in requires)
+        metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{required}"
+        content = {
+            f"{name}/__init__.py": f"VERSION = '{version}'\n",
+            f"{notes.name}/METADATA": metadata,
+            f"{notes.name}/INSTALLER": "pip\n",
+            **files,
+        }
+        for path, text in content.items():
+            (site / path).parent.mkdir(parents=True, exist_ok=True)
+            (site / path).write_text(text)
+        listed = [*content, f"{notes.name}/RECORD"]
+        (notes / "RECORD").write_text("".join(f"{path},,\n" for path in listed))
+        return notes
+
+    return install
+
+
+def archive_of(*asked: str) -> bytes:
+    """Return an archive of packages that are installed here."""
+    packages = installed_packages(asked)
+    return archive_bytes(ArchiveManifest.of(asked, packages), runtime_files(packages))
+
+
+def unpack(archive: bytes, folder: Path) -> Path:
+    """Unpack an archive as Spark does; return its `python`."""
+    with tarfile.open(fileobj=io.BytesIO(archive)) as entries:
+        entries.extractall(folder, filter="data")
+    return folder / "bin" / "python"
+
+
+def search_path(folder: Path, *programs: Path) -> dict[str, str]:
+    """Return an environment whose PATH has `uname` and some programs alone."""
+    folder.mkdir()
+    for program in (Path(str(shutil.which("uname"))), *programs):
+        (folder / program.name).symlink_to(program)
+    return {"PATH": str(folder)}
+
+
+def run(python: Path, code: str, **env: str) -> "subprocess.CompletedProcess[str]":
+    """Run some code by the `python` of an archive, and by a path as Spark has it."""
+    return subprocess.run(
+        ["./env/bin/python", "-c", code],
+        cwd=python.parent.parent.parent,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def workers_path(tmp_path: Path) -> dict[str, str]:
+    """The PATH of a worker whose Python has no packages."""
+    python = tmp_path / f"python{python_here()}"
+    python.symlink_to(BARE_PYTHON)
+    return search_path(tmp_path / "worker", python)
+
+
+def test_a_python_without_packages_has_those_of_the_archive(
+    install: Install, tmp_path: Path, workers_path: dict[str, str]
+) -> None:
+    install("apple", requires=["pear>=1"])
+    install("pear")
+    python = unpack(archive_of("apple"), tmp_path / "env")
+
+    code = "import apple, pear, sys; print(apple.VERSION, pear.__file__); import pyarrow"
+    ran = run(python, code, **workers_path)
+
+    assert ran.stdout == f"1.0 {tmp_path / 'env' / 'lib' / 'pear' / '__init__.py'}\n"
+    assert "No module named 'pyarrow'" in ran.stderr
+
+
+def test_what_spark_set_comes_before_the_archive(
+    install: Install, tmp_path: Path, workers_path: dict[str, str]
+) -> None:
+    install("apple")
+    python = unpack(archive_of("apple"), tmp_path / "env")
+    (tmp_path / "of_spark").mkdir()
+    (tmp_path / "of_spark" / "apple.py").write_text("VERSION = 'of Spark'\n")
+
+    ran = run(
+        python,
+        "import apple; print(apple.VERSION)",
+        PYTHONPATH=str(tmp_path / "of_spark"),
+        **workers_path,
+    )
+
+    assert (ran.stdout, ran.stderr) == ("of Spark\n", "")
+
+
+def test_without_a_python_of_the_minor_version_one_line_says_so(
+    install: Install, tmp_path: Path
+) -> None:
+    install("apple")
+    python = unpack(archive_of("apple"), tmp_path / "env")
+    ran = run(python, "", **search_path(tmp_path / "bare"))
+
+    assert ran.returncode == 127
+    assert ran.stderr.startswith(f"No python{python_here()} is on the PATH of ")
+    assert ran.stderr.count("\n") == 1
+
+
+def test_on_another_platform_one_line_says_so(
+    install: Install, tmp_path: Path, workers_path: dict[str, str]
+) -> None:
+    install("apple")
+    packages = installed_packages(["apple"])
+    manifest = replace(ArchiveManifest.of(["apple"], packages), platform="Plan9 pdp11")
+    python = unpack(archive_bytes(manifest, runtime_files(packages)), tmp_path / "env")
+    ran = run(python, "", **workers_path)
+
+    assert ran.returncode == 127
+    assert "is for Plan9 pdp11, and " in ran.stderr
+    assert ran.stderr.endswith(f" is {platform_here()}\n")
+
+
+def test_the_same_packages_give_the_same_bytes(install: Install) -> None:
+    install("apple")
+    first = archive_of("apple")
+    notes = install("apple")
+    os.utime(notes.parent / "apple" / "__init__.py", (1, 1))
+
+    assert archive_of("apple") == first
+
+
+def test_what_code_does_not_need_when_it_runs_is_left_out(install: Install) -> None:
+    files = {
+        "apple/tests/test_apple.py": "",
+        "apple/__pycache__/a.cpython-311.pyc": "",
+        "apple/include/apple.h": "",
+        "apple/libapple.a": "",
+        "apple/data.json": "{}",
+    }
+    install("apple", **files)
+
+    assert list(runtime_files(installed_packages(["apple"]))) == [
+        "apple-1.0.dist-info/METADATA",
+        "apple/__init__.py",
+        "apple/data.json",
+    ]
+
+
+def test_requirements_are_followed_by_what_they_are_for(install: Install) -> None:
+    install(
+        "apple",
+        requires=["pear[ripe]", "fig; extra == 'sweet'", "plum; python_version < '3'"],
+    )
+    install("pear", requires=["quince; extra == 'ripe'", "fig; extra == 'dried'"])
+    install("quince", requires=["apple"])
+
+    assert list(installed_packages(["apple"])) == ["apple", "pear", "quince"]
+
+
+def test_what_is_not_installed_is_named(install: Install) -> None:
+    install("apple", requires=["no-such-pear"])
+
+    with pytest.raises(UsageError, match=r"'no-such-fig' is not installed here"):
+        installed_packages(["no-such-fig"])
+    with pytest.raises(SetupError, match=r"no-such-pear is not installed here, and another"):
+        installed_packages(["apple"])
+
+
+@pytest.mark.parametrize("origin", ['{"url": "file:///a", "dir_info": {"editable": true}}', ""])
+def test_a_package_whose_code_lies_elsewhere_is_refused(install: Install, origin: str) -> None:
+    notes = install("apple")
+    if origin:
+        (notes / "direct_url.json").write_text(origin)
+    else:
+        (notes / "RECORD").unlink()
+
+    with pytest.raises(SetupError, match="apple is installed without a list of its files"):
+        runtime_files({"apple": PathDistribution(notes)})
+
+
+def test_a_file_that_is_gone_is_named(install: Install) -> None:
+    notes = install("apple")
+    (notes.parent / "apple" / "__init__.py").unlink()
+
+    with pytest.raises(SetupError, match=r"has no .*/apple/__init__\.py"):
+        runtime_files(installed_packages(["apple"]))
+
+
+def test_what_reads_files_there_is_installed_here() -> None:
+    files = runtime_files(installed_packages(ALWAYS))
+
+    assert {f"{name}/__init__.py" for name in (*ALWAYS, "botocore")} <= files.keys()
+
+
+def test_an_archive_that_is_as_it_would_be_made_now_will_do(
+    install: Install, settings: Settings, tmp_path: Path
+) -> None:
+    install("apple", requires=["pear"])
+    install("pear", version="2.0")
+    file = tmp_path / "env.tar.gz"
+    file.write_bytes(archive_of("apple"))
+
+    manifest = require_archive(settings, str(file))
+
+    assert manifest.packages == {"apple": "1.0", "pear": "2.0"}
+    assert manifest.describe() == (
+        f"apple 1.0 and 1 that they require, for Python {python_here()} on {platform_here()}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"python": "3.9"}, f"is for Python 3.9, and this is {python_here()}"),
+        ({"platform": "Plan9 pdp11"}, f"is for Plan9 pdp11, and this is {platform_here()}"),
+        ({"packages": {"apple": "0.9"}}, "has apple 0.9 (here 1.0)"),
+        ({"packages": {}}, "has apple not at all (here 1.0)"),
+        ({"packages": {"apple": "1.0", "fig": "1"}}, "has fig 1 (here not)"),
+        ({"asked": ("no-such-fig",)}, "has a package that is not here"),
+    ],
+)
+def test_a_stale_archive_is_named_with_what_makes_it_anew(
+    install: Install,
+    settings: Settings,
+    tmp_path: Path,
+    change: dict[str, object],
+    said: str,
+) -> None:
+    install("apple")
+    manifest = ArchiveManifest.of(["apple"], installed_packages(["apple"]))
+    stale = replace(manifest, **change)  # type: ignore[arg-type]
+    file = tmp_path / "env.tar.gz"
+    file.write_bytes(archive_bytes(stale, {}))
+
+    with pytest.raises(SetupError) as raised:
+        require_archive(settings, str(file))
+
+    assert f"LAKEHOUSE_EXECUTOR_ARCHIVE is {file}, which {said}" in str(raised.value)
+    (asked,) = stale.asked
+    assert raised.value.next_step == (
+        f"`lakehouse executor-archive --with={asked}` makes it anew."
+    )
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no archive", archive_of("jmespath")[:50]])
+def test_what_is_no_archive_of_ours_is_named(
+    settings: Settings, tmp_path: Path, content: bytes | None
+) -> None:
+    file = tmp_path / "env.tar.gz"
+    if content is not None:
+        file.write_bytes(content)
+
+    with pytest.raises(SetupError, match=r"which is (none that|not there).*makes it anew"):
+        require_archive(settings, str(file))
+
+
+def test_an_archive_of_others_is_none_of_ours(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "env.tar.gz", "w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("bin/python"))
+
+    with (tmp_path / "env.tar.gz").open("rb") as file:
+        assert read_manifest(file) is None
