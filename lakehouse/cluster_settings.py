@@ -60,7 +60,7 @@ class ClusterSettings:
     executor_python: str | None = None
     """The Python that executors have; a path on them."""
     executor_archive: str | None = None
-    """The archive that `lakehouse executor-archive` made, whose Python executors have: a path here,
+    """The archive that `lakehouse pack-python` made, whose Python executors have: a path here,
     or `s3://bucket/key`.
     """
     pyspark_python: str | None = None

@@ -25,7 +25,6 @@ from lakehouse.cli.docs import docs
 from lakehouse.cli.doctor import doctor
 from lakehouse.cli.erase import erase
 from lakehouse.cli.erasures import erasures
-from lakehouse.cli.executor_archive import executor_archive
 from lakehouse.cli.export import export
 from lakehouse.cli.files import files
 from lakehouse.cli.generate import generate
@@ -36,6 +35,7 @@ from lakehouse.cli.maintain import maintain
 from lakehouse.cli.mute import mute
 from lakehouse.cli.new import new
 from lakehouse.cli.output.printing import complain
+from lakehouse.cli.pack_python import pack_python
 from lakehouse.cli.plan import plan
 from lakehouse.cli.preview import preview
 from lakehouse.cli.publish import publish
@@ -107,7 +107,7 @@ _COMMANDS = (
         dev,
         doctor,
         connect_conf,
-        executor_archive,
+        pack_python,
         setup,
     ),
 )

@@ -8,7 +8,7 @@ PACKAGES = "lib"
 """The folder of the packages there."""
 _TEXT = """\
 #!/bin/sh
-# `lakehouse executor-archive` made this: Python as it is here, with the packages beside it.
+# `lakehouse pack-python` made this: Python as it is here, with the packages beside it.
 refuse() {{
     echo "$1" >&2
     exit 127

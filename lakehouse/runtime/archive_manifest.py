@@ -48,9 +48,7 @@ class ArchiveManifest:
     def command(self) -> str:
         """What makes an archive of the same packages anew."""
         more = [name for name in self.asked if name not in ALWAYS]
-        return shlex.join(
-            ["lakehouse", "executor-archive", *(f"--with={name}" for name in more)]
-        )
+        return shlex.join(["lakehouse", "pack-python", *(f"--with={name}" for name in more)])
 
     def describe(self) -> str:
         """Say for people what is in the archive."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lakehouse.storage.s3 import S3ObjectStore
 
 _DIGITS = 16
-_COMMAND = "lakehouse executor-archive"
+_COMMAND = "lakehouse pack-python"
 
 
 def write_archive(
@@ -100,7 +100,7 @@ def require_archive(settings: Settings, place: str) -> ArchiveManifest:
     except OSError as error:
         raise _not_usable(place, f"cannot be read ({error.strerror})", _COMMAND) from error
     if manifest is None:
-        raise _not_usable(place, "is none that `lakehouse executor-archive` made", _COMMAND)
+        raise _not_usable(place, "is none that `lakehouse pack-python` made", _COMMAND)
     if difference := manifest.difference():
         raise _not_usable(place, difference, manifest.command)
     return manifest

@@ -71,7 +71,7 @@ def test_an_archive_for_executors_that_is_missing_is_named(settings):
 
     assert not found.ok
     assert found.found == "LAKEHOUSE_EXECUTOR_ARCHIVE is /gone.tar.gz, which is not there."
-    assert found.next_step == "`lakehouse executor-archive` makes it anew."
+    assert found.next_step == "`lakehouse pack-python` makes it anew."
 
 
 def test_looking_makes_no_home(settings):

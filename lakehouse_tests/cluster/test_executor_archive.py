@@ -71,7 +71,7 @@ def bare_cluster(
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Archive:
-    """What `lakehouse executor-archive` makes."""
+    """What `lakehouse pack-python` makes."""
     folder = tmp_path_factory.mktemp("archive")
     file = folder / "executors.tar.gz"
     write_archive(settings_at(folder / "home"), str(file))

@@ -277,9 +277,7 @@ def test_a_stale_archive_is_named_with_what_makes_it_anew(
 
     assert f"LAKEHOUSE_EXECUTOR_ARCHIVE is {file}, which {said}" in str(raised.value)
     (asked,) = stale.asked
-    assert raised.value.next_step == (
-        f"`lakehouse executor-archive --with={asked}` makes it anew."
-    )
+    assert raised.value.next_step == (f"`lakehouse pack-python --with={asked}` makes it anew.")
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no archive", archive_of("jmespath")[:50]])

@@ -1,4 +1,4 @@
-"""`lakehouse executor-archive`: the packages that Python on a cluster needs, as one file."""
+"""`lakehouse pack-python`: the packages that Python on a cluster needs, as one file."""
 
 import click
 
@@ -10,7 +10,7 @@ from lakehouse.storage.byte_sizes import size_text
 _FILE = "executors.tar.gz"
 
 
-@command("executor-archive")
+@command("pack-python")
 @click.argument("file", required=False)
 @click.option(
     "--with",
@@ -19,7 +19,7 @@ _FILE = "executors.tar.gz"
     multiple=True,
     help="Another package that executors need, such as pandas; may be said several times.",
 )
-def executor_archive(state: State, file: str | None, more: tuple[str, ...]) -> None:
+def pack_python(state: State, file: str | None, more: tuple[str, ...]) -> None:
     """Write the packages that Python on executors needs to FILE.
 
     FILE is a .tar.gz here or at s3://bucket/key; what LAKEHOUSE_EXECUTOR_ARCHIVE says, or

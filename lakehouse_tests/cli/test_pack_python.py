@@ -1,4 +1,4 @@
-"""`lakehouse executor-archive`: what is written, where, and what `doctor` says of it."""
+"""`lakehouse pack-python`: what is written, where, and what `doctor` says of it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,7 +25,7 @@ def of_the_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 def test_it_holds_what_executors_need_and_can_be_made_again(
     lakehouse: Lakehouse, of_the_setting: Path, settings: Settings
 ) -> None:
-    ran = lakehouse("executor-archive")
+    ran = lakehouse("pack-python")
 
     assert (ran.code, ran.err) == (0, [])
     (line,) = ran.out
@@ -38,7 +38,7 @@ def test_it_holds_what_executors_need_and_can_be_made_again(
     assert [*of_the_setting.parent.iterdir()] == [of_the_setting]
 
     written = of_the_setting.stat()
-    assert lakehouse("executor-archive").out == [line]
+    assert lakehouse("pack-python").out == [line]
     again = of_the_setting.stat()
     assert (again.st_ino, again.st_mtime_ns) == (written.st_ino, written.st_mtime_ns)
 
@@ -60,7 +60,7 @@ def test_a_bucket_may_have_it_with_more_packages(
     monkeypatch.setenv("AWS_ENDPOINT_URL", str(aws_settings.endpoint_url))
     place = f"s3://{aws_settings.bucket}/env/executors.tar.gz"
 
-    ran = lakehouse("executor-archive", place, "--with", "Click")
+    ran = lakehouse("pack-python", place, "--with", "Click")
 
     assert (ran.code, ran.err) == (0, [])
     assert f"click {version('click')}" in ran.out[0]
@@ -84,7 +84,7 @@ def test_what_is_not_installed_leaves_the_archive_as_it_is(
     of_the_setting.parent.mkdir()
     of_the_setting.write_bytes(b"one that was made before")
 
-    ran = lakehouse("executor-archive", "--with", "no-such-package")
+    ran = lakehouse("pack-python", "--with", "no-such-package")
 
     assert ran.code == 2
     assert ran.err == [
@@ -96,7 +96,7 @@ def test_what_is_not_installed_leaves_the_archive_as_it_is(
 
 @pytest.mark.parametrize("file", ["env.zip", "hdfs://lake/env.tar.gz", "a#b.tar.gz"])
 def test_what_spark_does_not_unpack_is_refused(lakehouse: Lakehouse, file: str) -> None:
-    ran = lakehouse("executor-archive", file)
+    ran = lakehouse("pack-python", file)
 
     assert ran.code == 2
     assert "is no place of an archive; expected a path or s3://bucket/key" in ran.err[0]
