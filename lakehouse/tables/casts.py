@@ -40,12 +40,17 @@ class Cast:
         return cast_sql(raw, self.type, self.time_zone)
 
     def quick_sql(self, raw: str) -> str:
-        """Return longer SQL for the same value, which takes less time where text is as usual."""
+        """Return longer SQL for the same value, which takes less time where text is as usual; what
+        is no text is read as ever.
+        """
         cast = self.sql(raw)
         decimal = _DECIMAL.match(self.type)
         if decimal is None:
             return cast
-        is_usual = _is_usual_decimal(raw, int(decimal[1]) - int(decimal[2]), int(decimal[2]))
+        quick_scale, scale = _QUICK - int(decimal[1]) + int(decimal[2]), int(decimal[2])
+        if quick_scale <= scale:
+            return cast
+        is_usual = _is_usual_decimal(raw, quick_scale, scale)
         return f"(CASE WHEN {is_usual} THEN try_cast({raw} AS {self.type}) ELSE {cast} END)"
 
 
@@ -102,13 +107,14 @@ def _decimal(raw: str, to: str, whole_digits: int, scale: int) -> str:
     return f"(CASE {others} END)"
 
 
-def _is_usual_decimal(raw: str, whole_digits: int, scale: int) -> str:
+def _is_usual_decimal(raw: str, quick_scale: int, scale: int) -> str:
     """Return the predicate of short text with no more digits after the point than the type holds,
     and no exponent: to compare it with what it is rounded to would read it three times.
     """
     text = f"CAST({raw} AS string)"
     return (
-        f"length({text}) <= {max(_QUICK - whole_digits, 0) + 1}"
+        # Spark knows of which type it is before it looks at rows.
+        f"typeof({raw}) = 'string' AND length({text}) <= {quick_scale + 1}"
         f" AND octet_length({text}) = length({text})"
         f" AND (instr({text}, '.') = 0 OR length({text}) - instr({text}, '.') <= {scale})"
         f" AND NOT contains({text}, 'e') AND NOT contains({text}, 'E')"

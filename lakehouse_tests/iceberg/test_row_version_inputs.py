@@ -283,6 +283,22 @@ def test_a_merge_without_versions_keeps_the_accepted_row_that_was_delivered_last
     assert isinstance(again, Unchanged)
 
 
+def test_a_stamp_that_is_called_as_what_orders_files_does_not_hide_it(
+    embedded_engine: Engine,
+) -> None:
+    stamped = replace(
+        LATEST,
+        columns=[*LATEST.columns, Column("_ingested_at", "timestamp")],
+        write=Merge(on=["visit"], stamp="_ingested_at"),
+    )
+    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY))
+    deliver(embedded_engine, "2", ("a", "2", 1, MONDAY))
+
+    write(embedded_engine, stamped, as_given, BY_FILE)
+
+    assert content(embedded_engine, LATEST.name, "visit", "pages") == [("a", 2)]
+
+
 @pytest.mark.parametrize("batches", ["123", "12 3", "1 2 3"])
 def test_a_merge_without_versions_comes_to_the_same_however_deliveries_are_batched(
     embedded_engine: Engine, batches: str

@@ -52,6 +52,23 @@ def test_a_decimal_keeps_all_its_digits(spark, text, value):
 
 
 @pytest.mark.parametrize(
+    ("raw", "to"),
+    [
+        ("CAST(0.1 AS FLOAT)", "decimal(10,2)"),
+        ("CAST(0.1 AS DOUBLE)", "decimal(10,2)"),
+        ("0.105BD", "decimal(10,2)"),
+        ("'\\u00011.5'", "decimal(20,10)"),
+        ("'\\u00011.5'", "decimal(10,2)"),
+        ("'1.5\\t'", "decimal(10,2)"),
+    ],
+)
+def test_numbers_and_text_with_characters_of_control_are_read_as_ever(spark, raw, to):
+    given = Cast(to)
+    value, quick = spark.sql(f"SELECT {given.sql(raw)}, {given.quick_sql(raw)}").first()
+    assert quick == value
+
+
+@pytest.mark.parametrize(
     ("text", "value"),
     [
         ("0.0000000001", "0.0000000001"),

@@ -146,7 +146,9 @@ def first_accepted(
     :param newest: the same for which of them are newer, newest first, where that is another
         order.
     """
-    others = [name for name in frame.columns if name not in _known_names(table)]
+    # What is delivered by the name of the stamp orders rows, and the write fills that itself.
+    known = _known_names(table) - {table.stamp}
+    others = [name for name in frame.columns if name not in known]
     prepared = prepare(table, frame, others).evaluated()
     candidates = prepared.frame.selectExpr("*", f"{prepared.refused_predicate} AS {_REFUSED}")
     of_key = f"PARTITION BY {', '.join(map(identifier, key))}"
