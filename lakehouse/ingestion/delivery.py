@@ -46,7 +46,7 @@ class Delivery:
     not_moved: Sequence[LakehouseError] = ()
     waiting: int = 0
     remark: str = ""
-    """Why executors read no files, where they should."""
+    """Why the driver read files, all or some, that executors should have."""
     by_executors: bool = False
     """Whether executors were given files: one that was given up may still stage rows."""
 
@@ -82,7 +82,8 @@ class Delivery:
     @property
     def warnings(self) -> list[str]:
         """One line for each file that brought columns which the feed does not declare, one for
-        each with rows of people who were erased, and one where executors read no files.
+        each with rows of people who were erased, and one where the driver read files that executors
+        should have.
         """
         added = [self._added(file) for file in self.files if file.added_columns]
         left_out = [_left_out(file) for file in self.files if file.left_out_rows]

@@ -66,7 +66,9 @@ class ExecutorReading:
         return self.is_elsewhere and is_much
 
     def read(self, task: ExecutorTask) -> "Reading":
-        """Read files on the executors; no file, and why, where they cannot."""
+        """Read files on the executors; without those that they cannot read, all or some, and
+        why.
+        """
         session = self.session()
         if self.when == "auto" and master_of(session).startswith("local"):
             return Reading()
@@ -80,8 +82,8 @@ class ExecutorReading:
 
 @dataclass(frozen=True)
 class Reading:
-    """What executors say of the files that they were given, and a line for people where they
-    could not read.
+    """What executors say of the files that they read, and a line for people where they could not
+    read all that they were given.
     """
 
     outcomes: Sequence[FileOutcome] = ()

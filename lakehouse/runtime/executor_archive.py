@@ -8,7 +8,8 @@ was built for.
 import gzip
 import io
 import tarfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -90,15 +91,11 @@ def archive_bytes(manifest: ArchiveManifest, files: Mapping[str, Path]) -> bytes
 def require_archive(settings: Settings, place: str) -> ArchiveManifest:
     """Return what an archive holds that is still what would be made here.
 
-    :raises SetupError: when it is missing, none of ours, or older than what is installed here;
-        says what makes it anew.
+    :raises SetupError: when it is missing, cannot be read, is none of ours, or older than what is
+        installed here; says what makes it anew.
     """
-    try:
+    with _reading(place):
         manifest = _manifest_at(settings, place)
-    except FileNotFoundError as error:
-        raise _not_usable(place, "is not there", _COMMAND) from error
-    except OSError as error:
-        raise _not_usable(place, f"cannot be read ({error.strerror})", _COMMAND) from error
     if manifest is None:
         raise _not_usable(place, "is none that `lakehouse pack-python` made", _COMMAND)
     if difference := manifest.difference():
@@ -109,20 +106,48 @@ def require_archive(settings: Settings, place: str) -> ArchiveManifest:
 def archive_file(settings: Settings) -> Path:
     """Return the archive of the settings as a file of this machine: one of a bucket is fetched to
     the cache, once for each form of it.
+
+    :raises SetupError: when one of a bucket is missing, or cannot be read.
     """
     place = settings.cluster.executor_archive
     assert place
     if not is_in_bucket(place):
         return Path(place)
-    store, key = _bucket_of(settings, place)
-    stored = store.stat(key)
-    assert stored, f"{place} was there a moment ago"
+    with _reading(place):
+        store, key = _bucket_of(settings, place)
+        stored = store.stat(key)
+        if stored is None:
+            raise FileNotFoundError(place)
     name = sha256(f"{place}\0{stored.version}".encode()).hexdigest()[:_DIGITS]
     kept = settings.cache_dir.expanduser() / "executors" / f"{name}.tar.gz"
     if not kept.is_file():
-        with store.open(key) as content:
-            replace_bytes(kept, content.read())
+        with _reading(place), store.open(key) as opened:
+            content = opened.read()
+        replace_bytes(kept, content)
     return kept
+
+
+@contextmanager
+def _reading(place: str) -> Iterator[None]:
+    """Name an archive that cannot be read, with what makes it."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise _not_usable(place, "is not there", _COMMAND) from error
+    except OSError as error:
+        raise _not_usable(place, f"cannot be read ({error.strerror})", _COMMAND) from error
+    except Exception as error:
+        if not is_in_bucket(place) or not _is_of_s3(error):
+            raise
+        # It refuses a key that is not there too, where keys may not be listed.
+        problem = f"is not there or cannot be read ({str(error).rstrip('.')})"
+        raise _not_usable(place, problem, _COMMAND) from error
+
+
+def _is_of_s3(error: Exception) -> bool:
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    return isinstance(error, BotoCoreError | ClientError)
 
 
 def _not_usable(place: str, problem: str, command: str) -> SetupError:

@@ -45,8 +45,12 @@ def python_configuration(settings: Settings) -> dict[str, str]:
 def archive_configuration(settings: Settings) -> dict[str, str]:
     """Return what a Spark of this process is started with so that executors have the archive of the
     settings; clients of a server send it.
+
+    One of a bucket is fetched.
+
+    :raises SetupError: when it is not there or cannot be read.
     """
-    if settings.cluster.executor_archive is None:
+    if settings.cluster.executor_archive is None or not settings.is_on_cluster:
         return {}
     # Most processes need no archive, nor what reads one.
     from lakehouse.runtime.executor_archive import archive_file

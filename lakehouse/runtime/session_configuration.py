@@ -17,7 +17,7 @@ from lakehouse.runtime.configuration_order import (
 )
 from lakehouse.runtime.connect_server import EXTENSIONS, EXTENSIONS_KEY
 from lakehouse.runtime.executor_configuration import executor_configuration
-from lakehouse.runtime.python_of_executors import archive_configuration, python_configuration
+from lakehouse.runtime.python_of_executors import python_configuration
 from lakehouse.runtime.s3a import s3a_session_configuration
 from lakehouse.runtime.spark_master import MasterState
 from lakehouse.runtime.spark_properties import told_configuration
@@ -40,13 +40,19 @@ _CLOSED = {
 
 
 def session_configuration(
-    settings: Settings, *, is_server: bool = False, state: MasterState | None = None
+    settings: Settings,
+    *,
+    is_server: bool = False,
+    state: MasterState | None = None,
+    archive: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return what a session is started with, whatever its catalog: on Connect no more than a
     client may set.
 
     :param is_server: it is for a server that this process starts.
     :param state: what a standalone master said of its workers, where one did.
+    :param archive: how executors are sent the archive of the settings, see
+        `archive_configuration`: it may be fetched for it, so that only a start of Spark has it.
     """
     shared = shared_configuration() | python_configuration(settings)
     if settings.spark_remote:
@@ -58,11 +64,10 @@ def session_configuration(
         if master.startswith("local")
         else _on_a_cluster(settings, state)
     )
-    if settings.is_on_cluster and not is_server:
-        there |= archive_configuration(settings)
     ours = {
         **_embedded(settings, temporary),
         **there,
+        **(archive or {}),
         **s3a_session_configuration(settings),
         **(_CLOSED if _LOCAL.fullmatch(master) else {}),
         **shared,

@@ -49,7 +49,7 @@ from lakehouse.runtime.executors import (
 from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.jvm_compilers import compiler_options
 from lakehouse.runtime.lost_executors import watch_executors
-from lakehouse.runtime.python_of_executors import require_python
+from lakehouse.runtime.python_of_executors import archive_configuration, require_python
 from lakehouse.runtime.session_configuration import (
     session_configuration,
     shared_configuration,
@@ -268,7 +268,8 @@ def _first(settings: Settings, java_options: Sequence[str] | None) -> "SparkSess
     require_master(settings.spark_master)
     require_python(settings)
     state = read_master(settings.cluster, settings.spark_master)
-    configuration = session_configuration(settings, state=state)
+    archive = archive_configuration(settings)
+    configuration = session_configuration(settings, state=state, archive=archive)
     warn_of_overruled(settings, configuration)
     _start_jvm(settings, configuration, java_options)
     session: SparkSession = LazyPySparkResource(spark_config=configuration).spark_session

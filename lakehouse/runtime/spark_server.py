@@ -143,10 +143,8 @@ def start(
     prepare_temporary_folder(settings, is_server=True)
     port = like.port if like and not like.answers else _free_port()
     token = like.token if like else secrets.token_urlsafe(24)
-    # PySpark does not start it.
-    cluster = replace(settings.cluster, pyspark_arguments=None)
-    own = replace(settings, spark_remote=None, cluster=cluster)
-    configuration = local_configuration(own, port, read_master(cluster, own.spark_master))
+    own = settings_of_server(settings)
+    configuration = local_configuration(own, port, read_master(own.cluster, own.spark_master))
     warn_of_overruled(own, configuration)
     java_options = [
         *archive_options(settings, chosen),
@@ -176,6 +174,14 @@ def start(
             start_new_session=True,
         )
     return child, SparkServer(port, token, Process.noted(child.pid, time.time()), started_at)
+
+
+def settings_of_server(settings: Settings) -> Settings:
+    """Return the settings by which a server is started: without what is said to PySpark, which does
+    not start it.
+    """
+    cluster = replace(settings.cluster, pyspark_arguments=None)
+    return replace(settings, spark_remote=None, cluster=cluster)
 
 
 @contextmanager

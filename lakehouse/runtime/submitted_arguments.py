@@ -9,6 +9,8 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lakehouse.errors import SettingsError
+
 _SHELL = "pyspark-shell"
 """What the arguments end with where PySpark reads them."""
 _CONFIGURATION = ("--conf", "-c")
@@ -41,39 +43,49 @@ class SubmittedArguments:
 
     @classmethod
     def parse(cls, arguments: str | None) -> "SubmittedArguments":
-        """Read what the environment says; nothing where a quote in it is open, since no Spark
-        starts by it.
+        """Read what the environment says.
+
+        :raises SettingsError: when a quote in it is open, by which no Spark starts.
         """
-        try:
-            words = _single_words(shlex.split(arguments or ""))
-        except ValueError:
-            return cls()
+        words = _words(arguments or "")
         configuration: dict[str, str] = {}
         file, others = None, []
         while words:
-            option = words.pop(0)
-            name, equals, value = words[0].partition("=") if words else ("", "", "")
-            if option in _CONFIGURATION and equals:
-                configuration[name] = value
-            elif option in _NAMES and words:
-                configuration[_NAMES[option]] = words[0]
-            elif option == _FILE and words:
-                file = Path(words[0])
-            else:
-                others.append(option)
+            word = words.pop(0)
+            # The value of an option may look like this too, and is not looked at here.
+            in_one = _IN_ONE_WORD.fullmatch(word)
+            after = words[0] if words else None
+            option, value = in_one.groups() if in_one else (word, after)
+            if value is None or not _is_known(option, value):
+                others.append(word)
                 continue
-            del words[0]
+            if not in_one:
+                del words[0]
+            if option == _FILE:
+                file = Path(value)
+            elif option in _NAMES:
+                configuration[_NAMES[option]] = value
+            else:
+                name, _, said = value.partition("=")
+                configuration[name] = said
         return cls(configuration, file, tuple(others))
 
 
-def _single_words(words: list[str]) -> list[str]:
-    """Return the words before that which stands for PySpark, an option and its value each as a
-    word.
-    """
+def _is_known(option: str, value: str) -> bool:
+    return option in _NAMES or option == _FILE or (option in _CONFIGURATION and "=" in value)
+
+
+def _words(arguments: str) -> list[str]:
+    """Return the words before that which stands for PySpark."""
+    try:
+        words = shlex.split(arguments)
+    except ValueError as error:
+        # What they hold may be secret, and is not shown.
+        raise SettingsError(
+            f"PYSPARK_SUBMIT_ARGS cannot be read: {error}; expected words as a shell has them, each"
+            " quote closed.",
+            next_step="Correct it, or unset it.",
+        ) from error
     if _SHELL in words:
         words = words[: len(words) - 1 - words[::-1].index(_SHELL)]
-    single: list[str] = []
-    for word in words:
-        in_one = _IN_ONE_WORD.fullmatch(word)
-        single += in_one.groups() if in_one else [word]
-    return single
+    return words

@@ -74,6 +74,30 @@ def test_an_archive_for_executors_that_is_missing_is_named(settings):
     assert found.next_step == "`lakehouse pack-python` makes it anew."
 
 
+def test_an_archive_of_a_bucket_is_none_of_what_a_cluster_answers(aws_settings):
+    place = f"s3://{aws_settings.bucket}/env.tar.gz"
+    cluster = replace(aws_settings.cluster, executor_archive=place)
+    found = findings(replace(aws_settings, spark_master="yarn", cluster=cluster))
+    told = {finding.name: finding for finding in found}
+
+    assert told["spark"].ok
+    assert told["spark"].found == "yarn answers"
+    assert (
+        told["executors"].found == f"LAKEHOUSE_EXECUTOR_ARCHIVE is {place}, which is not there."
+    )
+    assert told["executors"].next_step == "`lakehouse pack-python` makes it anew."
+
+
+def test_arguments_of_pyspark_that_cannot_be_read_are_named(settings):
+    cluster = ClusterSettings(pyspark_arguments="--conf 'spark.a=1 pyspark-shell")
+    found = findings(replace(settings, cluster=cluster))
+    (wrong,) = [finding for finding in found if not finding.ok]
+
+    assert wrong.name == "spark"
+    assert "PYSPARK_SUBMIT_ARGS cannot be read: No closing quotation;" in wrong.found
+    assert wrong.next_step == "Correct it, or unset it."
+
+
 def test_looking_makes_no_home(settings):
     findings(settings)
 

@@ -85,6 +85,19 @@ def test_a_spark_that_dies_is_started_again_after_pauses_that_grow(
     assert {note.report.title for note in broken} == {"Spark died"}
 
 
+def test_what_is_said_to_pyspark_is_not_said_of_a_server(
+    warm: WarmSpark, settings: Settings
+) -> None:
+    cluster = replace(settings.cluster, pyspark_arguments="--driver-memory 9g pyspark-shell")
+    warm.settings = replace(settings, cluster=cluster, spark_memory=None)
+    warm.start(_no_progress)
+    warm.look()
+
+    assert "ended by itself" in said[0]
+    (note,) = read_reports(settings)
+    assert "set LAKEHOUSE_SPARK_MEMORY to less than 2g" in str(note.report)
+
+
 def test_one_that_cannot_be_started_is_tried_again_too(
     warm: WarmSpark, monkeypatch: pytest.MonkeyPatch
 ) -> None:

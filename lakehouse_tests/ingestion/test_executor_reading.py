@@ -32,10 +32,13 @@ from lakehouse.ingestion.gone_people import GoneRows
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.staged_rows import open_staging
 from lakehouse.ingestion.staging import FileConverter
+from lakehouse.runtime.executor_archive import require_archive
 from lakehouse.runtime.package_zip import package_zip
 from lakehouse.storage import s3
 from lakehouse.storage.object_store import StoredObject
+from lakehouse_tests.conftest import on_aws
 from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS, staged_rows
+from lakehouse_tests.refusing_s3 import refusing_s3
 
 APPLE = "id,fruit,berry\n1,Apple,false\n"
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
@@ -273,6 +276,27 @@ def test_a_refusal_is_told_whole() -> None:
 )
 def test_why_they_cannot_read_is_one_line(text: str, said: str) -> None:
     assert executor_reading._reason(RuntimeError(text)) == said
+
+
+def test_what_executors_cannot_be_sent_a_python_for_the_driver_reads(
+    home, inbox, settings
+) -> None:
+    inbox.put("a.csv", APPLE)
+    with lock_feed(FRUITS, home) as ingest, refusing_s3() as address:
+        refused = replace(on_aws(settings), endpoint_url=address)
+        executors = ExecutorReading(
+            object,
+            "always",
+            True,
+            Path,
+            lambda _: require_archive(refused, "s3://lake/env.tar.gz"),
+        )
+        delivery = collect_files(inbox.store, ingest, executors=executors)
+
+    assert delivery.rows == 1
+    (said,) = delivery.warnings
+    assert said.startswith("The driver read the files, since executors cannot: LAKEHOUSE_")
+    assert said.endswith("`lakehouse pack-python` makes it anew.")
 
 
 def test_where_spark_ends_while_they_read_the_driver_does_not_begin(home, inbox) -> None:

@@ -20,9 +20,11 @@ from lakehouse.runtime.archive_manifest import (
     python_here,
     read_manifest,
 )
-from lakehouse.runtime.executor_archive import archive_bytes, require_archive
+from lakehouse.runtime.executor_archive import archive_bytes, archive_file, require_archive
 from lakehouse.runtime.executor_packages import ALWAYS, installed_packages, runtime_files
 from lakehouse.settings import Settings
+from lakehouse_tests.conftest import on_aws
+from lakehouse_tests.refusing_s3 import refusing_s3
 
 pytestmark = pytest.mark.unit
 
@@ -290,6 +292,34 @@ def test_what_is_no_archive_of_ours_is_named(
 
     with pytest.raises(SetupError, match=r"which is (none that|not there).*makes it anew"):
         require_archive(settings, str(file))
+
+
+def archive_of_settings(settings: Settings, place: str) -> Path:
+    cluster = replace(settings.cluster, executor_archive=place)
+    return archive_file(replace(settings, cluster=cluster))
+
+
+@pytest.mark.parametrize("read", [require_archive, archive_of_settings])
+def test_one_that_a_bucket_has_not_is_named(
+    aws_settings: Settings, read: Callable[[Settings, str], object]
+) -> None:
+    place = f"s3://{aws_settings.bucket}/env.tar.gz"
+    with pytest.raises(SetupError, match=r"which is not there\. .*pack-python` makes it anew"):
+        read(aws_settings, place)
+
+
+@pytest.mark.parametrize("read", [require_archive, archive_of_settings])
+def test_one_that_a_bucket_refuses_is_named_too(
+    settings: Settings, read: Callable[[Settings, str], object]
+) -> None:
+    with refusing_s3() as address, pytest.raises(SetupError) as raised:
+        read(replace(on_aws(settings), endpoint_url=address), "s3://lake/env.tar.gz")
+
+    assert str(raised.value).startswith(
+        "LAKEHOUSE_EXECUTOR_ARCHIVE is s3://lake/env.tar.gz, which is not there or cannot be read"
+        " (An error occurred ("
+    )
+    assert raised.value.next_step == "`lakehouse pack-python` makes it anew."
 
 
 def test_an_archive_of_others_is_none_of_ours(tmp_path: Path) -> None:

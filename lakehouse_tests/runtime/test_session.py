@@ -14,7 +14,7 @@ from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.runtime import jars
-from lakehouse.runtime.python_of_executors import python_of_executors
+from lakehouse.runtime.python_of_executors import archive_configuration, python_of_executors
 from lakehouse.runtime.session_configuration import session_configuration
 from lakehouse.runtime.spark import let_go, open_session
 from lakehouse.settings import Settings
@@ -145,7 +145,8 @@ def test_executors_of_a_cluster_run_the_python_of_an_archive(settings):
         settings.cluster, executor_archive="/opt/env.tar.gz", configuration=(given,)
     )
     there = replace(settings, spark_master="spark://10.0.0.1:7077", cluster=cluster)
-    configuration = session_configuration(there)
+    archive = archive_configuration(there)
+    configuration = session_configuration(there, archive=archive)
 
     assert (
         configuration["spark.archives"]
@@ -163,6 +164,7 @@ def test_on_one_machine_tasks_run_this_python_whatever_a_cluster_is_sent(setting
     cluster = replace(settings.cluster, executor_archive="/opt/env.tar.gz")
     here = replace(settings, cluster=cluster)
 
+    assert archive_configuration(here) == {}
     assert session_configuration(here) == session_configuration(settings)
     assert python_of_executors(here) == sys.executable
 

@@ -29,9 +29,46 @@ def test_configuration_is_told_from_other_arguments():
     )
 
 
-@pytest.mark.parametrize("text", [None, "", "pyspark-shell", "--conf 'spark.a=1 pyspark-shell"])
-def test_where_nothing_is_said_or_a_quote_is_open_nothing_is_read(text):
+@pytest.mark.parametrize("text", [None, "", "pyspark-shell"])
+def test_where_nothing_is_said_nothing_is_read(text):
     assert SubmittedArguments.parse(text) == SubmittedArguments()
+
+
+def test_a_value_that_looks_like_an_option_stays_whole():
+    opened = "--add-opens=java.base/java.lang=ALL-UNNAMED"
+    text = f'--driver-java-options "{opened}" --conf spark.a=--b=1 --name=--c=2 pyspark-shell'
+
+    assert SubmittedArguments.parse(text) == SubmittedArguments(
+        {
+            "spark.driver.extraJavaOptions": opened,
+            "spark.a": "--b=1",
+            "spark.app.name": "--c=2",
+        }
+    )
+
+
+def test_an_option_of_others_stays_one_word():
+    assert SubmittedArguments.parse("--packages=a:b:1 pyspark-shell").others == (
+        "--packages=a:b:1",
+    )
+
+
+@pytest.mark.parametrize("text", ["--conf 'spark.a=s3cret pyspark-shell", "--name s3cret\\"])
+def test_what_no_spark_starts_by_is_refused_by_name(settings, text):
+    given = ClusterSettings(pyspark_arguments=text)
+    with pytest.raises(
+        SettingsError, match="PYSPARK_SUBMIT_ARGS cannot be read: No "
+    ) as raised:
+        session_configuration(replace(settings, cluster=given))
+
+    assert "s3cret" not in str(raised.value)
+
+
+def test_a_spark_that_is_elsewhere_is_not_started_by_them(settings):
+    given = ClusterSettings(pyspark_arguments="--conf 'spark.a=1 pyspark-shell")
+    remote = replace(settings, spark_remote="sc://127.0.0.1:1", cluster=given)
+
+    assert session_configuration(remote)["spark.remote"] == "sc://127.0.0.1:1"
 
 
 def test_what_is_no_configuration_stays_an_argument():

@@ -134,7 +134,8 @@ class WarmSpark:
             self._failures = 0
         self._answers_since = None
         what = f"{'ended by itself' if was_steady else 'did not start'} ({how_it_ended(code)})"
-        self._pause(what, _advice(code, driver_memory(self.settings)))
+        memory = driver_memory(spark_server.settings_of_server(self.settings))
+        self._pause(what, _advice(code, memory))
 
     def _pause(self, what: str, advice: str = "") -> None:
         self._failures += 1

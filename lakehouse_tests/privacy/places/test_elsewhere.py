@@ -133,6 +133,15 @@ def test_each_of_several_folders_is_named(settings):
     ]
 
 
+def test_folders_of_a_spark_that_cannot_be_known_are_named(settings):
+    unreadable = with_spark(settings, PYSPARK_SUBMIT_ARGS="--conf 'spark.local.dir=/one")
+
+    (place,) = places_elsewhere(unreadable)
+
+    assert place.place == "the folders of Spark"
+    assert "PYSPARK_SUBMIT_ARGS cannot be read" in place.why
+
+
 def test_where_alerts_were_sent_is_named_without_the_secret(settings):
     sending = replace(settings, alert_urls=("json://user:secret@example.com/hook",))
 
