@@ -15,7 +15,7 @@ _OWNER = "who writes it"
 
 def unread_tables(erasable: Erasable) -> Iterator[ScrubbedPlace]:
     """Yield the tables that cannot be looked through."""
-    catalog = erasable.engine.catalog.at_one_moment(_known_on_glue(erasable))
+    catalog = erasable.engine.catalog.within(erasable.tables).at_one_moment()
     for name in sorted(catalog.metadata_locations()):
         try:
             catalog.load(name)
@@ -39,10 +39,3 @@ def gaps_of_unread(erasable: Erasable, said: Iterable[ScrubbedPlace]) -> tuple[N
         )
         for place in unread_tables(erasable)
     )
-
-
-def _known_on_glue(erasable: Erasable) -> list[str] | None:
-    """Return the names of declared tables: of Glue, which has the databases of a whole account, no
-    others are asked for than theirs.
-    """
-    return None if erasable.engine.catalog.is_embedded else [*erasable.tables]

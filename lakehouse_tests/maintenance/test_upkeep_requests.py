@@ -1,11 +1,14 @@
 """What upkeep asks of Glue does not grow by a request for each table; no JVM."""
 
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+import pyarrow as pa
 import pytest
 from botocore.exceptions import ClientError
+from moto.backends import get_backend
 from pyiceberg.schema import Schema
+from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField
 
 from lakehouse.assets.monitoring.upkeep_runs import TABLE as RECORDS
@@ -14,6 +17,7 @@ from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.location_files import list_location
+from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
 from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
 from lakehouse.maintenance.upkeep_round import (
     Round,
@@ -153,6 +157,74 @@ def test_an_erasure_removes_nothing_where_a_table_of_others_lies_inside(
     assert "another table, of a database in which nothing is declared" in result.reason
     assert theirs in result.reason
     assert list_location(with_denied.catalog.load("silver.first")).keys() == before
+
+
+@pytest.fixture
+def twin(engine: Engine) -> Table:
+    """A table of a database in which nothing is declared, that was registered by a metadata file
+    of a declared one and went on by itself.
+    """
+    engine.catalog.client.create_namespace("sandbox")
+    first = engine.catalog.load("silver.first")
+    registered = engine.catalog.client.register_table("sandbox.x", first.metadata_location)
+    registered.append(pa.table({"id": [1]}))
+    # Commits of the declared table since then.
+    engine.catalog.load("silver.first").append(pa.table({"id": [2]}))
+    return registered
+
+
+def rows(table: Table) -> list[int]:
+    return table.refresh().scan().to_arrow()["id"].to_pylist()
+
+
+@pytest.mark.parametrize("others", ["engine", "with_denied"])
+def test_an_erasure_removes_nothing_of_a_twin_that_somebody_registered(
+    twin: Table, others: str, request: pytest.FixtureRequest
+) -> None:
+    engine = request.getfixturevalue(others)
+
+    (result,) = remove_unnamed(engine.within(["silver.first"]), ["silver.first"])
+
+    assert result.outcome == "failed"
+    assert "the table sandbox.x, of a database in which nothing is declared" in result.reason
+    assert rows(twin) == [1]
+
+
+def test_upkeep_removes_no_metadata_of_a_twin(engine: Engine, twin: Table) -> None:
+    make_older(twin.metadata_location, 30)
+
+    result = remove_lost_metadata(
+        engine.within(["silver.first"]), "silver.first", older_than=datetime.now(UTC)
+    )
+
+    assert result.outcome == "failed"
+    assert "sandbox.x" in result.reason
+    assert rows(twin) == [1]
+
+
+def test_metadata_of_a_killed_commit_goes_where_nobody_may_list_databases(
+    with_denied: Engine,
+) -> None:
+    def deny(**_: object) -> None:
+        raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "GetDatabases")
+
+    lost = put(with_denied, "metadata/00000-lost.metadata.json")
+    make_older(lost, 30)
+    events = with_denied.catalog.client.glue.meta.events  # type: ignore[attr-defined]
+    events.register("provide-client-params.glue.GetDatabases", deny)
+
+    result = remove_lost_metadata(
+        with_denied.within(["silver.first"]), "silver.first", older_than=datetime.now(UTC)
+    )
+
+    assert (result.outcome, result.figures["removed_files"]) == ("done", 1)
+
+
+def make_older(path: str, days: float) -> None:
+    """Let a file in the bucket look as if it was written some days ago."""
+    (backend,) = (regions["aws"] for regions in get_backend("s3").values())
+    key = backend.buckets["lake"].keys[path.removeprefix("s3://lake/")]
+    key.last_modified = datetime.now() - timedelta(days=days)
 
 
 def test_the_embedded_catalog_tells_of_tables_that_nobody_declared_too(

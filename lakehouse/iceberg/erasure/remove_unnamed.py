@@ -15,13 +15,9 @@ from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.metadata.damaged_metadata import explain_table
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.location_files import (
-    LocationFile,
-    list_all_locations,
-    metadata_of_another,
-)
+from lakehouse.iceberg.metadata.location_files import LocationFile, list_all_locations
 from lakehouse.iceberg.metadata.named_files import all_named_files
-from lakehouse.iceberg.upkeep.remove_orphans import another_inside, tables_in_location
+from lakehouse.iceberg.upkeep.remove_orphans import other_inside, tables_in_location
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.iceberg.upkeep.stored_files import bytes_of
 
@@ -54,7 +50,7 @@ def remove_unnamed(
         concerned |= set(tables_in_location(engine, table))
     with _all_locks(engine, sorted(concerned), wait_seconds):
         named = _named_by_any(engine)
-        return tuple(_remove(engine.catalog.load(table), table, named) for table in there)
+        return tuple(_remove(engine, table, named) for table in there)
 
 
 @contextmanager
@@ -93,12 +89,14 @@ def _named_by_any(engine: Engine) -> frozenset[str]:
     return frozenset(named)
 
 
-def _remove(loaded: "Table", table: str, named: frozenset[str]) -> StepResult:
+def _remove(engine: Engine, table: str, named: frozenset[str]) -> StepResult:
+    loaded = engine.catalog.load(table)
     unnamed = unnamed_files(loaded, named)
     if not unnamed:
         return StepResult(table, _STEP, "skipped", "each file in its location has a name")
-    if other := metadata_of_another(loaded, [file.path for file in unnamed.values()]):
-        return StepResult(table, _STEP, "failed", another_inside(loaded, other))
+    paths = [file.path for file in unnamed.values()]
+    if other := other_inside(engine, loaded, paths):
+        return StepResult(table, _STEP, "failed", other)
     for file in unnamed.values():
         loaded.io.delete(file.path)
         _remove_checksum(loaded, file.path)

@@ -19,6 +19,7 @@ from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table_names import namespace_of, namespaces_of
 
 if TYPE_CHECKING:
+    from botocore.exceptions import ClientError
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
     from pyiceberg.catalog.glue import GlueCatalog
     from pyiceberg.catalog.sql import SqlCatalog
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 CATALOG_NAME = "lakehouse"
 _read_by_this_process: "dict[str, dict[str, Table]]" = {}
 """What kept catalogs have read, by what they are."""
+_NOT_READ = {"AccessDeniedException", "EntityNotFoundException", "FederationSourceException"}
 _SQLITE_OPTIONS = "journal_mode=WAL&busy_timeout=30000"
 
 
@@ -233,6 +235,28 @@ class Catalog:
             assert isinstance(self.client, GlueCatalog)
             return _locations_of_glue(self.client, namespaces)
 
+    def unlisted_locations(self) -> dict[str, str]:
+        """Return where the metadata of each table is in the databases of Glue that `within` leaves
+        out, of those that may be read: for who is about to remove files, and may ask more.
+        """
+        from botocore.exceptions import ClientError
+        from pyiceberg.catalog.glue import GlueCatalog
+
+        if self._namespaces is None or not isinstance(self.client, GlueCatalog):
+            return {}
+        locations: dict[str, str] = {}
+        try:
+            databases = {name for (name,) in self.client.list_namespaces()}
+        except ClientError as error:
+            _raise_unless_unread(error)
+            return {}
+        for database in sorted(databases - {*self._namespaces}):
+            try:
+                locations |= _locations_of_database(self.client, database)
+            except ClientError as error:
+                _raise_unless_unread(error)
+        return locations
+
     def _is_known(self, table: str) -> bool:
         """Whether it was asked where the table is, if there is one."""
         return self._namespaces is None or namespace_of(table) in self._namespaces
@@ -307,6 +331,12 @@ def _locations_of_glue(
             # It is not there yet, or was dropped since it was listed.
             continue
     return locations
+
+
+def _raise_unless_unread(error: "ClientError") -> None:
+    """Pass over a database that may not be read, or is gone, and over nothing else."""
+    if error.response.get("Error", {}).get("Code") not in _NOT_READ:
+        raise error
 
 
 def _locations_of_database(client: "GlueCatalog", namespace: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ from lakehouse.iceberg.metadata.location_files import (
     path_key,
 )
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
-from lakehouse.iceberg.upkeep.remove_orphans import YOUNGEST, tables_in_location
+from lakehouse.iceberg.upkeep.remove_orphans import YOUNGEST, other_inside, tables_in_location
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.iceberg.upkeep.stored_files import bytes_of
 
@@ -44,8 +44,11 @@ def _remove(engine: Engine, table: str, older_than: datetime) -> StepResult:
         lost = find_lost_metadata(loaded, older_than)
         if not lost:
             return skipped(table, _STEP, "each old metadata file is named by a log")
-        for file in lost.values():
-            loaded.io.delete(file.path)
+        paths = [file.path for file in lost.values()]
+        if other := other_inside(engine, loaded, paths):
+            return StepResult(table, _STEP, "failed", other)
+        for path in paths:
+            loaded.io.delete(path)
         listed = list_metadata_folder(loaded)
         remaining = tuple(file.path for key, file in lost.items() if key in listed)
         removed = [file for key, file in lost.items() if key not in listed]

@@ -6,7 +6,7 @@ procedure refuses less. What it would remove is asked first, and refused where t
 that the location is rather somebody else's too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,9 @@ from lakehouse.iceberg.metadata.location_files import (
     LocationFile,
     folder_key,
     list_location,
+    list_metadata_folder,
     locations,
+    lost_metadata_files,
     metadata_of_another,
     path_key,
 )
@@ -71,8 +73,8 @@ def _remove(engine: Engine, table: str, older_than: datetime, most_share: float)
         if not orphans:
             reason = f"no file older than {older_than:%Y-%m-%d %H:%M} is without a name"
             return skipped(table, _STEP, reason)
-        if other := metadata_of_another(loaded, orphans):
-            return StepResult(table, _STEP, "failed", another_inside(loaded, other))
+        if other := other_inside(engine, loaded, orphans):
+            return StepResult(table, _STEP, "failed", other)
         if len(orphans) > most_share * len(listed):
             return StepResult(table, _STEP, "failed", _too_many(loaded, orphans, len(listed)))
         _call_procedure(engine, table, older_than, dry_run=False)
@@ -85,7 +87,7 @@ def tables_in_location(engine: Engine, table: str) -> list[str]:
 
     Each new table has a folder of its own. In Glue those of databases in which nothing is declared
     are not looked at (`Engine.within`): one that may not be read would end the upkeep of all. A
-    table of theirs in this location is told by its files, see `metadata_of_another`.
+    table of theirs in this location is told by its files, see `other_inside`.
     """
     own = folder_key(engine.catalog.load(table).location())
     others, moment = [], engine.catalog.at_one_moment()
@@ -111,13 +113,36 @@ def _call_procedure(
     return [row["orphan_file_location"] for row in rows]
 
 
-def another_inside(table: "Table", path: str) -> str:
-    """Return why nothing is removed where another table's metadata lies in a location."""
-    return (
-        f"another table, of a database in which nothing is declared or of another catalog, lies in"
-        f" {table.location()}: {path}; move it elsewhere, or remove its folder where nobody needs"
-        " it"
-    )
+def other_inside(engine: Engine, table: "Table", paths: Iterable[str]) -> str:
+    """Return why some files of a location are not removed, where they may be those of a table
+    that `tables_in_location` does not know; nothing where there is none.
+
+    A table in a folder of its own is told by its metadata.json. One that somebody registered by a
+    metadata file of this table writes beside its files, where a metadata.json without a name may
+    as well be of a commit that was killed: Glue is asked for the tables of all databases that may
+    be read, where there is one of whatever age.
+
+    :param paths: those that would be removed.
+    """
+    if path := metadata_of_another(table, paths):
+        return (
+            "another table, of a database in which nothing is declared or of another catalog, lies"
+            f" in {table.location()}: {path}; move it elsewhere, or remove its folder where nobody"
+            " needs it"
+        )
+    if engine.catalog.is_embedded or not lost_metadata_files(
+        table, list_metadata_folder(table)
+    ):
+        return ""
+    own = folder_key(table.location()), folder_key(table.metadata_location.rpartition("/")[0])
+    for name, location in sorted(engine.catalog.unlisted_locations().items()):
+        if path_key(location).startswith(own):
+            return (
+                f"the table {name}, of a database in which nothing is declared, has its files among"
+                f" those in {table.location()}: {location}; make it anew elsewhere, and drop it"
+                " there without its files"
+            )
+    return ""
 
 
 def _too_many(table: "Table", orphans: list[str], files: int) -> str:

@@ -33,8 +33,10 @@ _TOO_MANY = {
     "ThrottlingException",
     "TooManyRequestsException",
 }
+_OUTDATED = {"ExpiredToken", "ExpiredTokenException", "RequestExpired"}
+"""Of credentials that are renewed meanwhile."""
 _OF_ANOTHER_RUN = "ConcurrentRunsExceededException"
-_SERVER_FAILED = 500
+_CLIENT_FAILED, _TIMED_OUT, _THROTTLED, _SERVER_FAILED = 400, 408, 429, 500
 
 
 def start_once(
@@ -48,7 +50,8 @@ def start_once(
 
     :param arguments: those of the run's script, which no other run has.
     :param pop_interrupt: says whether an interrupt came since it was last asked.
-    :raises JobFailed: when AWS could not be asked for an hour whether there is a run.
+    :raises JobFailed: when AWS could not be asked for an hour whether there is a run; at once
+        where it began none, for a run that goes on, and refuses to say whose that is.
     :raises DagsterExecutionInterruptedError: when an interrupt comes while AWS cannot be asked.
     """
     try:
@@ -97,12 +100,23 @@ class _Search:
             try:
                 run_id = self.service.find(self.arguments, self.name)
             except Exception as error:
+                if is_there and _is_denied(error):
+                    # For this start AWS began nothing, so that nothing is to be locked for.
+                    raise self._of_unknown_owner(error) from error
                 # As with a run that is waited for: it goes on, and the lock is held for it.
                 self._give_up_sometime(error, age_seconds)
             else:
                 if run_id or age_seconds >= appears_within_seconds:
                     return run_id
             time.sleep(_POLL_SECONDS)
+
+    def _of_unknown_owner(self, error: Exception) -> JobFailed:
+        return JobFailed(
+            f"AWS began no job for {self.name}: {self.lost}. Whether the run that goes on is one"
+            f" of its own is not known, since AWS refuses to list the runs: {error}.",
+            next_step="Allow who runs `lakehouse` glue:GetJobRuns, and look in AWS Glue which run"
+            " goes on.",
+        )
 
     def _give_up_sometime(self, error: Exception, age_seconds: float) -> None:
         if not self._is_unanswered:
@@ -137,6 +151,18 @@ def _is_refused(error: Exception) -> bool:
     if isinstance(error, ClientError):
         return _status(error) < _SERVER_FAILED and not _is_of_another_run(error)
     return isinstance(error, BotoCoreError) and not isinstance(error, HTTPClientError)
+
+
+def _is_denied(error: Exception) -> bool:
+    """Whether AWS refused a request in a way that no repetition mends."""
+    from botocore.exceptions import ClientError
+
+    if not isinstance(error, ClientError):
+        return False
+    status = _status(error)
+    if not _CLIENT_FAILED <= status < _SERVER_FAILED or status in (_TIMED_OUT, _THROTTLED):
+        return False
+    return _code(error) not in _TOO_MANY | _OUTDATED
 
 
 def _is_of_another_run(error: Exception) -> bool:

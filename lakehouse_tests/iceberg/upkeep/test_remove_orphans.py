@@ -112,19 +112,46 @@ def test_a_file_that_could_not_be_deleted_is_named(embedded_engine: Engine) -> N
     assert [local_path(path) for path in result.remaining] == [orphan]
 
 
-@newer_iceberg("has no prefix_listing")
-def test_they_are_found_and_removed_on_s3(glue_engine: Engine) -> None:
+def make_older_on_s3(path: str) -> None:
+    """Let a file in the bucket look as if it was written eight days ago."""
     from moto.backends import get_backend
 
+    (backend,) = (regions["aws"] for regions in get_backend("s3").values())
+    key = backend.buckets["lake"].keys[path.removeprefix("s3://lake/")]
+    key.last_modified = datetime.now() - timedelta(days=8)
+
+
+@newer_iceberg("has no prefix_listing")
+def test_nothing_is_removed_of_a_table_that_somebody_registered_from_this_one(
+    glue_engine: Engine,
+) -> None:
+    filled(glue_engine)
+    client = glue_engine.catalog.client
+    client.create_namespace("sandbox")
+    client.register_table("sandbox.x", glue_engine.catalog.load(NAME).metadata_location)
+    before = list_location(glue_engine.catalog.load(NAME))
+    twin = glue_engine.catalog.sql_name("sandbox.x")
+    glue_engine.sql(f"INSERT INTO {twin} VALUES (100)")
+    for file in list_location(glue_engine.catalog.load(NAME)).values():
+        make_older_on_s3(file.path)
+    assert len(list_location(glue_engine.catalog.load(NAME))) > len(before)
+
+    result = remove_orphans(glue_engine.within([NAME]), NAME, older_than=week_ago())
+
+    assert result.outcome == "failed"
+    assert "the table sandbox.x, of a database in which nothing is declared" in result.reason
+    assert (100,) in rows(glue_engine, name="sandbox.x")
+
+
+@newer_iceberg("has no prefix_listing")
+def test_they_are_found_and_removed_on_s3(glue_engine: Engine) -> None:
     filled(glue_engine)
     table = glue_engine.catalog.load(NAME)
     orphan = f"{table.location()}/data/killed.parquet"
     for path in (orphan, f"{table.location()}/data/young.parquet"):
         with table.io.new_output(path).create() as file:
             file.write(b"left behind")
-    (backend,) = (regions["aws"] for regions in get_backend("s3").values())
-    key = backend.buckets["lake"].keys[orphan.removeprefix("s3://lake/")]
-    key.last_modified = datetime.now() - timedelta(days=8)
+    make_older_on_s3(orphan)
 
     result = remove_orphans(glue_engine, NAME, older_than=week_ago())
 

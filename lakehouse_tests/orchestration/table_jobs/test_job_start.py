@@ -48,7 +48,8 @@ class Aws:
     runs: list[dict[str, Any]] = field(default_factory=list)
     looks: int = 0
     found_from_look: int = 1
-    is_closed_to_looks: bool = False
+    refusals: list[str] = field(default_factory=list)
+    """Codes of errors that looks are answered with, each once and the last for good."""
 
     def start(self, asked: dict[str, Any]) -> str | None:
         """Begin a run, once for each token; return what is to be answered in place of it."""
@@ -97,8 +98,9 @@ class Handler(BaseHTTPRequestHandler):
             instead = self.aws.start(asked)
             ids = ("JobRunId", "JobFlowId", "jobRunId", "applicationId", "arn")
             self._answer(instead, dict.fromkeys(ids, "run-1"))
-        elif self.aws.is_closed_to_looks:
-            self._answer("AccessDeniedException", {})
+        elif self.aws.refusals:
+            is_last = len(self.aws.refusals) == 1
+            self._answer(self.aws.refusals[0] if is_last else self.aws.refusals.pop(0), {})
         else:
             self._answer(None, self.aws.answer(operation, asked))
 
@@ -228,12 +230,30 @@ def test_a_run_that_nobody_may_look_for_is_said_not_to_be_known(
     aws: Aws, service_named, monkeypatch
 ) -> None:
     monkeypatch.setattr(job_start, "_UNKNOWN_SECONDS", 0.2)
-    aws.answers, aws.is_closed_to_looks = ["lost"], True
+    aws.answers, aws.refusals = ["lost"], ["AccessDeniedException"]
 
     with pytest.raises(
         JobFailed, match=r"for gold\.figures is not known: .*AccessDenied.* stop it there"
     ):
         ended(service_named("glue"))
+
+
+@pytest.mark.parametrize("refused", [[], ["ExpiredTokenException", "ThrottlingException"]])
+def test_who_may_not_list_runs_is_told_at_once_that_another_goes_on(
+    aws: Aws, service_named, monkeypatch, refused: list[str]
+) -> None:
+    monkeypatch.setattr(job_start, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(job_start, "_UNKNOWN_SECONDS", 20.0)
+    aws.answers = ["ConcurrentRunsExceededException"]
+    aws.refusals = [*refused, "AccessDeniedException"]
+
+    with pytest.raises(
+        JobFailed,
+        match=r"(?s)began no job for gold\.figures: .*ConcurrentRuns.*AccessDenied.*GetJobRuns",
+    ):
+        ended(service_named("glue"))
+
+    assert len(aws.started) == 1
 
 
 @dataclass
