@@ -404,6 +404,7 @@ def test_where_executors_have_no_python_the_driver_reads_and_says_so(
     assert len(delivery.files) == 1
     assert delivery.warnings == [
         'The driver read the files, since executors cannot: Cannot run program "/no/python".'
-        " Name a Python that they have, of the driver's minor version and with pyarrow and"
-        " boto3, by LAKEHOUSE_EXECUTOR_PYTHON, or set LAKEHOUSE_EXECUTORS_READ to never."
+        " Name a Python that they have, of the driver's minor version and with pyarrow, numpy and"
+        " boto3, by LAKEHOUSE_EXECUTOR_PYTHON, send one without these its packages by"
+        " LAKEHOUSE_EXECUTOR_ARCHIVE, or set LAKEHOUSE_EXECUTORS_READ to never."
     ]
