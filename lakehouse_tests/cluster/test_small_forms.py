@@ -67,8 +67,13 @@ def printed(settings: Settings) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def server(mortal_cluster: SparkCluster, account: Settings) -> Iterator[ConnectServer]:
     """A server that holds all cores of the cluster, until the last test of this file kills it."""
-    # By itself Spark makes 200 partitions of a shuffle of two rows.
-    given = {"spark.app.name": _NAME, "spark.sql.shuffle.partitions": "2"}
+    # By itself Spark makes 200 partitions of a shuffle of two rows; and what is printed gives idle
+    # executors back.
+    given = {
+        "spark.app.name": _NAME,
+        "spark.sql.shuffle.partitions": "2",
+        "spark.dynamicAllocation.enabled": "false",
+    }
     with connect_server(mortal_cluster, account, printed(account) | given) as running:
         yield running
 
@@ -281,6 +286,7 @@ def test_a_worker_killed_at_a_running_task_costs_time_and_nothing_else(
     write_while_workers_die(mortal_cluster, home, env, gate)
 
 
+@pytest.mark.soak
 def test_a_killed_server_is_one_line_and_a_killed_driver_frees_its_cores(
     fruits, server, mortal_cluster, account, gates, gate
 ):
