@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lakehouse.errors import DeclarationError
-from lakehouse.tables.quoting import identifier
+from lakehouse.tables.quoting import identifier, json_of
 
 _ALIASES = {"integer": "int", "long": "bigint", "timestamp_ltz": "timestamp", "real": "float"}
 _PRIMITIVES = frozenset(
@@ -238,3 +238,15 @@ def has_map(column_type: ColumnType) -> bool:
     return isinstance(column_type, Struct) and any(
         has_map(part.type) for part in column_type.fields
     )
+
+
+def comparable_sql(column_type: ColumnType, value: str) -> str:
+    """Return SQL that is equal for equal values of a type, also where a map is part of it.
+
+    :param value: SQL of a value.
+    """
+    if not has_map(column_type):
+        return value
+    if isinstance(column_type, Map) and not has_map(column_type.value):
+        return f"array_sort(map_entries({value}))"
+    return json_of(value)

@@ -22,8 +22,8 @@ from lakehouse.iceberg.diff.diff_plan import Diff
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.pinned_frames import read
-from lakehouse.tables.quoting import identifier, json_of
-from lakehouse.tables.types import Map, has_map
+from lakehouse.tables.quoting import identifier
+from lakehouse.tables.types import comparable_sql, has_map
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -159,19 +159,10 @@ def _net(columns: Sequence[SharedColumn], rows: "DataFrame") -> "DataFrame":
     aggregates = [expr("sum(__net) AS __net")]
     for at, column in enumerate(columns):
         if has_map(column.type):
-            compared.append(f"{_comparable(column, at)} AS __comparable_{at}")
+            compared.append(f"{comparable_sql(column.type, f'__{at}')} AS __comparable_{at}")
             keys.append(f"__comparable_{at}")
             aggregates.append(expr(f"first(__{at}) AS __{at}"))
         else:
             keys.append(f"__{at}")
     counted = rows.selectExpr("*", *compared).groupBy(*keys).agg(*aggregates)
     return counted.where("__net <> 0")
-
-
-def _comparable(column: SharedColumn, at: int) -> str:
-    """Return SQL that is equal for equal values of a column with a map in it; Spark compares no
-    maps.
-    """
-    if isinstance(column.type, Map) and not has_map(column.type.value):
-        return f"array_sort(map_entries(__{at}))"
-    return json_of(f"__{at}")

@@ -2,7 +2,7 @@
 by the rules.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructField
 
-ROW_KEY_OF_SOURCE = f"sha2(concat_ws('|', {', '.join(SOURCE_COLUMNS)}), 256)"
+_ROW_KEY_OF_SOURCE = f"sha2(concat_ws('|', {', '.join(SOURCE_COLUMNS)}), 256)"
 """SQL of what identifies a refused row that knows its delivery."""
 DELETED = "_deleted"
 """A column that the frame of a merge may have beside the declared ones: true where the row of
@@ -228,18 +228,13 @@ class PreparedFrame:
             name if name in present else f"CAST(NULL AS {_SOURCE_TYPES[name]}) AS {name}"
             for name in SOURCE_COLUMNS
         ]
+        values = map(self._text_sql, written_columns(self.table))
         return refused.selectExpr(
             *texts,
-            f"{self._row_key_sql(present)} AS _row_key",
+            f"{row_key_sql(present, values)} AS _row_key",
             f"filter(array({reasons}), reason -> reason IS NOT NULL) AS _reasons",
             *sources,
         ).dropDuplicates(["_row_key"])
-
-    def _row_key_sql(self, present: list[str]) -> str:
-        if all(name in present for name in SOURCE_COLUMNS):
-            return ROW_KEY_OF_SOURCE
-        whole = ", ".join(self._text_sql(name) for name in written_columns(self.table))
-        return f"sha2({json_of(f'array({whole})')}, 256)"
 
     def _text_sql(self, column: str) -> str:
         """Return the SQL of a column's delivered value as text; NULL of the stamp, which none
@@ -249,11 +244,28 @@ class PreparedFrame:
             return "CAST(NULL AS STRING)"
         if column in self.delivered:
             return f"CAST({identifier(self.delivered[column])} AS STRING)"
-        quoted = identifier(column)
-        return json_of(quoted) if is_nested(self.table, column) else f"CAST({quoted} AS STRING)"
+        return text_sql(column, has_parts=is_nested(self.table, column))
 
 
 _SOURCE_TYPES = {"_source_file": "STRING", "_source_sha256": "STRING", "_source_row": "BIGINT"}
+
+
+def row_key_sql(present: Collection[str], texts: Iterable[str]) -> str:
+    """Return the SQL of what tells a refused row: where it came from, or else its values as text.
+
+    :param present: the columns of the frame that it is of.
+    :param texts: SQL of its values.
+    """
+    if all(name in present for name in SOURCE_COLUMNS):
+        return _ROW_KEY_OF_SOURCE
+    whole = ", ".join(texts)
+    return f"sha2({json_of(f'array({whole})')}, 256)"
+
+
+def text_sql(column: str, *, has_parts: bool) -> str:
+    """Return the SQL of a column's value as a quarantine keeps it."""
+    quoted = identifier(column)
+    return json_of(quoted) if has_parts else f"CAST({quoted} AS STRING)"
 
 
 def written_columns(table: IcebergTable) -> list[str]:
@@ -407,8 +419,5 @@ def differs_sql(table: IcebergTable, column: str, left: str, right: str) -> str:
     """
     column_type = types.parse(table.column(column).type)
     a, b = f"{left}.{identifier(column)}", f"{right}.{identifier(column)}"
-    if isinstance(column_type, types.Map) and not types.has_map(column_type.value):
-        a, b = f"array_sort(map_entries({a}))", f"array_sort(map_entries({b}))"
-    elif types.has_map(column_type):
-        a, b = json_of(a), json_of(b)
+    a, b = (types.comparable_sql(column_type, value) for value in (a, b))
     return f"{a} IS DISTINCT FROM {b}"

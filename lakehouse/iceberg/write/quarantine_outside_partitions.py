@@ -18,10 +18,15 @@ from lakehouse.iceberg.read.rows_outside_partitions import (
     has_partition,
 )
 from lakehouse.iceberg.rules.failing_row_samples import SAMPLE_ROWS, sample_of
-from lakehouse.iceberg.write.prepared_frame import DELETED, ROW_KEY_OF_SOURCE, written_columns
+from lakehouse.iceberg.write.prepared_frame import (
+    DELETED,
+    row_key_sql,
+    text_sql,
+    written_columns,
+)
 from lakehouse.iceberg.write.quarantine import Write
 from lakehouse.iceberg.write.write_attempt import Attempt
-from lakehouse.tables.quoting import identifier, json_of, literal
+from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
 if TYPE_CHECKING:
@@ -134,10 +139,13 @@ def rows_without_partition(table: IcebergTable, rows: "DataFrame", column: str) 
     """
     target, by = table.quarantine, table.overwritten_by
     assert target is not None
-    texts = {name: _text_sql(name, kind) for name, kind in rows.dtypes}
+    texts = {
+        name: text_sql(name, has_parts=kind.startswith(("struct", "array", "map")))
+        for name, kind in rows.dtypes
+    }
     named = {by: texts[column]} | _by_former_names(target, texts) | texts
     own = {
-        "_row_key": _row_key_sql(rows.columns, texts),
+        "_row_key": row_key_sql(rows.columns, texts.values()),
         "_reasons": f"array({literal(HAS_PARTITION)})",
         **{
             name: f"CAST({identifier(name)} AS {target.column(name).type})"
@@ -160,15 +168,3 @@ def _by_former_names(table: IcebergTable, texts: Mapping[str, str]) -> dict[str,
             if name in texts:
                 known[column.name] = texts[name]
     return known
-
-
-def _row_key_sql(columns: Sequence[str], texts: Mapping[str, str]) -> str:
-    if all(name in columns for name in SOURCE_COLUMNS):
-        return ROW_KEY_OF_SOURCE
-    whole = ", ".join(texts.values())
-    return f"sha2({json_of(f'array({whole})')}, 256)"
-
-
-def _text_sql(column: str, kind: str) -> str:
-    is_nested = kind.startswith(("struct", "array", "map"))
-    return json_of(identifier(column)) if is_nested else f"CAST({identifier(column)} AS STRING)"
