@@ -8,7 +8,6 @@ for, and to rows that can be queried; then 200 small files in one run against a 
 import contextlib
 import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
@@ -18,10 +17,10 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-import boto3
 import dagster as dg
 import requests
 
+from benchmarks.emulated_account import environment_of, prepared_account
 from benchmarks.harness import (
     Figure,
     Measured,
@@ -31,20 +30,19 @@ from benchmarks.harness import (
     report,
     show,
 )
+from benchmarks.opened_dev import open_dev
 from lakehouse.assets.bronze.raw_fruits import FEED
 from lakehouse.assets.silver.fruits import TABLE as FRUITS
 from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.ingestion.feed_runs import FEED_TAG, ingest
 from lakehouse.orchestration.instance import open_instance
-from lakehouse.runtime import jars
-from lakehouse.runtime.jar_download import fetch
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
 
 FILES = 200
 ONE_BY_ONE = 20
-PORT, S3_PORT = 3177, 3178
+S3_PORT = 3178
 _LOOK_SECONDS = 0.05
 _PATIENCE_SECONDS = 120
 _RANDOM = random.Random(1)
@@ -75,15 +73,7 @@ def bucket(settings: Settings) -> Iterator[Settings]:
     that say so.
     """
     address = f"http://127.0.0.1:{S3_PORT}"
-    says = {
-        "AWS_ACCESS_KEY_ID": "testing",
-        "AWS_SECRET_ACCESS_KEY": "testing",
-        "AWS_REGION": "eu-west-1",
-        "AWS_DEFAULT_REGION": "eu-west-1",
-        "AWS_ENDPOINT_URL": address,
-        "LAKEHOUSE_DEPLOYMENT": "aws",
-        "LAKEHOUSE_BUCKET": "lake",
-    }
+    says = environment_of(address)
     os.environ.update(says)
     moto = str(Path(sys.executable).with_name("moto_server"))
     quiet = subprocess.DEVNULL
@@ -92,33 +82,12 @@ def bucket(settings: Settings) -> Iterator[Settings]:
     )
     try:
         wait(lambda: _answers(f"{address}/moto-api/"))
-        where = {"LocationConstraint": says["AWS_REGION"]}
-        boto3.client("s3").create_bucket(
-            Bucket=says["LAKEHOUSE_BUCKET"], CreateBucketConfiguration=where
-        )
-        on_aws = replace(Settings.from_env(), home=settings.home)
-        fetch(on_aws, lambda _: None, jars.s3a())
-        yield on_aws
+        yield prepared_account(settings.home)
     finally:
         process.terminate()
         process.wait()
         for name in says:
             del os.environ[name]
-
-
-@contextlib.contextmanager
-def live(settings: Settings) -> Iterator[None]:
-    """Run `lakehouse dev` on a home."""
-    command = [str(Path(sys.executable).with_name("lakehouse")), "dev", "--port", str(PORT)]
-    with (settings.home / "dev.log").open("wb") as log:
-        env = os.environ | {"LAKEHOUSE_HOME": str(settings.home)}
-        process = subprocess.Popen(command, env=env, stdout=log, stderr=log)
-    try:
-        wait(lambda: _answers(f"http://127.0.0.1:{PORT}/server_info"))
-        yield
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait()
 
 
 def wait(happened: Callable[[], bool]) -> float:
@@ -143,7 +112,8 @@ def measure_drops(settings: Settings, drops: int) -> list[Measured]:
     """
     catalog, files = Catalog.of(settings), Drops(settings)
     detected, queryable = [], []
-    with live(settings), open_instance(settings) as instance:
+    env = os.environ | {"LAKEHOUSE_HOME": str(settings.home)}
+    with open_dev(env, settings.home), open_instance(settings) as instance:
         for number in range(1, drops + 2):
             before = instance.get_runs_count(dg.RunsFilter(tags={FEED_TAG: FEED.name}))
             files.drop()

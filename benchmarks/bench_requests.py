@@ -17,12 +17,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import TypeVar
-
-import boto3
 
 from benchmarks.bench_write import FIVE_RULES, ORDERS, orders
 from benchmarks.counted_requests import KINDS, Requests, counted_account
+from benchmarks.emulated_account import environment_of, prepared_account
 from benchmarks.harness import conditions, options, plain_table, report, show
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
@@ -36,9 +36,7 @@ from lakehouse.iceberg.upkeep.rewrite_manifests import rewrite_manifests
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.iceberg.upkeep.table_statistics import compute_statistics
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.runtime import jars
 from lakehouse.runtime.deployment import open_engine
-from lakehouse.runtime.jar_download import fetch
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.table import IcebergTable, Merge
@@ -87,24 +85,8 @@ class Counts:
 def account() -> Iterator[tuple[Settings, Requests]]:
     """Emulate an account with a bucket, and return the settings of a deployment there."""
     with counted_account() as (address, requests), tempfile.TemporaryDirectory() as home:
-        says = {
-            "AWS_ACCESS_KEY_ID": "testing",
-            "AWS_SECRET_ACCESS_KEY": "testing",
-            "AWS_REGION": "eu-west-1",
-            "AWS_DEFAULT_REGION": "eu-west-1",
-            "AWS_ENDPOINT_URL": address,
-            "LAKEHOUSE_DEPLOYMENT": "aws",
-            "LAKEHOUSE_BUCKET": "lake",
-            "LAKEHOUSE_HOME": home,
-        }
-        os.environ.update(says)
-        where = {"LocationConstraint": says["AWS_REGION"]}
-        boto3.client("s3").create_bucket(
-            Bucket=says["LAKEHOUSE_BUCKET"], CreateBucketConfiguration=where
-        )
-        settings = Settings.from_env()
-        fetch(settings, lambda _: None, jars.s3a())
-        yield settings, requests
+        os.environ.update(environment_of(address), LAKEHOUSE_HOME=home)
+        yield prepared_account(Path(home)), requests
 
 
 def main(rows: int, commits: int) -> None:

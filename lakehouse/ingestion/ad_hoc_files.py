@@ -3,7 +3,6 @@ they had landed there.
 """
 
 import os
-import re
 import shutil
 import urllib.parse
 import urllib.request
@@ -27,6 +26,7 @@ from lakehouse.storage.object_store import (
     StoredObject,
 )
 from lakehouse.storage.s3 import S3ObjectStore, open_bucket
+from lakehouse.storage.s3_address import bucket_and_key
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
 
@@ -36,7 +36,6 @@ named.
 """
 NAME_IT = "Give the path of the file itself to ingest it."
 """What to do about what stands in a named folder and is passed over."""
-_S3_ADDRESS = re.compile(r"\s*s3a?:(?://([^/]*)/?(.*))?", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -220,19 +219,10 @@ def _is_empty(path: str) -> bool:
     """Whether a path names no place: the working directory would be taken for it, or the whole
     bucket.
     """
-    if in_bucket := _bucket_and_key(path.strip()):
+    if in_bucket := bucket_and_key(path.strip()):
         return not in_bucket[0]
     address = urllib.parse.urlsplit(path.strip())
     return not path.strip() or (address.scheme == "file" and not address.path)
-
-
-def _bucket_and_key(path: str) -> tuple[str, str] | None:
-    """Return the bucket and the key of an `s3://` address; None where the path is none.
-
-    A key may hold what ends the path of a URL, such as `#`.
-    """
-    address = _S3_ADDRESS.match(path)
-    return (address[1] or "", address[2] or "") if address else None
 
 
 def _local(path: str) -> Path:
@@ -258,7 +248,7 @@ def _passed_over(feed: Feed, folder: Path) -> dict[str, PassedOver]:
 
 
 def _copy(settings: Settings, feed: Feed, path: str, inbox: Path) -> None:
-    if in_bucket := _bucket_and_key(path):
+    if in_bucket := bucket_and_key(path):
         bucket, key = in_bucket
         _copy_objects(open_bucket(replace(settings, bucket=bucket)), feed, key, inbox)
         return

@@ -29,6 +29,7 @@ from lakehouse.runtime.executor_packages import ALWAYS, installed_packages, runt
 from lakehouse.setting_forms import is_in_bucket
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_bytes
+from lakehouse.storage.s3_address import bucket_and_key
 
 if TYPE_CHECKING:
     from lakehouse.storage.s3 import S3ObjectStore
@@ -169,7 +170,9 @@ def _manifest_at(settings: Settings, place: str) -> ArchiveManifest | None:
 def _bucket_of(settings: Settings, place: str) -> "tuple[S3ObjectStore, str]":
     from lakehouse.storage.s3 import open_bucket
 
-    bucket, _, key = place.removeprefix("s3://").partition("/")
+    address = bucket_and_key(place)
+    assert address
+    bucket, key = address
     return open_bucket(replace(settings, bucket=bucket)), key
 
 

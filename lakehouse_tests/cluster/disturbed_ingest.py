@@ -4,28 +4,21 @@ from pathlib import Path
 
 from lakehouse.cli.program import run
 from lakehouse.iceberg.write import append_or_overwrite
-from lakehouse.ingestion import executor_reading
 from lakehouse.runtime import spark
+from lakehouse_tests.cluster.gates import let_publish_wait
 from lakehouse_tests.cluster.slow_ingest import ingest_slowly
-from lakehouse_tests.cluster.test_lost_worker import Readers
-from lakehouse_tests.cluster.test_no_worker_left import _let_publish_wait
+from lakehouse_tests.cluster.test_lost_worker import let_readers_wait
 
 
 def ingest_while_readers_wait(gate: str) -> int:
     """Ingest by executors; the task that reads waits once it has staged what it read."""
-    real, folder = executor_reading._outcomes, Path(gate)
-    folder.mkdir(parents=True)
-    setattr(  # noqa: B010
-        executor_reading,
-        "_outcomes",
-        lambda session, task: real(Readers(session, folder), task),  # type: ignore[arg-type]
-    )
+    let_readers_wait(Path(gate))
     return run(("ingest", "fruits"))
 
 
 def ingest_while_publishing_waits(gate: str) -> int:
     """Ingest; the driver waits before it publishes what it landed in bronze."""
-    _let_publish_wait(append_or_overwrite, Path(gate))
+    let_publish_wait(append_or_overwrite, Path(gate))
     return run(("ingest", "fruits"))
 
 

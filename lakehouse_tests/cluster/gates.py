@@ -28,6 +28,21 @@ def let_wait(owner: Any, name: str, gate: Path) -> None:
     setattr(owner, name, waiting)
 
 
+def let_publish_wait(module: Any, gate: Path) -> None:
+    """Let the driver wait at a gate before it publishes, and leave a note there afterwards."""
+    real = module.publish
+
+    def waiting(*given: Any, **named: Any) -> Any:
+        gate.mkdir(parents=True)
+        (gate / "asked").touch()
+        wait_for((gate / "opened").exists, f"the opening of {gate}", 300)
+        published = real(*given, **named)
+        (gate / "published").touch()
+        return published
+
+    module.publish = waiting
+
+
 def wait_until_asked(gate: Path, child: Child) -> None:
     """Wait until something of a process waits at a gate."""
 

@@ -73,15 +73,20 @@ class Readers:
         return self._numbers.mapInArrow(read_and_wait, schema)
 
 
-def read_slowly(gate: str) -> dict[str, Any]:
-    """Land what waits in the inbox of the fruits, by executors that wait at a gate."""
-    real, folder = executor_reading._outcomes, Path(gate)
-    folder.mkdir(parents=True)
+def let_readers_wait(gate: Path) -> None:
+    """Let the tasks that read files wait at a gate once they have staged what they read."""
+    real = executor_reading._outcomes
+    gate.mkdir(parents=True)
     setattr(  # noqa: B010
         executor_reading,
         "_outcomes",
-        lambda session, task: real(Readers(session, folder), task),  # type: ignore[arg-type]
+        lambda session, task: real(Readers(session, gate), task),  # type: ignore[arg-type]
     )
+
+
+def read_slowly(gate: str) -> dict[str, Any]:
+    """Land what waits in the inbox of the fruits, by executors that wait at a gate."""
+    let_readers_wait(Path(gate))
     return land_waiting(driver_reads=False)
 
 

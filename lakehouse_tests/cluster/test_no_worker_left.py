@@ -10,7 +10,7 @@ import pytest
 from lakehouse.iceberg.write import append_or_overwrite, merge_rows
 from lakehouse.settings import Settings
 from lakehouse_tests.cluster.deliveries import BROUGHT, Deliveries
-from lakehouse_tests.cluster.gates import wait_until_asked
+from lakehouse_tests.cluster.gates import let_publish_wait, wait_until_asked
 from lakehouse_tests.cluster.lake import KINDS, lake_on
 from lakehouse_tests.cluster.slow_ingest import check_once, deliver, ingest_slowly
 from lakehouse_tests.cluster.spark_cluster import SparkCluster
@@ -27,23 +27,8 @@ def write_and_wait_to_publish(gates: str) -> dict[str, Any]:
     deliveries = Deliveries(engine_of_process(), "published")
     deliveries.bring_first()
     for name, module in PUBLISHERS.items():
-        _let_publish_wait(module, Path(gates) / name)
+        let_publish_wait(module, Path(gates) / name)
     return deliveries.bring_second()
-
-
-def _let_publish_wait(module: Any, gate: Path) -> None:
-    """Let the driver wait at a gate before it publishes, and leave a note there afterwards."""
-    real = module.publish
-
-    def waiting(*given: Any, **named: Any) -> Any:
-        gate.mkdir(parents=True)
-        (gate / "asked").touch()
-        wait_for((gate / "opened").exists, f"the opening of {gate}", 300)
-        published = real(*given, **named)
-        (gate / "published").touch()
-        return published
-
-    module.publish = waiting
 
 
 def kill_all(cluster: SparkCluster) -> None:

@@ -1,0 +1,37 @@
+"""An account of AWS that is emulated, as benchmarks work on it."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import boto3
+
+from lakehouse.runtime import jars
+from lakehouse.runtime.jar_download import fetch
+from lakehouse.settings import Settings
+
+
+def environment_of(address: str) -> dict[str, str]:
+    """Return what says that the account at an address is worked on."""
+    return {
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+        "AWS_REGION": "eu-west-1",
+        "AWS_DEFAULT_REGION": "eu-west-1",
+        "AWS_ENDPOINT_URL": address,
+        "LAKEHOUSE_DEPLOYMENT": "aws",
+        "LAKEHOUSE_BUCKET": "lake",
+    }
+
+
+def prepared_account(home: Path) -> Settings:
+    """Make the bucket that the environment names, and fetch what Spark needs for it; return the
+    settings, with a home.
+    """
+    where = {"LocationConstraint": os.environ["AWS_REGION"]}
+    boto3.client("s3").create_bucket(
+        Bucket=os.environ["LAKEHOUSE_BUCKET"], CreateBucketConfiguration=where
+    )
+    settings = replace(Settings.from_env(), home=home)
+    fetch(settings, lambda _: None, jars.s3a())
+    return settings

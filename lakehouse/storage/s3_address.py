@@ -1,0 +1,14 @@
+"""Addresses of S3: `s3://bucket/key`."""
+
+import re
+
+_ADDRESS = re.compile(r"\s*s3a?:(?://([^/]*)/?(.*))?", re.IGNORECASE | re.DOTALL)
+
+
+def bucket_and_key(address: str) -> tuple[str, str] | None:
+    """Return the bucket and the key of an address, both of which may lack; None of what is none.
+
+    A key may hold what ends the path of a URL, such as `#`.
+    """
+    parts = _ADDRESS.match(address)
+    return (parts[1] or "", parts[2] or "") if parts else None
