@@ -119,7 +119,7 @@ def collect_files(
     system as a file is read does (a full disk, an unreadable folder): the files stay in the inbox,
     and the next ingest begins with the same.
 
-    All files that are read at once take less than 1.7 GB together, whatever is in them: each
+    All files that are read at once take less than 1 GB together, whatever is in them: each
     has a few blocks of 4 MB between its bytes and its rows, and no more columns than its feed
     and a thousand.
 

@@ -19,7 +19,7 @@ LIMIT_BYTES = 3000 * MB
 """Of the address space, two thirds of which nobody fills: Arrow's allocator and the threads'
 stacks reserve it.
 """
-HELD_BYTES = 1700 * 10**6
+HELD_BYTES = 10**9
 HEADER = b"id,fruit,berry\n"
 LONG_NAME = "n" * 230
 
