@@ -1,5 +1,6 @@
 """What the web page of a standalone master says of its workers and applications."""
 
+import http.client
 import json
 import re
 import urllib.request
@@ -105,5 +106,5 @@ def _read(page: str) -> MasterState | None:
         with urllib.request.urlopen(f"{page}/json/", timeout=_SECONDS) as answer:  # noqa: S310
             said = json.load(answer)
         return MasterState.parse(said) if said["status"] == _LEADS else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
         return None

@@ -322,6 +322,27 @@ def test_only_renames_and_drops_stop_a_write() -> None:
     assert blocking == ["rename column a to x", "drop column d"]
 
 
+@pytest.mark.parametrize(
+    ("there", "declared_as", "moves"),
+    [
+        ("file:/w/orders", "/w/orders", False),
+        ("file:///w/orders", "file:/w/orders/", False),
+        ("s3://b/a#1", "s3://b/a#1", False),
+        ("s3://b/a#1", "s3://b/a#2", True),
+        ("s3://b/a?x", "s3://b/a", True),
+        ("s3://b/orders", "s3://c/orders", True),
+        ("s3://b/orders", "s3a://b/orders", True),
+    ],
+)
+def test_a_location_moves_where_it_is_another(
+    there: str, declared_as: str, moves: bool
+) -> None:
+    found = plan(declared(location=declared_as), state_like(declared(), location=there))
+    assert [step.description for step in found.waiting] == (
+        [f"write new files below {declared_as} rather than {there}"] if moves else []
+    )
+
+
 def test_nothing_waits_where_nothing_was_written_but_renames_and_drops() -> None:
     before, after = (
         declared(columns=WITH_DAY),

@@ -1,6 +1,7 @@
 """What a master says of a cluster, and what is said of one that gives nothing."""
 
 import json
+import socket
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -78,6 +79,22 @@ def test_the_page_of_a_master_is_read():
 def test_a_page_that_does_not_answer_tells_nothing():
     assert read_master(ClusterSettings(master_page="http://127.0.0.1:1"), MASTER) is None
     assert read_master(ClusterSettings(), "yarn") is None
+
+
+def test_what_speaks_no_http_tells_nothing():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = Thread(target=_say_no_http, args=(server,))
+        thread.start()
+        page = f"http://127.0.0.1:{server.getsockname()[1]}"
+        assert read_master(ClusterSettings(master_page=page), MASTER) is None
+        thread.join()
+
+
+def _say_no_http(server: socket.socket) -> None:
+    caller, _ = server.accept()
+    with caller:
+        caller.recv(4096)
+        caller.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
 
 
 def test_of_several_masters_the_one_that_leads_is_asked(two_masters):

@@ -3,10 +3,10 @@ pure.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
-from urllib.parse import urlsplit
 
 from lakehouse.iceberg.evolve import layout_steps
 from lakehouse.iceberg.evolve.managed_properties import (
@@ -28,6 +28,11 @@ from lakehouse.tables.row_level import (
 )
 from lakehouse.tables.table import IcebergTable
 from lakehouse.tables.table_properties import table_properties
+
+_LOCATION = re.compile(
+    r"(?:([a-z][a-z0-9+.-]*):)?(?://([^/]*))?(.*)", re.IGNORECASE | re.DOTALL
+)
+"""Scheme, host or bucket, and path, which may hold what ends the path of a URL, such as `#`."""
 
 
 def layout_changes(
@@ -101,8 +106,9 @@ def _location(table: IcebergTable, state: TableState) -> Iterator[Change]:
 
 def _normal(location: str) -> tuple[str, str, str]:
     # Of a local folder, Iceberg keeps `file:/x` or `file:///x`, and Spark takes `/x` for one.
-    parts = urlsplit(location)
-    return parts.scheme or "file", parts.netloc, str(PurePosixPath("/", parts.path.lstrip("/")))
+    found = _LOCATION.fullmatch(location)
+    scheme, host, path = found.groups(default="") if found else ("", "", location)
+    return scheme.lower() or "file", host, str(PurePosixPath("/", path.lstrip("/")))
 
 
 def _format(table: IcebergTable, state: TableState) -> Iterator[Change]:
