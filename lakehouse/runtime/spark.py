@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from threading import RLock, current_thread, main_thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.errors import SettingsError, SetupError
@@ -332,6 +332,7 @@ def _start_jvm(
         remove_properties(folder)
     try:
         with _own_interrupts():
+            configuration = _with_fetched_jars(configuration, gateway)
             conf = SparkConf().setAll(list(configuration.items()))
             silence_accumulators(SparkContext(conf=conf, gateway=gateway))
     except Py4JError as error:
@@ -344,6 +345,16 @@ def _start_jvm(
                 f" {log_file(settings)}."
             ),
         ) from error
+
+
+def _with_fetched_jars(configuration: dict[str, str], gateway: Any) -> dict[str, str]:
+    """Name among the jars that a cluster's executors get those that Spark fetched as it started,
+    by `--packages`: nobody else knows where they are.
+    """
+    jars_of_start = gateway.jvm.System.getProperty("spark.jars")
+    if not jars_of_start or "spark.jars" not in configuration:
+        return configuration
+    return {**configuration, "spark.jars": jars_of_start}
 
 
 @contextmanager

@@ -2,51 +2,27 @@
 or not at all.
 """
 
-import functools
-import threading
 from dataclasses import replace
-from hashlib import sha256
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from lakehouse.errors import SetupError
 from lakehouse.runtime import jars
 from lakehouse.runtime.jar_download import fetch
-from lakehouse.runtime.jars import Jar
+from lakehouse_tests.jar_repository import CONTENT, JAR, served_repository
 
 pytestmark = pytest.mark.e2e
-
-CONTENT = b"as published, with some length " * 1000
-JAR = Jar("test.group:small:1.0", sha256(CONTENT).hexdigest(), len(CONTENT))
-POM = (
-    "<project><modelVersion>4.0.0</modelVersion>"
-    "<groupId>test.group</groupId><artifactId>small</artifactId><version>1.0</version></project>"
-)
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        """Say nothing of what is fetched."""
 
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     """A folder that is served as a repository, which Spark's own configuration names."""
-    folder = tmp_path / "repository" / "test" / "group" / "small" / "1.0"
-    folder.mkdir(parents=True)
-    (folder / "small-1.0.pom").write_text(POM)
-    (folder / "small-1.0.jar").write_bytes(CONTENT)
-    handler = functools.partial(_Quiet, directory=tmp_path / "repository")
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with served_repository(tmp_path / "repository") as (folder, address):
         conf = tmp_path / "conf"
         conf.mkdir()
-        address = f"http://127.0.0.1:{server.server_port}"
         (conf / "spark-defaults.conf").write_text(f"spark.jars.repositories {address}\n")
         monkeypatch.setenv("SPARK_CONF_DIR", str(conf))
         yield folder
-        server.shutdown()
 
 
 @pytest.fixture
