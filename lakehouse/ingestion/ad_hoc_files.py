@@ -30,6 +30,9 @@ from lakehouse.storage.s3_address import bucket_and_key
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
 
+_LONGEST = 255
+"""Bytes that the name of a file or a folder may have on Linux and macOS."""
+
 AD_HOC_TAG, PATH_TAG = "lakehouse/ad_hoc_files", "lakehouse/path"
 """Tags of a run that ingests files which a person named: the folder of the copies, and what was
 named.
@@ -255,9 +258,9 @@ def _copy(settings: Settings, feed: Feed, path: str, inbox: Path) -> None:
     address = urllib.parse.urlsplit(path)
     local = _local(path)
     if address.scheme in ("http", "https"):
-        _download(
-            path, inbox / (PurePosixPath(urllib.parse.unquote(address.path)).name or "file")
-        )
+        name = PurePosixPath(urllib.parse.unquote(address.path)).name or "file"
+        _require_short(name, path)
+        _download(path, inbox / name)
     elif local.exists():
         _copy_files(feed, local, inbox)
     elif settings.deployment == "aws":
@@ -298,8 +301,8 @@ def _paths(
 ) -> dict[Path, StoredObject]:
     """Return where objects are copied to, by the names that they have in the inbox.
 
-    :raises UsageError: where that would be out of the inbox, or where another one is: a key may
-        have parts that are empty or `..`, and a path has none.
+    :raises UsageError: where that would be out of the inbox, or where another one is, or where no
+        file can be: a key may have parts that are empty, `..` or long, and be a folder of others.
     """
     paths: dict[Path, StoredObject] = {}
     for name, item in targets.items():
@@ -316,8 +319,27 @@ def _paths(
                 " one file in the inbox; expected that keys differ by more than empty parts.",
                 next_step="Give the path of each file itself, one after the other.",
             )
+        _require_short(name, bucket.uri(item.key))
         paths[path] = item
+    for path, item in paths.items():
+        for folder in path.parents:
+            if folder in paths:
+                raise UsageError(
+                    f"{shown(bucket.uri(paths[folder].key))} would be a file in the inbox, and the"
+                    f" folder of {shown(bucket.uri(item.key))}; expected one of them.",
+                    next_step="Give the path of each file itself, one after the other.",
+                )
     return paths
+
+
+def _require_short(name: str, source: str) -> None:
+    long = next((part for part in name.split("/") if len(os.fsencode(part)) > _LONGEST), None)
+    if long is not None:
+        raise UsageError(
+            f"{shown(source)} has a name of {len(os.fsencode(long))} bytes; expected no part of"
+            f" more than {_LONGEST}, which a file can have.",
+            next_step="Copy it under a shorter name, or give the paths of the other files.",
+        )
 
 
 def _download(address: str, target: Path) -> None:

@@ -160,6 +160,26 @@ def test_two_keys_that_would_be_one_file_are_refused(aws_settings: Settings) -> 
         names(aws_settings, "s3://lake/exports")
 
 
+def test_a_key_that_is_the_folder_of_another_is_refused(aws_settings: Settings) -> None:
+    store = open_store(aws_settings)
+    for key in ("exports/a.csv", "exports/a.csv/b/c.csv"):
+        store.write_text(key, ROW)
+
+    with pytest.raises(UsageError, match=r"exports/a\.csv' would be a file in the inbox, and"):
+        names(aws_settings, "s3://lake/exports")
+    assert names(aws_settings, "s3://lake/exports/a.csv") == ["a.csv"]
+
+
+def test_a_name_that_no_file_can_have_is_refused(aws_settings: Settings, served: str) -> None:
+    store, long = open_store(aws_settings), f"{'é' * 130}.csv"
+    store.write_text(f"exports/{long}/a.csv", ROW)
+
+    for path in ("s3://lake/exports", f"{served}/{'x' * 260}.csv"):
+        with pytest.raises(UsageError, match=r"has a name of 264 bytes; expected no part of"):
+            names(aws_settings, path)
+    assert names(aws_settings, f"s3://lake/exports/{long}") == ["a.csv"]
+
+
 @pytest.mark.parametrize(
     "path", ["", " ", "file:", "file://", "s3:", "s3:/b/a", "s3://", "s3:///a.csv"]
 )
