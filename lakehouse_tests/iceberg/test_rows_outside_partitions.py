@@ -4,7 +4,7 @@ quarantine, or said.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.value_ranges import Span
+from lakehouse.iceberg.metadata.value_ranges import Bound, Span
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.read.inputs import latest
@@ -137,3 +137,46 @@ def test_a_row_without_partition_has_what_was_delivered_in_renamed_columns(spark
 
     (held,) = rows_without_partition(table, rows, "d").collect()
     assert (held["value"], held["_source_row"]) == ("1.004,50", 7)
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp"])
+def test_a_row_whose_day_became_a_partition_stands_in_the_quarantine_until_that_is_computed(
+    embedded_engine: Engine, kind: str
+) -> None:
+    def typed(table: IcebergTable, partitioning: str) -> IcebergTable:
+        columns = [replace(one, type=kind) if one.name == "d" else one for one in table.columns]
+        return replace(table, columns=columns, partitioning=[partitioning])
+
+    def bound(day: date) -> Bound:
+        return day if kind == "date" else datetime.combine(day, time(), UTC)
+
+    def compute_day(day: date, end: date) -> None:
+        """Compute a day as of when partitions end somewhere."""
+        span = (bound(day), bound(day + timedelta(days=1)))
+        every = AllPartitions(((bound(MONDAY), bound(end)),))
+        run = Run(partitions=Partitions((str(day),), (span,), every), full_recompute=False)
+        write(embedded_engine, days, lambda raw: raw.drop("said"), LATEST, run)
+
+    raw, days = typed(RAW, "days(d)"), typed(DAYS, "days(d)")
+    columns = ", ".join(f"{one.name} {one.type}" for one in raw.columns)
+
+    def deliver_day(day: date, v: int) -> None:
+        moment = datetime.combine(day, time(10, 15), UTC)
+        value = day if kind == "date" else moment
+        rows = [(str(value), value, v, f"file {v}", f"sha {v}", 1)]
+        write(embedded_engine, raw, rows_of(embedded_engine, columns, rows))
+
+    for number, day in enumerate((MONDAY, TUESDAY, WEDNESDAY), 1):
+        deliver_day(day, number)
+    end = WEDNESDAY + timedelta(days=1)
+    compute_day(MONDAY, WEDNESDAY)
+    compute_day(TUESDAY, WEDNESDAY)
+    in_quarantine = [content(embedded_engine, "silver.days_quarantine", "v")]
+    deliver_day(MONDAY, 4)
+    compute_day(MONDAY, end)
+    in_quarantine.append(content(embedded_engine, "silver.days_quarantine", "v"))
+    compute_day(WEDNESDAY, end)
+
+    assert in_quarantine == [[("3",)], [("3",)]]
+    assert content(embedded_engine, "silver.days_quarantine", "v") == []
+    assert content(embedded_engine, days.name, "v") == [(1,), (2,), (3,), (4,)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from lakehouse.iceberg.metadata.all_partitions import rows_of
 from lakehouse.iceberg.metadata.manifests import partition_values, read_manifests
 from lakehouse.iceberg.metadata.value_ranges import Bound, Span, joined, within
 from lakehouse.tables.quoting import among, identifier
@@ -164,7 +165,7 @@ def _field_predicate(
     column: str, column_type: str, transform: str, values: set[Any]
 ) -> str | None:
     if transform == "identity" and column_type in ("boolean", "int", "long", "string", "date"):
-        return among(column, values)
+        return rows_of(column, values, is_moment=False)
     if transform not in _UNITS or column_type not in ("date", "timestamptz"):
         return None
     spans = [_span(transform, column_type, value) for value in values - {None}]

@@ -2,13 +2,15 @@
 all.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from lakehouse.iceberg.metadata.value_ranges import Bound, Span, bound, within
-from lakehouse.tables.quoting import identifier, literals
+from lakehouse.iceberg.metadata.value_ranges import Bound, Span, bound, joined, within
+from lakehouse.tables.quoting import among, identifier, literal, literals
+
+_ANY_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,36 @@ def span_of(value: Any, bound: Bound) -> Span:
         day = value.date() if isinstance(value, datetime) else value
         return day, _after(day, timedelta(days=1))
     return value, value + 1
+
+
+def rows_of(column: str, values: Collection[Any], *, is_moment: bool) -> str:
+    """Return the SQL predicate of the rows that stand in files of some values, as manifests tell
+    these.
+
+    Of a column of moments that is partitioned by days they are days, each of which stands for its
+    moments. The first and the last that Python has stand for what lies beyond them too, which it
+    cannot say.
+
+    :param is_moment: whether the column is one of moments.
+    """
+    days = {value for value in values if is_moment and type(value) is date}
+    others = set(values) - days
+    name = identifier(column)
+    tests = within(column, joined(span_of(day, _ANY_MOMENT) for day in days))
+    tests += [among(column, others)] if others or not days else []
+    tests += [f"{name} >= {literal(value)}" for value in values if _day_of(value) == date.max]
+    tests += [
+        f"{name} < {literal(_after(value, timedelta(days=1)))}"
+        for value in values
+        if _day_of(value) == date.min
+    ]
+    return tests[0] if len(tests) == 1 else f"({' OR '.join(tests)})"
+
+
+def _day_of(value: Any) -> date | None:
+    if isinstance(value, datetime):
+        return value.date()
+    return value if isinstance(value, date) else None
 
 
 def parts_within(value: Any, spans: Iterable[Span]) -> list[Span]:

@@ -91,6 +91,13 @@ def telling_field(table: "Table", spec: "PartitionSpec", column: str) -> "Partit
     return field
 
 
+def is_moments(table: "Table", column: str) -> bool:
+    """Whether a column is one of moments, with a zone or without, of which days are told where it
+    is partitioned by days.
+    """
+    return str(table.schema().find_type(column)) in ("timestamp", "timestamptz")
+
+
 def partition_fields(
     table: "Table", column: str, telling: Collection[str] = _TELLING
 ) -> "dict[int, PartitionField]":

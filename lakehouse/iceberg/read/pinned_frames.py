@@ -4,7 +4,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.iceberg.metadata.changed_partitions import changed_values
+from lakehouse.iceberg.metadata.all_partitions import rows_of
+from lakehouse.iceberg.metadata.changed_partitions import changed_values, is_moments
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.table_state import names_at
@@ -102,9 +103,14 @@ def _read_keys(engine: Engine, declared: Input, pinned: Pin, target: str) -> "Da
     names = names_at(loaded, pinned.snapshot_id, pinned.since_snapshot_id)
     by = names[declared.by]
     assert by is not None
-    before = read(engine, Pin(declared.table, pinned.since_snapshot_id), among(by, touched))
+    is_moment = is_moments(loaded, declared.by)
+    where = rows_of(by, touched, is_moment=is_moment)
+    before = read(engine, Pin(declared.table, pinned.since_snapshot_id), where)
     return keys_of_changed_rows(
-        now.where(among(declared.by, touched)), before, names, declared.keys
+        now.where(rows_of(declared.by, touched, is_moment=is_moment)),
+        before,
+        names,
+        declared.keys,
     )
 
 

@@ -7,11 +7,11 @@ of them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from lakehouse.iceberg.metadata.all_partitions import AllPartitions
-from lakehouse.iceberg.metadata.changed_partitions import changed_values
+from lakehouse.iceberg.metadata.all_partitions import AllPartitions, rows_of
+from lakehouse.iceberg.metadata.changed_partitions import changed_values, is_moments
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.value_ranges import text
@@ -20,7 +20,7 @@ from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Pin, RuleResult
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.stale_partitions import partition_only_sources, waiting_values
-from lakehouse.tables.quoting import among, literal
+from lakehouse.tables.quoting import literal
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable
 
@@ -46,6 +46,8 @@ class OutsidePartitions:
     waiting: frozenset[Any] = frozenset()
     is_settled: bool = False
     """Whether a run has seen to the very same rows already."""
+    is_moment: bool = False
+    """Whether the column is one of moments, of which a value may be a day."""
 
     @property
     def rows(self) -> int:
@@ -56,7 +58,10 @@ class OutsidePartitions:
     def where(self) -> str:
         """The SQL predicate of the source's rows that stand in the quarantine."""
         outside = self.every.outside(self.column)
-        return f"({outside} OR {among(self.column, self.waiting)})" if self.waiting else outside
+        if not self.waiting:
+            return outside
+        waiting = rows_of(self.column, self.waiting, is_moment=self.is_moment)
+        return f"({outside} OR {waiting})"
 
     @property
     def texts(self) -> tuple[str | None, ...]:
@@ -176,9 +181,8 @@ def _find(
     run: Run,
 ) -> OutsidePartitions:
     assert source.snapshot_id is not None
-    values = outside_values(
-        engine.catalog.load(source.table), source.snapshot_id, column, every
-    )
+    loaded = engine.catalog.load(source.table)
+    values = outside_values(loaded, source.snapshot_id, column, every)
     waiting = waiting_values(engine, table, source.table, every)
     assert run.partitions is not None
     still = frozenset(value for value in waiting if not run.partitions.has(value))
@@ -186,7 +190,7 @@ def _find(
         Pin(source.table, source.snapshot_id), column, every, values, still
     )
     is_settled = not run.full_recompute and not waiting and _is_settled(engine, table, rows)
-    return OutsidePartitions(rows.source, column, every, values, still, is_settled)
+    return replace(rows, is_settled=is_settled, is_moment=is_moments(loaded, column))
 
 
 def _is_settled(engine: Engine, table: IcebergTable, rows: OutsidePartitions) -> bool:
