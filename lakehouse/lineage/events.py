@@ -20,6 +20,7 @@ from lakehouse.iceberg.metadata.write_result import (
     Refused,
     RuleResult,
     Unchanged,
+    by_table,
 )
 from lakehouse.lineage.names import DatasetName, DatasetNames, run_id_of
 from lakehouse.tables import types
@@ -135,8 +136,8 @@ class EventMaker:
         return {"parent": facet("ParentRunFacet", {"run": {"runId": parent}, "job": job})}
 
     def _inputs(self, write: BegunWrite) -> list[Json]:
-        pins = [pin for pin in write.pins.values() if pin.table != write.table.name]
-        return [self._input(pin) for pin in {pin.table: pin for pin in pins}.values()]
+        pins = by_table(write.pins.values())
+        return [self._input(pin) for name, pin in pins.items() if name != write.table.name]
 
     def _input(self, pin: Pin) -> Json:
         name = self.names.of(pin.table)

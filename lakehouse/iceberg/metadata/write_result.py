@@ -1,6 +1,6 @@
 """What came of a write, and what its rules found; values without behaviour."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -75,7 +75,7 @@ class Pin:
 
     `since_snapshot_id` is set where only what was appended after it was read; `note` says why
     an incremental input was read in full. `rows` is how many rows the range added, where the
-    table's snapshots tell.
+    table's snapshots tell. `is_past` says that a past state is read, whatever comes to the table.
     """
 
     table: str
@@ -84,6 +84,7 @@ class Pin:
     rows: int | None = None
     note: str = ""
     scanned: Scanned | None = None
+    is_past: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -91,6 +92,13 @@ class Pin:
         return self.snapshot_id is None or (
             self.since_snapshot_id is not None and self.rows == 0
         )
+
+
+def by_table(pins: Iterable[Pin]) -> dict[str, Pin]:
+    """Return pins by their table; of one that is read in its past too, that of now, which is what
+    a table follows.
+    """
+    return {pin.table: pin for pin in sorted(pins, key=lambda pin: not pin.is_past)}
 
 
 @dataclass(frozen=True)

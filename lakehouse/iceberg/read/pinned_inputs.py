@@ -120,7 +120,7 @@ def pin_since(source: History, since: int | None, until: int) -> Pin:
 
 def _pin_one(source: History, declared: Input, marks: History | None) -> Pin:
     if declared.mode == "as_of":
-        return Pin(declared.table, _resolve(source, declared))
+        return Pin(declared.table, _resolve(source, declared), is_past=True)
     head = source.main
     if head is None:
         return Pin(declared.table, None, rows=0)

@@ -17,7 +17,7 @@ from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.value_ranges import text
 from lakehouse.iceberg.metadata.values_outside_partitions import outside_values
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import Pin, RuleResult
+from lakehouse.iceberg.metadata.write_result import Pin, RuleResult, by_table
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.stale_partitions import partition_only_sources, waiting_values
 from lakehouse.tables.quoting import literal
@@ -106,12 +106,12 @@ def find_left_out(
     every = run.partitions.every if run.partitions else None
     if every is None:
         return []
-    read = {pin.table: pin for pin in pins.values() if pin.snapshot_id is not None}
+    read = by_table(pins.values())
     sources = partition_only_sources(table, inputs)
     return [
         _find(engine, table, read[name], by, every, run)
         for name, by in sources.items()
-        if name in read
+        if read[name].snapshot_id is not None
     ]
 
 

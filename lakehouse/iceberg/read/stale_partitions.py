@@ -18,7 +18,7 @@ from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_context import Partitions
-from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.metadata.write_result import Pin, by_table
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.iceberg.read.pinned_inputs import pin_since, read_since
@@ -118,7 +118,7 @@ def stale_by_source(
     """
     if partitions is None:
         return {}
-    until = {pin.table: pin.snapshot_id for pin in pins.values()}
+    until = {name: pin.snapshot_id for name, pin in by_table(pins.values()).items()}
     stale: dict[str, set[Any]] = {}
     for source, column in followed(table, inputs).items():
         snapshot_id = until[source]
@@ -190,9 +190,9 @@ def watermarks(
     Where other partitions are, the watermark of that source stays what it was.
     """
     marks = {
-        pin.table: pin.snapshot_id
-        for pin in pins.values()
-        if pin.snapshot_id and pin.table != table.name
+        name: pin.snapshot_id
+        for name, pin in by_table(pins.values()).items()
+        if pin.snapshot_id and name != table.name
     }
     if partitions is None:
         return marks
@@ -222,7 +222,7 @@ def affected_partitions(
     if table.versions is None or own is None or own.snapshot_id is None or len(since) != 1:
         return None
     ((source, start),) = since.items()
-    end = next(pin.snapshot_id for pin in pins.values() if pin.table == source)
+    end = by_table(pins.values())[source].snapshot_id
     assert end is not None
     return _affected(
         engine,

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.frame_joins import together
 from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Outcome, Published, Quarantined, RuleResult
+from lakehouse.iceberg.metadata.write_result import (
+    Outcome,
+    Published,
+    Quarantined,
+    RuleResult,
+    by_table,
+)
 from lakehouse.iceberg.read.cleared_rows import without_cleared
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.rows_outside_partitions import (
@@ -75,11 +81,8 @@ def evaluate_left_out(
     if not sources:
         return []
     names = {outside.source.table for outside in sources}
-    total = sum(
-        {
-            pin.table: pin.rows or 0 for pin in attempt.pins.values() if pin.table in names
-        }.values()
-    )
+    pins = by_table(attempt.pins.values())
+    total = sum(pins[name].rows or 0 for name in names)
     looked_at = [
         _rows(attempt, outside)
         for outside in sources

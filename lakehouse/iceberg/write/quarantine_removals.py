@@ -15,7 +15,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import together, without_keys
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.metadata.write_result import Pin, by_table
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.rows_outside_partitions import IS_LEFT_OUT
@@ -68,7 +68,7 @@ def plan_decided(
     is_empty = quarantined.main is None or quarantined.main.is_empty
     if is_empty and not undone:
         return Decided(rereads=rereads)
-    sources = {declared.table: pins[name] for name, declared in tracked.items()}
+    sources = by_table(pins[name] for name in tracked)
     is_less = run.full_recompute or any(
         _may_have_less(engine, target, pin) for pin in sources.values()
     )

@@ -12,7 +12,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 from lakehouse.iceberg.metadata.value_ranges import text
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.metadata.write_result import Pin, by_table
 from lakehouse.iceberg.read.snapshot_rows import rows_at
 from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn
 from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
@@ -116,13 +116,17 @@ class Attempt:
     @property
     def snapshot_ids(self) -> dict[str, int | None]:
         """By table, the snapshot that is read of it; None of one that has none."""
-        return {pin.table: pin.snapshot_id for pin in self.pins.values()}
+        return {name: pin.snapshot_id for name, pin in by_table(self.pins.values()).items()}
 
     @property
     def properties(self) -> CommitProperties:
         """What the commits of this attempt say."""
         partitions = self.run.partitions
-        pins = (pin for pin in self.pins.values() if pin.table != self.table.name)
+        read = {
+            name: snapshot_id
+            for name, snapshot_id in self.snapshot_ids.items()
+            if snapshot_id and name != self.table.name
+        }
         return CommitProperties(
             kind="write",
             write_id=self.write_id,
@@ -130,11 +134,7 @@ class Attempt:
             partitions=self.run.partition_values,
             inputs=self.watermarks,
             declaration=self.table.declaration_hash,
-            read=(
-                {pin.table: pin.snapshot_id for pin in pins if pin.snapshot_id}
-                if partitions
-                else {}
-            ),
+            read=read if partitions else {},
             since=self.since,
             spans=(
                 tuple((text(low), text(high)) for low, high in partitions.spans)
