@@ -3,6 +3,7 @@ partitioned by.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from itertools import chain
@@ -20,6 +21,8 @@ from lakehouse.tables.table import IcebergTable
 _KEY = "dagster/partition"
 _FIRST, _LAST = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
 _ONLY = "lakehouse/partitions"
+_NUMBERS = ("int", "bigint")
+_NUMBER = re.compile(r"-?[0-9]+")
 
 
 def range_tags(first: str, last: str) -> dict[str, str]:
@@ -150,7 +153,15 @@ def _spans(
     if isinstance(definition, dg.TimeWindowPartitionsDefinition):
         windows = [definition.time_window_for_partition_key(key) for key in keys]
         return [_span(window.start, window.end, column, column_type) for window in windows]
-    return [_number(key, column) for key in keys]
+    numbers = [_number(key, column) for key in keys]
+    if len(set(numbers)) < len(set(keys)):
+        twice = sorted(key for key in keys if numbers.count(_number(key, column)) > 1)
+        raise DeclarationError(
+            f"partitions {', '.join(map(repr, twice))} of column {column} have numbers in common;"
+            " expected one key for each number.",
+            next_step="Keep one of them in the asset's partitions_def.",
+        )
+    return numbers
 
 
 def _check_fit(definition: dg.PartitionsDefinition, column: str, column_type: str) -> None:
@@ -166,7 +177,7 @@ def _check_fit(definition: dg.PartitionsDefinition, column: str, column_type: st
     if isinstance(definition, dg.TimeWindowPartitionsDefinition):
         if column_type not in ("string", "date", "timestamp"):
             raise _unfit("windows of time", column, column_type, "date, timestamp or string")
-    elif column_type not in ("string", "int", "bigint"):
+    elif column_type not in ("string", *_NUMBERS):
         raise _unfit(
             f"{type(definition).__name__}", column, column_type, "string, int or bigint"
         )
@@ -190,15 +201,19 @@ def keys_holding(
     values = set(values)
     if not keys:
         return set()
-    texts = {
-        str(value) for value in values if value is not None and not isinstance(value, date)
-    }
-    holding = texts & set(keys)
+    of_number = _keys_of_numbers(keys) if column_type in _NUMBERS else {}
+    others = [value for value in values if value is not None and not isinstance(value, date)]
+    holding = {of_number.get(value, str(value)) for value in others} & set(keys)
     if isinstance(definition, dg.TimeWindowPartitionsDefinition):
         days = [value for value in values if isinstance(value, date)]
         look = _keys_of_moments if column_type == "timestamp" else _keys_of_days
         holding |= look(definition, keys, days) & set(keys)
     return holding or ({keys[-1]} if values else set())
+
+
+def _keys_of_numbers(keys: Iterable[str]) -> dict[int, str]:
+    """Return keys by the numbers that they are written as, such as `01`."""
+    return {int(key): key for key in keys if _NUMBER.fullmatch(key)}
 
 
 def _keys_of_moments(
@@ -255,7 +270,7 @@ def _span(start: datetime, end: datetime, column: str, column_type: str) -> tupl
 
 
 def _number(key: str, column: str) -> tuple[int, int]:
-    if not key.lstrip("-").isdigit():
+    if not _NUMBER.fullmatch(key):
         raise DeclarationError(
             f"partition {key!r} is not a number, and column {column} is; expected digits."
         )

@@ -99,6 +99,7 @@ def _check_telling(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
                 f" {table.overwritten_by!r}, the column that the table is overwritten by.",
                 next_step="Correct the name.",
             )
+    _check_one_column(table, inputs)
     others = [declared for name, declared in inputs.items() if name not in own]
     if others and not any(
         declared.by and not declared.outside and declared.mode != "changed_keys"
@@ -113,6 +114,27 @@ def _check_telling(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
                 " or write the table by Overwrite()."
             ),
         )
+
+
+def _check_one_column(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
+    """What a table was computed from is known by source: of two columns of one source, rows of
+    one would be followed.
+    """
+    columns: dict[str, str] = {}
+    for name, declared in inputs.items():
+        if declared.by is None:
+            continue
+        first = columns.setdefault(declared.table, declared.by)
+        if declared.by != first:
+            raise DeclarationError(
+                f"{table.name}: input {name} has by={declared.by!r}, and another input reads"
+                f" {declared.table} by {first!r}; expected one column, which tells the partitions"
+                " that are to be computed.",
+                next_step=(
+                    f"Compute a table of its own from {declared.table} by {declared.by}, and read"
+                    " that here."
+                ),
+            )
 
 
 def _check_is_telling(owner: str, name: str, by: str, source: IcebergTable) -> None:

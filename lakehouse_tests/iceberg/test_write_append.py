@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.errors import FrameMismatch
+from lakehouse.errors import FrameMismatch, UsageError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Published, Refused, Unchanged
-from lakehouse.iceberg.read.inputs import incremental
-from lakehouse.iceberg.rules.rows import between
+from lakehouse.iceberg.read.inputs import incremental, latest
+from lakehouse.iceberg.rules.rows import between, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable
@@ -262,3 +262,32 @@ def test_once_by_a_moment_and_a_sample_are_in_utc(embedded_engine: Engine) -> No
         embedded_engine, table, compute, arriving=[(moment, moment.replace(tzinfo=None))]
     )
     assert isinstance(again, Unchanged)
+
+
+def test_rows_without_a_key_are_known_by_where_they_come_from(embedded_engine: Engine) -> None:
+    by_name = replace(DELIVERED, name="silver.named", write=Append(once_by=("name",)))
+    inputs = {"delivered": latest(DELIVERED.name)}
+    for file, rows in {
+        "a": [("1", "ann"), ("2", None)],
+        "b": [("3", None), ("4", "ann")],
+    }.items():
+        write(embedded_engine, DELIVERED, delivery(embedded_engine, file, rows))
+        for _ in range(2):
+            write(embedded_engine, by_name, lambda delivered: delivered, inputs)
+
+    named = content(embedded_engine, by_name.name, "id", "name")
+    assert named == [("1", "ann"), ("2", None), ("3", None)]
+
+
+def test_rows_without_a_key_or_a_source_are_refused(embedded_engine: Engine) -> None:
+    write(embedded_engine, EVENTS, rows_of(embedded_engine, SCHEMA, [(1, 1), (None, 2)]))
+    inputs = {"events": latest(EVENTS.name)}
+
+    with pytest.raises(
+        UsageError, match=r"silver\.copied: rows were computed without a value in id"
+    ):
+        write(embedded_engine, COPIED, lambda events: events, inputs)
+    asked = replace(COPIED, rules=[not_null("id")])
+    write(embedded_engine, asked, lambda events: events, inputs)
+    assert content(embedded_engine, COPIED.name) == [(1, 1)]
+    assert content(embedded_engine, "silver.copied_quarantine", "v") == [("2",)]

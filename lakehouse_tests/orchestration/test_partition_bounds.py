@@ -84,6 +84,14 @@ def test_days_of_a_string_column_are_its_values():
         ),
         (REGIONS, "north", "boolean", "expected string, int or bigint"),
         (REGIONS, "north", "int", "'north' is not a number"),
+        (dg.StaticPartitionsDefinition(["²"]), "²", "int", "'²' is not a number"),
+        (dg.StaticPartitionsDefinition(["--5"]), "--5", "int", "'--5' is not a number"),
+        (
+            dg.StaticPartitionsDefinition(["1", "01", "2"]),
+            "01",
+            "int",
+            "partitions '01', '1' of column c have numbers in common",
+        ),
         (KUALA_LUMPUR, "2024-03-01", "bigint", "expected date, timestamp or string"),
         (
             dg.HourlyPartitionsDefinition("2024-01-01-00:00"),
@@ -193,6 +201,18 @@ def test_static_partitions_are_all_that_there_are(column_type, value, other) -> 
     )
 
     assert (every.has(value), every.has(other), every.has(None)) == (True, False, False)
+
+
+@pytest.mark.parametrize("column_type", ["int", "bigint"])
+def test_numbers_are_found_however_their_keys_are_written(column_type) -> None:
+    months = [f"{month:02}" for month in range(1, 13)]
+    definition = dg.StaticPartitionsDefinition(["-1", *months])
+
+    assert keys_holding(definition, ["-1", *months], [-1, 3, 11, None], column_type) == {
+        "-1",
+        "03",
+        "11",
+    }
 
 
 def test_a_delivery_without_a_static_partition_goes_with_the_last() -> None:

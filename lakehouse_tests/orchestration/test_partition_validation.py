@@ -88,9 +88,17 @@ def test_partitions_of_the_asset_are_those_of_the_table(table, definition, said)
             {"raw": incremental(RAW.name, by="d"), "own": existing_rows(BY_DAY.name, by="day")},
             "input own reads existing_rows with by='day'; expected 'd'",
         ),
+        (
+            {"one": latest(RAW.name, by="d"), "two": latest(RAW.name, by="day")},
+            r"input two has by='day', and another input reads bronze\.raw by 'd'; expected one",
+        ),
+        (
+            {"one": latest(RAW.name, by="d"), "two": changed_keys(RAW.name, of="v", by="day")},
+            r"input two has by='day', and another input reads bronze\.raw by 'd'; expected one",
+        ),
     ],
 )
-def test_a_partitioned_asset_that_nothing_would_ever_run_is_refused(inputs, said):
+def test_a_partitioned_asset_of_which_not_all_would_be_run_is_refused(inputs, said):
     with pytest.raises(DeclarationError, match=said):
         check_partitions(BY_DAY, inputs, DAILY)
 

@@ -31,7 +31,13 @@ from lakehouse.iceberg.write.withdrawn_rows import (
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier, literals, with_zone
 from lakehouse.tables.rule import Rule
-from lakehouse.tables.table import SOURCE_COLUMNS, Append, OverwritePartitions
+from lakehouse.tables.table import (
+    SOURCE_COLUMNS,
+    SOURCE_KEY,
+    Append,
+    IcebergTable,
+    OverwritePartitions,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -308,17 +314,56 @@ def _not_landed(
     :param landed: those of the arriving keys that it has.
     """
     keys = attempt.table.once_by
+    no_key = _no_key(attempt.table) if arriving is None else ""
+    has_source = set(SOURCE_COLUMNS) <= {*frame.columns} & {*attempt.table.column_names}
+    if no_key and not has_source:
+        _require_keys(attempt.table, frame.where(no_key))
     if attempt.base.is_empty:
         return None if arriving is not None and not arriving else frame
     if arriving is None:
-        there = attempt.existing().selectExpr(*map(identifier, keys)).distinct()
+        existing = attempt.existing()
+        keyed = existing.where(f"NOT {no_key}") if no_key else existing
+        there = keyed.selectExpr(*map(identifier, keys)).distinct()
         not_there = without_keys(frame, there, keys)
+        if no_key and has_source:
+            names = [*dict.fromkeys((*keys, *SOURCE_COLUMNS))]
+            unkeyed = existing.where(no_key).selectExpr(*map(identifier, names)).distinct()
+            not_there = without_keys(not_there, unkeyed, names)
         if not attempt.decided.rows:
             return not_there
         return not_there.unionByName(_quarantined(attempt, with_keys(frame, there, keys)))
     if landed >= _moments_in_utc(arriving):
         return None
     return _without(attempt, frame, keys, landed) if landed else frame
+
+
+def _no_key(table: IcebergTable) -> str:
+    """Return the SQL predicate of the rows whose key `once_by` lacks a value; empty where none can
+    be: NULL is no key, by which all such rows would be one.
+    """
+    asked = {
+        rule.columns[0]
+        for rule in table.row_rules
+        if isinstance(rule, RowRule) and rule.asks_for_value and rule.on_failure != "warn"
+    }
+    maybe = [
+        name
+        for name in table.once_by
+        if name not in (*SOURCE_KEY, *asked) and not table.column(name).required
+    ]
+    return f"({' OR '.join(f'{identifier(name)} IS NULL' for name in maybe)})" if maybe else ""
+
+
+def _require_keys(table: IcebergTable, unkeyed: "DataFrame") -> None:
+    if not unkeyed.isEmpty():
+        raise UsageError(
+            f"{table.name}: rows were computed without a value in {', '.join(table.once_by)},"
+            " by which Append(once_by=…) tells what it has; expected one in each row.",
+            next_step=(
+                "Add not_null(…) to its rules, so that they go to its quarantine, or name columns"
+                " that always have a value."
+            ),
+        )
 
 
 def _without(
