@@ -30,13 +30,16 @@ class CastableRule(Rule):
 
     @property
     def sql(self) -> str:
-        """The predicate of the rows that break it."""
-        return self.predicate()
+        """What tells it from other rules."""
+        return self._lost(identifier, self.cast.identity)
 
     def predicate(self, delivered: Callable[[str], str] = identifier) -> str:
         """Return the predicate of the rows whose delivered value cannot be read."""
+        return self._lost(delivered, self.cast.sql)
+
+    def _lost(self, delivered: Callable[[str], str], cast: Callable[[str], str]) -> str:
         raw = delivered(self.columns[0])
-        return f"({raw} IS NOT NULL AND {self.cast.sql(raw)} IS NULL)"
+        return f"({raw} IS NOT NULL AND {cast(raw)} IS NULL)"
 
 
 def castable_from_type(column: str, column_type: str, time_zone: str) -> CastableRule:

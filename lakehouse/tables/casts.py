@@ -33,11 +33,15 @@ class Cast:
     time_zone: str = "UTC"
 
     def sql(self, raw: str) -> str:
-        """Return SQL for a delivered value as the type, see `cast_sql`.
+        """Return SQL for a delivered value as the type, see `cast_sql`."""
+        return cast_sql(raw, self.type, self.time_zone)
+
+    def identity(self, raw: str) -> str:
+        """Return what tells this cast from others: its SQL as it was before years were bounded.
 
         A rule says by it what it is, so that tables whose rules stay are not computed anew.
         """
-        return cast_sql(raw, self.type, self.time_zone)
+        return _cast_sql(raw, self.type, self.time_zone, is_bounded=False)
 
     def quick_sql(self, raw: str) -> str:
         """Return longer SQL for the same value, which takes less time where text is as usual; what
@@ -72,13 +76,17 @@ def cast_sql(raw: str, to: str, time_zone: str = "UTC") -> str:
     :param time_zone: where moments without an offset were written, and whose days a moment
         falls on.
     """
+    return _cast_sql(raw, to, time_zone, is_bounded=True)
+
+
+def _cast_sql(raw: str, to: str, time_zone: str, *, is_bounded: bool) -> str:
     decimal = _DECIMAL.match(to)
     if decimal:
         return _decimal(raw, to, int(decimal[1]) - int(decimal[2]), int(decimal[2]))
     if to == "date":
-        return _date(raw, time_zone)
+        return _date(raw, time_zone, is_bounded=is_bounded)
     if to == "timestamp":
-        return _timestamp(raw, time_zone)
+        return _timestamp(raw, time_zone, is_bounded=is_bounded)
     return f"try_cast({raw} AS {to})"
 
 
@@ -135,21 +143,27 @@ def _exponential(raw: str, cast: str, whole_digits: int, scale: int) -> str:
     return f"CAST({raw} AS string) RLIKE {literal(is_bounded)} AND {cast} = {exact}"
 
 
-def _date(raw: str, time_zone: str) -> str:
+def _date(raw: str, time_zone: str, *, is_bounded: bool) -> str:
     """Take a whole date, or a moment's day where the moment was; a date in its usual form needs
     no closer look.
     """
-    moment = f"try_cast({raw} AS timestamp)"
+    moment, day = f"try_cast({raw} AS timestamp)", f"try_cast({raw} AS date)"
     local_day = f"CAST(from_utc_timestamp({moment}, {literal(time_zone)}) AS date)"
+    utc_day = f"CAST({moment} AS date)"
+    is_usual = f"length(trim({raw})) = 10 AND {_starts_as_a_day(raw)}"
+    usual_day = day
+    if is_bounded:
+        is_usual += f" AND {_is_far_inside(raw)}"
+        day, local_day, utc_day = (_bounded(one, raw) for one in (day, local_day, utc_day))
     return (
-        f"(CASE WHEN length(trim({raw})) = 10 AND {_starts_as_a_day(raw)} THEN try_cast({raw}"
-        f" AS date) WHEN {raw} RLIKE {literal(_WHOLE_DAY)} THEN try_cast({raw} AS date) WHEN"
-        f" NOT coalesce({raw} RLIKE {literal(_MOMENT)}, false) THEN NULL WHEN {raw} RLIKE"
-        f" {literal(_OFFSET)} THEN {local_day} ELSE CAST({moment} AS date) END)"
+        f"(CASE WHEN {is_usual} THEN {usual_day}"
+        f" WHEN {raw} RLIKE {literal(_WHOLE_DAY)} THEN {day}"
+        f" WHEN NOT coalesce({raw} RLIKE {literal(_MOMENT)}, false) THEN NULL"
+        f" WHEN {raw} RLIKE {literal(_OFFSET)} THEN {local_day} ELSE {utc_day} END)"
     )
 
 
-def _timestamp(raw: str, time_zone: str) -> str:
+def _timestamp(raw: str, time_zone: str, *, is_bounded: bool) -> str:
     """Take a day or a moment, in UTC where it has an offset; Spark takes a time alone for one
     of today.
 
@@ -163,13 +177,33 @@ def _timestamp(raw: str, time_zone: str) -> str:
         f"length({text}) > 16 AND {_starts_as_a_day(raw)} AND substr({text}, 14, 1) = ':' AND"
         f" {has_offset}"
     )
+    usual_moment = moment
+    if is_bounded:
+        is_usual += f" AND {_is_far_inside(raw)}"
+        moment, local = (_bounded(one, raw) for one in (moment, local))
     return (
-        f"(CASE WHEN {is_usual} THEN {moment} "
+        f"(CASE WHEN {is_usual} THEN {usual_moment} "
         f"WHEN {raw} RLIKE {literal(_WHOLE_DAY)} THEN {local} "
         f"WHEN NOT coalesce({raw} RLIKE {literal(_MOMENT)}, false) THEN NULL "
         f"WHEN {raw} RLIKE {literal(_OFFSET)} THEN {moment} "
         f"ELSE {local} END)"
     )
+
+
+def _bounded(value: str, raw: str) -> str:
+    """Return SQL for a date or a moment that is NULL outside of the years 1 to 9999, which Python,
+    and so what shows rows, does not know. An offset or a zone moves text of four digits there.
+    """
+    is_inside = f"{_is_far_inside(raw)} OR year({value}) BETWEEN 1 AND 9999"
+    return f"(CASE WHEN {is_inside} THEN {value} END)"
+
+
+def _is_far_inside(raw: str) -> str:
+    """Return the predicate of text that begins with a year which no zone moves out of those that
+    Python knows. Of text that begins otherwise, as with a space, it is not sure.
+    """
+    text = f"CAST({raw} AS string)"
+    return f"{text} >= '0002' AND {text} < '9999'"
 
 
 def _starts_as_a_day(raw: str) -> str:

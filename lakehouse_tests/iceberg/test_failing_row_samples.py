@@ -5,8 +5,11 @@ files.
 import pytest
 
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.read.sample_rows import first_rows
+from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import Column, IcebergTable, Overwrite
 from lakehouse_tests.iceberg.declarations import EVENTS, rows_of, snapshot_id
 
 pytestmark = pytest.mark.spark
@@ -60,3 +63,23 @@ def test_no_manifest_of_an_earlier_commit_is_read(
     assert [manifest.added_snapshot_id for manifest in read] == [
         snapshot_id(embedded_engine, EVENTS.name)
     ]
+
+
+def test_times_that_python_does_not_know_are_shown_as_text(embedded_engine: Engine) -> None:
+    table = IcebergTable(
+        "silver.far",
+        "Far away.",
+        [Column("d", "date"), Column("at", "timestamp"), Column("v", "int")],
+        write=Overwrite(),
+        rules=[between("v", 0, 1, on_failure="warn")],
+    )
+    far = "SELECT DATE '9999-12-31' + 1 AS d, TIMESTAMP '9999-12-31' + INTERVAL 2 DAYS AS at, 7 AS v"
+    done = write(embedded_engine, table, lambda: embedded_engine.sql(far))
+
+    assert isinstance(done, Published)
+    (result,) = [found for found in done.results if found.rule.name == "between_v"]
+    (broken,) = result.sample
+    assert (broken["d"], broken["at"]) == ("+10000-01-01", "+10000-01-02 00:00:00")
+    (row,) = first_rows(embedded_engine, table, done.snapshot_id, 5)
+    assert (row["d"], row["v"]) == ("10000-01-01", 7)
+    assert row["at"].startswith("10000-01-02 00:00:00")

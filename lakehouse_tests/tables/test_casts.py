@@ -145,3 +145,32 @@ def test_a_moment_without_an_offset_was_written_there(spark, text, value):
 )
 def test_what_a_moment_loses_and_what_is_taken_of_a_change_of_clocks(spark, text, value):
     assert cast(spark, text, "timestamp", "Europe/Rome") == value
+
+
+EDGES = [
+    "0000-01-01",
+    "0000-12-31T23:59:59Z",
+    "0001-01-01",
+    "0001-1-1",
+    "0001-01-01T00:00:00+05:00",
+    "0001-01-01 00:00:00",
+    "9999-12-31",
+    "9999-12-31 23:59:59",
+    "9999-12-31T20:00:00Z",
+    "9999-12-31T20:00:00-05:00",
+    "\t9999-12-31T23:59:59.999999Z",
+]
+
+
+@pytest.mark.parametrize("to", ["date", "timestamp"])
+@pytest.mark.parametrize("zone", ["UTC", KUALA_LUMPUR, "America/New_York"])
+def test_no_zone_moves_a_value_to_a_year_that_python_does_not_know(spark, to, zone):
+    terms = [f"CAST({Cast(to, zone).sql(literal(text))} AS string)" for text in EDGES]
+    (row,) = spark.sql(f"SELECT {', '.join(terms)}").collect()
+
+    values = {text: value for text, value in zip(EDGES, row, strict=True) if value is not None}
+    assert {value for value in values.values() if not "0001" <= value[:5] <= "9999-"} == set()
+    assert "0000-01-01" not in values
+    assert ("9999-12-31 23:59:59" in values) == (to == "date" or zone != "America/New_York")
+    assert ("9999-12-31T20:00:00Z" in values) == (to == "timestamp" or zone != KUALA_LUMPUR)
+    assert "9999-12-31" in values

@@ -9,6 +9,7 @@ from lakehouse.tables.masking import COUNTED_ROWS, redacted
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyiceberg.table import DataScan, FileScanTask, Table
 
 
@@ -49,7 +50,22 @@ def _rows(table: "Table", scan: "DataScan") -> Iterator[list[dict[str, Any]]]:
         scan.limit,
     )
     for task in _tasks(table, scan):
-        yield reader.to_table([task]).to_pylist()
+        yield _values(reader.to_table([task]))
+
+
+def _values(rows: "pa.Table") -> list[dict[str, Any]]:
+    """Return rows as Python has them; where it does not know a day or a moment, such as one of the
+    year 10000, all of them as text.
+    """
+    import pyarrow as pa
+
+    try:
+        return rows.to_pylist()
+    except (ValueError, OverflowError):
+        for at, field in enumerate(rows.schema):
+            if pa.types.is_temporal(field.type):
+                rows = rows.set_column(at, field.name, rows.column(at).cast(pa.string()))
+        return rows.to_pylist()
 
 
 def _tasks(table: "Table", scan: "DataScan") -> "Iterator[FileScanTask]":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.tables.masking import COUNTED_ROWS, redacted
-from lakehouse.tables.quoting import literal, with_zone
+from lakehouse.tables.quoting import identifier, literal, with_zone
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def samples_of(
     if not predicates:
         return {}
     rows_by_rule: dict[str, list[Row]] = {}
-    for row in _broken(rows, predicates, terms).limit(COUNTED_ROWS).collect():
+    for row in _collected(_broken(rows, predicates, terms).limit(COUNTED_ROWS)):
         for name in row[_RULES]:
             rows_by_rule.setdefault(name, []).append(row)
     rare = {
@@ -74,15 +74,31 @@ def _rare(broken: "DataFrame") -> "dict[str, list[Row]]":
         "*", f"row_number() OVER (PARTITION BY {_RULES} ORDER BY {_RULES}) AS {_RANK}"
     )
     rows_by_rule: dict[str, list[Row]] = {}
-    for row in ranked.where(f"{_RANK} <= {SAMPLE_ROWS}").drop(_RANK).collect():
+    for row in _collected(ranked.where(f"{_RANK} <= {SAMPLE_ROWS}").drop(_RANK)):
         rows_by_rule.setdefault(row[_RULES], []).append(row)
     return rows_by_rule
 
 
 def sample_of(engine: Engine, table: IcebergTable, broken: "DataFrame") -> Sample:
     """Return at most 20 of some rows as plain values, redacted."""
-    rows = broken.limit(COUNTED_ROWS if table.holds_personal_data else SAMPLE_ROWS).collect()
+    rows = _collected(broken.limit(COUNTED_ROWS if table.holds_personal_data else SAMPLE_ROWS))
     return _shown(engine, table, rows[:SAMPLE_ROWS], rows)
+
+
+def _collected(rows: "DataFrame") -> "list[Row]":
+    """Return few rows; those of a day or a moment that Python does not know, or not in the zone of
+    this machine, as text.
+    """
+    try:
+        return rows.collect()
+    except (ValueError, OverflowError):
+        times = [name for name, kind in rows.dtypes if kind.startswith(("date", "timestamp"))]
+        texts = {
+            name: f"CAST({identifier(name)} AS string) AS {identifier(name)}" for name in times
+        }
+        return rows.selectExpr(
+            *(texts.get(name, identifier(name)) for name in rows.columns)
+        ).collect()
 
 
 def _shown(
