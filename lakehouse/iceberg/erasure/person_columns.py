@@ -12,7 +12,7 @@ from lakehouse.tables.table import SOURCE_KEY, IcebergTable
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
-    from pyiceberg.types import NestedField
+    from pyiceberg.types import IcebergType, NestedField
 
 _QUARANTINE = frozenset({"_row_key", "_reasons"})
 
@@ -24,14 +24,23 @@ class PersonColumn:
     field_id: int
     name: str
     """Its name in the table, or the last that it had."""
-    type: str
-    """As Iceberg names it."""
+    column_type: "IcebergType"
     values: frozenset[str]
-    """As Spark casts them to a string."""
+    """As Spark casts them to a string; of a column with parts, those of its leaves."""
     is_current: bool = True
     """Whether the table has it still; the files of one that was dropped do."""
     is_delivered: bool = False
     """Whether it holds text as it came, so that ` 007 ` is the id 7."""
+
+    @property
+    def type(self) -> str:
+        """Its type as Iceberg names it."""
+        return str(self.column_type)
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether a value of it is a struct, an array or a map."""
+        return not self.column_type.is_primitive
 
     @cached_property
     def normal_values(self) -> frozenset[str]:
@@ -113,14 +122,13 @@ def _of_table(
         for schema in loaded.schemas().values():
             fields |= _fields(schema.fields, names)
     for field_id, field in sorted(fields.items()):
-        column_type = str(field.field_type)
         yield PersonColumn(
             field_id,
             field.name,
-            column_type,
+            field.field_type,
             values,
             is_current=field_id in current,
-            is_delivered=is_delivered and column_type == "string",
+            is_delivered=is_delivered and str(field.field_type) == "string",
         )
 
 

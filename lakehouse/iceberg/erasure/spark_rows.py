@@ -7,15 +7,20 @@ Values are parameters of each statement, so that they stand in no text of one.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from lakehouse.errors import UpkeepFailed
 from lakehouse.iceberg.commit.retry import Failure, classify
 from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.erasure.arrow_ids import INTEGERS
+from lakehouse.iceberg.erasure.nested_values import any_leaf_sql
 from lakehouse.iceberg.erasure.normal_id_sql import normal_id_sql
 from lakehouse.iceberg.erasure.person_columns import PersonColumn, PersonColumns
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.tables.quoting import identifier
+
+if TYPE_CHECKING:
+    from pyiceberg.types import PrimitiveType
 
 Value = str | int
 
@@ -97,11 +102,15 @@ def _predicate(columns: PersonColumns, parameters: _Parameters) -> str:
 
 def _is_value(column: PersonColumn, parameters: _Parameters) -> str:
     name = identifier(column.name)
-    text = f"CAST({name} AS STRING)"
     if column.is_delivered:
         known = parameters.listed(sorted(column.normal_values))
         return f"coalesce({normal_id_sql(name)} IN {known}, false)"
-    is_value = f"coalesce({text} IN {parameters.listed(sorted(column.values))}, false)"
+    known = parameters.listed(sorted(column.values))
+    is_value = any_leaf_sql(
+        name,
+        column.column_type,
+        lambda leaf, _: f"coalesce(CAST({leaf} AS STRING) IN {known}, false)",
+    )
     if column.type not in INTEGERS:
         return is_value
     if not column.integers:
@@ -111,7 +120,10 @@ def _is_value(column: PersonColumn, parameters: _Parameters) -> str:
 
 
 def _is_blank(column: PersonColumn) -> str:
-    name = identifier(column.name)
-    if column.type != "string":
-        return f"{name} IS NULL"
-    return f"({name} IS NULL OR {normal_id_sql(name)} = '')"
+    return f"NOT {any_leaf_sql(identifier(column.name), column.column_type, _tells)}"
+
+
+def _tells(leaf: str, leaf_type: "PrimitiveType") -> str:
+    if str(leaf_type) != "string":
+        return f"({leaf} IS NOT NULL)"
+    return f"coalesce({normal_id_sql(leaf)} <> '', false)"

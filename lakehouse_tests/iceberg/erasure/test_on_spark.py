@@ -1,6 +1,7 @@
 """Tables that Spark wrote lose a person's rows, and Spark reads all others as they were."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,10 @@ from lakehouse.tables.person import Person
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.iceberg.erasure.people import (
     ANNA,
+    NESTED,
     ORDERS,
     REQUEST,
+    contacts_of,
     content,
     data_paths,
     fill,
@@ -109,13 +112,34 @@ def test_spark_finds_delivered_ids_as_python_does(embedded_engine: Engine) -> No
     ids = ["7", " 7", "007", "+7\t", "\u00a07", "70", "-7", "7.0", "", None]
     fill(engine, delivered, [(text, "x", "file", "sha") for text in ids])
     found = count_rows(engine, delivered, [ANNA])
-    name = engine.catalog.sql_name(delivered.name)
-    engine.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('format-version' = '3')")
+    to_format_3(engine, delivered)
 
     assert delete_rows(engine, delivered, [ANNA], REQUEST).rows == found == {"main": 5}
     main = read_history(engine, delivered.name).main
     assert main is not None and main.commit is not None
     assert main.commit.kind == "erasure"
+
+
+@pytest.mark.parametrize(("column_type", "hers", "others"), NESTED)
+def test_spark_finds_a_value_inside_of_a_personal_column(
+    embedded_engine: Engine, column_type: str, hers: list[Any], others: list[Any]
+) -> None:
+    engine = embedded_engine
+    contacts = contacts_of(column_type)
+    fill(engine, contacts, [(value, "hers") for value in hers])
+    fill(engine, contacts, [(value, "another's") for value in [*others, hers[0], None]])
+    to_format_3(engine, contacts)
+
+    assert delete_rows(engine, contacts, [ANNA], REQUEST).rows == {"main": len(hers) + 1}
+    name = engine.catalog.sql_name(contacts.name)
+    left = [row[0] for row in engine.sql(f"SELECT note FROM {name}").collect()]
+    assert left == ["another's"] * (len(others) + 1)
+
+
+def to_format_3(engine: Engine, table: IcebergTable) -> None:
+    """Make a table one that Spark alone changes."""
+    name = engine.catalog.sql_name(table.name)
+    engine.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('format-version' = '3')")
 
 
 def test_on_s3(glue_engine: Engine) -> None:
