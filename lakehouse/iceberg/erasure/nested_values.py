@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LeafTest = Callable[[Values], Mask]
 """Returns of each value of an array without parts whether it is one of those looked for."""
-LeafSql = Callable[[str, "PrimitiveType"], str]
+LeafSql = Callable[[str], str]
 """Returns SQL, which is never NULL, of whether a value is one of those looked for."""
 
 
@@ -80,7 +80,7 @@ def any_leaf_sql(value: str, column_type: "IcebergType", test: LeafSql) -> str:
 
 
 def _any_leaf_sql(value: str, column_type: "IcebergType", test: LeafSql, depth: int) -> str:
-    from pyiceberg.types import ListType, MapType, PrimitiveType, StructType
+    from pyiceberg.types import ListType, MapType, StructType
 
     if isinstance(column_type, StructType):
         terms = [
@@ -94,8 +94,7 @@ def _any_leaf_sql(value: str, column_type: "IcebergType", test: LeafSql, depth: 
         keys = _exists(f"map_keys({value})", column_type.key_type, test, depth)
         values = _exists(f"map_values({value})", column_type.value_type, test, depth)
         return f"({keys} OR {values})"
-    assert isinstance(column_type, PrimitiveType)
-    return test(value, column_type)
+    return test(value)
 
 
 def _exists(array: str, part_type: "IcebergType", test: LeafSql, depth: int) -> str:

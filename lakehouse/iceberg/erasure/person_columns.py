@@ -1,7 +1,7 @@
 """Which columns of a table stand for a person, and which of their values are the person's."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from lakehouse.tables.person import Person, normal_id
 from lakehouse.tables.table import SOURCE_KEY, IcebergTable
 
 if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
     from pyiceberg.table import Table
     from pyiceberg.types import IcebergType, NestedField
 
@@ -29,6 +30,10 @@ class PersonColumn:
     """As Spark casts them to a string; of a column with parts, those of its leaves."""
     is_current: bool = True
     """Whether the table has it still; the files of one that was dropped do."""
+    has_statistics: bool = True
+    """Whether Iceberg may leave out files by it: it looks the names of a past snapshot up among
+    those that the table has now, and fails at others.
+    """
     is_delivered: bool = False
     """Whether it holds text as it came, so that ` 007 ` is the id 7."""
 
@@ -69,6 +74,32 @@ class PersonColumns:
     def all(self) -> tuple[PersonColumn, ...]:
         """All of them."""
         return (*self.subject, *self.personal)
+
+    def shown_by(self, schema: "Schema") -> "PersonColumns":
+        """Return those that a schema has, with the names and types that it has for them."""
+        return PersonColumns(
+            tuple(_shown_by(schema, self.subject)), tuple(_shown_by(schema, self.personal))
+        )
+
+    def current(self) -> "PersonColumns":
+        """Return those that the table has still."""
+        return PersonColumns(
+            tuple(column for column in self.subject if column.is_current),
+            tuple(column for column in self.personal if column.is_current),
+        )
+
+
+def _shown_by(schema: "Schema", columns: Iterable[PersonColumn]) -> Iterator[PersonColumn]:
+    fields = {field.field_id: field for field in schema.fields}
+    for column in columns:
+        if field := fields.get(column.field_id):
+            is_named_so_now = column.is_current and field.name == column.name
+            yield replace(
+                column,
+                name=field.name,
+                column_type=field.field_type,
+                has_statistics=is_named_so_now,
+            )
 
 
 def person_columns(

@@ -136,6 +136,47 @@ def test_spark_finds_a_value_inside_of_a_personal_column(
     assert left == ["another's"] * (len(others) + 1)
 
 
+AVRO = {"write.format.default": "avro"}
+"""Of a table that Spark alone changes."""
+
+
+def test_refs_of_before_a_rename_and_an_addition_lose_their_rows(
+    embedded_engine: Engine,
+) -> None:
+    engine = embedded_engine
+    name = create(engine, "client bigint", "", AVRO, ORDERS.name)
+    engine.sql(f"INSERT INTO {name} VALUES (7), (8)")
+    for ref in ("BRANCH old", "BRANCH refused_x", "TAG month_end"):
+        engine.sql(f"ALTER TABLE {name} CREATE {ref}")
+    engine.sql(f"ALTER TABLE {name} RENAME COLUMN client TO customer_id")
+    engine.sql(f"ALTER TABLE {name} ADD COLUMN email string")
+    counts = {"main": 1, "old": 1, "refused_x": 1, "month_end": 1}
+    assert count_rows(engine, ORDERS, [ANNA]) == counts
+
+    deleted = delete_rows(engine, ORDERS, [ANNA], REQUEST)
+
+    assert deleted.rows == counts
+    assert set(deleted.dropped) == {"refused_x", "month_end"}
+    assert count_rows(engine, ORDERS, [ANNA]) == {}
+    for ref in ("main", "old"):
+        left = engine.sql(f"SELECT customer_id FROM {name} VERSION AS OF '{ref}'").collect()
+        assert [row[0] for row in left] == [8]
+
+
+def test_a_tag_of_before_a_column_was_dropped_is_dropped_with_their_rows(
+    embedded_engine: Engine,
+) -> None:
+    engine = embedded_engine
+    name = create(engine, "customer_id bigint, email string", "", AVRO, ORDERS.name)
+    engine.sql(f"INSERT INTO {name} VALUES (NULL, 'anna@example.org'), (8, NULL)")
+    engine.sql(f"ALTER TABLE {name} CREATE TAG month_end")
+    engine.sql(f"DELETE FROM {name} WHERE customer_id IS NULL")
+    engine.sql(f"ALTER TABLE {name} DROP COLUMN email")
+
+    assert count_rows(engine, ORDERS, [ANNA]) == {"month_end": 1}
+    assert delete_rows(engine, ORDERS, [ANNA], REQUEST).dropped == ("month_end",)
+
+
 def to_format_3(engine: Engine, table: IcebergTable) -> None:
     """Make a table one that Spark alone changes."""
     name = engine.catalog.sql_name(table.name)
