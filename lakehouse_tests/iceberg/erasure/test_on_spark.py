@@ -177,6 +177,31 @@ def test_a_tag_of_before_a_column_was_dropped_is_dropped_with_their_rows(
     assert delete_rows(engine, ORDERS, [ANNA], REQUEST).dropped == ("month_end",)
 
 
+@pytest.mark.parametrize("kind", ["decimal(5,2)", "string"])
+def test_files_of_a_spec_whose_column_was_dropped_lose_their_rows(
+    embedded_engine: Engine, kind: str
+) -> None:
+    engine = embedded_engine
+    value = "NULL" if kind == "string" else "1"
+    name = create(engine, f"customer_id bigint, kind {kind}", "kind", name=ORDERS.name)
+    engine.sql(f"INSERT INTO {name} VALUES (7, {value}), (8, {value})")
+    engine.sql(f"INSERT INTO {name} VALUES (9, {value})")
+    engine.sql(f"ALTER TABLE {name} CREATE TAG month_end")
+    engine.sql(f"ALTER TABLE {name} DROP PARTITION FIELD kind")
+    engine.sql(f"ALTER TABLE {name} DROP COLUMN kind")
+    engine.sql(f"INSERT INTO {name} VALUES (7), (8)")
+
+    deleted = delete_rows(engine, ORDERS, [ANNA], REQUEST)
+    assert deleted.rows == {"main": 2, "month_end": 1}
+    results = remove_from_files(engine, ORDERS, REQUEST, now=True)
+
+    assert not [result for result in results if result.outcome == "failed"], results
+    for ref, ids in {"main": [8, 8, 9], "month_end": [8, 9]}.items():
+        left = engine.sql(f"SELECT customer_id FROM {name} VERSION AS OF '{ref}'").collect()
+        assert sorted(row[0] for row in left) == ids
+    engine.sql(f"CALL {engine.catalog.name}.system.rewrite_manifests('{ORDERS.name}')")
+
+
 def to_format_3(engine: Engine, table: IcebergTable) -> None:
     """Make a table one that Spark alone changes."""
     name = engine.catalog.sql_name(table.name)
