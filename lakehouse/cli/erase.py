@@ -37,7 +37,8 @@ _DELIVERED = re.compile(r"^(?:s3://[^/]+/)?((?:inbox|archive|rejected)/[^/]+/.+)
     "request_id",
     metavar="ID",
     required=True,
-    help="The request's id, such as R-17; the same again carries it on.",
+    help="The request's id, such as R-17: a letter or digit, and up to 63 letters, digits, dots,"
+    " hyphens and underscores; the same again carries it on.",
 )
 @why_option("Why; it is kept with the request, without a value of the person.", required=False)
 @by_option
@@ -88,7 +89,9 @@ def erase(
     """
     from lakehouse.privacy.erase import erase as erase_people
     from lakehouse.privacy.erasure import How
+    from lakehouse.privacy.requests import check_openable
 
+    check_openable(state.settings, request_id)
     named = parse_people(people, file) if people or file else []
     there = state.project.erasable(state.settings, state.engine)
     if is_dry:

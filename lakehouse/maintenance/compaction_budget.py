@@ -2,6 +2,7 @@
 first, as far as the day's bytes go; pure.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -171,6 +172,7 @@ def _not_before(health: TableHealth, choice: Choice, now: datetime) -> datetime 
 def _parameters(health: TableHealth, policy: UpkeepPolicy) -> dict[str, str]:
     parameters = {"target_bytes": str(health.target_bytes)}
     if policy.sort_by:
-        parameters["sort_by"] = ",".join(policy.sort_by)
+        # A name may have a comma.
+        parameters["sort_by"] = json.dumps(policy.sort_by)
         parameters["z_order"] = str(policy.z_order).lower()
     return parameters

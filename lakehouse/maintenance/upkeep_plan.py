@@ -83,7 +83,7 @@ class PlannedStep:
     """When it may next run, where something is waited for."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """What the step is done with, as text: moments in ISO form `older_than`, `refused_before`;
-    `keep`, `target_bytes`; `sort_by`, columns with commas between, and `z_order`.
+    `keep`, `target_bytes`; `sort_by`, columns as an array in JSON, and `z_order`.
     """
 
 

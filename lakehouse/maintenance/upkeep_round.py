@@ -2,6 +2,7 @@
 it. Without Dagster, which calls it, as the command line does for a plan.
 """
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -180,13 +181,12 @@ def do_step(engine: Engine, step: PlannedStep, health: TableHealth) -> StepResul
 
 
 def _compact(engine: Engine, step: PlannedStep, _: TableHealth) -> StepResult:
-    sort_by = step.parameters.get("sort_by")
     return compact(
         engine,
         step.table,
         step.partitions,
         target_bytes=int(step.parameters["target_bytes"]),
-        sort_by=sort_by.split(",") if sort_by else (),
+        sort_by=json.loads(step.parameters.get("sort_by", "[]")),
         z_order=step.parameters.get("z_order") == "true",
     )
 

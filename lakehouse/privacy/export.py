@@ -139,7 +139,7 @@ class _Finder:
     def match(self, row: Mapping[str, Any]) -> str:
         """Return whether a row is `theirs`, has only a value that is `shared`, or neither."""
         ids = {normal_id(one) for one in self.person.ids}
-        if any(normal_id(text_of(row[name]) or "") in ids for name in self.ids):
+        if any(normal_id(text) in ids for name in self.ids for text in texts_in(row[name])):
             return "theirs"
         owner = (text_of(row[self.row_column]) or "").strip() if self.row_column else ""
         if owner:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lakehouse.errors import UsageError
-from lakehouse.privacy.folder import check_request_id, requests_folder
+from lakehouse.privacy.folder import check_new_request_id, check_request_id, requests_folder
 from lakehouse.privacy.hmac_key import hmac_key
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.sealed_values import SealedValues, seal
@@ -31,7 +31,7 @@ def open_request(
     :raises UsageError: when there is one of this id that names others, or when its id or why
         holds a value. No value stands in it.
     """
-    check_request_id(request_id)
+    check_openable(settings, request_id)
     _check_texts(request_id, why, named)
     people = _hashed(settings, named)
     with _lock(settings):
@@ -54,6 +54,17 @@ def open_request(
         return request
 
 
+def check_openable(settings: Settings, request_id: str) -> None:
+    """Check that a request of an id is there, or may be opened.
+
+    :raises UsageError: when neither is so.
+    """
+    check_request_id(request_id)
+    # A dry run makes no folder.
+    if not (_folder(settings) / f"{request_id}.json").is_file():
+        check_new_request_id(request_id)
+
+
 def read_request(settings: Settings, request_id: str) -> Request:
     """Return a request by its id.
 
@@ -71,9 +82,10 @@ def read_request(settings: Settings, request_id: str) -> Request:
 
 def read_requests(settings: Settings) -> list[Request]:
     """Return all requests, the oldest first."""
-    folder = settings.home / "privacy" / "requests"
+    folder = _folder(settings)
     files = folder.glob("*.json") if folder.is_dir() else ()
-    requests = [_read(file) for file in files if not file.name.startswith(".")]
+    # What macOS keeps beside a file of some disks is none.
+    requests = [_read(file) for file in files if not file.name.startswith("._")]
     return sorted(requests, key=lambda request: (request.requested_at, request.request_id))
 
 
@@ -115,6 +127,10 @@ def _hashed(settings: Settings, named: Iterable[Named]) -> tuple[RequestedPerson
 
 def _pairs(named: Iterable[Named]) -> tuple[tuple[str, str], ...]:
     return tuple((one.column, one.value) for one in named)
+
+
+def _folder(settings: Settings) -> Path:
+    return settings.home / "privacy" / "requests"
 
 
 def _file(settings: Settings, request_id: str) -> Path:

@@ -19,7 +19,7 @@ from lakehouse.privacy.compared_values import (
 )
 from lakehouse.privacy.holders import Holder, Subject
 from lakehouse.privacy.matching_rows import matching_rows
-from lakehouse.privacy.table_reading import present_names, text_of
+from lakehouse.privacy.table_reading import present_names, text_of, texts_in
 from lakehouse.tables.person import normal_id
 
 if TYPE_CHECKING:
@@ -192,9 +192,9 @@ def find_ids(
         loaded, (name,), matches, beside=personal.values(), all_snapshots=True
     ):
         for row in rows.to_pylist():
-            form = text_of(row[name])
-            one_id = normal_id(form or "")
-            if form is None or one_id not in wanted:
+            forms = [form for form in texts_in(row[name]) if normal_id(form) in wanted]
+            if not forms:
                 continue
             texts = {column: tuple(telling_texts(row[one])) for column, one in personal.items()}
-            yield RowOfId(one_id, form, texts)
+            for form in forms:
+                yield RowOfId(normal_id(form), form, texts)

@@ -86,6 +86,16 @@ def test_a_release_is_known_by_the_number_that_it_begins_with(
     assert (plan(VECTORS, None, release).refusals == ()) is writes_format_3
 
 
+@pytest.mark.parametrize(
+    ("version", "limits"),
+    [("1.7.1", False), ("1.9.2", False), ("1.10.0-amzn-1", True), ("unspecified", False)],
+)
+def test_one_before_1_10_is_not_told_how_many_files_to_rewrite(
+    version: str, limits: bool
+) -> None:
+    assert IcebergRelease(version).limits_rewritten_files is limits
+
+
 @pytest.mark.parametrize("version", ["unspecified", "", "amzn-1.12.0", "v1.12.0"])
 def test_of_a_version_without_a_number_nothing_is_taken_for_granted(version: str) -> None:
     release = IcebergRelease(version)

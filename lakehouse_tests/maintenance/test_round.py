@@ -21,7 +21,7 @@ from lakehouse.iceberg.upkeep.table_statistics import compute_statistics
 from lakehouse.maintenance.planner import Known, plan_upkeep
 from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
 from lakehouse.maintenance.upkeep_record import UpkeepRecord, record_of
-from lakehouse.maintenance.upkeep_round import Upkept, carry_out, plan_round
+from lakehouse.maintenance.upkeep_round import Upkept, carry_out, do_step, plan_round
 from lakehouse.tables.upkeep import UpkeepPolicy
 from lakehouse_tests.iceberg.upkeep.tables import (
     MERGE_ON_READ,
@@ -135,3 +135,22 @@ def test_after_a_change_of_spec_each_file_moves_once(embedded_engine: Engine) ->
     assert rows(engine) == before
     second = plan_round(engine, upkept, [NAME], asked_by_name=True)
     assert [(step.step, step.reason) for step in second.plan.due] == []
+
+
+def test_files_are_sorted_by_columns_of_any_name(embedded_engine: Engine) -> None:
+    engine = embedded_engine
+    name = create(engine, "`last, first` string, id int")
+    engine.sql(
+        f"INSERT INTO {name} SELECT /*+ REPARTITION(6) */ uuid(), CAST(id AS INT)"
+        " FROM range(60)"
+    )
+    health = read_table_health(engine, NAME)
+    known = Known({NAME: UpkeepPolicy(sort_by=("last, first",))})
+    plan = plan_upkeep([health], known, datetime.now(UTC), asked_by_name=True)
+    (step,) = (step for step in plan.due if step.step == "compact")
+
+    result = do_step(engine, step, health)
+
+    assert (result.outcome, result.reason) == ("done", "")
+    in_file = [row[0] for row in engine.sql(f"SELECT `last, first` FROM {name}").collect()]
+    assert in_file == sorted(in_file)

@@ -215,6 +215,25 @@ def test_a_dry_run_counts_the_rows_of_a_person_in_each_part_that_they_have(
     assert dry_run(with_matches.erasable, named).rows == {matches.name: {"main": 2}}
 
 
+def test_who_stands_in_an_array_is_gone_and_it_is_proved(there: Home) -> None:
+    contacts = declared(
+        "gold.contacts",
+        Column("email", "array<string>", personal=True),
+        "note",
+        no_subject="By address alone.",
+        on_erasure="keep",
+    )
+    with_contacts = there.with_keeping(contacts)
+    people = People(with_contacts.engine, with_contacts.erasable.subjects)
+    people.add(contacts, ([ANNA, "x"], "hers"), ([SHARED, "y"], "theirs"))
+    assert dry_run(with_contacts.erasable, NAMED).rows[contacts.name] == {"main": 1}
+
+    erasure = with_contacts.erase(*NAMED, now=True)
+
+    assert erasure.request.state == "verified", erasure.proof and erasure.proof.as_text()
+    assert [row["note"] for row in people.rows(contacts)] == ["theirs"]
+
+
 def test_a_dry_run_of_somebody_unknown_finds_nobody(there: Home) -> None:
     assert dry_run(there.erasable, [Named("customer_id", "5551234567")]).unknown == 1
 

@@ -78,3 +78,17 @@ def test_values_of_any_type_are_told_and_searched(people: People) -> None:
     assert identity.person.personal["born"] == {"1990-01-02"}
     exported = export_people(known.engine, known.subjects, [identity], {})
     assert [held.row["customer_id"] for held in exported.rows] == [7, None]
+
+
+def test_who_stands_in_arrays_alone_is_found_in_each(people: People) -> None:
+    contacts = declared(
+        "s.contacts",
+        Column("phones", "array<string>", personal=True),
+        "note",
+        no_subject="By number alone.",
+    )
+    known = replace(people, subjects=find_subjects({contacts.name: contacts}, {}))
+    known.add(contacts, (["1234567", "070"], "hers"), (["12"], "another's"), (None, "x"))
+
+    exported = export(known, "phones", "1234567")
+    assert [held.row["note"] for held in exported.rows] == ["hers"]

@@ -13,6 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from lakehouse.iceberg.erasure.spec_schema import schema_of_spec
 from lakehouse.iceberg.metadata.manifests import read_manifests
 from lakehouse.iceberg.metadata.pyiceberg_internals import (
     commit_updates,
@@ -22,6 +23,7 @@ from lakehouse.iceberg.metadata.pyiceberg_internals import (
 if TYPE_CHECKING:
     from pyiceberg.io import OutputFile
     from pyiceberg.manifest import DataFile, ManifestEntry, ManifestFile, ManifestWriter
+    from pyiceberg.schema import Schema
     from pyiceberg.table import Table
     from pyiceberg.table.refs import SnapshotRef
     from pyiceberg.table.snapshots import Summary
@@ -87,6 +89,8 @@ class _Commit:
     change: FileChange
     rewrites_manifests: bool
     _written: list[str] = field(default_factory=list)
+    _schemas: "dict[int, Schema]" = field(default_factory=dict)
+    """The schemas by which manifests are written, by partition spec."""
 
     def __post_init__(self) -> None:
         self.id = self.table.metadata.new_snapshot_id()
@@ -225,12 +229,22 @@ class _Commit:
         from pyiceberg.manifest import write_manifest
 
         metadata = self.table.metadata
-        spec, schema = metadata.specs()[spec_id], metadata.schema()
+        spec, schema = metadata.specs()[spec_id], self._schema_of(spec_id)
         if is_deletes:
             return delete_manifest_writer(spec, schema, output, self.id, self._codec)
         return write_manifest(
             metadata.format_version, spec, schema, output, self.id, self._codec
         )
+
+    def _schema_of(self, spec_id: int) -> "Schema":
+        if spec_id not in self._schemas:
+            manifests = read_manifests(self.table, self.ref.snapshot_id)
+            self._schemas[spec_id] = schema_of_spec(
+                self.table,
+                self.table.specs()[spec_id],
+                (one for one in manifests if one.partition_spec_id == spec_id),
+            )
+        return self._schemas[spec_id]
 
     def _summary(self, operation: str, properties: Mapping[str, str]) -> "Summary":
         from pyiceberg.table.snapshots import (
@@ -244,9 +258,11 @@ class _Commit:
         # No partition is named: its values may be the person's.
         collected = SnapshotSummaryCollector(partition_summary_limit=0)
         for file in self.change.added:
-            collected.add_file(file, metadata.schema(), metadata.specs()[file.spec_id])
+            schema = self._schema_of(file.spec_id)
+            collected.add_file(file, schema, metadata.specs()[file.spec_id])
         for file in self.change.removed:
-            collected.remove_file(file, metadata.schema(), metadata.specs()[file.spec_id])
+            schema = self._schema_of(file.spec_id)
+            collected.remove_file(file, schema, metadata.specs()[file.spec_id])
         parent = metadata.snapshot_by_id(self.ref.snapshot_id)
         # It sums up no commit that replaces files.
         totals = update_snapshot_summaries(

@@ -37,7 +37,7 @@ from lakehouse.iceberg.erasure.position_deletes import (
     write_position_deletes,
 )
 from lakehouse.iceberg.erasure.rewritten_file import rewrite_without
-from lakehouse.iceberg.erasure.spark_refs import delete_from_ref
+from lakehouse.iceberg.erasure.spark_refs import delete_from_ref, goes_whole
 from lakehouse.iceberg.erasure.spark_rows import count_by_spark
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, history_of, read_history
@@ -83,10 +83,12 @@ def count_rows(
         return {}
     loaded = engine.catalog.load(table.name)
     columns = person_columns(table, loaded, persons)
-    by_snapshot: dict[int, int] = {}
-    for snapshot_id in {ref.snapshot_id for ref in loaded.metadata.refs.values()}:
-        by_snapshot[snapshot_id] = _count(engine, table.name, loaded, columns, snapshot_id)
-    counts = {name: by_snapshot[ref.snapshot_id] for name, ref in loaded.metadata.refs.items()}
+    by_snapshot: dict[int, list[str]] = {}
+    for name, ref in loaded.metadata.refs.items():
+        by_snapshot.setdefault(ref.snapshot_id, []).append(name)
+    counts: dict[str, int] = {}
+    for names in by_snapshot.values():
+        counts |= _counts(engine, loaded, columns, names)
     return {name: rows for name, rows in sorted(counts.items()) if rows}
 
 
@@ -138,13 +140,24 @@ def _tags(engine: Engine, table: str) -> list[str]:
     return [name for name, ref in refs.items() if ref.snapshot_ref_type == "tag"]
 
 
-def _count(
-    engine: Engine, table: str, loaded: "Table", columns: PersonColumns, snapshot_id: int
-) -> int:
+def _counts(
+    engine: Engine, loaded: "Table", columns: PersonColumns, refs: Sequence[str]
+) -> dict[str, int]:
+    """Return how many rows of some people each of some branches and tags has, which point at one
+    snapshot.
+    """
+    snapshot_id = loaded.metadata.refs[refs[0]].snapshot_id
     try:
-        return sum(file.rows for file in find_rows(loaded, columns, snapshot_id))
+        rows = sum(file.rows for file in find_rows(loaded, columns, snapshot_id))
     except NeedsSpark:
-        return count_by_spark(engine, table, columns, snapshot_id)
+        counts = {}
+        for ref in refs:
+            with_dropped = goes_whole(loaded, ref)
+            counts[ref] = count_by_spark(
+                engine, loaded, columns, ref, with_dropped=with_dropped
+            )
+        return counts
+    return dict.fromkeys(refs, rows)
 
 
 def _delete_from(
@@ -244,8 +257,7 @@ def _delete_by_spark(
     engine: Engine, loaded: "Table", columns: PersonColumns, request: str, ref: str
 ) -> int:
     name = ".".join(loaded.name())
-    snapshot_id = loaded.metadata.refs[ref].snapshot_id
-    rows = _count(engine, name, loaded, columns, snapshot_id)
+    rows = _counts(engine, loaded, columns, [ref])[ref]
     if rows:
         properties = erasure_properties(history_of(name, loaded), ref, request, rows)
         delete_from_ref(engine, loaded, columns, ref, properties)

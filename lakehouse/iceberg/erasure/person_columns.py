@@ -1,7 +1,7 @@
 """Which columns of a table stand for a person, and which of their values are the person's."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,9 @@ from lakehouse.tables.person import Person, normal_id
 from lakehouse.tables.table import SOURCE_KEY, IcebergTable
 
 if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
     from pyiceberg.table import Table
-    from pyiceberg.types import NestedField
+    from pyiceberg.types import IcebergType, NestedField
 
 _QUARANTINE = frozenset({"_row_key", "_reasons"})
 
@@ -24,14 +25,27 @@ class PersonColumn:
     field_id: int
     name: str
     """Its name in the table, or the last that it had."""
-    type: str
-    """As Iceberg names it."""
+    column_type: "IcebergType"
     values: frozenset[str]
-    """As Spark casts them to a string."""
+    """As Spark casts them to a string; of a column with parts, those of its leaves."""
     is_current: bool = True
     """Whether the table has it still; the files of one that was dropped do."""
+    has_statistics: bool = True
+    """Whether Iceberg may leave out files by it: it looks the names of a past snapshot up among
+    those that the table has now, and fails at others.
+    """
     is_delivered: bool = False
     """Whether it holds text as it came, so that ` 007 ` is the id 7."""
+
+    @property
+    def type(self) -> str:
+        """Its type as Iceberg names it."""
+        return str(self.column_type)
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether a value of it is a struct, an array or a map."""
+        return not self.column_type.is_primitive
 
     @cached_property
     def normal_values(self) -> frozenset[str]:
@@ -60,6 +74,32 @@ class PersonColumns:
     def all(self) -> tuple[PersonColumn, ...]:
         """All of them."""
         return (*self.subject, *self.personal)
+
+    def shown_by(self, schema: "Schema") -> "PersonColumns":
+        """Return those that a schema has, with the names and types that it has for them."""
+        return PersonColumns(
+            tuple(_shown_by(schema, self.subject)), tuple(_shown_by(schema, self.personal))
+        )
+
+    def current(self) -> "PersonColumns":
+        """Return those that the table has still."""
+        return PersonColumns(
+            tuple(column for column in self.subject if column.is_current),
+            tuple(column for column in self.personal if column.is_current),
+        )
+
+
+def _shown_by(schema: "Schema", columns: Iterable[PersonColumn]) -> Iterator[PersonColumn]:
+    fields = {field.field_id: field for field in schema.fields}
+    for column in columns:
+        if field := fields.get(column.field_id):
+            is_named_so_now = column.is_current and field.name == column.name
+            yield replace(
+                column,
+                name=field.name,
+                column_type=field.field_type,
+                has_statistics=is_named_so_now,
+            )
 
 
 def person_columns(
@@ -113,14 +153,13 @@ def _of_table(
         for schema in loaded.schemas().values():
             fields |= _fields(schema.fields, names)
     for field_id, field in sorted(fields.items()):
-        column_type = str(field.field_type)
         yield PersonColumn(
             field_id,
             field.name,
-            column_type,
+            field.field_type,
             values,
             is_current=field_id in current,
-            is_delivered=is_delivered and column_type == "string",
+            is_delivered=is_delivered and str(field.field_type) == "string",
         )
 
 

@@ -4,7 +4,7 @@ Only the columns that tell are read, of the files that may have such a row by th
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -20,6 +20,7 @@ from lakehouse.iceberg.erasure.arrow_ids import (
     is_blank,
     is_id_among,
 )
+from lakehouse.iceberg.erasure.nested_values import any_leaf, leaf_types
 from lakehouse.iceberg.erasure.person_columns import PersonColumn, PersonColumns
 from lakehouse.iceberg.erasure.position_deletes import (
     DeletedPositions,
@@ -112,8 +113,9 @@ def planned_files(
 
 def _check_types(columns: PersonColumns) -> None:
     for column in columns.all:
-        if column.type not in _TEXT_TYPES and not column.type.startswith("decimal"):
-            raise NeedsSpark(f"{column.name} is {column.type}")
+        for leaf_type in map(str, leaf_types(column.column_type)):
+            if leaf_type not in _TEXT_TYPES and not leaf_type.startswith("decimal"):
+                raise NeedsSpark(f"{column.name} is {column.type}")
 
 
 def _row_filter(columns: PersonColumns) -> "BooleanExpression | None":
@@ -218,6 +220,8 @@ def _is_value(column: PersonColumn, values: Values | None, rows: int) -> Mask:
 
     if values is None:
         return _none_of(rows)
+    if column.has_parts:
+        return any_leaf(values, partial(_is_leaf_among, column.values))
     if column.type in INTEGERS:
         # The file may be of a time when the column was narrower.
         numbers = values.cast(pa.int64())
@@ -228,16 +232,43 @@ def _is_value(column: PersonColumn, values: Values | None, rows: int) -> Mask:
     return is_id_among(text, column.normal_values)
 
 
+def _is_leaf_among(wanted: Collection[str], leaf: Values) -> Mask:
+    """Return of each value whether its text is one of some; false of a type whose text is another
+    to Spark, which a file may have of a field that was dropped.
+    """
+    import pyarrow as pa
+    from pyarrow import types
+
+    kind = leaf.type
+    if not (
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_integer(kind)
+        or types.is_decimal(kind)
+        or types.is_boolean(kind)
+        or types.is_date(kind)
+    ):
+        return pa.array([False] * len(leaf), pa.bool_())
+    return is_among(leaf.cast(pa.string()), wanted)
+
+
 def _is_blank(values: Values | None, rows: int) -> Mask:
     """Return of each row whether nothing stands in a column, which the file may lack."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     if values is None:
         return pc.invert(_none_of(rows))
-    if not pa.types.is_string(values.type):
-        return values.is_null()
-    return is_blank(values)
+    return pc.invert(any_leaf(values, _tells))
+
+
+def _tells(leaf: Values) -> Mask:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    # A file of PyIceberg may have long texts.
+    if not pa.types.is_string(leaf.type) and not pa.types.is_large_string(leaf.type):
+        return leaf.is_valid()
+    return pc.invert(is_blank(leaf))
 
 
 def _none_of(rows: int) -> Mask:

@@ -32,14 +32,23 @@ def delete_from_ref(
     """
     name = ".".join(loaded.name())
     if ref == MAIN:
-        delete_by_spark(engine, name, columns, None, properties)
-    elif loaded.metadata.refs[ref].snapshot_ref_type == "tag":
+        delete_by_spark(engine, loaded, columns, ref, properties)
+    elif _is_tag(loaded, ref):
         _drop_tag(engine, name, ref)
     elif is_refused(ref):
         drop_branch(engine, name, ref)
     else:
         with borrowed_properties(engine, name, {DELETE_PROPERTY: COPY_ON_WRITE}):
-            delete_by_spark(engine, name, columns, ref, properties)
+            delete_by_spark(engine, loaded, columns, ref, properties)
+
+
+def goes_whole(loaded: "Table", ref: str) -> bool:
+    """Whether `delete_from_ref` drops a branch or tag that has rows of people."""
+    return _is_tag(loaded, ref) or is_refused(ref)
+
+
+def _is_tag(loaded: "Table", ref: str) -> bool:
+    return loaded.metadata.refs[ref].snapshot_ref_type == "tag"
 
 
 def _drop_tag(engine: Engine, table: str, tag: str) -> None:

@@ -7,15 +7,22 @@ Values are parameters of each statement, so that they stand in no text of one.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from lakehouse.errors import UpkeepFailed
 from lakehouse.iceberg.commit.retry import Failure, classify
 from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.erasure.arrow_ids import INTEGERS
+from lakehouse.iceberg.erasure.nested_values import any_leaf_sql
 from lakehouse.iceberg.erasure.normal_id_sql import normal_id_sql
 from lakehouse.iceberg.erasure.person_columns import PersonColumn, PersonColumns
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.tables.quoting import identifier
+from lakehouse.iceberg.metadata.history import MAIN
+from lakehouse.iceberg.metadata.table_state import schema_at
+from lakehouse.tables.quoting import identifier, literal
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
 
 Value = str | int
 
@@ -34,22 +41,33 @@ class _Parameters:
         return f"({', '.join(self.add(value) for value in values)})"
 
 
-def count_by_spark(engine: Engine, table: str, columns: PersonColumns, snapshot_id: int) -> int:
-    """Return how many rows of a snapshot are some people's."""
+def count_by_spark(
+    engine: Engine, loaded: "Table", columns: PersonColumns, ref: str, *, with_dropped: bool
+) -> int:
+    """Return how many rows of a branch or tag are some people's, at the snapshot that it has in a
+    loaded table.
+
+    :param with_dropped: whether columns that the table has no more tell too; by these no
+        statement can delete.
+    """
+    name = ".".join(loaded.name())
+    snapshot_id = loaded.metadata.refs[ref].snapshot_id
+    # Time travel to an id shows the names that the columns had then, also those of main.
+    shown = columns if with_dropped else columns.current()
+    shown = shown.shown_by(schema_at(loaded, snapshot_id))
     parameters = _Parameters()
-    predicate = _predicate(columns, parameters)
-    name = engine.catalog.sql_name(table)
-    # Columns that are tested were found in the table as it is; a snapshot may lack one.
-    statement = f"SELECT count(*) FROM {name} VERSION AS OF {snapshot_id} WHERE {predicate}"
-    with _values_untold(table):
+    predicate = _predicate(shown, parameters)
+    table = engine.catalog.sql_name(name)
+    statement = f"SELECT count(*) FROM {table} VERSION AS OF {snapshot_id} WHERE {predicate}"
+    with _values_untold(name, ref):
         return int(engine.sql(statement, **parameters.values).collect()[0][0])
 
 
 def delete_by_spark(
     engine: Engine,
-    table: str,
+    loaded: "Table",
     columns: PersonColumns,
-    branch: str | None,
+    ref: str,
     properties: Mapping[str, str],
 ) -> None:
     """Delete the rows of some people from main, or from a branch.
@@ -59,14 +77,16 @@ def delete_by_spark(
     from that.
     """
     parameters = _Parameters()
-    predicate = _predicate(columns, parameters)
-    name = engine.catalog.sql_name(table, branch=branch)
-    with _values_untold(table), session_with(engine.spark, properties):
-        engine.sql(f"DELETE FROM {name} WHERE {predicate}", **parameters.values)
+    # A branch is written with the names that the table has now, whatever its head had.
+    predicate = _predicate(columns.current(), parameters)
+    name = ".".join(loaded.name())
+    table = engine.catalog.sql_name(name, branch=None if ref == MAIN else ref)
+    with _values_untold(name, ref), session_with(engine.spark, properties):
+        engine.sql(f"DELETE FROM {table} WHERE {predicate}", **parameters.values)
 
 
 @contextmanager
-def _values_untold(table: str) -> Iterator[None]:
+def _values_untold(table: str, ref: str) -> Iterator[None]:
     """Keep the text of an error of Spark from being shown, which may quote the values."""
     try:
         yield
@@ -77,18 +97,17 @@ def _values_untold(table: str) -> Iterator[None]:
     else:
         return
     raise UpkeepFailed(
-        f"{table}: Spark could not look for rows of people, or delete them ({kind}); expected"
-        " that it can. Its words are not shown, since they may quote values of theirs.",
-        next_step="Look whether `lakehouse sql` reads the table, then run the erasure again.",
+        f"{table}: Spark could not look for rows of people in {ref}, or delete them ({kind});"
+        " expected that it can. Its words are not shown, since they may quote values of theirs.",
+        next_step=f"Look whether `lakehouse sql` reads the table VERSION AS OF {literal(ref)},"
+        " then run the erasure again.",
     )
 
 
 def _predicate(columns: PersonColumns, parameters: _Parameters) -> str:
-    theirs = [_is_value(column, parameters) for column in columns.subject if column.is_current]
-    personal = [
-        _is_value(column, parameters) for column in columns.personal if column.is_current
-    ]
-    nobody = [_is_blank(column) for column in columns.subject if column.is_current]
+    theirs = [_is_value(column, parameters) for column in columns.subject]
+    personal = [_is_value(column, parameters) for column in columns.personal]
+    nobody = [_is_blank(column) for column in columns.subject]
     by_value = " OR ".join(personal)
     if personal and nobody:
         by_value = f"({' AND '.join(nobody)} AND ({by_value}))"
@@ -97,21 +116,28 @@ def _predicate(columns: PersonColumns, parameters: _Parameters) -> str:
 
 def _is_value(column: PersonColumn, parameters: _Parameters) -> str:
     name = identifier(column.name)
-    text = f"CAST({name} AS STRING)"
     if column.is_delivered:
         known = parameters.listed(sorted(column.normal_values))
         return f"coalesce({normal_id_sql(name)} IN {known}, false)"
-    is_value = f"coalesce({text} IN {parameters.listed(sorted(column.values))}, false)"
+    known = parameters.listed(sorted(column.values))
+    is_value = any_leaf_sql(
+        name,
+        column.column_type,
+        lambda leaf: f"coalesce(CAST({leaf} AS STRING) IN {known}, false)",
+    )
     if column.type not in INTEGERS:
         return is_value
     if not column.integers:
         return "false"
+    if not column.has_statistics:
+        return is_value
     # This leaves files out by their statistics.
     return f"({name} IN {parameters.listed(column.integers)} AND {is_value})"
 
 
 def _is_blank(column: PersonColumn) -> str:
-    name = identifier(column.name)
-    if column.type != "string":
-        return f"{name} IS NULL"
-    return f"({name} IS NULL OR {normal_id_sql(name)} = '')"
+    return f"NOT {any_leaf_sql(identifier(column.name), column.column_type, _tells)}"
+
+
+def _tells(leaf: str) -> str:
+    return f"coalesce({normal_id_sql(leaf)} <> '', false)"

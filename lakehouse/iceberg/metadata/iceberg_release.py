@@ -12,6 +12,8 @@ _NUMBER = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 """What a version begins with; distributors put theirs behind it, as EMR in `1.7.1-amzn-2`."""
 _DELETION_VECTORS_SINCE: Number = (1, 8, 0)
 _FORMAT_3_SINCE: Number = (1, 7, 0)
+_MOST_FILES_SINCE: Number = (1, 10, 0)
+"""`max-files-to-rewrite`, of apache/iceberg#12824, as the notes of that release say."""
 _NEEDED: Mapping[str, tuple[str, Number]] = MappingProxyType(
     {
         "compute_statistics": ("compute_table_stats", (1, 8, 0)),
@@ -55,6 +57,13 @@ class IcebergRelease:
                 f"whether Iceberg {self.version!r} has {name} cannot be told from its version"
             )
         return None if self.number >= since else f"Iceberg {self.version} has no {name}"
+
+    @property
+    def limits_rewritten_files(self) -> bool:
+        """Whether `rewrite_data_files` can be told how many files it rewrites at most; others fail
+        at the option.
+        """
+        return self.number is not None and self.number >= _MOST_FILES_SINCE
 
     def refuses_format_3(self) -> str | None:
         """Say for people why tables of format 3 are not written; None where they are."""

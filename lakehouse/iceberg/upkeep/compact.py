@@ -166,7 +166,13 @@ def _compact(
     chunk_bytes: int,
 ) -> StepResult:
     loaded = engine.catalog.load(table)
-    chunks = plan_chunks(loaded, partitions, layout.target_bytes, chunk_bytes)
+    chunks = plan_chunks(
+        loaded,
+        partitions,
+        layout.target_bytes,
+        chunk_bytes,
+        in_turns=engine.catalog.iceberg.limits_rewritten_files,
+    )
     if not chunks:
         return skipped(table, _STEP, "no partition has files that gain by it")
     files_before = _file_count(engine, table)

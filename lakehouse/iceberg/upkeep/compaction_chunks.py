@@ -1,7 +1,7 @@
 """Which files of which partitions a compaction rewrites, in chunks of a bounded size; no JVM."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -42,11 +42,15 @@ class _PartitionFiles:
     """The data files of one partition, and which of them gain by being rewritten."""
 
     is_of_old_spec: bool
-    gaining: int = 0
+    gaining_paths: set[str] = field(default_factory=set)
     gaining_bytes: int = 0
     data_bytes: int = 0
     has_deletes: bool = False
     has_large: bool = False
+
+    @property
+    def gaining(self) -> int:
+        return len(self.gaining_paths)
 
     @property
     def moves_as_a_whole(self) -> bool:
@@ -66,17 +70,25 @@ class _PartitionFiles:
 
 
 def plan_chunks(
-    table: "Table", partitions: Sequence[PartitionKey], target_bytes: int, chunk_bytes: int
+    table: "Table",
+    partitions: Sequence[PartitionKey],
+    target_bytes: int,
+    chunk_bytes: int,
+    *,
+    in_turns: bool,
 ) -> list[Chunk]:
     """Return what is to be rewritten, of some partitions or of all where none is named.
 
     A partition has a part in it where two of its files are small, one is large, or it has
-    delete files. A partition of more than `chunk_bytes` is a chunk of its own, done in turns.
+    delete files. A partition of more than `chunk_bytes` is a chunk of its own, done in turns;
+    where Iceberg cannot be told how many files to take, it is split as one of an old spec is.
 
     Of an old partition spec, each file has: those of a partition move into today's spec at
     once, since the next turn would rewrite what the last one wrote. One of more than
     `chunk_bytes` is split by the values of a column that its files do not share; where each
     column's overlap, as where nothing is sorted, it stays a chunk.
+
+    :param in_turns: whether Iceberg can be told how many files to take at once.
     """
     wanted = set(partitions)
     live = list(read_live_files(table, read_manifests(table)))
@@ -91,7 +103,10 @@ def plan_chunks(
             joined[key] = files
     chunks: list[Chunk] = []
     for key, files in _pop_larger(joined, chunk_bytes).items():
-        chunks.append(_in_turns(key, files, chunk_bytes))
+        if in_turns:
+            chunks.append(_in_turns(key, files, chunk_bytes))
+        else:
+            chunks += _in_ranges(table, key, files, live, chunk_bytes)
     chunks += _batches(joined, chunk_bytes, rewrites_all=False)
     for key, files in _pop_larger(moved, chunk_bytes).items():
         chunks += _in_ranges(table, key, files, live, chunk_bytes)
@@ -151,7 +166,7 @@ def _files_by_partition(
         has_deletes = not deleted_from.isdisjoint((file.path, file.partition))
         is_large = file.size_bytes > LARGE_SHARE * target_bytes
         if is_large or has_deletes or file.size_bytes < SMALL_SHARE * target_bytes:
-            partition.gaining += 1
+            partition.gaining_paths.add(file.path)
             partition.gaining_bytes += file.size_bytes
             partition.has_large |= is_large
     return by_partition
@@ -170,15 +185,20 @@ def _in_ranges(
     live: Sequence[LiveFile],
     chunk_bytes: int,
 ) -> list[Chunk]:
+    data = [file for file in live if file.content == "data"]
+    own = files.gaining_paths
+    if files.moves_as_a_whole:
+        own = {file.path for file in data if file.partition == key}
     default_spec_id = table.spec().spec_id
-    own: set[str] = set()
     of_today: set[str] = set()
-    for file in live:
-        if file.content == "data" and file.partition == key:
-            own.add(file.path)
-        elif file.content == "data" and file.partition.spec_id == default_spec_id:
-            of_today.add(file.path)
+    if key.spec_id != default_spec_id:
+        # The predicate of an old partition may name files of today's spec too.
+        of_today = {file.path for file in data if file.partition.spec_id == default_spec_id}
+    rewrites_all = files.moves_as_a_whole
     ranges = split_by_column(table, own, of_today, chunk_bytes)
     if len(ranges) < 2:
-        return [Chunk((key,), files.input_bytes, rewrites_all=True)]
-    return [Chunk((key,), part.size_bytes, rewrites_all=True, within=part) for part in ranges]
+        return [Chunk((key,), files.input_bytes, rewrites_all=rewrites_all)]
+    return [
+        Chunk((key,), part.size_bytes, rewrites_all=rewrites_all, within=part)
+        for part in ranges
+    ]

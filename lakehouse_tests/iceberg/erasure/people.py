@@ -30,6 +30,34 @@ ORDERS = IcebergTable(
 )
 ANNA = Person("customer_id", frozenset({"7"}), {"email": frozenset({"anna@example.org"})})
 REQUEST = "R-1"
+_HERS = "anna@example.org"
+NESTED: list[tuple[str, list[Any], list[Any]]] = [
+    (
+        "array<string>",
+        [[_HERS], ["x", None, _HERS]],
+        [["x"], [], [None], [f"[{_HERS}]"]],
+    ),
+    (
+        "map<string,string>",
+        [[("work", _HERS)], [(_HERS, None)], [("a", "x"), ("b", _HERS)]],
+        [[("work", "x")], []],
+    ),
+    (
+        "struct<first:string,`last one`:array<struct<of:string,n:int>>>",
+        [
+            {"first": _HERS, "last one": None},
+            {"first": None, "last one": [None, {"of": _HERS, "n": 1}]},
+        ],
+        [{"first": "x", "last one": [{"of": None, "n": 7}]}, {"first": None, "last one": []}],
+    ),
+]
+"""A type with parts; values of it that tell of Anna, and others."""
+
+
+def contacts_of(column_type: str) -> IcebergTable:
+    """Declare a table without a subject, whose personal column is of some type."""
+    columns = [Column("email", column_type, personal=True), Column("note", "string")]
+    return replace(ORDERS, name="silver.contacts", subject=None, columns=columns)
 
 
 def no_spark() -> Any:

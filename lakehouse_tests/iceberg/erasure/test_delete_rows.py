@@ -15,9 +15,11 @@ from lakehouse.tables.person import Person
 from lakehouse.tables.table import Append, Column
 from lakehouse_tests.iceberg.erasure.people import (
     ANNA,
+    NESTED,
     ORDERS,
     REQUEST,
     branch_off,
+    contacts_of,
     content,
     data_paths,
     fill,
@@ -151,6 +153,42 @@ def test_without_a_subject_rows_go_by_their_personal_values(engine: Engine) -> N
 
     assert delete_rows(engine, contacts, [ANNA], REQUEST).rows == {"main": 1}
     assert content(engine, contacts) == sorted(rows[1:], key=repr)
+
+
+@pytest.mark.parametrize(("column_type", "hers", "others"), NESTED)
+def test_a_value_inside_of_a_personal_column_tells(
+    engine: Engine, column_type: str, hers: list[Any], others: list[Any]
+) -> None:
+    contacts = contacts_of(column_type)
+    fill(engine, contacts, [(value, "hers") for value in hers])
+    fill(engine, contacts, [(value, "another's") for value in [*others, None]])
+    tag(engine, contacts, "month_end")
+    counts = {"main": len(hers), "month_end": len(hers)}
+
+    assert count_rows(engine, contacts, [ANNA]) == counts
+    assert delete_rows(engine, contacts, [ANNA], REQUEST).rows == counts
+    assert count_rows(engine, contacts, [ANNA]) == {}
+    for ref in counts:
+        left = [row[1] for row in content(engine, contacts, ref)]
+        assert left == ["another's"] * (len(others) + 1)
+
+
+def test_a_value_inside_tells_of_rows_whose_subject_column_is_blank(engine: Engine) -> None:
+    table = replace(
+        ORDERS,
+        columns=[
+            Column("customer_id", "array<string>"),
+            Column("email", "array<string>", personal=True),
+        ],
+    )
+    anna = ["x", "anna@example.org"]
+    kept = (["8"], anna)
+    fill(engine, table, [kept, ([" ", None], anna), ([], anna), (None, anna), (["7"], [])])
+
+    deleted = delete_rows(engine, table, [ANNA], REQUEST)
+
+    assert content(engine, table) == [kept]
+    assert deleted.rows == {"main": 4}
 
 
 def test_many_people_go_in_one_commit(engine: Engine) -> None:

@@ -1,6 +1,7 @@
 """Tables that Spark wrote lose a person's rows, and Spark reads all others as they were."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,10 @@ from lakehouse.tables.person import Person
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.iceberg.erasure.people import (
     ANNA,
+    NESTED,
     ORDERS,
     REQUEST,
+    contacts_of,
     content,
     data_paths,
     fill,
@@ -109,13 +112,100 @@ def test_spark_finds_delivered_ids_as_python_does(embedded_engine: Engine) -> No
     ids = ["7", " 7", "007", "+7\t", "\u00a07", "70", "-7", "7.0", "", None]
     fill(engine, delivered, [(text, "x", "file", "sha") for text in ids])
     found = count_rows(engine, delivered, [ANNA])
-    name = engine.catalog.sql_name(delivered.name)
-    engine.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('format-version' = '3')")
+    to_format_3(engine, delivered)
 
     assert delete_rows(engine, delivered, [ANNA], REQUEST).rows == found == {"main": 5}
     main = read_history(engine, delivered.name).main
     assert main is not None and main.commit is not None
     assert main.commit.kind == "erasure"
+
+
+@pytest.mark.parametrize(("column_type", "hers", "others"), NESTED)
+def test_spark_finds_a_value_inside_of_a_personal_column(
+    embedded_engine: Engine, column_type: str, hers: list[Any], others: list[Any]
+) -> None:
+    engine = embedded_engine
+    contacts = contacts_of(column_type)
+    fill(engine, contacts, [(value, "hers") for value in hers])
+    fill(engine, contacts, [(value, "another's") for value in [*others, hers[0], None]])
+    to_format_3(engine, contacts)
+
+    assert delete_rows(engine, contacts, [ANNA], REQUEST).rows == {"main": len(hers) + 1}
+    name = engine.catalog.sql_name(contacts.name)
+    left = [row[0] for row in engine.sql(f"SELECT note FROM {name}").collect()]
+    assert left == ["another's"] * (len(others) + 1)
+
+
+AVRO = {"write.format.default": "avro"}
+"""Of a table that Spark alone changes."""
+
+
+def test_refs_of_before_a_rename_and_an_addition_lose_their_rows(
+    embedded_engine: Engine,
+) -> None:
+    engine = embedded_engine
+    name = create(engine, "client bigint", "", AVRO, ORDERS.name)
+    engine.sql(f"INSERT INTO {name} VALUES (7), (8)")
+    for ref in ("BRANCH old", "BRANCH refused_x", "TAG month_end"):
+        engine.sql(f"ALTER TABLE {name} CREATE {ref}")
+    engine.sql(f"ALTER TABLE {name} RENAME COLUMN client TO customer_id")
+    engine.sql(f"ALTER TABLE {name} ADD COLUMN email string")
+    counts = {"main": 1, "old": 1, "refused_x": 1, "month_end": 1}
+    assert count_rows(engine, ORDERS, [ANNA]) == counts
+
+    deleted = delete_rows(engine, ORDERS, [ANNA], REQUEST)
+
+    assert deleted.rows == counts
+    assert set(deleted.dropped) == {"refused_x", "month_end"}
+    assert count_rows(engine, ORDERS, [ANNA]) == {}
+    for ref in ("main", "old"):
+        left = engine.sql(f"SELECT customer_id FROM {name} VERSION AS OF '{ref}'").collect()
+        assert [row[0] for row in left] == [8]
+
+
+def test_a_tag_of_before_a_column_was_dropped_is_dropped_with_their_rows(
+    embedded_engine: Engine,
+) -> None:
+    engine = embedded_engine
+    name = create(engine, "customer_id bigint, email string", "", AVRO, ORDERS.name)
+    engine.sql(f"INSERT INTO {name} VALUES (NULL, 'anna@example.org'), (8, NULL)")
+    engine.sql(f"ALTER TABLE {name} CREATE TAG month_end")
+    engine.sql(f"DELETE FROM {name} WHERE customer_id IS NULL")
+    engine.sql(f"ALTER TABLE {name} DROP COLUMN email")
+
+    assert count_rows(engine, ORDERS, [ANNA]) == {"month_end": 1}
+    assert delete_rows(engine, ORDERS, [ANNA], REQUEST).dropped == ("month_end",)
+
+
+@pytest.mark.parametrize("kind", ["decimal(5,2)", "string"])
+def test_files_of_a_spec_whose_column_was_dropped_lose_their_rows(
+    embedded_engine: Engine, kind: str
+) -> None:
+    engine = embedded_engine
+    value = "NULL" if kind == "string" else "1"
+    name = create(engine, f"customer_id bigint, kind {kind}", "kind", name=ORDERS.name)
+    engine.sql(f"INSERT INTO {name} VALUES (7, {value}), (8, {value})")
+    engine.sql(f"INSERT INTO {name} VALUES (9, {value})")
+    engine.sql(f"ALTER TABLE {name} CREATE TAG month_end")
+    engine.sql(f"ALTER TABLE {name} DROP PARTITION FIELD kind")
+    engine.sql(f"ALTER TABLE {name} DROP COLUMN kind")
+    engine.sql(f"INSERT INTO {name} VALUES (7), (8)")
+
+    deleted = delete_rows(engine, ORDERS, [ANNA], REQUEST)
+    assert deleted.rows == {"main": 2, "month_end": 1}
+    results = remove_from_files(engine, ORDERS, REQUEST, now=True)
+
+    assert not [result for result in results if result.outcome == "failed"], results
+    for ref, ids in {"main": [8, 8, 9], "month_end": [8, 9]}.items():
+        left = engine.sql(f"SELECT customer_id FROM {name} VERSION AS OF '{ref}'").collect()
+        assert sorted(row[0] for row in left) == ids
+    engine.sql(f"CALL {engine.catalog.name}.system.rewrite_manifests('{ORDERS.name}')")
+
+
+def to_format_3(engine: Engine, table: IcebergTable) -> None:
+    """Make a table one that Spark alone changes."""
+    name = engine.catalog.sql_name(table.name)
+    engine.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('format-version' = '3')")
 
 
 def test_on_s3(glue_engine: Engine) -> None:

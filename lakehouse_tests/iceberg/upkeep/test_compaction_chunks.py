@@ -52,7 +52,7 @@ def planned(table: Table, *, files_a_chunk: int) -> list[Chunk]:
         for file in read_live_files(table, read_manifests(table))
         if file.partition == OLD
     ]
-    return plan_chunks(table, [OLD], max(sizes), files_a_chunk * max(sizes))
+    return plan_chunks(table, [OLD], max(sizes), files_a_chunk * max(sizes), in_turns=True)
 
 
 def predicates(table: Table, chunks: list[Chunk]) -> list[str]:
@@ -110,6 +110,35 @@ def test_a_file_of_todays_spec_is_met_by_one_chunk_alone(table: Table) -> None:
         "`id` >= 10 AND `id` <= 29",
         "`id` >= 30 AND `id` <= 39",
     ]
+
+
+def planned_for_small_files(table: Table, *, in_turns: bool) -> list[Chunk]:
+    """The chunks of a partition of today's spec, of two files each."""
+    sizes = [file.size_bytes for file in read_live_files(table, read_manifests(table))]
+    return plan_chunks(table, [], 100 * max(sizes), 2 * max(sizes), in_turns=in_turns)
+
+
+def test_small_files_of_a_large_partition_are_split_where_they_cannot_be_done_in_turns(
+    table: Table,
+) -> None:
+    for at in range(4):
+        append(table, range(10 * at, 10 * at + 10), day=7)
+    (turns,) = planned_for_small_files(table, in_turns=True)
+    assert (turns.most_files, turns.within) == (2, None)
+
+    ranges = planned_for_small_files(table, in_turns=False)
+
+    assert [chunk.within and chunk.within.low for chunk in ranges] == [0, 20]
+    assert {(chunk.most_files, chunk.rewrites_all) for chunk in ranges} == {(None, False)}
+
+
+def test_small_files_that_overlap_are_one_chunk_where_they_cannot_be_done_in_turns(
+    table: Table,
+) -> None:
+    for _ in range(4):
+        append(table, range(10), day=7)
+    (chunk,) = planned_for_small_files(table, in_turns=False)
+    assert (chunk.most_files, chunk.within, chunk.rewrites_all) == (None, None, False)
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,19 @@ import pytest
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
+from lakehouse.iceberg.upkeep.compact import compact
 from lakehouse.iceberg.upkeep.newer_procedures import ProcedureMissing, call_newer
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
 from lakehouse.iceberg.upkeep.table_statistics import compute_statistics
 from lakehouse.settings import Settings
-from lakehouse_tests.iceberg.upkeep.tables import NAME, create
+from lakehouse_tests.iceberg.upkeep.tables import (
+    MERGE_ON_READ,
+    NAME,
+    TARGET_BYTES,
+    create,
+    rows,
+    size_bytes,
+)
 
 
 def test_a_step_is_done_or_left_out_by_name(glue_engine: Engine, settings: Settings) -> None:
@@ -29,6 +37,29 @@ def test_a_step_is_done_or_left_out_by_name(glue_engine: Engine, settings: Setti
         ("skipped", f"the Iceberg that Spark has here, 1.7.1, has no {name}")
         for name in ("compute_table_stats", "prefix_listing")
     ]
+
+
+@pytest.mark.parametrize("step", [10, 0])
+def test_a_large_partition_is_compacted_by_any_iceberg(glue_engine: Engine, step: int) -> None:
+    name = create(glue_engine, "id bigint", properties=MERGE_ON_READ)
+    for at in range(4):
+        glue_engine.sql(
+            f"INSERT INTO {name} SELECT /*+ REPARTITION(1) */ id FROM"
+            f" range({step * at}, {step * at + 10})"
+        )
+    glue_engine.sql(f"DELETE FROM {name} WHERE id = 3")
+    before = rows(glue_engine)
+
+    result = compact(
+        glue_engine,
+        NAME,
+        target_bytes=TARGET_BYTES,
+        chunk_bytes=size_bytes(glue_engine) * 2 // 3,
+    )
+
+    assert (result.outcome, result.reason) == ("done", "")
+    assert result.figures["files_after"] <= 2
+    assert rows(glue_engine) == before
 
 
 @pytest.mark.parametrize(

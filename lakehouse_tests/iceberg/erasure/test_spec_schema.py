@@ -1,0 +1,86 @@
+"""Manifests of a partition spec whose column was dropped are written by a schema that has it."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from pyiceberg.table import Table
+
+from lakehouse.errors import ErasureFailed
+from lakehouse.iceberg.erasure.clean_manifests import clean_manifests
+from lakehouse.iceberg.erasure.delete_rows import delete_rows
+from lakehouse.iceberg.erasure.rewrite_erased_files import rewrite_erased_files
+from lakehouse.iceberg.erasure.spec_schema import schema_of_spec
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.manifests import read_manifests
+from lakehouse.tables.table import Column
+from lakehouse_tests.iceberg.erasure.people import ANNA, ORDERS, REQUEST, content, fill, tag
+
+KINDS = replace(
+    ORDERS,
+    columns=[Column("customer_id", "bigint"), Column("kind", "decimal(5,2)")],
+    partitioning=["kind"],
+)
+
+
+def drop_kind(engine: Engine) -> Table:
+    """Drop the column that a table is partitioned by, as somebody might by DDL."""
+    loaded = engine.catalog.load(KINDS.name)
+    with loaded.update_spec() as spec:
+        spec.remove_field("kind")
+    with loaded.update_schema(allow_incompatible_changes=True) as schema:
+        schema.delete_column("kind")
+    return engine.catalog.load(KINDS.name)
+
+
+@pytest.mark.parametrize("kind", [None, Decimal("1.50")])
+def test_rows_leave_main_and_a_tag(engine: Engine, kind: Decimal | None) -> None:
+    fill(engine, KINDS, [(7, kind), (8, kind)])
+    fill(engine, KINDS, [(9, kind)])
+    tag(engine, KINDS, "month_end")
+    drop_kind(engine)
+
+    assert delete_rows(engine, KINDS, [ANNA], REQUEST).rows == {"main": 1, "month_end": 1}
+    rewritten = rewrite_erased_files(engine, KINDS.name, REQUEST)
+    cleaned = clean_manifests(engine, KINDS.name, REQUEST)
+
+    assert (rewritten.outcome, cleaned.outcome) == ("done", "skipped")
+    for ref in ("main", "month_end"):
+        assert [row[0] for row in content(engine, KINDS, ref)] == [8, 9]
+
+
+def without_old_schemas(table: Table) -> Table:
+    """Return a table that keeps today's schema alone, as an expiry by Spark may leave it."""
+    kept = {"schemas": [table.schema()]}
+    return Table(
+        table.name(),
+        table.metadata.model_copy(update=kept),
+        table.metadata_location,
+        table.io,
+        table.catalog,
+    )
+
+
+def test_where_the_table_keeps_no_such_schema_its_manifests_do(engine: Engine) -> None:
+    fill(engine, KINDS, [(7, Decimal("1.50"))])
+    table = without_old_schemas(drop_kind(engine))
+    assert [field.name for field in table.schemas()[table.schema().schema_id].fields] == [
+        "customer_id"
+    ]
+
+    schema = schema_of_spec(table, table.specs()[0], read_manifests(table))
+
+    assert str(schema.find_type("kind")) == "decimal(5, 2)"
+
+
+def test_what_is_missing_is_named(engine: Engine) -> None:
+    fill(engine, KINDS, [(7, Decimal("1.50"))])
+    table = without_old_schemas(drop_kind(engine))
+
+    with pytest.raises(ErasureFailed) as raised:
+        schema_of_spec(table, table.specs()[0], [])
+
+    assert str(raised.value).startswith(
+        "silver.orders: no manifest of its partition spec 0 can be written: the columns of kind"
+        " (of the column with the id 2) are dropped, and no schema that is kept has their types."
+    )
