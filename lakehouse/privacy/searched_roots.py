@@ -5,7 +5,7 @@ declaration puts them.
 from collections.abc import Iterator
 from pathlib import Path
 
-from lakehouse.iceberg.metadata.location_files import path_key
+from lakehouse.iceberg.metadata.location_files import is_in_a_bucket, path_key
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.verifier.bucket_root import BucketRoot
 from lakehouse.privacy.verifier.roots import FolderRoot, Root
@@ -48,7 +48,7 @@ def _location(erasable: Erasable, table: str) -> str | None:
 
 def _below_its_root(settings: Settings, location: str) -> str:
     key = path_key(location)
-    if _is_in_a_bucket(location):
+    if is_in_a_bucket(location):
         return key.partition("/")[2]
     folder = Path(key)
     if folder.is_relative_to(settings.home):
@@ -67,14 +67,10 @@ def _elsewhere(erasable: Erasable) -> tuple[set[tuple[str, str]], set[Path]]:
         if location is None:
             continue
         key = path_key(location)
-        if _is_in_a_bucket(location):
+        if is_in_a_bucket(location):
             bucket, _, below = key.partition("/")
             if bucket != settings.bucket:
                 buckets.add((bucket, below))
         elif not Path(key).is_relative_to(settings.home):
             folders.add(Path(key))
     return buckets, folders
-
-
-def _is_in_a_bucket(location: str) -> bool:
-    return location.startswith(("s3://", "s3a://", "s3n://"))

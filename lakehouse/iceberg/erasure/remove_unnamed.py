@@ -49,7 +49,7 @@ def remove_unnamed(
     for table in there:
         concerned |= set(tables_in_location(engine, table))
     with _all_locks(engine, sorted(concerned), wait_seconds):
-        named = _named_by_any(engine)
+        named = named_by_any(engine)
         return tuple(_remove(engine, table, named) for table in there)
 
 
@@ -80,8 +80,8 @@ def refuse_where_written(engine: Engine, table: str) -> None:
         )
 
 
-def _named_by_any(engine: Engine) -> frozenset[str]:
-    """Return what the metadata of all listed tables names, by `path_key`."""
+def named_by_any(engine: Engine) -> frozenset[str]:
+    """Return what the metadata of all tables that a catalog lists names, by `path_key`."""
     named: set[str] = set()
     for table in engine.catalog.tables():
         with explain_table(table):

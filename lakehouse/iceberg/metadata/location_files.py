@@ -122,6 +122,11 @@ def path_key(path: str) -> str:
     return PyArrowFileIO.parse_location(path)[2]
 
 
+def is_in_a_bucket(location: str) -> bool:
+    """Whether a location is one of S3, and not a folder."""
+    return location.startswith(("s3://", "s3a://", "s3n://"))
+
+
 def folder_key(location: str) -> str:
     """Return how the `path_key` of each file below a location begins."""
     return f"{path_key(location).rstrip('/')}/"

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from lakehouse.iceberg.erasure.remove_from_files import remove_from_files, remove_now
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.privacy.erasure import Erasure
+from lakehouse.privacy.places.removed_table_files import remove_versions_of_removed
 from lakehouse.privacy.proof import prove
 from lakehouse.privacy.states import Unreachable
 
@@ -31,6 +32,7 @@ def remove_physically(erasure: Erasure) -> None:
                 readers=erasable.readers.get(table.name, ()),
                 dependents=dependents.get(table.name, ()),
             )
+    erasure.note_places(tuple(remove_versions_of_removed(erasable, tables)))
     left = [result for result in results if _is_left(result)]
     waiting = (*erasure.record.waiting, *map(_left_text, left))
     erasure.keep(replace(erasure.record, waiting=tuple(dict.fromkeys(waiting))))
