@@ -15,8 +15,9 @@ from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.metadata.damaged_metadata import explain_table
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.location_files import LocationFile, list_all_locations
+from lakehouse.iceberg.metadata.location_files import LocationFile
 from lakehouse.iceberg.metadata.named_files import all_named_files
+from lakehouse.iceberg.metadata.own_files import list_own_files
 from lakehouse.iceberg.upkeep.remove_orphans import other_inside, tables_in_location
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.iceberg.upkeep.stored_files import bytes_of
@@ -32,8 +33,10 @@ WAIT_SECONDS = 60.0
 def remove_unnamed(
     engine: Engine, tables: Sequence[str], *, wait_seconds: float = WAIT_SECONDS
 ) -> tuple[StepResult, ...]:
-    """Remove what lies in the locations of some tables and no metadata of any table that the
-    catalog lists names; seen to be gone by another listing.
+    """Remove the own files of some tables that no metadata of any table that the catalog lists
+    names; seen to be gone by another listing.
+
+    What lies where properties of theirs put files may be of a table of another catalog, and stays.
 
     It reads the manifests of all of these. In Glue they are, by `Engine.within`, those of the
     declared tables' databases: a table of others that names files here has no say over whether a
@@ -111,10 +114,8 @@ def _remove(engine: Engine, table: str, named: frozenset[str]) -> StepResult:
 
 
 def unnamed_files(loaded: "Table", named: frozenset[str]) -> Mapping[str, LocationFile]:
-    """Return the files in a table's locations that are not among the named ones, by
-    `path_key`.
-    """
-    listed = list_all_locations(loaded)
+    """Return a table's own files that are not among the named ones, by `path_key`."""
+    listed = list_own_files(loaded)
     return {key: file for key, file in listed.items() if key not in named}
 
 
