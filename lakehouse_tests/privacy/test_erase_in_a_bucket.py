@@ -1,5 +1,7 @@
 """A person is erased from tables in a bucket: from what it keeps of removed files too."""
 
+from dataclasses import replace
+
 import pytest
 
 from lakehouse.iceberg.metadata.location_files import path_key
@@ -7,6 +9,7 @@ from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
 from lakehouse.privacy.places.removed_table_files import remove_versions_of_removed
 from lakehouse.settings import Settings
 from lakehouse.storage.s3 import S3ObjectStore, open_bucket
+from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.conftest import keep_versions
 from lakehouse_tests.privacy.an_erasure import (
     ANNA,
@@ -24,16 +27,23 @@ BEN = (8001234567, "ben@example.org", 2.0)
 
 
 @pytest.fixture
-def in_a_bucket(aws_settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Home:
+def orders() -> IcebergTable:
+    return ORDERS
+
+
+@pytest.fixture
+def in_a_bucket(
+    aws_settings: Settings, orders: IcebergTable, monkeypatch: pytest.MonkeyPatch
+) -> Home:
     """A bucket that keeps versions, and tables in it of which one has Anna."""
     monkeypatch.setattr(expire_snapshots, "_call_procedure", expire_without_spark)
     monkeypatch.setattr(remove_orphans, "_call_procedure", remove_orphans_without_spark)
     monkeypatch.setenv("AWS_ENDPOINT_URL", aws_settings.endpoint_url or "")
     aws_settings.home.mkdir()
     keep_versions(open_bucket(aws_settings))
-    home = Home(aws_settings, {ORDERS.name: ORDERS})
+    home = Home(aws_settings, {ORDERS.name: orders})
     people = People(home.engine, home.erasable.subjects)
-    people.add(ORDERS, (int(HERS), ANNA, 1.0), BEN)
+    people.add(orders, (int(HERS), ANNA, 1.0), BEN)
     return home
 
 
@@ -51,6 +61,16 @@ def test_what_it_keeps_of_removed_files_of_tables_goes_too(in_a_bucket: Home) ->
     assert (place.outcome, place.files > 0) == ("removed", True)
 
 
+@pytest.mark.parametrize(
+    "orders", [replace(ORDERS, properties={"write.data.path": "s3://lake/data/of_orders"})]
+)
+def test_so_does_that_of_files_elsewhere_in_the_bucket(in_a_bucket: Home) -> None:
+    erasure = in_a_bucket.erase(*NAMED, now=True)
+
+    assert erasure.request.state == "verified", erasure.proof and erasure.proof.as_text()
+    assert open_bucket(in_a_bucket.settings).versions_of_removed("data/") == []
+
+
 def versions(store: S3ObjectStore, key: str) -> list[int]:
     return [version.size_bytes for version in store.all_versions(key)]
 
@@ -66,7 +86,8 @@ def test_the_version_of_a_file_that_a_table_names_stays(in_a_bucket: Home) -> No
     before = versions(store, key)
     assert len(before) == 2
 
-    removed = [*remove_versions_of_removed(in_a_bucket.erasable, [ORDERS])]
+    location = in_a_bucket.engine.catalog.load(ORDERS.name).location()
+    removed = [*remove_versions_of_removed(in_a_bucket.erasable, {ORDERS.name: [location]})]
 
     assert removed == []
     assert versions(store, key) == before
