@@ -5,6 +5,7 @@ put files, as `write.data.path` does, tables of other catalogs may put theirs, a
 tells whose a file is: but of a metadata.json, which has the UUID of its table.
 """
 
+import zlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -58,14 +59,15 @@ def _uuid_of(table: "Table") -> str:
 
 def _uuid_in(table: "Table", path: str) -> str:
     """Return the UUID of a table that a metadata.json has; nothing of one that has none."""
-    file = table.io.new_input(path)
-    if not file.exists():
+    try:
+        with table.io.new_input(path).open() as stream:
+            content = stream.read()
+    except FileNotFoundError:
+        # Another host may have removed it since it was listed.
         return ""
-    with file.open() as stream:
-        content = stream.read()
     try:
         parsed = parse_metadata(path, content)
-    except (ValueError, EOFError, OSError):
+    except (ValueError, EOFError, OSError, zlib.error):
         # A commit that was killed left a part of it.
         return ""
     return str(parsed.get("table-uuid", "")) if isinstance(parsed, dict) else ""
