@@ -6,7 +6,7 @@ import pytest
 
 from lakehouse.iceberg.metadata.location_files import path_key
 from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
-from lakehouse.privacy.places.removed_table_files import remove_versions_of_removed
+from lakehouse.privacy.places.unseen_by_iceberg import remove_unseen
 from lakehouse.settings import Settings
 from lakehouse.storage.s3 import S3ObjectStore, open_bucket
 from lakehouse.tables.table import IcebergTable
@@ -71,6 +71,19 @@ def test_so_does_that_of_files_elsewhere_in_the_bucket(in_a_bucket: Home) -> Non
     assert open_bucket(in_a_bucket.settings).versions_of_removed("data/") == []
 
 
+def test_uploads_of_a_write_that_was_killed_are_no_gap_for_ever(in_a_bucket: Home) -> None:
+    """The emulator says of each that it began in 2010."""
+    store = open_bucket(in_a_bucket.settings)
+    location = in_a_bucket.engine.catalog.load(ORDERS.name).location()
+    key = f"{location.removeprefix('s3://lake/')}/data/killed.parquet"
+    store.client.create_multipart_upload(Bucket=store.bucket, Key=key)
+
+    erasure = in_a_bucket.erase(*NAMED)
+
+    assert erasure.request.state == "verified", erasure.proof and erasure.proof.as_text()
+    assert store.uploads("") == []
+
+
 def versions(store: S3ObjectStore, key: str) -> list[int]:
     return [version.size_bytes for version in store.all_versions(key)]
 
@@ -87,7 +100,7 @@ def test_the_version_of_a_file_that_a_table_names_stays(in_a_bucket: Home) -> No
     assert len(before) == 2
 
     location = in_a_bucket.engine.catalog.load(ORDERS.name).location()
-    removed = [*remove_versions_of_removed(in_a_bucket.erasable, {ORDERS.name: [location]})]
+    removed = [*remove_unseen(in_a_bucket.erasable, {ORDERS.name: [location]})]
 
     assert removed == []
     assert versions(store, key) == before

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from lakehouse.iceberg.erasure.remove_from_files import remove_from_files, remove_now
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.privacy.erasure import Erasure
-from lakehouse.privacy.places.removed_table_files import remove_versions_of_removed
+from lakehouse.privacy.places.unseen_by_iceberg import remove_unseen
 from lakehouse.privacy.proof import prove
 from lakehouse.privacy.searched_roots import folders_of_holders
 from lakehouse.privacy.states import Unreachable
@@ -38,7 +38,7 @@ def remove_physically(erasure: Erasure) -> None:
                 dependents=dependents.get(table.name, ()),
             )
     of_people = {table.name: of_tables[table.name] for table in tables}
-    erasure.note_places(tuple(remove_versions_of_removed(erasable, of_people)))
+    erasure.note_places(tuple(remove_unseen(erasable, of_people)))
     left = [result for result in results if _is_left(result)]
     waiting = (*erasure.record.waiting, *map(_left_text, left))
     erasure.keep(replace(erasure.record, waiting=tuple(dict.fromkeys(waiting))))
