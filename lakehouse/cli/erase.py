@@ -85,7 +85,8 @@ def erase(
 
     Readers see the person no more at once; what Iceberg keeps is removed a day later by the same
     call again, or with --now at once: no past state of the tables that hold people can be read
-    any more then, and nothing may be written meanwhile.
+    any more then, and nothing may be written meanwhile. On aws files that nothing names wait for
+    that day all the same, since another host may be about to commit them.
     """
     from lakehouse.privacy.erase import erase as erase_people
     from lakehouse.privacy.erasure import How
@@ -247,6 +248,7 @@ def _complaints(erasure: "Erasure") -> Iterator[str]:
         yield from erasure.failed_proof.as_text().splitlines()[:1]
         yield from erasure.failed_proof.obstacles
         yield from _ways_out(erasure, erasure.failed_proof)
+        yield from _in_folders_of_others(erasure, erasure.failed_proof)
 
 
 def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
@@ -276,6 +278,21 @@ def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
             yield (
                 f"{shown(key)}: say which columns of the feed {feed} are of people"
                 " (personal=True, subject=…), and call this again; or remove the file."
+            )
+
+
+def _in_folders_of_others(erasure: "Erasure", proof: "Report") -> Iterator[str]:
+    """Say what to do about files where a declaration puts those of a table, which may be another
+    home's.
+    """
+    from lakehouse.privacy.searched_roots import folders_of_others
+
+    for folder in folders_of_others(erasure.erasable, erasure.record.folders):
+        if any(finding.file.startswith(f"{folder}/") for finding in proof.findings):
+            yield (
+                f"{shown(folder)}: a file that no table of this home names there may be another"
+                " home's, and stays: erase the person there too, or remove it where it is"
+                " nobody's, and call this again."
             )
 
 

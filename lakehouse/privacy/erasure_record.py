@@ -63,6 +63,8 @@ class ErasureRecord:
     """The last that is known of each place outside of tables and delivered files."""
     seen_to: tuple[str, ...] = ()
     """Places outside of the lakehouse that somebody saw to, until more rows go."""
+    folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Where the files of tables were, by table: those that metadata names no more among them."""
     waiting: tuple[str, ...] = ()
     """What could not be removed from files yet, and why."""
 

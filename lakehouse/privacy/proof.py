@@ -6,13 +6,18 @@ from dataclasses import replace
 from lakehouse.errors import LakehouseError
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.erased_people import remaining_values
-from lakehouse.privacy.erasure_record import read_record
+from lakehouse.privacy.erasure_record import ErasureRecord, read_record
 from lakehouse.privacy.hmac_key import hmac_key
 from lakehouse.privacy.holders import Holder, Subject
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.privacy.requests import read_request
-from lakehouse.privacy.searched_roots import searched_roots, table_folders
+from lakehouse.privacy.searched_roots import (
+    Folders,
+    folders_below_roots,
+    folders_of_holders,
+    searched_roots,
+)
 from lakehouse.privacy.unread_tables import gaps_of_unread
 from lakehouse.privacy.verifier.held_columns import HeldColumns
 from lakehouse.privacy.verifier.report import Report
@@ -24,19 +29,21 @@ _FEED_FOLDERS = ("inbox", "archive", "rejected", "staging")
 
 
 def prove(
-    erasable: Erasable, persons: Sequence[Person], said: Iterable[ScrubbedPlace] = ()
+    erasable: Erasable, persons: Sequence[Person], record: ErasureRecord | None = None
 ) -> Report:
     """Search everything for some people, by their values.
 
-    :param said: places that others were told to see to.
+    :param record: of their request: where tables had files, and what others were told to see to.
     """
+    record = record or ErasureRecord()
+    folders = folders_of_holders(erasable, record.folders)
     report = verify(
-        list(searched_roots(erasable)),
+        list(searched_roots(erasable, folders)),
         persons,
-        held_columns(erasable),
+        held_columns(erasable, folders),
         remaining_values(erasable, persons),
     )
-    return _with_unread(erasable, report, said)
+    return _with_unread(erasable, report, record.elsewhere)
 
 
 def prove_again(erasable: Erasable, request_id: str, named: Sequence[Named] = ()) -> Report:
@@ -49,13 +56,14 @@ def prove_again(erasable: Erasable, request_id: str, named: Sequence[Named] = ()
     request = read_request(erasable.settings, request_id)
     record = read_record(erasable.settings, request_id)
     if named:
-        return prove(erasable, [_person(erasable, one) for one in named], record.elsewhere)
+        return prove(erasable, [_person(erasable, one) for one in named], record)
     hmacs = [*record.hmacs, *(person.hmac for person in request.people)]
+    folders = folders_of_holders(erasable, record.folders)
     report = verify_by_hmac(
-        list(searched_roots(erasable)),
+        list(searched_roots(erasable, folders)),
         hmac_key(erasable.settings, is_needed=True),
         list(dict.fromkeys(hmacs)),
-        held_columns(erasable),
+        held_columns(erasable, folders),
     )
     return _with_unread(erasable, report, record.elsewhere)
 
@@ -66,17 +74,21 @@ def _with_unread(erasable: Erasable, report: Report, said: Iterable[ScrubbedPlac
     return replace(report, not_proved=(*report.not_proved, *gaps))
 
 
-def held_columns(erasable: Erasable) -> list[HeldColumns]:
+def held_columns(erasable: Erasable, folders: Folders) -> list[HeldColumns]:
     """Return the columns of all tables and feeds that have people in them."""
     columns = []
     for subject in erasable.subjects:
         for holder in subject.holders:
-            columns.append(_held(erasable, subject, holder))
+            of_table = folders_below_roots(
+                erasable.settings, holder.table, folders[holder.table]
+            )
+            columns.append(_held(erasable, subject, holder, of_table))
     return columns
 
 
-def _held(erasable: Erasable, subject: Subject, holder: Holder) -> HeldColumns:
-    folders = table_folders(erasable, holder.table)
+def _held(
+    erasable: Erasable, subject: Subject, holder: Holder, folders: list[str]
+) -> HeldColumns:
     for feed in erasable.feeds.values():
         if feed.table == holder.table:
             folders += [f"{folder}/{feed.name}" for folder in _FEED_FOLDERS]

@@ -1,54 +1,86 @@
 """Where a deployment keeps the files of its tables: below its home, in its bucket, and where a
-declaration puts them.
+declaration puts them, or put them before.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from lakehouse.iceberg.metadata.location_files import path_key
+from lakehouse.iceberg.metadata.damaged_metadata import explain_table
+from lakehouse.iceberg.metadata.location_files import folder_key, is_in_a_bucket, path_key
+from lakehouse.iceberg.metadata.table_folders import outermost, table_folders
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.verifier.bucket_root import BucketRoot
 from lakehouse.privacy.verifier.roots import FolderRoot, Root
 from lakehouse.settings import Settings
 
+Folders = Mapping[str, Sequence[str]]
+"""By table, where its files are."""
 
-def searched_roots(erasable: Erasable) -> Iterator[Root]:
-    """Yield all that has to be searched for a person."""
+
+def folders_of_holders(erasable: Erasable, known: Folders) -> dict[str, Sequence[str]]:
+    """Return where the files are of each table that may hold people; none of one that is not
+    there, unless it was.
+
+    :param known: what is known of it from before, when metadata named files that it names no more.
+    """
+    catalog, folders = erasable.engine.catalog, dict[str, Sequence[str]]()
+    for table in sorted({holder.table for one in erasable.subjects for holder in one.holders}):
+        now: list[str] = []
+        if catalog.has(table):
+            with explain_table(table):
+                now = table_folders(catalog.load(table))
+        folders[table] = outermost([*now, *known.get(table, ())])
+    return folders
+
+
+def folders_of_others(erasable: Erasable, folders: Folders) -> list[str]:
+    """Return those folders that are in no table's location, as a report has them: what no table
+    names there may be another home's, and nothing removes it.
+
+    :param folders: of tables that may hold people.
+    """
+    catalog, others = erasable.engine.catalog, []
+    for table, of_table in folders.items():
+        location = catalog.load(table).location() if catalog.has(table) else None
+        for folder in of_table:
+            if location is None or not folder_key(folder).startswith(folder_key(location)):
+                key = path_key(folder).rstrip("/")
+                others.append(f"s3://{key}" if is_in_a_bucket(folder) else key)
+    return sorted(set(others))
+
+
+def searched_roots(erasable: Erasable, folders: Folders) -> Iterator[Root]:
+    """Yield all that has to be searched for a person.
+
+    :param folders: of tables that may hold people.
+    """
     settings = erasable.settings
-    buckets, folders = _elsewhere(erasable)
+    every = outermost(folder for of_table in folders.values() for folder in of_table)
     yield FolderRoot(settings.home)
     if settings.deployment == "aws":
         from lakehouse.storage.s3 import open_bucket
 
         store = open_bucket(settings)
         yield BucketRoot(store.client, store.bucket)
-        for bucket, key in sorted(buckets):
-            yield BucketRoot(store.client, bucket, below=f"{key}/")
-    for folder in sorted(folders):
+        for bucket, key in _keys_elsewhere(settings, every):
+            yield BucketRoot(store.client, bucket, below=f"{key}/" if key else "")
+    for folder in _folders_elsewhere(settings, every):
         if folder.is_dir():
             yield FolderRoot(Path("/"), below=folder.relative_to("/").as_posix())
 
 
-def table_folders(erasable: Erasable, table: str) -> list[str]:
+def folders_below_roots(settings: Settings, table: str, folders: Iterable[str]) -> list[str]:
     """Return where the files of a table are, below the root that they are found from: its
-    location, and where each catalog would put it, since a table that was dropped has files too.
+    folders, and where each catalog would put it, since a table that was dropped has files too.
     """
     namespace, _, name = table.partition(".")
-    folders = [f"warehouse/{namespace}/{name}", f"warehouse/{namespace}.db/{name}"]
-    location = _location(erasable, table)
-    if location:
-        folders.append(_below_its_root(erasable.settings, location))
-    return folders
-
-
-def _location(erasable: Erasable, table: str) -> str | None:
-    catalog = erasable.engine.catalog
-    return catalog.load(table).location() if catalog.has(table) else None
+    usual = [f"warehouse/{namespace}/{name}", f"warehouse/{namespace}.db/{name}"]
+    return [*usual, *(_below_its_root(settings, folder) for folder in folders)]
 
 
 def _below_its_root(settings: Settings, location: str) -> str:
     key = path_key(location)
-    if _is_in_a_bucket(location):
+    if is_in_a_bucket(location):
         return key.partition("/")[2]
     folder = Path(key)
     if folder.is_relative_to(settings.home):
@@ -56,25 +88,17 @@ def _below_its_root(settings: Settings, location: str) -> str:
     return folder.relative_to("/").as_posix()
 
 
-def _elsewhere(erasable: Erasable) -> tuple[set[tuple[str, str]], set[Path]]:
-    """Return where the tables are that may hold people, outside of the home and of the bucket:
-    other buckets with the keys, and folders.
-    """
-    settings = erasable.settings
-    buckets, folders = set(), set()
-    for table in {holder.table for one in erasable.subjects for holder in one.holders}:
-        location = _location(erasable, table)
-        if location is None:
-            continue
-        key = path_key(location)
-        if _is_in_a_bucket(location):
-            bucket, _, below = key.partition("/")
-            if bucket != settings.bucket:
-                buckets.add((bucket, below))
-        elif not Path(key).is_relative_to(settings.home):
-            folders.add(Path(key))
-    return buckets, folders
+def _keys_elsewhere(settings: Settings, folders: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield folders in other buckets than the deployment's, as bucket and key."""
+    for location in filter(is_in_a_bucket, folders):
+        bucket, _, key = path_key(location).rstrip("/").partition("/")
+        if bucket != settings.bucket:
+            yield bucket, key
 
 
-def _is_in_a_bucket(location: str) -> bool:
-    return location.startswith(("s3://", "s3a://", "s3n://"))
+def _folders_elsewhere(settings: Settings, folders: Iterable[str]) -> Iterator[Path]:
+    """Yield folders outside of the home."""
+    for location in folders:
+        folder = Path(path_key(location))
+        if not is_in_a_bucket(location) and not folder.is_relative_to(settings.home):
+            yield folder

@@ -258,23 +258,38 @@ class S3ObjectStore:
         """Return all that a bucket keeps below a prefix, each with its id as `version`: objects as
         they are and as they were, and the markers of those that were removed.
         """
+        versions, markers, _ = self._list_versions(prefix)
+        return [*versions, *markers]
+
+    def versions_of_removed(self, prefix: str) -> list[StoredObject]:
+        """Return what `all_versions` does of objects that were removed.
+
+        The markers come last: without its marker, an older version is the object again.
+        """
+        versions, markers, there = self._list_versions(prefix)
+        return [version for version in (*versions, *markers) if version.key not in there]
+
+    def _list_versions(
+        self, prefix: str
+    ) -> tuple[list[StoredObject], list[StoredObject], set[str]]:
+        """Return the versions below a prefix, the markers, and the keys of objects that are
+        there.
+        """
         pages = self.client.get_paginator("list_object_versions").paginate(
             Bucket=self.bucket, Prefix=prefix
         )
-        versions = []
+        versions, markers, there = [], [], set()
         with self._bucket_is_there():
             for page in pages:
                 for item in page.get("Versions", ()):
-                    versions.append(
-                        _seen(
-                            item["Key"], item["LastModified"], item["Size"], item["VersionId"]
-                        )
-                    )
+                    key, modified_at = item["Key"], item["LastModified"]
+                    versions.append(_seen(key, modified_at, item["Size"], item["VersionId"]))
+                    if item["IsLatest"]:
+                        there.add(key)
                 for marker in page.get("DeleteMarkers", ()):
-                    versions.append(
-                        _seen(marker["Key"], marker["LastModified"], 0, marker["VersionId"])
-                    )
-        return versions
+                    key, modified_at = marker["Key"], marker["LastModified"]
+                    markers.append(_seen(key, modified_at, 0, marker["VersionId"]))
+        return versions, markers, there
 
     def remove_versions(self, versions: Sequence[StoredObject]) -> None:
         """Delete what `all_versions` returned for good, a thousand by a request.

@@ -214,6 +214,22 @@ def test_a_delivered_file_of_a_feed_that_nobody_declares_any_more_can_only_be_re
     assert (ran.code, ran.err[-1]) == (1, f"lakehouse: {key}: remove it, and call this again.")
 
 
+def test_a_file_in_a_folder_that_another_home_may_share_is_named_with_the_way_out(
+    lakehouse: Lakehouse, settings: Settings, tmp_path: Path
+) -> None:
+    shared = tmp_path / "shared"
+    with Catalog.of(settings).load(RAW.name).transaction() as change:
+        change.set_properties({"write.data.path": shared.as_uri()})
+    shared.mkdir()
+    lost = shared / "lost.csv"
+    lost.write_text(f"customer_id\n{ANNA}\n")
+
+    ran = lakehouse(*ERASE, "--now")
+
+    assert (ran.code, lost.exists()) == (1, True)
+    assert ran.err[-1].startswith(f"lakehouse: {shared}: a file that no table of this home")
+
+
 def test_a_key_that_is_to_be_emptied_locks_no_other_feed(
     lakehouse: Lakehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:

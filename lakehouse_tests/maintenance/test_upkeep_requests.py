@@ -1,12 +1,11 @@
 """What upkeep asks of Glue does not grow by a request for each table; no JVM."""
 
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
 from botocore.exceptions import ClientError
-from moto.backends import get_backend
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField
@@ -28,6 +27,7 @@ from lakehouse.maintenance.upkeep_round import (
 )
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable
+from lakehouse_tests.iceberg.upkeep.tables import make_older_on_s3
 
 pytestmark = pytest.mark.unit
 
@@ -137,7 +137,7 @@ def put(engine: Engine, name: str) -> str:
 def test_an_erasure_asks_no_database_of_others_which_files_they_name(
     with_denied: Engine,
 ) -> None:
-    put(with_denied, "data/lost.parquet")
+    make_older_on_s3(put(with_denied, "data/lost.parquet"), days=2)
 
     (result,) = remove_unnamed(with_denied.within(["silver.first"]), ["silver.first"])
 
@@ -191,7 +191,7 @@ def test_an_erasure_removes_nothing_of_a_twin_that_somebody_registered(
 
 
 def test_upkeep_removes_no_metadata_of_a_twin(engine: Engine, twin: Table) -> None:
-    make_older(twin.metadata_location, 30)
+    make_older_on_s3(twin.metadata_location, 30)
 
     result = remove_lost_metadata(
         engine.within(["silver.first"]), "silver.first", older_than=datetime.now(UTC)
@@ -209,7 +209,7 @@ def test_metadata_of_a_killed_commit_goes_where_nobody_may_list_databases(
         raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "GetDatabases")
 
     lost = put(with_denied, "metadata/00000-lost.metadata.json")
-    make_older(lost, 30)
+    make_older_on_s3(lost, 30)
     events = with_denied.catalog.client.glue.meta.events  # type: ignore[attr-defined]
     events.register("provide-client-params.glue.GetDatabases", deny)
 
@@ -218,13 +218,6 @@ def test_metadata_of_a_killed_commit_goes_where_nobody_may_list_databases(
     )
 
     assert (result.outcome, result.figures["removed_files"]) == ("done", 1)
-
-
-def make_older(path: str, days: float) -> None:
-    """Let a file in the bucket look as if it was written some days ago."""
-    (backend,) = (regions["aws"] for regions in get_backend("s3").values())
-    key = backend.buckets["lake"].keys[path.removeprefix("s3://lake/")]
-    key.last_modified = datetime.now() - timedelta(days=days)
 
 
 def test_the_embedded_catalog_tells_of_tables_that_nobody_declared_too(

@@ -240,6 +240,26 @@ def test_old_versions_are_read_and_removed(store) -> None:
     assert store.old_versions("") == []
 
 
+def test_of_removed_objects_the_versions_go_before_the_markers(store) -> None:
+    keep_versions(store)
+    for key in ("f/b", "f/a", "f/there"):
+        store.write_text(key, "old")
+        store.write_text(key, "new")
+    for key in ("f/a", "f/b"):
+        store.remove(store.stat(key))
+
+    removed = store.versions_of_removed("f/")
+
+    assert [(item.key, item.size_bytes) for item in removed] == [
+        *[("f/a", 3)] * 2,
+        *[("f/b", 3)] * 2,
+        ("f/a", 0),
+        ("f/b", 0),
+    ]
+    store.remove_versions(removed)
+    assert {item.key for item in store.all_versions("f/")} == {"f/there"}
+
+
 def test_unfinished_objects_are_told_apart(store) -> None:
     for key in ("f/a", "f/.hidden", "f/a.tmp", "f/"):
         store.write_text(key, "")

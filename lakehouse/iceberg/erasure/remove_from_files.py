@@ -166,6 +166,10 @@ def _remove_orphans(engine: Engine, table: str, moment: datetime) -> StepResult:
     due = orphans_due(engine, table)
     if due is None or result.outcome not in ("done", "skipped") or result.lost_race:
         return result
+    if due <= moment and result.reason:
+        # It would be due for ever.
+        reason = f"old files without a name stay: {result.reason}"
+        return replace(result, outcome="partial", reason=reason)
     reason = f"files without a name are removed from {due:%Y-%m-%d %H:%M} UTC on"
     figures = {**result.figures, "due_at": due.timestamp()}
     return replace(result, outcome="partial", reason=reason, figures=figures)

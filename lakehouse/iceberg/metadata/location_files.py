@@ -27,16 +27,6 @@ def list_location(table: "Table") -> dict[str, LocationFile]:
     return _list_files(table, table.location())
 
 
-def list_all_locations(table: "Table") -> dict[str, LocationFile]:
-    """Return the files in a table's location, and in those that its properties name, by
-    `path_key`.
-    """
-    listed: dict[str, LocationFile] = {}
-    for location in locations(table):
-        listed |= _list_files(table, location)
-    return listed
-
-
 def locations(table: "Table") -> Iterator[str]:
     """Yield a table's location, and those that its properties name."""
     yield table.location()
@@ -66,9 +56,14 @@ def lost_metadata_files(
     lost = {}
     for key, file in listed.items():
         # A folder is written in more than one way, and each name in it is there once.
-        if _TABLE_METADATA in _name(key) and _name(key) not in logged:
+        if is_table_metadata(key) and _name(key) not in logged:
             lost[key] = file
     return lost
+
+
+def is_table_metadata(path: str) -> bool:
+    """Whether a file is a metadata.json, by its name."""
+    return _TABLE_METADATA in _name(path)
 
 
 def metadata_of_another(table: "Table", paths: Iterable[str]) -> str:
@@ -82,7 +77,7 @@ def metadata_of_another(table: "Table", paths: Iterable[str]) -> str:
     for path in (table.metadata_location, *logged):
         own.add(_folder(path_key(path)))
     for path in sorted(paths):
-        if _TABLE_METADATA in _name(path) and _folder(path_key(path)) not in own:
+        if is_table_metadata(path) and _folder(path_key(path)) not in own:
             return path
     return ""
 
@@ -120,6 +115,11 @@ def path_key(path: str) -> str:
     from pyiceberg.io.pyarrow import PyArrowFileIO
 
     return PyArrowFileIO.parse_location(path)[2]
+
+
+def is_in_a_bucket(location: str) -> bool:
+    """Whether a location is one of S3, and not a folder."""
+    return location.startswith(("s3://", "s3a://", "s3n://"))
 
 
 def folder_key(location: str) -> str:

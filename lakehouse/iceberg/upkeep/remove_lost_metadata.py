@@ -12,9 +12,9 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.location_files import (
     LocationFile,
     list_metadata_folder,
-    lost_metadata_files,
     path_key,
 )
+from lakehouse.iceberg.metadata.own_files import own_lost_metadata
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.remove_orphans import YOUNGEST, other_inside, tables_in_location
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
@@ -71,5 +71,5 @@ def find_lost_metadata(table: "Table", older_than: datetime) -> dict[str, Locati
     if current is None:
         return {}
     older_than = min(older_than, current.modified_at)
-    lost = lost_metadata_files(table, listed)
+    lost = own_lost_metadata(table)
     return {key: file for key, file in lost.items() if file.modified_at < older_than}

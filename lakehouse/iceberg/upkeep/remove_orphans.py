@@ -6,7 +6,7 @@ procedure refuses less. What it would remove is asked first, and refused where t
 that the location is rather somebody else's too.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from lakehouse.iceberg.metadata.location_files import (
     metadata_of_another,
     path_key,
 )
+from lakehouse.iceberg.metadata.own_files import metadata_with_another_uuid
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.newer_procedures import call_newer
 from lakehouse.iceberg.upkeep.readers_view import ReadersView
@@ -113,11 +114,12 @@ def _call_procedure(
     return [row["orphan_file_location"] for row in rows]
 
 
-def other_inside(engine: Engine, table: "Table", paths: Iterable[str]) -> str:
+def other_inside(engine: Engine, table: "Table", paths: Collection[str]) -> str:
     """Return why some files of a location are not removed, where they may be those of a table
     that `tables_in_location` does not know; nothing where there is none.
 
-    A table in a folder of its own is told by its metadata.json. One that somebody registered by a
+    A table in a folder of its own is told by its metadata.json, and one that has the same folder by
+    the UUID in it. One that somebody registered by a
     metadata file of this table writes beside its files, where a metadata.json without a name may
     as well be of a commit that was killed: Glue is asked for the tables of all databases that may
     be read, where there is one of whatever age.
@@ -129,6 +131,12 @@ def other_inside(engine: Engine, table: "Table", paths: Iterable[str]) -> str:
             "another table, of a database in which nothing is declared or of another catalog, lies"
             f" in {table.location()}: {path}; move it elsewhere, or remove its folder where nobody"
             " needs it"
+        )
+    if path := metadata_with_another_uuid(table, paths):
+        return (
+            f"another table, of another catalog or dropped, has its metadata among that of this"
+            f" one: {path}; give one of them a location of its own, or remove that file where"
+            " nobody needs that table"
         )
     if engine.catalog.is_embedded or not lost_metadata_files(
         table, list_metadata_folder(table)

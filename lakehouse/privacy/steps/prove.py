@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta
 from lakehouse.iceberg.erasure.remove_from_files import remove_from_files, remove_now
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.privacy.erasure import Erasure
+from lakehouse.privacy.places.unseen_by_iceberg import remove_unseen
 from lakehouse.privacy.proof import prove
+from lakehouse.privacy.searched_roots import folders_of_holders
 from lakehouse.privacy.states import Unreachable
 
 _TRIED_AGAIN_AFTER = timedelta(hours=1)
@@ -18,6 +20,10 @@ def remove_physically(erasure: Erasure) -> None:
     erasable, request_id = erasure.erasable, erasure.request.request_id
     tables, dependents = erasable.tables_of(erasure.persons), erasable.dependents
     engine = erasable.engine.within(erasable.tables)
+    # What is removed here may be all that leads to where a table was before.
+    folders = folders_of_holders(erasable, erasure.record.folders)
+    of_tables = {table: tuple(places) for table, places in folders.items() if places}
+    erasure.keep(replace(erasure.record, folders=of_tables))
     results: list[StepResult] = []
     if erasure.how.now:
         results += remove_now(engine, tables, request_id, dependents)
@@ -31,6 +37,8 @@ def remove_physically(erasure: Erasure) -> None:
                 readers=erasable.readers.get(table.name, ()),
                 dependents=dependents.get(table.name, ()),
             )
+    of_people = {table.name: of_tables[table.name] for table in tables}
+    erasure.note_places(tuple(remove_unseen(erasable, of_people)))
     left = [result for result in results if _is_left(result)]
     waiting = (*erasure.record.waiting, *map(_left_text, left))
     erasure.keep(replace(erasure.record, waiting=tuple(dict.fromkeys(waiting))))
@@ -64,7 +72,7 @@ def _due_at(result: StepResult) -> datetime:
 
 def verify_all(erasure: Erasure) -> None:
     """Prove that the people are gone; without a proof the request stays as it is."""
-    erasure.proof = prove(erasure.erasable, erasure.persons, erasure.record.elsewhere)
+    erasure.proof = prove(erasure.erasable, erasure.persons, erasure.record)
     erasure.is_over = erasure.failed_proof is not None
 
 

@@ -31,7 +31,12 @@ from lakehouse_tests.iceberg.erasure.people import (
     fill,
     tag,
 )
-from lakehouse_tests.iceberg.upkeep.tables import local_path, put_orphan, stored
+from lakehouse_tests.iceberg.upkeep.tables import (
+    local_path,
+    make_older,
+    put_orphan,
+    stored,
+)
 
 DAY = date(2024, 1, 1)
 NOTE = "anna lives here by the sea"
@@ -228,6 +233,23 @@ def test_what_a_reader_needs_and_young_files_are_due_later(embedded_engine: Engi
     assert "watermark of gold.reader" in expired.reason
     assert orphans.figures["due_at"] > 0
     assert read in read_history(engine, ORDERS.name).snapshots
+
+
+def test_why_old_files_without_a_name_stay_is_said(engine: Engine) -> None:
+    fill(engine, ORDERS, OTHERS)
+    location = engine.catalog.load(ORDERS.name).location()
+    fill(engine, replace(ORDERS, name="silver.inside", location=f"{location}/inside"), OTHERS)
+    orphan = put_orphan(engine, "data/left.parquet", days_old=2, name=ORDERS.name)
+    for file in stored(engine, ORDERS.name):
+        make_older(file, days=2)
+
+    results = remove_from_files(engine, ORDERS, REQUEST, now=False)
+
+    (orphans,) = [result for result in results if result.step == "remove_orphans"]
+    assert orphans.outcome == "partial"
+    assert "is shared with silver.inside" in orphans.reason
+    assert "due_at" not in orphans.figures
+    assert orphan.exists()
 
 
 @pytest.mark.parametrize("now", [False, True])

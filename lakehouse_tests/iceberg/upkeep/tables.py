@@ -5,6 +5,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -97,6 +98,15 @@ def make_older(path: Path, days: float) -> None:
     """Let a file look as if it was written some days ago."""
     at = time.time() - days * 86_400
     os.utime(path, (at, at))
+
+
+def make_older_on_s3(path: str, days: float) -> None:
+    """Let a file in the bucket look as if it was written some days ago."""
+    from moto.backends import get_backend
+
+    (backend,) = (regions["aws"] for regions in get_backend("s3").values())
+    key = backend.buckets["lake"].keys[path.removeprefix("s3://lake/")]
+    key.last_modified = datetime.now() - timedelta(days=days)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from lakehouse_tests.iceberg.upkeep.tables import (
     create,
     local_path,
     make_older,
+    make_older_on_s3,
     put_orphan,
     rows,
     stored,
@@ -112,15 +113,6 @@ def test_a_file_that_could_not_be_deleted_is_named(embedded_engine: Engine) -> N
     assert [local_path(path) for path in result.remaining] == [orphan]
 
 
-def make_older_on_s3(path: str) -> None:
-    """Let a file in the bucket look as if it was written eight days ago."""
-    from moto.backends import get_backend
-
-    (backend,) = (regions["aws"] for regions in get_backend("s3").values())
-    key = backend.buckets["lake"].keys[path.removeprefix("s3://lake/")]
-    key.last_modified = datetime.now() - timedelta(days=8)
-
-
 @newer_iceberg("has no prefix_listing")
 def test_nothing_is_removed_of_a_table_that_somebody_registered_from_this_one(
     glue_engine: Engine,
@@ -133,7 +125,7 @@ def test_nothing_is_removed_of_a_table_that_somebody_registered_from_this_one(
     twin = glue_engine.catalog.sql_name("sandbox.x")
     glue_engine.sql(f"INSERT INTO {twin} VALUES (100)")
     for file in list_location(glue_engine.catalog.load(NAME)).values():
-        make_older_on_s3(file.path)
+        make_older_on_s3(file.path, days=8)
     assert len(list_location(glue_engine.catalog.load(NAME))) > len(before)
 
     result = remove_orphans(glue_engine.within([NAME]), NAME, older_than=week_ago())
@@ -151,7 +143,7 @@ def test_they_are_found_and_removed_on_s3(glue_engine: Engine) -> None:
     for path in (orphan, f"{table.location()}/data/young.parquet"):
         with table.io.new_output(path).create() as file:
             file.write(b"left behind")
-    make_older_on_s3(orphan)
+    make_older_on_s3(orphan, days=8)
 
     result = remove_orphans(glue_engine, NAME, older_than=week_ago())
 
