@@ -153,7 +153,7 @@ def _spans(
     if isinstance(definition, dg.TimeWindowPartitionsDefinition):
         windows = [definition.time_window_for_partition_key(key) for key in keys]
         return [_span(window.start, window.end, column, column_type) for window in windows]
-    numbers = [_number(key, column) for key in keys]
+    numbers: list[tuple[Bound, Bound]] = [_number(key, column) for key in keys]
     if len(set(numbers)) < len(set(keys)):
         twice = sorted(key for key in keys if numbers.count(_number(key, column)) > 1)
         raise DeclarationError(
