@@ -75,6 +75,10 @@ test-glue-catalog: setup ## Run the tests of the engine that `make test` runs on
 	@.ci/ministack
 	@ON_GLUE=1 $(PYTEST) -m spark $(SIDE_BY_SIDE) lakehouse_tests/iceberg $(ARGS)
 
+.PHONY: wheel
+wheel: setup ## Build the package's wheel, in dist/, by what the lock file has
+	@$(BIN)/python -c "from setuptools import build_meta; print('dist/' + build_meta.build_wheel('dist'))" | tail -1
+
 .PHONY: screens
 screens: setup ## Take the pictures in docs/images anew, with Chromium: a minute
 	@REQUIRE_BROWSER=1 SCREENS=docs/images $(PYTEST) lakehouse_tests/cli/test_dev.py -k people_see $(ARGS)

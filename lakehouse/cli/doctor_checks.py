@@ -152,12 +152,9 @@ def _jars(settings: Settings) -> str:
 
 def _iceberg(settings: Settings) -> str:
     described = IcebergRelease(settings.iceberg).describe()
-    elsewhere = settings.spark_remote or settings.jobs
-    return (
-        f"{described} (as LAKEHOUSE_ICEBERG says of Spark elsewhere)"
-        if elsewhere
-        else described
-    )
+    if settings.spark_remote:
+        return f"{described} (as LAKEHOUSE_ICEBERG says of Spark elsewhere)"
+    return f"{described} (a job of AWS has its own)" if settings.jobs else described
 
 
 def _classes(settings: Settings) -> str:

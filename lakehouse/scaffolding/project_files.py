@@ -21,7 +21,8 @@ name = "{package}"
 version = "0.1.0"
 description = "Tables of {package}, on lakehouse."
 requires-python = ">=3.11,<3.14"
-dependencies = ["lakehouse>={version}"]
+# Of lakehouse's own wheel; PyPI has a package of others by that name, and none of these versions.
+dependencies = ["lakehouse~={version}"]
 
 [project.optional-dependencies]
 dev = ["pytest", "ruff"]

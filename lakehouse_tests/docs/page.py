@@ -75,7 +75,7 @@ class Page:
             return self._run_shell(block)
         if block.language == "python":
             return self._run_python(block)
-        assert block.language == "text", (
+        assert block.language in ("text", "json"), (
             f"{self.path.name}:{block.line} is of no language that is run"
         )
         return None

@@ -370,7 +370,7 @@ def test_what_a_page_shows_is_run_by_some_test(path):
 @pytest.mark.unit
 @pytest.mark.parametrize("path", PAGES, ids=str)
 def test_every_block_of_a_page_is_run_or_says_why_not(path):
-    known = {"bash", "python", "text", "sql"}
+    known = {"bash", "json", "python", "text", "sql"}
     assert {
         block.language for block in blocks((ROOT / path).read_text(encoding="utf-8"))
     } <= known
