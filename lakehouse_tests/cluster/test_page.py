@@ -10,6 +10,9 @@ import pyarrow as pa
 import pytest
 
 from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.metadata_keys import WriteMetadata
 from lakehouse.runtime import jars
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.commands import LAKEHOUSE
@@ -83,6 +86,14 @@ def visits(settings: Settings) -> list[dict[str, int]]:
     return sorted(rows, key=lambda row: row["visit"])
 
 
+def spark_page_of(settings: Settings, table: str) -> str:
+    """Return where Spark's page was, as the last materialization of a table says."""
+    with open_instance(settings) as instance:
+        event = instance.get_latest_materialization_event(asset_key(table))
+    assert event is not None and event.asset_materialization is not None
+    return WriteMetadata.from_metadata(event.asset_materialization.metadata).spark_page or ""
+
+
 def shell_blocks(title: str) -> list[Block]:
     """Return the blocks of a section that are run."""
     (section,) = (one for one in sections(PAGE) if one.title == title)
@@ -108,6 +119,7 @@ def test_the_page_on_clusters_goes_as_it_says(cluster, aws_settings, home, truth
     said = shell.do(standalone)
     assert f"{cluster.url} answers: 2 workers, 2 of 2 cores are free" in said
     check_demo(aws_settings, truth)
+    assert spark_page_of(aws_settings, "silver.fruits").startswith("http://127.0.0.1:")
 
     print_configuration, start, connect = shell_blocks("A Spark Connect server")
     shell.do(print_configuration)
