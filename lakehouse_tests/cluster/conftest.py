@@ -69,13 +69,6 @@ def cluster_without_workers(
 
 
 @pytest.fixture
-def connect(cluster: SparkCluster, settings: Settings) -> Iterator[ConnectServer]:
-    """A Spark Connect server in front of the cluster, which sees no file of its clients."""
-    with connect_server(cluster, settings) as running:
-        yield running
-
-
-@pytest.fixture
 def aws_connect(cluster: SparkCluster, aws_settings: Settings) -> Iterator[ConnectServer]:
     """A server in front of the cluster with what `lakehouse connect-conf` prints, and no more."""
     given = server_configuration(aws_settings, str(jars.jar_dir(aws_settings).expanduser()))
