@@ -79,9 +79,7 @@ COLLECTED = {
         "a line for each file of an ingest, which this process has listed already"
     ),
     # Samples.
-    "iceberg/rules/failing_row_samples.py:samples_of.collect": SAMPLES,
-    "iceberg/rules/failing_row_samples.py:_rare.collect": SAMPLES,
-    "iceberg/rules/failing_row_samples.py:sample_of.collect": SAMPLES,
+    "iceberg/rules/failing_row_samples.py:_collected.collect": SAMPLES,
     "iceberg/copy/moved_deletes.py:_moved_parquet.take": (
         "one file of position deletes, which names a file and a number for each"
     ),

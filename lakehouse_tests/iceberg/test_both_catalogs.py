@@ -20,6 +20,7 @@ _BY_PYICEBERG = "is of files that PyIceberg reads, to which it is one which cata
 ELSEWHERE = {
     "copy/test_copy_table.py": "has a fixture of its own for both catalogs",
     "copy/test_row_checksum.py": _BY_PYICEBERG,
+    "erasure/test_two_hosts.py": "is of hosts that share a Glue, and no catalog file",
     "test_both_catalogs.py": "reads the tests",
     "test_catalog.py": _OF_A_FILE,
     "test_catalog_file.py": _OF_A_FILE,
