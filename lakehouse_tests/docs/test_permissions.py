@@ -63,10 +63,9 @@ def listed() -> set[str]:
 
 def called() -> set[str]:
     """What the lakehouse calls of clients of AWS, PyIceberg's catalog left out."""
+    modules = (path.read_text() for path in (ROOT / "lakehouse").rglob("*.py"))
     text = "\n".join(
-        path.read_text()
-        for path in (ROOT / "lakehouse").rglob("*.py")
-        if re.search(r"boto|storage\.s3|bucket", path.read_text())
+        module for module in modules if re.search(r"boto|storage\.s3|bucket", module)
     )
     names = {first or second for first, second in _CALL.findall(text)}
     return {name for name in names if not _CATALOG.match(name)} - ELSEWHERE

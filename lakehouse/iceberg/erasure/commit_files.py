@@ -238,13 +238,15 @@ class _Commit:
 
     def _schema_of(self, spec_id: int) -> "Schema":
         if spec_id not in self._schemas:
-            manifests = read_manifests(self.table, self.ref.snapshot_id)
-            self._schemas[spec_id] = schema_of_spec(
-                self.table,
-                self.table.specs()[spec_id],
-                (one for one in manifests if one.partition_spec_id == spec_id),
-            )
+            spec, manifests = self.table.specs()[spec_id], self._manifests_of(spec_id)
+            self._schemas[spec_id] = schema_of_spec(self.table, spec, manifests)
         return self._schemas[spec_id]
+
+    def _manifests_of(self, spec_id: int) -> "Iterator[ManifestFile]":
+        # The list of manifests is read where somebody asks for one, which few specs need.
+        for manifest in read_manifests(self.table, self.ref.snapshot_id):
+            if manifest.partition_spec_id == spec_id:
+                yield manifest
 
     def _summary(self, operation: str, properties: Mapping[str, str]) -> "Summary":
         from pyiceberg.table.snapshots import (

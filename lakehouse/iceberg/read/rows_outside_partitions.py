@@ -187,10 +187,15 @@ def _find(
     assert run.partitions is not None
     still = frozenset(value for value in waiting if not run.partitions.has(value))
     rows = OutsidePartitions(
-        Pin(source.table, source.snapshot_id), column, every, values, still
+        Pin(source.table, source.snapshot_id),
+        column,
+        every,
+        values,
+        still,
+        is_moment=is_moments(loaded, column),
     )
     is_settled = not run.full_recompute and not waiting and _is_settled(engine, table, rows)
-    return replace(rows, is_settled=is_settled, is_moment=is_moments(loaded, column))
+    return replace(rows, is_settled=is_settled)
 
 
 def _is_settled(engine: Engine, table: IcebergTable, rows: OutsidePartitions) -> bool:
