@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.arrow_frames import arrow_to_spark
@@ -34,13 +34,13 @@ def frame_of(
     """
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_schema
-    from pyspark.sql.types import StructType
 
     known = [column.name for column in columns]
     for row in rows:
         _check_names(name, row, known)
     ddl = ", ".join(f"{identifier(column.name)} {column.type}" for column in columns)
-    schema = cast(StructType, StructType.fromDDL(ddl))
+    # What reads it by itself is new in Spark 4.
+    schema = spark.createDataFrame([], ddl).schema
     values = [[_read(name, column, row) for row in rows] for column in columns]
     arrays = []
     for column, column_values, field in zip(

@@ -19,6 +19,8 @@ from subprocess import STDOUT, TimeoutExpired
 from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from lakehouse.iceberg.metadata.spark_line import is_spark_3
+
 if TYPE_CHECKING:
     import grpc
     from py4j.java_gateway import JavaGateway
@@ -187,8 +189,13 @@ def commit_properties_of_thread(
 def set_connect_retries(session: "SparkSession", max_retries: int) -> None:
     """Let the client of a Spark Connect session give up on its server after some retries, and not
     wait again within a minute for one that it gave up on: what is cleaned up after an error asks it
-    several times.
+    several times. One of Spark 3.5 waits each time.
     """
+    # Only a session of Connect has a client, and the class of both is one to mypy.
+    client = cast(Any, session).client
+    if is_spark_3():
+        client._retry_policy["max_retries"] = max_retries
+        return
     from pyspark.sql.connect.client.retries import DefaultPolicy, RetryPolicyState
 
     class Policy(DefaultPolicy):
@@ -209,8 +216,6 @@ def set_connect_retries(session: "SparkSession", max_retries: int) -> None:
     policy = Policy(max_retries=max_retries)
     # The error itself is raised, and says more.
     warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")
-    # Only a session of Connect has a client, and the class of both is one to mypy.
-    client = cast(Any, session).client
     client.set_retry_policies([policy])
 
 
@@ -283,6 +288,9 @@ def _release(client: Any) -> None:
 
 def connect_channel(remote: str) -> "grpc.Channel":
     """Open the channel that a Spark Connect client would talk through."""
-    from pyspark.sql.connect.client.core import DefaultChannelBuilder
+    from pyspark.sql.connect.client import core
 
-    return DefaultChannelBuilder(remote).toChannel()
+    # Spark 4 has it by another name.
+    builder = getattr(core, "ChannelBuilder" if is_spark_3() else "DefaultChannelBuilder")
+    channel: grpc.Channel = builder(remote).toChannel()
+    return channel

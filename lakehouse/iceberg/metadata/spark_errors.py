@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from lakehouse.iceberg.metadata.error_explanations import known_error, text_of, without_links
+from lakehouse.iceberg.metadata.spark_line import is_spark_3
 
 # The embedded Spark says `org.….ValidationException: …`, Spark Connect
 # `(org.….ValidationException) …`.
@@ -107,12 +108,23 @@ def is_of_query(error: BaseException) -> bool:
     """Whether an error of Spark is of a query or of the rows that it read, and not of Spark
     itself.
     """
+    condition = condition_of(error)
+    if condition is None:
+        return False
+    return _WORKER in str(error) or (bool(condition) and not condition.startswith(_OF_SPARK))
+
+
+def condition_of(error: BaseException) -> str | None:
+    """Return the name that Spark has for what went wrong, empty where it has none; None of errors
+    that are not Spark's.
+    """
     from pyspark.errors import PySparkException
 
     if not isinstance(error, PySparkException):
-        return False
-    condition = error.getCondition() or ""
-    return _WORKER in str(error) or (bool(condition) and not condition.startswith(_OF_SPARK))
+        return None
+    # Spark 3.5 has it by its former name.
+    name = "getErrorClass" if is_spark_3() else "getCondition"
+    return getattr(error, name)() or ""
 
 
 def tells_no_rows(error: BaseException) -> bool:

@@ -16,6 +16,7 @@ import dagster as dg
 
 from lakehouse.errors import ComputeFailed, LakehouseError, SparkEnded
 from lakehouse.iceberg.metadata.error_explanations import spark_ended
+from lakehouse.iceberg.metadata.spark_errors import condition_of
 from lakehouse.tables.table import IcebergTable
 
 _LONGEST = 300
@@ -65,18 +66,8 @@ def cause_without_data(error: BaseException) -> str:
     if kind in _WITHOUT_DATA or isinstance(error, _OF_THE_CODE):
         lines = str(error).strip().splitlines()
         return f"{kind}: {lines[0][:_LONGEST]}" if lines else kind
-    condition = _condition(error)
+    condition = condition_of(error)
     return f"{kind} [{condition}]" if condition else kind
-
-
-def _condition(error: BaseException) -> str | None:
-    """Return the name that Spark has for what went wrong; None of other errors."""
-    from pyspark.errors import PySparkException
-
-    if not isinstance(error, PySparkException):
-        return None
-    # Spark 3.5 has it by its former name.
-    return error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()
 
 
 def _place(error: BaseException) -> str:
