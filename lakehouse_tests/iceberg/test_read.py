@@ -1,6 +1,9 @@
 """Reads: always pinned, incremental where that is exact, and full where it is not."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,7 +15,11 @@ from lakehouse.iceberg.read.inputs import Input, as_of, incremental, latest
 from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.iceberg.read.pinned_inputs import pin
 from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.runtime import spark as sessions
+from lakehouse.runtime.deployment import open_engine
+from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable
+from lakehouse_tests.conftest import skip_old_iceberg
 from lakehouse_tests.iceberg.declarations import (
     DAYS,
     EVENTS,
@@ -23,6 +30,9 @@ from lakehouse_tests.iceberg.declarations import (
     run_of,
     snapshot_id,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 COPY = IcebergTable(
@@ -157,3 +167,21 @@ def test_the_watermark_follows_a_rollback(engine: Engine) -> None:
     catalog = engine.catalog.name
     engine.sql(f"CALL {catalog}.system.rollback_to_snapshot('{catalog}.{COPY.name}', {before})")
     assert ids(engine, INPUTS["events"]) == [2]
+
+
+def test_of_two_homes_in_one_process_each_reads_its_own(
+    spark: "SparkSession",
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Both call their catalog by the same name, and one is used last before the other is first."""
+    homes = [replace(skip_old_iceberg(settings), home=tmp_path / name) for name in "ab"]
+    engines = [open_engine(home) for home in homes]
+    for first, engine in enumerate(engines):
+        add(engine, first)
+    for home, engine in zip(homes, engines, strict=True):
+        monkeypatch.delitem(sessions._sessions, sessions._key(home, engine.catalog))
+    engines[1].spark.createDataFrame([], "used int")
+
+    assert [ids(engine, latest(EVENTS.name)) for engine in engines] == [[0], [1]]

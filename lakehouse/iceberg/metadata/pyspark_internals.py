@@ -160,6 +160,19 @@ def java_property(session: "SparkSession", name: str) -> str:
     return value
 
 
+def make_active(session: "SparkSession") -> None:
+    """Let a session open its own catalog where it reads a table by the name of its format.
+
+    On Spark 3.5 a catalog that is first used so is opened as the session says that this thread used
+    last, and kept: where that is of another home, its tables would be read.
+    """
+    # A server of Spark Connect sees to it.
+    if is_spark_3() and hasattr(session, "_jsparkSession"):
+        jvm = session._jvm
+        assert jvm is not None
+        jvm.SparkSession.setActiveSession(session._jsparkSession)
+
+
 @contextmanager
 def commit_properties_of_thread(
     session: "SparkSession", properties: Mapping[str, str]

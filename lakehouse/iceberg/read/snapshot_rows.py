@@ -1,8 +1,10 @@
 """The rows that a table had at a snapshot, and those that were appended from one to another."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.pyspark_internals import make_active
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -14,9 +16,7 @@ def rows_at(engine: Engine, table: str, snapshot_id: int) -> "DataFrame":
     By the source's name: where a table is read by `spark.read.table`, Spark 3.5 takes no notice
     of the option, and reads what is newest.
     """
-    name = engine.catalog.sql_name(table)
-    at = engine.spark.read.format("iceberg").option("versionAsOf", str(snapshot_id))
-    return at.load(name)
+    return _load(engine, table, {"versionAsOf": str(snapshot_id)})
 
 
 def rows_between(
@@ -27,5 +27,10 @@ def rows_between(
         "start-snapshot-id": str(since_snapshot_id),
         "end-snapshot-id": str(snapshot_id),
     }
+    return _load(engine, table, bounds)
+
+
+def _load(engine: Engine, table: str, options: Mapping[str, str]) -> "DataFrame":
+    make_active(engine.spark)
     name = engine.catalog.sql_name(table)
-    return engine.spark.read.format("iceberg").options(**bounds).load(name)
+    return engine.spark.read.format("iceberg").options(**options).load(name)
