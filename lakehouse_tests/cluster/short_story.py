@@ -5,6 +5,7 @@ One process for all of it, since the start of each takes as long as what it does
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,18 @@ def live_through(folder: str) -> dict[str, Any]:
         "erased": {name: rows[name] for name in HOLDING},
         "summary is of others": summary_of(lake.rows(SUMMARY)) == others,
     }
+
+
+def check_told(told: Mapping[str, Any]) -> None:
+    """See that what a story told is as it has to be."""
+    before, after = told["files"]
+    assert all(count < before[name] for name, count in after.items()), told["files"]
+    assert told["kept"] == told["come"]
+    assert told["damaged"] != told["come"]
+    assert told["computed anew"] == told["come"]
+    assert told["erased"] == told["others"]
+    assert told["erased"] != {name: told["come"][name] for name in told["erased"]}
+    assert told["summary is of others"]
 
 
 def _do(*command: str) -> None:

@@ -64,7 +64,13 @@ KINDS: dict[str, tuple[str, str, Callable[[random.Random], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=[pytest.mark.soak] if kind in ("date", "string") else [])
+        for kind in KINDS
+    ],
+)
 @pytest.mark.parametrize("seed", range(examples(1, 8)))
 def test_sums_are_those_of_all_rows_after_each_delivery(
     embedded_engine: Engine, kind: str, seed: int

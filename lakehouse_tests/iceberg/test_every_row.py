@@ -142,10 +142,8 @@ def _age(row: tuple) -> tuple:
 @pytest.mark.parametrize(
     ("shape", "kind", "row_levels"),
     [
-        ("merge", "string", "whole files"),
         ("merge", "string", "delete files"),
         ("newest", "int", "both"),
-        ("versions", "date", "delete files"),
     ],
 )
 def test_each_row_is_in_one_place(
@@ -174,9 +172,9 @@ def test_a_row_comes_back_that_was_corrected_by_what_never_was_published(
     ("shape", "kind"),
     [
         ("append", "int"),
-        ("partitions", "timestamp"),
         ("versions", "date"),
-        ("newest", "int"),
+        pytest.param("partitions", "timestamp", marks=pytest.mark.soak),
+        pytest.param("newest", "int", marks=pytest.mark.soak),
         pytest.param("merge", "string", marks=pytest.mark.soak),
         pytest.param("overwrite", "date", marks=pytest.mark.soak),
         pytest.param("newest of all", "string", marks=pytest.mark.soak),
@@ -200,7 +198,7 @@ def test_each_row_is_in_one_place_after_a_replay(
     [
         ("merge", "string"),
         ("partitions", "date"),
-        ("newest", "int"),
+        pytest.param("newest", "int", marks=pytest.mark.soak),
         pytest.param("append", "int", marks=pytest.mark.soak),
         pytest.param("overwrite", "date", marks=pytest.mark.soak),
         pytest.param("versions", "timestamp", marks=pytest.mark.soak),

@@ -184,7 +184,11 @@ def test_each_row_is_in_the_table_or_in_quarantine(embedded_engine, column_type,
 
 @pytest.mark.parametrize(
     ("column_type", "mode"),
-    [("date", "latest"), ("string", "incremental"), ("int", "incremental")],
+    [
+        ("date", "latest"),
+        ("string", "incremental"),
+        pytest.param("int", "incremental", marks=pytest.mark.soak),
+    ],
 )
 def test_a_value_that_becomes_a_partition_leaves_the_quarantine(
     embedded_engine, column_type, mode

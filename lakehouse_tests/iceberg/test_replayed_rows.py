@@ -40,8 +40,15 @@ def corrected(delivered: DataFrame) -> DataFrame:
     return delivered.selectExpr("decode(id, 'two', '2', id) AS id", *DELIVERED.column_names[1:])
 
 
-@pytest.mark.parametrize("keeps_source", [True, False])
-@pytest.mark.parametrize("read", [incremental, latest])
+@pytest.mark.parametrize(
+    ("read", "keeps_source"),
+    [
+        (incremental, True),
+        (latest, False),
+        pytest.param(incremental, False, marks=pytest.mark.soak),
+        pytest.param(latest, True, marks=pytest.mark.soak),
+    ],
+)
 @pytest.mark.parametrize(
     "mode",
     [Append(once_by=("name",)), Merge(on=["name"]), Overwrite()],

@@ -219,8 +219,19 @@ DELIVERIES: dict[str, tuple[Visit, ...]] = {
 """By file: rows that are corrected, and corrections that are refused."""
 
 
-@pytest.mark.parametrize("batches", ["123", "12 3", "1 23", "1 2 3"])
-@pytest.mark.parametrize("mode", ["days", "merge"])
+@pytest.mark.parametrize(
+    ("mode", "batches"),
+    [
+        ("days", "12 3"),
+        ("days", "1 2 3"),
+        ("merge", "1 23"),
+        pytest.param("days", "123", marks=pytest.mark.soak),
+        pytest.param("days", "1 23", marks=pytest.mark.soak),
+        pytest.param("merge", "123", marks=pytest.mark.soak),
+        pytest.param("merge", "12 3", marks=pytest.mark.soak),
+        pytest.param("merge", "1 2 3", marks=pytest.mark.soak),
+    ],
+)
 def test_the_outcome_is_the_same_however_deliveries_are_batched(
     embedded_engine: Engine, mode: str, batches: str
 ) -> None:
@@ -299,7 +310,10 @@ def test_a_stamp_that_is_called_as_what_orders_files_does_not_hide_it(
     assert content(embedded_engine, LATEST.name, "visit", "pages") == [("a", 2)]
 
 
-@pytest.mark.parametrize("batches", ["123", "12 3", "1 2 3"])
+@pytest.mark.parametrize(
+    "batches",
+    ["1 2 3", *(pytest.param(one, marks=pytest.mark.soak) for one in ("123", "12 3"))],
+)
 def test_a_merge_without_versions_comes_to_the_same_however_deliveries_are_batched(
     embedded_engine: Engine, batches: str
 ) -> None:
