@@ -48,15 +48,15 @@ test: setup ## Set up, and run the tests of all three speeds but the longest; AR
 
 .PHONY: test-unit
 test-unit: setup ## Run the tests that start no JVM: minutes
-	@$(PYTEST) -m unit $(SIDE_BY_SIDE) $(ARGS)
+	@$(PYTEST) -m "unit and not long and not soak" $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-spark
 test-spark: setup ## Run the tests on one Spark session for each worker: minutes
-	@$(PYTEST) -m spark $(SIDE_BY_SIDE) $(ARGS)
+	@$(PYTEST) -m "spark and not soak" $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-e2e
 test-e2e: setup ## Run the tests of whole commands and processes, each with a JVM of its own
-	@$(PYTEST) -m "e2e and not soak" $(SIDE_BY_SIDE) $(ARGS)
+	@$(PYTEST) -m "e2e and not long and not soak" $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-long
 test-long: setup ## Run those of them that take longest, which `make test` leaves to .ci/run: kills, contests of writers, a cluster
@@ -66,16 +66,16 @@ test-long: setup ## Run those of them that take longest, which `make test` leave
 .PHONY: test-glue
 test-glue: setup ## Run the engine, the pipelines and upkeep on the Spark of AWS Glue 5.0, and on the newest Spark 3.5
 	@.ci/ministack
-	@ON_GLUE=1 .ci/spark_line glue-5-0 1.7.1 $(SIDE_BY_SIDE) -m spark lakehouse_tests/iceberg $(ARGS)
+	@ON_GLUE=1 .ci/spark_line glue-5-0 1.7.1 $(SIDE_BY_SIDE) -m "spark and not soak" lakehouse_tests/iceberg $(ARGS)
 	@.ci/spark_line glue-5-0 1.7.1 -m e2e lakehouse_tests/assets/test_on_glue.py lakehouse_tests/orchestration/table_jobs $(ARGS)
-	@.ci/spark_line spark-3-5 1.12.0 $(SIDE_BY_SIDE) -m spark lakehouse_tests/iceberg lakehouse_tests/assets lakehouse_tests/testing $(ARGS)
+	@.ci/spark_line spark-3-5 1.12.0 $(SIDE_BY_SIDE) -m "spark and not soak" lakehouse_tests/iceberg lakehouse_tests/assets lakehouse_tests/testing $(ARGS)
 	@.ci/spark_line spark-3-5 1.12.0 -m e2e lakehouse_tests/assets/test_on_glue.py $(ARGS)
 
 # Each of them on the catalog of the other deployment; who has a reason not to says it.
 .PHONY: test-glue-catalog
 test-glue-catalog: setup ## Run the tests of the engine that `make test` runs on the embedded catalog on Glue
 	@.ci/ministack
-	@ON_GLUE=1 $(PYTEST) -m spark $(SIDE_BY_SIDE) lakehouse_tests/iceberg $(ARGS)
+	@ON_GLUE=1 $(PYTEST) -m "spark and not soak" $(SIDE_BY_SIDE) lakehouse_tests/iceberg $(ARGS)
 
 .PHONY: wheel
 wheel: setup ## Build the package's wheel, in dist/, by what the lock file has

@@ -339,6 +339,10 @@ def newer_iceberg(lack: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(is_old, reason=f"Iceberg 1.7.1 {lack}")
 
 
+with_format_3 = newer_iceberg("would write deleted rows of format 3 as others refuse them")
+"""For a test of a table of format 3, which is refused there."""
+
+
 def engine_on(spark: "SparkSession", settings: Settings, name: str | None = None) -> Engine:
     """Return an engine on the catalog of some settings, which the session is told of by a new
     name where none is given.

@@ -12,6 +12,7 @@ from lakehouse.iceberg.evolve.planning import apply, ensure, plan_now
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.tables.table import Column, IcebergTable
+from lakehouse_tests.conftest import with_format_3
 from lakehouse_tests.iceberg.evolving import columns, declared
 
 Row = dict[str, Any]
@@ -243,7 +244,12 @@ of them are tried by `make test-glue-catalog`.
 @pytest.mark.parametrize(
     ("engine", "evolution"),
     [
-        pytest.param(catalog, evolution, id=f"{catalog}-{name}")
+        pytest.param(
+            catalog,
+            evolution,
+            id=f"{catalog}-{name}",
+            marks=[with_format_3] if evolution.after.format_version == 3 else [],
+        )
         for name, evolution in EVOLUTIONS.items()
         for catalog in ("embedded", "glue")
         if catalog == "embedded" or name in ON_BOTH

@@ -19,7 +19,7 @@ from lakehouse.iceberg.metadata.manifests import files
 from lakehouse.iceberg.read.snapshot_rows import rows_at
 from lakehouse.tables.quoting import literal
 from lakehouse.tables.table import Column, IcebergTable
-from lakehouse_tests.conftest import on_embedded_alone
+from lakehouse_tests.conftest import on_embedded_alone, with_format_3
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
 REGIONS = columns(id="bigint", region="string")
@@ -41,6 +41,7 @@ def without_spark(engine: Engine) -> Engine:
     return replace(engine, session=refuse)
 
 
+@with_format_3
 def test_a_table_is_created_as_declared(engine: Engine) -> None:
     table = declared(
         columns=[

@@ -10,10 +10,11 @@ from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.measured_health import TableHealth
+from lakehouse_tests.conftest import with_format_3
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
 
-@pytest.fixture(params=[2, 3])
+@pytest.fixture(params=[2, pytest.param(3, marks=with_format_3)])
 def engine_with_deletes(request: pytest.FixtureRequest, embedded_engine: Engine) -> Engine:
     """`silver.orders` in three partitions of two files each, of which two have deletes."""
     table = declared(

@@ -19,6 +19,7 @@ from lakehouse_tests.conftest import (
     ON_GLUE,
     engine_on,
     on_embedded_alone,
+    with_format_3,
     on_empty_account,
     settings_at,
     skip_old_iceberg,
@@ -221,6 +222,7 @@ def test_a_table_without_a_snapshot_has_no_files(embedded_engine: Engine) -> Non
     assert (history.log, history.snapshots, history.refs) == ((), {}, {})
 
 
+@with_format_3
 def test_deletion_vectors_are_delete_files(embedded_engine: Engine) -> None:
     ensure(embedded_engine, declared(format_version=3, row_level="merge-on-read"))
     name = embedded_engine.catalog.sql_name(NAME)

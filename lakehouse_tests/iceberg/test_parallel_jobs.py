@@ -87,8 +87,21 @@ def test_a_commit_has_its_own_stamp_and_none_of_a_statement_beside_it(
         "lakehouse.spans": '[["a", "b"]]',
         "lakehouse.run-id": "other",
     }
-    with session_with(embedded_engine.spark, other):
-        write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int", [(2, 2)]))
+    inside, over = Event(), Event()
+
+    def commits_beside() -> None:
+        with session_with(embedded_engine.spark, other):
+            inside.set()
+            over.wait()
+
+    with concurrently(embedded_engine.spark, commits_beside):
+        inside.wait()
+        try:
+            write(
+                embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int", [(2, 2)])
+            )
+        finally:
+            over.set()
     main = read_history(embedded_engine, EVENTS.name).main
     assert (
         main

@@ -17,6 +17,7 @@ from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.rules.rows import excluded
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable, Merge, OverwritePartitions
+from lakehouse_tests.conftest import with_format_3
 from lakehouse_tests.iceberg.declarations import (
     MONDAY,
     TUESDAY,
@@ -32,7 +33,11 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.parametrize(
         ("row_level", "version"),
-        [("copy-on-write", 2), ("merge-on-read", 2), ("merge-on-read", 3)],
+        [
+            ("copy-on-write", 2),
+            ("merge-on-read", 2),
+            pytest.param("merge-on-read", 3, marks=with_format_3),
+        ],
     ),
 ]
 VISITS = IcebergTable(

@@ -47,8 +47,12 @@ class Keep(Protocol):
 
 def is_on_one_machine(spark: "SparkSession") -> bool:
     """Whether a session computes in the JVM of its driver, which ends as a whole; a Connect server
-    tells of its own.
+    tells of its own. A client of Spark 3.5 cannot have rows kept there, on whatever it computes.
     """
+    from pyspark.sql.utils import is_remote
+
+    if is_spark_3() and is_remote():
+        return False
     return bool(_LOCAL.fullmatch(spark.conf.get("spark.master", None) or ""))
 
 

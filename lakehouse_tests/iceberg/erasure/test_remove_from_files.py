@@ -19,7 +19,7 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.manifests import files
 from lakehouse.iceberg.read.pinned_inputs import pin_since
 from lakehouse.iceberg.read.stale_tables import is_stale
-from lakehouse_tests.conftest import on_embedded_alone
+from lakehouse_tests.conftest import on_embedded_alone, with_format_3
 from lakehouse_tests.iceberg.erasure.people import (
     ANNA,
     ORDERS,
@@ -184,7 +184,7 @@ def kinds_with_her(engine: Engine) -> list[str]:
     return files_with(engine, ORDERS, PREFIX)
 
 
-@pytest.mark.parametrize("format_version", [2, 3])
+@pytest.mark.parametrize("format_version", [2, pytest.param(3, marks=with_format_3)])
 def test_nothing_that_is_kept_holds_her(embedded_engine: Engine, format_version: int) -> None:
     engine = embedded_engine
     orders = replace(ORDERS, format_version=2)
