@@ -19,10 +19,10 @@ from lakehouse_tests.conftest import (
     ON_GLUE,
     engine_on,
     on_embedded_alone,
-    with_format_3,
     on_empty_account,
     settings_at,
     skip_old_iceberg,
+    with_format_3,
 )
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
