@@ -1,6 +1,7 @@
 """How a table's columns and layout came to be, told from its metadata."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -10,6 +11,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.quoting import literal
 from lakehouse.tables.table import Column
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
@@ -146,7 +148,7 @@ def test_what_came_with_expired_snapshots_has_no_moment(embedded_engine: Engine)
     catalog = engine.catalog.name
     engine.sql(
         f"CALL {catalog}.system.expire_snapshots(table => '{catalog}.{NAME}', older_than =>"
-        " now(), retain_last => 1)"
+        f" {literal(datetime.now(UTC))}, retain_last => 1)"
     )
     assert len(read_history(engine, NAME).snapshots) == 1
     found = read_schema_history(engine, NAME)

@@ -15,6 +15,7 @@ from lakehouse.iceberg.read.inputs import incremental, latest
 from lakehouse.iceberg.rules.rows import between, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.quoting import literal
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.iceberg.declarations import (
@@ -230,7 +231,7 @@ def test_of_an_input_that_is_read_in_full_again_adds_no_row_twice(
     assert done.added_rows == 1
     catalog, name = embedded_engine.catalog.name, COPIED.name
     embedded_engine.sql(f"INSERT INTO {embedded_engine.catalog.sql_name(name)} VALUES (5, 50)")
-    expire = f"table => '{catalog}.{name}', older_than => now(), retain_last => 1"
+    expire = f"table => '{catalog}.{name}', older_than => {literal(datetime.now(UTC))}, retain_last => 1"
     embedded_engine.sql(f"CALL {catalog}.system.expire_snapshots({expire})")
     assert read_history(embedded_engine, name).watermark(EVENTS.name) is None
     again = write(embedded_engine, COPIED, lambda events: events, inputs)

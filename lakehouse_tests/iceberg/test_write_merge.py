@@ -21,7 +21,7 @@ from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables import row_level
 from lakehouse.tables.table import IcebergTable, Merge
-from lakehouse_tests.conftest import whatever_the_catalog
+from lakehouse_tests.conftest import whatever_the_catalog, with_format_3
 from lakehouse_tests.frames import frame_of
 from lakehouse_tests.iceberg.declarations import (
     DELIVERED,
@@ -99,7 +99,7 @@ def row_levels(engine: Engine) -> tuple[str, str, int]:
 
 
 @whatever_the_catalog
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [2, pytest.param(3, marks=with_format_3)])
 def test_of_a_large_table_use_delete_files_unless_they_change_much(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:

@@ -34,6 +34,7 @@ from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.snapshot_pins import find_pins
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, OverwritePartitions
+from lakehouse_tests.conftest import on_embedded_alone
 from lakehouse_tests.iceberg.upkeep.clock import let_days_pass
 from lakehouse_tests.iceberg.upkeep.tables import TARGET_BYTES
 
@@ -292,10 +293,12 @@ def run_chain(engine: Engine, cycles: int, days_a_cycle: int) -> None:
     assert [table.name for table in TABLES if not chain.expired[table]] == []
 
 
+@on_embedded_alone("days pass in a folder")
 def test_six_cycles(embedded_engine: Engine) -> None:
     run_chain(embedded_engine, cycles=6, days_a_cycle=8)
 
 
+@on_embedded_alone("days pass in a folder")
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_two_hundred_cycles(embedded_engine: Engine) -> None:
