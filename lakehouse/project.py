@@ -239,9 +239,11 @@ class Project:
 
 def execution(settings: Settings) -> dict[str, dict[str, object]]:
     """Return how a run's steps are executed: in its own process, or where a Spark server is
-    shared in several.
+    shared in several. Jobs of AWS are started one after the other, as many as there are tables:
+    a job has a limit of runs at once, and fails what is beyond it.
     """
-    return {"multiprocess": {}} if settings.spark_remote else {"in_process": {}}
+    is_shared = settings.spark_remote and not settings.jobs
+    return {"multiprocess": {}} if is_shared else {"in_process": {}}
 
 
 def load_project(settings: Settings) -> Project:

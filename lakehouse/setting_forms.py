@@ -19,6 +19,11 @@ _ARCHIVE = (
     r"(s3://[^/#?%,\s]+/|(?!\S*://))[^#?%,\s]+\.(tar\.gz|tgz)",
     "a file such as executors.tar.gz, or s3://bucket/executors.tar.gz, without spaces and #?%,",
 )
+_CONNECT = re.compile(
+    # Only with `/` before the first `;`, and a `=` in each of what follows, its client reads it.
+    r"sc://(?:[^\s/?#;:@=\[\]]+|\[[\da-fA-F:.]+\])(?::(\d{1,5}))?"
+    r"(?:/(?:;[^\s?#;=]+=[^\s?#;=]*)*)?"
+)
 HOST = (r"[\w.:-]+", "a name or an address of this machine")
 
 
@@ -76,6 +81,12 @@ def archive_value(env: Mapping[str, str], name: str) -> str | None:
 def is_archive(place: str) -> bool:
     """Whether a place can be that of an archive for Spark."""
     return re.fullmatch(_ARCHIVE[0], place) is not None
+
+
+def is_connect_address(address: str) -> bool:
+    """Whether an address is one that a client of Spark Connect reads."""
+    parts = _CONNECT.fullmatch(address)
+    return parts is not None and 0 < int(parts[1] or 1) <= _LAST_PORT
 
 
 def is_in_bucket(place: str) -> bool:

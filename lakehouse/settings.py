@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, cast, get_args
 from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.errors import SettingsError
 from lakehouse.project_file import ProjectFile, find_project_file, is_module_name
-from lakehouse.setting_forms import MEMORY, VERSION, value_of_form
+from lakehouse.setting_forms import MEMORY, VERSION, is_connect_address, value_of_form
 
 Deployment = Literal["local", "aws"]
 JobService = Literal["glue", "emr", "emr-serverless"]
@@ -373,12 +373,15 @@ def _spark_remote(address: str | None, master: str) -> str | None:
             " expected one of them.",
             next_step="Unset SPARK_REMOTE to use that master, or else LAKEHOUSE_SPARK_MASTER.",
         )
-    if address and not address.startswith("sc://"):
+    if address and not is_connect_address(address):
+        # With a typing error in it, its token stands anywhere.
+        found = "what is not shown here" if re.search("[;=@]", address) else repr(address)
         raise SettingsError(
-            f"SPARK_REMOTE is {address!r}; expected an address that starts with 'sc://'.",
+            "SPARK_REMOTE is not an address of Spark Connect; expected sc://HOST:PORT, and"
+            f" sc://HOST:PORT/;token=TOKEN where it asks for one, found {found}.",
             next_step=(
                 "Set it to the address of a Spark Connect server, such as sc://127.0.0.1:15002,"
-                " or unset it."
+                " with %3D for a `=` in a token; or unset it."
             ),
         )
     return address or None

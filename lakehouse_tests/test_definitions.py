@@ -15,6 +15,7 @@ from lakehouse.orchestration.asset_checks import checked_rules, severity
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.project import execution
 from lakehouse.quality.metrics.metric import NO_ANOMALY
+from lakehouse.settings import TableJob
 
 PROBE = """
 import sys
@@ -140,9 +141,10 @@ def test_a_check_blocks_and_weighs_as_its_rule_says():
 
 def test_a_run_is_one_process_unless_a_spark_server_is_shared(settings):
     assert execution(settings) == {"in_process": {}}
-    assert execution(replace(settings, spark_remote="sc://127.0.0.1:15002")) == {
-        "multiprocess": {}
-    }
+    shared = replace(settings, spark_remote="sc://127.0.0.1:15002")
+    assert execution(shared) == {"multiprocess": {}}
+    in_jobs = replace(shared, jobs=(TableJob("gold.*", "glue", "lakehouse"),))
+    assert execution(in_jobs) == {"in_process": {}}
 
 
 def test_everything_can_be_loaded_by_dagster():

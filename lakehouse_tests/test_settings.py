@@ -68,8 +68,8 @@ def test_on_aws_tables_are_in_the_bucket():
         ),
         (
             {"SPARK_REMOTE": "localhost:15002"},
-            "SPARK_REMOTE is 'localhost:15002'",
-            "starts with 'sc://'",
+            "SPARK_REMOTE is not an address of Spark Connect",
+            "found 'localhost:15002'",
         ),
         (
             {"LAKEHOUSE_SPARK_MEMORY": "plenty"},
@@ -136,6 +136,41 @@ def test_what_is_wrong_is_named_with_what_was_expected(env, named, expected):
     assert expected in str(raised.value)
     assert raised.value.next_step
     assert raised.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "sc://spark",
+        "sc://spark:15002",
+        "sc://spark:15002/",
+        "sc://10.0.0.7:15002/;token=a%3D%3D;use_ssl=true",
+        "sc://[::1]:15002/;user_id=",
+    ],
+)
+def test_an_address_of_spark_connect_is_taken(address):
+    assert Settings.from_env({"SPARK_REMOTE": address}).spark_remote == address
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "sc://spark:15002;token=S3cret",
+        "sc://spark;token=S3cret",
+        "sc://spark:15002/;token=S3cret==",
+        "sc://spark:15002/token=S3cret",
+        "sc://spark:15002/;token=S3cret;",
+        "sc://spark:15002/;token=S3cret?#",
+        "sc://S3cret@spark:15002",
+        "spark:15002/;token=S3cret",
+        "sc://spark:99999/;token=S3cret",
+        "sc:///;token=S3cret",
+    ],
+)
+def test_a_token_of_an_address_with_a_typing_error_is_not_shown(address):
+    with pytest.raises(SettingsError, match=r"expected sc://HOST:PORT") as raised:
+        Settings.from_env({"SPARK_REMOTE": address})
+    assert "S3cret" not in f"{raised.value} {raised.value.next_step}"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ dagster-pyspark's resource holds it. Nothing is resolved or downloaded at its st
 
 import gc
 import logging
+import re
 import signal
 import time
 from collections.abc import Iterator, Sequence
@@ -72,6 +73,7 @@ _IDLE_SECONDS = 30.0
 """After so long a server is asked whether it still has a session, which takes milliseconds."""
 _MARK = "spark.lakehouse.session"
 """Configuration by which a session is known to be one that was set up here."""
+_CANNOT_LISTEN = re.compile(r"Service '\w+' failed after \d+ retries|Unresolved address")
 _opening = RLock()
 _sessions: dict[tuple[str, str], "SparkSession"] = {}
 _used_at: dict[tuple[str, str], float] = {}
@@ -335,16 +337,27 @@ def _start_jvm(
             configuration = _with_fetched_jars(configuration, gateway)
             conf = SparkConf().setAll(list(configuration.items()))
             silence_accumulators(SparkContext(conf=conf, gateway=gateway))
-    except Py4JError as error:
-        gateway.shutdown()
+    except (Py4JError, OSError) as error:
+        said = one_line(error).rstrip(".")
+        # The next table of a run begins anew: PySpark would go on with this one's.
+        end_jvm(gateway)
         raise SetupError(
-            f"Spark did not start on LAKEHOUSE_SPARK_MASTER={settings.spark_master}:"
-            f" {one_line(error).rstrip('.')}.",
+            f"Spark did not start on LAKEHOUSE_SPARK_MASTER={settings.spark_master}: {said}.",
             next_step=(
-                "Correct the setting, or unset it for local[*]; all that Spark said is in"
-                f" {log_file(settings)}."
+                f"{_what_to_correct(said)}; all that Spark said is in {log_file(settings)}."
             ),
         ) from error
+
+
+def _what_to_correct(said: str) -> str:
+    """Return which setting keeps Spark from starting, by what Spark says of it."""
+    if _CANNOT_LISTEN.search(said):
+        return (
+            "Let LAKEHOUSE_DRIVER_HOST be an address of this machine, or LAKEHOUSE_SPARK_CONF say"
+            " spark.driver.bindAddress=0.0.0.0 where workers know it by another; where its ports"
+            " are taken choose another LAKEHOUSE_DRIVER_PORT"
+        )
+    return "Correct the setting, or unset it for local[*]"
 
 
 def _with_fetched_jars(configuration: dict[str, str], gateway: Any) -> dict[str, str]:

@@ -113,6 +113,29 @@ FILE = "/home/warehouse/silver/fruits-2e00ebe171564d1ca6add1552b2df56a/data/a.pa
             "Py4JJavaError: x.\n: java.lang.OutOfMemoryError: Java heap space" + STACK,
             "Spark ran out of memory. Set",
         ),
+        *(
+            (
+                "Py4JJavaError: x.\n: org.apache.spark.SparkException: Job aborted due to stage"
+                " failure: Task 0 in stage 7.0 failed 4 times, most recent failure: Lost task 0.3"
+                f" in stage 7.0 (TID 9) (10.0.0.7 executor {executor}): {reason}" + STACK,
+                said,
+            )
+            for executor, said in (
+                ("2", "An executor of Spark ran out of memory, again and again. Set"),
+                ("driver", "Spark ran out of memory. Set LAKEHOUSE_SPARK_MEMORY"),
+            )
+            for reason in (
+                "java.lang.OutOfMemoryError: Java heap space",
+                "org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY] Unable",
+            )
+        ),
+        (
+            "Py4JJavaError: x.\n: org.apache.spark.SparkException: Job aborted due to stage"
+            " failure: Task 0 in stage 7.0 failed 4 times, most recent failure: Lost task 0.3 in"
+            " stage 7.0 (TID 9) (10.0.0.7 executor 3): ExecutorLostFailure (executor 3 exited"
+            " caused by one of the running tasks) Reason: Command exited with code 52" + STACK,
+            "An executor of Spark ran out of memory, again and again. Set",
+        ),
         (
             "Py4JJavaError: x.\n: org.apache.spark.SparkException: Job aborted due to stage"
             " failure: Task 0 in stage 7.0 failed 4 times, most recent failure: Lost task 0.3 in"

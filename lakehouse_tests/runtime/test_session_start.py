@@ -64,6 +64,27 @@ for name in ("told.of", "user.timezone"):
     print(session.sql(told).first()[0])
 """
 
+AFTER_FAILED_STARTS = """
+import subprocess
+from dataclasses import replace
+
+from lakehouse.errors import SetupError
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.runtime.spark import open_session
+from lakehouse.settings import Settings
+
+settings = Settings.from_env()
+catalog = Catalog.of(settings)
+for _ in range(2):
+    try:
+        open_session(settings, catalog)
+    except SetupError as error:
+        print("Cannot assign requested address" in str(error), error.next_step.split(" or ")[0])
+good = replace(settings, cluster=replace(settings.cluster, configuration=()))
+print(open_session(good, catalog).sql("SELECT 1 AS id").collect())
+print(subprocess.getoutput("ps --ppid $PPID -o comm=").split().count("java"))
+"""
+
 SECRET = "S3cret-of-the-key-store"
 WATCHING = """
 from pathlib import Path
@@ -187,6 +208,19 @@ def test_a_jvm_that_does_not_start_is_heard(home):
     assert "Xmx999999999t" in said
     assert f"all of what it said is in {home / 'logs' / 'spark.log'}" in said
     assert not list(home.rglob("spark.properties"))
+
+
+def test_a_start_that_failed_leaves_no_jvm_and_the_next_is_its_own(home):
+    # An address of documentation, which no machine has.
+    done = start(
+        home,
+        AFTER_FAILED_STARTS,
+        LAKEHOUSE_SPARK_CONF="spark.driver.bindAddress=192.0.2.1 spark.port.maxRetries=1",
+    )
+
+    assert done.returncode == 0, done.stderr
+    failed = "True Let LAKEHOUSE_DRIVER_HOST be an address of this machine,"
+    assert done.stdout.splitlines() == [failed, failed, "[Row(id=1)]", "1"]
 
 
 def test_a_session_on_a_spark_server_knows_the_catalog(home, settings):

@@ -33,6 +33,17 @@ _JAVA_IS_GONE = "Answer from Java side is empty"
 _LOOKED_FOR_JAVA = "_lakehouse_looked_for_java"
 """An attribute of errors after which it was waited for the end of Java, for a second."""
 _OF_CALLS_TO_JAVA = ("Py4JError", "ConnectionRefusedError", "ConnectionResetError")
+_EXECUTOR_OUT_OF_MEMORY = _known(
+    # On one machine the executor of a lost task is the `driver`. 52 is what an executor of Spark
+    # exits with that ran out of memory (SparkExitCode.OOM).
+    r"Lost task \S+ in stage \S+ \(TID \d+\) \(\S+ executor (?!driver\b)\S+\):[^\n]*?"
+    r"(?:OutOfMemoryError|Java heap space|GC overhead limit exceeded"
+    r"|[Ee]xit(?:ed with)? (?:code|status):? 52\b"
+    r"|killed by YARN for exceeding|OOMKilled)",
+    "An executor of Spark ran out of memory, again and again. Set LAKEHOUSE_EXECUTOR_MEMORY to"
+    " more, or let whoever starts that Spark, as a server or a job of AWS, give its workers more;"
+    " then run this again.",
+)
 _OUT_OF_MEMORY = _known(
     r"OutOfMemoryError|Java heap space|GC overhead limit exceeded",
     "Spark ran out of memory. Set LAKEHOUSE_SPARK_MEMORY to more, such as 4g, and run this again.",
@@ -66,7 +77,7 @@ _SPARK_IS_GONE = (
         " stays; the same command again does what is left.",
     ),
 )
-_SPARK_ENDED = (_OUT_OF_MEMORY, *_SPARK_IS_GONE)
+_SPARK_ENDED = (_EXECUTOR_OUT_OF_MEMORY, _OUT_OF_MEMORY, *_SPARK_IS_GONE)
 _KNOWN = (
     _NO_EXECUTOR_LEFT,
     _known(r"No space left on device|database or disk is full|SQLITE_FULL|\[Errno 28\]", _FULL),

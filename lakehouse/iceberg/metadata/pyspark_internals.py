@@ -84,15 +84,18 @@ def has_context() -> bool:
     return SparkContext._active_spark_context is not None
 
 
-def end_jvm() -> None:
+def end_jvm(started: "JavaGateway | None" = None) -> None:
     """End the JVM of this process, and wait until it is gone: what it does at its end is
     done.
+
+    :param started: one that no context may have come to know.
     """
     from pyspark import SparkContext
 
     if SparkContext._active_spark_context:
         SparkContext._active_spark_context.stop()
     gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+    gateway = gateway or cast(Any, started)
     if gateway is not None:
         gateway.shutdown()
         gateway.proc.stdin.close()
@@ -166,8 +169,10 @@ def make_active(session: "SparkSession") -> None:
     On Spark 3.5 a catalog that is first used so is opened as the session says that this thread used
     last, and kept: where that is of another home, its tables would be read.
     """
+    from pyspark.sql.utils import is_remote
+
     # A server of Spark Connect sees to it.
-    if is_spark_3() and hasattr(session, "_jsparkSession"):
+    if is_spark_3() and not is_remote():
         jvm = session._jvm
         assert jvm is not None
         jvm.SparkSession.setActiveSession(session._jsparkSession)
