@@ -121,9 +121,10 @@ def _told(trial: "Trial") -> list[str]:
 
 def _masked_rows(state: State, declared: "IcebergTable", frame: "DataFrame") -> list[list[Any]]:
     """Return rows as samples show them: personal values masked, and what else may be one."""
+    from lakehouse.iceberg.metadata.collected_rows import collect
     from lakehouse.tables.masking import redacted
 
-    rows = [dict(zip(frame.columns, row, strict=True)) for row in frame.collect()]
+    rows = [dict(zip(frame.columns, row, strict=True)) for row in collect(frame)]
     masked = redacted(state.engine.masking_key, declared, rows, rows, is_asked_for=True)
     return [
         shown_row(row, shown, frame.schema) for row, shown in zip(rows, masked, strict=True)
