@@ -91,9 +91,11 @@ class _Shown:
 
 
 def _shown(state: State, trial: "Trial") -> _Shown:
+    from lakehouse.iceberg.metadata.spark_types import of_spark
+
     fields = trial.rows.schema.fields
     columns = [column(field.name, field.dataType) for field in fields]
-    types = [(field.name, field.dataType.simpleString()) for field in fields]
+    types = [(field.name, str(of_spark(field.dataType))) for field in fields]
     rows = _masked_rows(state, trial.table, trial.rows)
     quarantine = trial.table.quarantine
     if quarantine is None or trial.refused is None or not trial.refused_rows:
