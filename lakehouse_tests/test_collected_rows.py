@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import lakehouse
+from lakehouse.iceberg.metadata.collected_rows import collect
 
 pytestmark = pytest.mark.unit
 
@@ -46,6 +47,7 @@ COLLECTED = {
     "runtime/pandas_to_spark.py:to_pandas.toPandas": f"{OUTPUT}: a function takes pandas",
     "runtime/pandas_to_spark.py:to_pandas.toArrow": f"{OUTPUT}: a function takes pandas",
     "runtime/pandas_to_spark.py:to_pandas.to_pandas": "the same rows once more",
+    "iceberg/metadata/collected_rows.py:collect.collect": "for those who call it, named here too",
     "iceberg/metadata/arrow_frames.py:arrow_to_spark.to_pandas": "rows that the driver has already",
     "testing/try_table.py:_plain_rows.collect": OF_A_TEST,
     "runtime/jvm_class_training.py:write_small_tables.collect": OF_A_TEST,
@@ -145,6 +147,8 @@ def calls_in(node: ast.AST, function: str = "") -> Iterator[str]:
         called = child.func if isinstance(child, ast.Call) else None
         if isinstance(called, ast.Attribute) and called.attr in WHERE_CALLED:
             yield f"{function}.{called.attr}"
+        if isinstance(called, ast.Name) and called.id == collect.__name__:
+            yield f"{function}.{called.id}"
         yield from calls_in(child, child.name if is_function else function)
 
 
@@ -164,6 +168,7 @@ def test_each_place_that_collects_rows_has_a_bound():
         ("read = frame.toArrow", [".toArrow"]),
         ("def f(rows):\n  def g(): rows.toLocalIterator()", ["g.toLocalIterator"]),
         ("def f(rows): return rows.first()", ["f.first"]),
+        ("def f(rows): return collect(rows)", ["f.collect"]),
         ("first(rows), versions.first", []),
     ],
 )

@@ -11,6 +11,7 @@ from lakehouse.cli.output.cell_values import Column, column, columns_named, show
 from lakehouse.cli.output.printing import Format, count, render, table
 from lakehouse.cli.output.records import table_csv_or_json
 from lakehouse.errors import LakehouseError
+from lakehouse.iceberg.metadata.collected_rows import collect
 from lakehouse.iceberg.metadata.spark_errors import one_line
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def _read_changes(state: State, planned: "Diff", limit: int | None, by: str | No
 
 
 def _rows(state: State, planned: "Diff", frame: "DataFrame") -> list[list[Any]]:
-    rows = [dict(zip(frame.columns, row, strict=True)) for row in frame.collect()]
+    rows = [dict(zip(frame.columns, row, strict=True)) for row in collect(frame)]
     shown_rows = _shown(state, planned, rows)
     return [
         shown_row(row, shown, frame.schema) for row, shown in zip(rows, shown_rows, strict=True)

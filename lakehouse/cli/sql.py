@@ -23,6 +23,7 @@ from lakehouse.cli.sql_text.procedures import (
 from lakehouse.cli.sql_text.statements import split
 from lakehouse.cli.write_permission import find_written_tables, refuse_loss_of_refused_rows
 from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.iceberg.metadata.collected_rows import collect
 from lakehouse.iceberg.metadata.spark_errors import MissingTable, missing_table, one_line
 from lakehouse.tables.suggestions import near_name
 
@@ -138,7 +139,7 @@ def _run(
 
 def _rendered(frame: "DataFrame", form: Format) -> str:
     schema = frame.schema
-    rows = [json_row(row, schema) for row in frame.collect()]
+    rows = [json_row(row, schema) for row in collect(frame)]
     return render(form, [column(field.name, field.dataType) for field in schema.fields], rows)
 
 

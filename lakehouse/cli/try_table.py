@@ -91,9 +91,11 @@ class _Shown:
 
 
 def _shown(state: State, trial: "Trial") -> _Shown:
+    from lakehouse.iceberg.metadata.spark_types import of_spark
+
     fields = trial.rows.schema.fields
     columns = [column(field.name, field.dataType) for field in fields]
-    types = [(field.name, field.dataType.simpleString()) for field in fields]
+    types = [(field.name, str(of_spark(field.dataType))) for field in fields]
     rows = _masked_rows(state, trial.table, trial.rows)
     quarantine = trial.table.quarantine
     if quarantine is None or trial.refused is None or not trial.refused_rows:
@@ -121,9 +123,10 @@ def _told(trial: "Trial") -> list[str]:
 
 def _masked_rows(state: State, declared: "IcebergTable", frame: "DataFrame") -> list[list[Any]]:
     """Return rows as samples show them: personal values masked, and what else may be one."""
+    from lakehouse.iceberg.metadata.collected_rows import collect
     from lakehouse.tables.masking import redacted
 
-    rows = [dict(zip(frame.columns, row, strict=True)) for row in frame.collect()]
+    rows = [dict(zip(frame.columns, row, strict=True)) for row in collect(frame)]
     masked = redacted(state.engine.masking_key, declared, rows, rows, is_asked_for=True)
     return [
         shown_row(row, shown, frame.schema) for row, shown in zip(rows, masked, strict=True)

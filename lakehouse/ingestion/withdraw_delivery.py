@@ -30,7 +30,7 @@ from lakehouse.storage.object_store import ObjectStore, StoredObject
 from lakehouse.storage.rejected_files import BY_A_PERSON, reason_key
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed
-from lakehouse.tables.quoting import literal, with_zone
+from lakehouse.tables.quoting import in_utc, literal, without_zone
 
 _HASH = re.compile(
     r"\.([0-9a-f]{12}|[0-9a-f]{64})(?:\.|$)(?!.*\.(?:[0-9a-f]{12}|[0-9a-f]{64})(?:\.|$))"
@@ -148,11 +148,15 @@ def _landed(engine: Engine, feed: Feed, source_file: str) -> dict[str, tuple[int
     """Return, by hash, how many rows bronze has of each content that came under a name, and
     when they were landed.
     """
+    from pyspark.sql.functions import expr
+
     if not engine.catalog.has(feed.table):
         return {}
     rows = read_main(engine, feed.table).where(f"_source_file = {literal(source_file)}")
-    counts = rows.groupBy("_source_sha256").agg({"*": "count", "_ingested_at": "min"}).collect()
-    return {row[0]: (row["count(1)"], with_zone(row["min(_ingested_at)"])) for row in counts}
+    landed_at = without_zone("min(_ingested_at)", "timestamp")
+    by_content = rows.groupBy("_source_sha256")
+    counts = by_content.agg(expr("count(1)"), expr(landed_at)).collect()
+    return {sha256: (count, in_utc(at)) for sha256, count, at in counts}
 
 
 def _check_name(feed: Feed, source_file: str) -> None:

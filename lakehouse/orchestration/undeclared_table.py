@@ -2,21 +2,14 @@
 returned.
 """
 
-import re
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FrameMismatch
+from lakehouse.iceberg.metadata.spark_types import of_spark
 from lakehouse.tables.table import Column, IcebergTable, Overwrite, OverwritePartitions
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
-
-# Iceberg has no integers below 32 bits and no limited strings; Spark's Iceberg writer takes
-# these for them.
-_WIDER = (
-    (re.compile(r"\b(tinyint|smallint)\b"), "int"),
-    (re.compile(r"\b(var)?char\(\d+\)"), "string"),
-)
 
 
 def inferred_table(
@@ -28,9 +21,7 @@ def inferred_table(
     :param by: the column that the asset's partitions are values or spans of.
     :raises FrameMismatch: when the frame has no column `by`.
     """
-    columns = [
-        Column(field.name, _type(field.dataType.simpleString())) for field in schema.fields
-    ]
+    columns = [Column(field.name, str(of_spark(field.dataType))) for field in schema.fields]
     if by is None:
         return IcebergTable(name, comment, columns, write=Overwrite())
     types = {column.name: column.type for column in columns}
@@ -43,9 +34,3 @@ def inferred_table(
     return IcebergTable(
         name, comment, columns, write=OverwritePartitions(by), partitioning=[partitioning]
     )
-
-
-def _type(text: str) -> str:
-    for narrow, wider in _WIDER:
-        text = narrow.sub(wider, text)
-    return text

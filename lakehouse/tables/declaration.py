@@ -167,12 +167,6 @@ class TableDeclaration:
         """
         return {column.name: column for column in self.columns}[name]
 
-    def is_wall_time(self, name: str) -> bool:
-        """Whether a column holds times without a zone, which are shown as they are."""
-        return any(
-            column.name == name and column.type == "timestamp_ntz" for column in self.columns
-        )
-
     @cached_property
     def partition_fields(self) -> tuple[PartitionField, ...]:
         """The partition spec, parsed."""

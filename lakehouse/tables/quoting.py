@@ -90,33 +90,39 @@ def among(column: str, values: Collection[object], alias: str = "") -> str:
     return f"({' OR '.join(tests)})" if tests else "false"
 
 
-def with_zone(value: Any, *, is_wall_time: bool = False) -> Any:
-    """Return a moment in UTC; one without a zone is in that of this machine, as PySpark gives
-    them to Python.
+def without_zone(value: str, column_type: str) -> str:
+    """Write a value that goes to Python: a moment as its time in UTC, the zone of the session.
 
-    :param is_wall_time: whether it is of a column without zones, of which PySpark gives the very
-        time; SQL compares it as one of UTC, the session's zone.
+    PySpark gives moments to Python in the time of the machine. Of an hour that a clock shows
+    twice, a client of Spark Connect is not told which of the two it is.
+
+    :param value: SQL of a value.
+    :param column_type: its type.
     """
-    if not isinstance(value, datetime):
-        return value
-    return value.replace(tzinfo=UTC) if is_wall_time else value.astimezone(UTC)
+    return f"CAST({value} AS timestamp_ntz)" if column_type == "timestamp" else value
 
 
-def between(column: str, low: object, high: object, *, is_wall_time: bool = False) -> str:
+def in_utc(value: Any) -> Any:
+    """Return a time without a zone as the moment that it is in UTC, as SQL compares it; anything
+    else as it is.
+    """
+    is_naive = isinstance(value, datetime) and value.tzinfo is None
+    return value.replace(tzinfo=UTC) if is_naive else value
+
+
+def between(column: str, low: object, high: object) -> str:
     """Write the predicate of the rows whose column lies between the least and the greatest of
     some values.
 
     True of all rows where the bounds are floats, whose -0.0 lies below 0.0 where Iceberg leaves
     files out, or have no literal. None is in no bounds: they are of no value at all.
 
-    :param low: as Spark gave it to Python, see `with_zone`.
-    :param is_wall_time: the same.
+    :param low: a time without a zone is in UTC, see `without_zone`.
     """
     if low is None:
         return "false"
     if not isinstance(low, (int, Decimal, str, date)):
         return "true"
-    low, high = (with_zone(bound, is_wall_time=is_wall_time) for bound in (low, high))
     return (
         f"({identifier(column)} >= {literal(low)} AND {identifier(column)} <= {literal(high)})"
     )

@@ -37,6 +37,9 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<word>\w+)|`(?P<quoted>(?:[^`]|``)+)`|'(?P<text>(?:[^'\\]|\\.)*)'|(?P<mark>[<>(),:]))"
 )
 
+_NUMBER = re.compile(r"\d+(e\d+)?([lsydf]|bd)?", re.ASCII | re.IGNORECASE)
+"""What Spark reads as a number where it stands without quotes."""
+
 
 @dataclass(frozen=True)
 class Primitive:
@@ -67,8 +70,10 @@ class Field:
     type: "ColumnType"
 
     def __str__(self) -> str:
-        plain = re.fullmatch(r"\w+", self.name, re.ASCII)
-        return f"{self.name if plain else identifier(self.name)}:{self.type}"
+        is_plain = re.fullmatch(r"\w+", self.name, re.ASCII) and not _NUMBER.fullmatch(
+            self.name
+        )
+        return f"{self.name if is_plain else identifier(self.name)}:{self.type}"
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from lakehouse.errors import UsageError
+from lakehouse.iceberg.metadata.collected_rows import collect
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.write.trial import Trial
 from lakehouse.ingestion.read_delivered import read_delivered
@@ -22,7 +22,6 @@ from lakehouse.orchestration.table_trial import try_function
 from lakehouse.tables.bounds import Level
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import INGEST_COLUMNS, Feed
-from lakehouse.tables.quoting import with_zone
 from lakehouse.tables.suggestions import meant_name
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse.testing.row_frames import Row, delivered, frame_of, with_delivery
@@ -222,16 +221,16 @@ def _delivered_columns(feed: Feed) -> list[Column]:
 
 def _collected(trial: Trial) -> TriedTable:
     refused = []
-    for row in _plain_rows(trial.table.quarantine, trial.refused):
+    for row in _plain_rows(trial.refused):
         reasons = tuple(row["_reasons"])
         as_delivered = {
             name: value for name, value in row.items() if name not in _OF_QUARANTINE
         }
         refused.append(RefusedRow(as_delivered, reasons))
     return TriedTable(
-        _plain_rows(trial.table, trial.rows),
+        _plain_rows(trial.rows),
         refused,
-        _plain_rows(trial.table, trial.removed),
+        _plain_rows(trial.removed),
         _found(trial, "fails"),
         _found(trial, "warns"),
         [rule.name for rule in trial.not_evaluated],
@@ -247,21 +246,14 @@ def _found(trial: Trial, level: Level) -> dict[str, str]:
     }
 
 
-def _plain_rows(table: IcebergTable | None, frame: "DataFrame | None") -> list[dict[str, Any]]:
-    """Return rows by column, in the order of their values."""
-    if table is None or frame is None:
+def _plain_rows(frame: "DataFrame | None") -> list[dict[str, Any]]:
+    """Return rows by column, in the order of their values; moments are in UTC."""
+    if frame is None:
         return []
     rows = []
-    for row in frame.collect():
-        values = row.asDict(recursive=True)
-        rows.append({name: _plain(table, name, value) for name, value in values.items()})
+    for row in collect(frame):
+        rows.append(row.asDict(recursive=True))
     return sorted(rows, key=lambda row: [*map(_sortable, row.values())])
-
-
-def _plain(table: IcebergTable, name: str, value: Any) -> Any:
-    """Return a moment in UTC, which Spark gives in the machine's time."""
-    is_moment = isinstance(value, datetime) and not table.is_wall_time(name)
-    return with_zone(value) if is_moment else value
 
 
 def _sortable(value: Any) -> tuple[bool, Any]:

@@ -2,7 +2,6 @@
 by them, on a machine whose own zone is not UTC.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -13,7 +12,7 @@ from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Published, Refused
-from lakehouse.iceberg.read import stale_partitions, version_keys
+from lakehouse.iceberg.read import version_keys
 from lakehouse.iceberg.read.changed_rows import keys_of_changed_rows
 from lakehouse.iceberg.read.inputs import versions_of
 from lakehouse.iceberg.rules.rows import castable
@@ -147,27 +146,6 @@ def test_a_newer_version_on_another_day_is_found(
     older = [seen(id_, "TIMESTAMP_NTZ'2026-02-01 09:00:00'", 4) for id_ in (1, 2, 3)]
     land("b", [FIRST], *older)
     assert content(embedded_engine, LAST_SEEN.name, "id", "v") == [(1, 5), (2, 5), (3, 4)]
-
-
-def test_both_moments_of_an_hour_that_is_shown_twice_are_known(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TZ", "Europe/Berlin")
-    time.tzset()
-    table = IcebergTable(
-        "silver.hours",
-        "",
-        [Column("at", "timestamp")],
-        OverwritePartitions(by="at"),
-        partitioning=["hours(at)"],
-    )
-    hours = spark.sql(
-        "SELECT explode(array(TIMESTAMP'2026-10-25 00:30:00Z', TIMESTAMP'2026-10-25 01:30:00Z'))"
-    )
-    assert stale_partitions._collect(table, hours) == {
-        datetime(2026, 10, 25, 0, 30, tzinfo=UTC),
-        datetime(2026, 10, 25, 1, 30, tzinfo=UTC),
-    }
 
 
 EARLIER, LATER = "2026-01-31 09:00:00.123400", "2026-01-31 09:00:00.123900"

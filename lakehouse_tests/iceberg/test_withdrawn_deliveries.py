@@ -227,3 +227,20 @@ def test_a_source_that_has_other_columns_now_is_followed(embedded_engine: Engine
         INPUTS,
     )
     assert standing(embedded_engine) == [(1, "ann"), (3, "cat")]
+
+
+def test_a_source_with_names_that_need_quotes_is_followed(embedded_engine: Engine) -> None:
+    names = Column("names", "struct<`first name`:string>")
+    raw = replace(DELIVERED, columns=[*DELIVERED.columns, names])
+
+    def land_named(file: str, name: str) -> None:
+        landed = delivery(embedded_engine, file, [("1", name)])
+        struct = "named_struct('first name', name) AS names"
+        write(embedded_engine, raw, lambda: landed().selectExpr("*", struct))
+
+    land_named("a", "ann")
+    land_named("b", "eve")
+    merge(embedded_engine)
+    reject(embedded_engine, "b")
+    merge(embedded_engine)
+    assert standing(embedded_engine) == [(1, "ann")]

@@ -48,8 +48,7 @@ def json_value(value: Any, kind: "DataType") -> Any:
     if value is None:
         return None
     if isinstance(kind, TimestampType):
-        # Spark hands moments over in this machine's time zone, without saying so.
-        return utc_text(value.astimezone(UTC))
+        return utc_text(value)
     if isinstance(kind, ArrayType):
         return [json_value(item, kind.elementType) for item in value]
     if isinstance(kind, MapType):

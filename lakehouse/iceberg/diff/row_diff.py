@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.diff.columns import SharedColumn
 from lakehouse.iceberg.diff.diff_plan import Diff
+from lakehouse.iceberg.metadata.collected_rows import collect
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.pinned_frames import read
@@ -100,7 +101,7 @@ def count_by(planned: Diff, rows: "DataFrame", column: str) -> list[dict[str, An
     change, by = identifier(planned.change_column), identifier(column)
     grouped = rows.groupBy(by, change).count()
     counts: dict[Any, Counter[str]] = {}
-    for row in grouped.orderBy(by).collect():
+    for row in collect(grouped.orderBy(by)):
         counts.setdefault(row[0], Counter())[row[1]] = row[2]
     return [
         {
@@ -123,7 +124,7 @@ def sample_rows(engine: Engine, planned: Diff, most: int) -> list[dict[str, Any]
             continue
         rows = read(engine, Pin(planned.table, snapshot_id))
         numbered = rows.selectExpr(*_numbered(planned, snapshot_id))
-        for row in numbered.limit(most).collect():
+        for row in collect(numbered.limit(most)):
             sample.append(dict(zip(planned.names, row, strict=True)))
     return sample
 

@@ -28,7 +28,7 @@ from lakehouse.iceberg.read.version_keys import (
     key_locations,
     key_terms,
 )
-from lakehouse.tables.quoting import between, identifier, with_zone
+from lakehouse.tables.quoting import between, identifier, in_utc, without_zone
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ def _existing_values(engine: Engine, table: IcebergTable, snapshot_id: int) -> s
         if table.column(by).type in ("timestamp", "timestamp_ntz")
         else identifier(by)
     )
-    found = _collect(table, read(engine, Pin(table.name, snapshot_id)).selectExpr(value))
+    found = _collect(read(engine, Pin(table.name, snapshot_id)).selectExpr(value))
     if found is None:
         raise DeclarationError(
             f"{table.name} has more than {_MOST_PARTITIONS:,} partitions by {by} to look at;"
@@ -287,17 +287,15 @@ def _existing_values(engine: Engine, table: IcebergTable, snapshot_id: int) -> s
     return set(found)
 
 
-def _collect(table: IcebergTable, values: "DataFrame") -> frozenset[Any] | None:
+def _collect(values: "DataFrame") -> frozenset[Any] | None:
     """Return values of the partition column, each once; None where they are too many.
 
-    Moments get their zone before they are compared: without it, the two of an hour that a clock
-    shows twice are one to Python.
+    :param values: moments as they are `without_zone`.
     """
     rows = values.distinct().limit(_MOST_PARTITIONS + 1).collect()
     if len(rows) > _MOST_PARTITIONS:
         return None
-    is_wall_time = table.is_wall_time(table.write.by)  # type: ignore[union-attr]
-    return frozenset(with_zone(row[0], is_wall_time=is_wall_time) for row in rows)
+    return frozenset(in_utc(row[0]) for row in rows)
 
 
 def _affected(
@@ -324,19 +322,22 @@ def _look_up_affected(
 ) -> frozenset[Any] | None:
     assert table.versions is not None
     arrived, first = read(engine, arrived_at), table.versions.of[0]
-    by = identifier(table.write.by)  # type: ignore[union-attr]
+    column = table.column(table.write.by)  # type: ignore[union-attr]
+    by = without_zone(identifier(column.name), column.type)
     keys = arrived.selectExpr(*key_terms(table, arrived))
     few = few_keys(table, keys)
     if few is not None:
         rows = read(engine, existing_at, among_keys(table, few))
-        return _collect(table, rows.select(by))
+        return _collect(rows.selectExpr(by))
     keys = keys.distinct()
     # Keys that grow with time lie close together; then few files can have any of them.
-    bounds = keys.selectExpr(f"min({identifier(first)})", f"max({identifier(first)})").first()
+    kind = dict(keys.dtypes)[first]
+    ends = (without_zone(f"{end}({identifier(first)})", kind) for end in ("min", "max"))
+    bounds = keys.selectExpr(*ends).first()
     assert bounds is not None
-    lie_close = between(first, *bounds, is_wall_time=table.is_wall_time(first))
+    lie_close = between(first, *bounds)
     existing = read(engine, existing_at, lie_close)
-    return _collect(table, key_locations(table, existing, keys).select(by))
+    return _collect(key_locations(table, existing, keys).selectExpr(by))
 
 
 def _commits_since(

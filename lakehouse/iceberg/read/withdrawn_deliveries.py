@@ -15,6 +15,7 @@ from lakehouse.iceberg.metadata.commit_properties import PREFIX, TAKES_OUT
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import together
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
+from lakehouse.iceberg.metadata.spark_types import of_spark
 from lakehouse.iceberg.metadata.table_state import names_at
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input
@@ -210,7 +211,7 @@ def _as_now(engine: Engine, withdrawn: Withdrawn, at: int, where: str = "true") 
     now = read(engine, Pin(withdrawn.source, withdrawn.until)).schema.fields
     then = ((field, names.get(field.name)) for field in now)
     terms = (
-        f"CAST({identifier(past) if past else 'NULL'} AS {field.dataType.simpleString()}) AS"
+        f"CAST({identifier(past) if past else 'NULL'} AS {of_spark(field.dataType)}) AS"
         f" {identifier(field.name)}"
         for field, past in then
     )

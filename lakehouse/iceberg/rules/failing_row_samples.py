@@ -1,12 +1,12 @@
 """Samples of rows that break rules, redacted for people."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.iceberg.metadata.collected_rows import collect
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.tables.masking import COUNTED_ROWS, redacted
-from lakehouse.tables.quoting import identifier, literal, with_zone
+from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
@@ -86,11 +86,9 @@ def sample_of(engine: Engine, table: IcebergTable, broken: "DataFrame") -> Sampl
 
 
 def _collected(rows: "DataFrame") -> "list[Row]":
-    """Return few rows; those of a day or a moment that Python does not know, or not in the zone of
-    this machine, as text.
-    """
+    """Return few rows; those of a day or a moment that Python does not know as text."""
     try:
-        return rows.collect()
+        return collect(rows)
     except (ValueError, OverflowError):
         times = [name for name, kind in rows.dtypes if kind.startswith(("date", "timestamp"))]
         texts = {
@@ -109,9 +107,7 @@ def _shown(
     :param counted: the rows among which persons are told apart.
     """
     shown = redacted(engine.masking_key, table, _values(rows), _values(counted))
-    return tuple(
-        {name: _plain(table, name, value) for name, value in row.items()} for row in shown
-    )
+    return tuple({name: _plain(value) for name, value in row.items()} for row in shown)
 
 
 def _values(rows: "Sequence[Row]") -> list[dict[str, Any]]:
@@ -124,8 +120,6 @@ def _values(rows: "Sequence[Row]") -> list[dict[str, Any]]:
     return values
 
 
-def _plain(table: IcebergTable, name: str, value: Any) -> Any:
-    """Return what Dagster keeps: a moment in UTC, which Spark gives in the machine's time."""
-    if isinstance(value, datetime) and not table.is_wall_time(name):
-        value = with_zone(value)
+def _plain(value: Any) -> Any:
+    """Return what Dagster keeps."""
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, EvaluatedRows
 from lakehouse.tables.declaration import TableDeclaration, name_of
-from lakehouse.tables.quoting import between, identifier, literal
+from lakehouse.tables.quoting import between, identifier, literal, without_zone
 from lakehouse.tables.rule import CountOptions, Rule
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class KeyRule(EvaluableRule):
 
     def lookup(self, evaluated: EvaluatedRows) -> "KeyLookup":
         """Return the lookup of the keys in the other rows."""
-        is_wall_time = evaluated.table.is_wall_time(self.columns[0])
-        return KeyLookup(self, self.other_rows(evaluated), is_wall_time)
+        first = evaluated.table.column(self.columns[0])
+        return KeyLookup(self, self.other_rows(evaluated), first.type)
 
 
 class UniqueRule(KeyRule):
@@ -119,19 +119,22 @@ class ReferencesRule(KeyRule):
 @dataclass(frozen=True)
 class KeyLookup:
     """A rule on keys, the rows beside those that are evaluated, None where there are none, and
-    whether the first column of the key has no zone.
+    the type of the key's first column.
     """
 
     rule: KeyRule
     others: "DataFrame | None" = None
-    is_wall_time: bool = False
+    first_type: str = ""
 
     def aggregates(self) -> Mapping[str, str]:
         """Return the least and greatest key that is looked for among the other rows."""
         if self.others is None:
             return {}
         column, name = identifier(self.rule.columns[0]), self.rule.name
-        return {f"__low_{name}": f"min({column})", f"__high_{name}": f"max({column})"}
+        least, greatest = (
+            without_zone(f"{end}({column})", self.first_type) for end in ("min", "max")
+        )
+        return {f"__low_{name}": least, f"__high_{name}": greatest}
 
     def pruned(self, values: Mapping[str, Any]) -> "KeyLookup":
         """Return it with those of the other rows whose key lies between these."""
@@ -139,7 +142,7 @@ class KeyLookup:
             return self
         low, high = (values[f"__{end}_{self.rule.name}"] for end in ("low", "high"))
         column = self.rule.other_columns[0]
-        within = between(column, low, high, is_wall_time=self.is_wall_time)
+        within = between(column, low, high)
         return replace(self, others=self.others.where(within))
 
     def count(self, rows: "DataFrame") -> "DataFrame":

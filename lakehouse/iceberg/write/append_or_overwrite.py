@@ -1,7 +1,6 @@
 """One try at an append or an overwrite."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import UsageError
@@ -29,7 +28,7 @@ from lakehouse.iceberg.write.withdrawn_rows import (
     take_out_computed,
 )
 from lakehouse.iceberg.write.write_attempt import Attempt
-from lakehouse.tables.quoting import identifier, literals, with_zone
+from lakehouse.tables.quoting import identifier, in_utc, literals, without_zone
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import (
     SOURCE_COLUMNS,
@@ -392,7 +391,7 @@ def _quarantined(attempt: Attempt, landed: "DataFrame") -> "DataFrame":
 
 
 def _moments_in_utc(keys: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
-    return {tuple(map(_in_utc, values)) for values in keys}
+    return {tuple(map(in_utc, values)) for values in keys}
 
 
 def _landed(attempt: Attempt, arriving: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
@@ -406,19 +405,5 @@ def _landed(attempt: Attempt, arriving: Sequence[tuple[Any, ...]]) -> set[tuple[
     for at, key in enumerate(keys):
         values = sorted({values[at] for values in sought})
         rows = rows.where(f"{identifier(key)} IN {literals(values)}")
-    is_wall_time = [attempt.table.is_wall_time(key) for key in keys]
-    landed = {
-        tuple(
-            with_zone(value, is_wall_time=is_wall)
-            for value, is_wall in zip(row, is_wall_time, strict=True)
-        )
-        for row in rows.distinct().collect()
-    }
-    return landed & sought
-
-
-def _in_utc(value: Any) -> Any:
-    """Return a moment as it is written into SQL: one without a zone is in UTC."""
-    return (
-        value.replace(tzinfo=UTC) if isinstance(value, datetime) and not value.tzinfo else value
-    )
+    terms = [without_zone(identifier(key), attempt.table.column(key).type) for key in keys]
+    return _moments_in_utc(rows.selectExpr(*terms).distinct().collect()) & sought

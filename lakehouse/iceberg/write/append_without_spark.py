@@ -8,7 +8,7 @@ died, where here the client itself commits, and one file appears as a whole or n
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import DeclarationError, WriteConflict
@@ -23,7 +23,6 @@ from lakehouse.iceberg.metadata.history import MAIN, history_of
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_events import BegunWrite
 from lakehouse.iceberg.metadata.write_result import Published
-from lakehouse.tables.quoting import with_zone
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
@@ -148,7 +147,7 @@ def _append(loaded: "Table", write: BegunWrite, rows: Sequence[Mapping[str, Any]
     schema = loaded.schema().as_arrow()
     records = []
     for row in rows:
-        records.append({name: with_zone(row.get(name)) for name in schema.names})
+        records.append({name: _in_utc(row.get(name)) for name in schema.names})
     loaded.append(
         pa.Table.from_pylist(records, schema),
         snapshot_properties=properties.to_summary(),
@@ -166,3 +165,8 @@ def _append(loaded: "Table", write: BegunWrite, rows: Sequence[Mapping[str, Any]
         added_bytes=written.count("added-files-size"),
         row_count=written.rows,
     )
+
+
+def _in_utc(value: Any) -> Any:
+    """Return a moment in UTC; one without a zone is in that of this machine."""
+    return value.astimezone(UTC) if isinstance(value, datetime) else value

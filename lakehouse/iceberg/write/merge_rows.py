@@ -38,7 +38,7 @@ from lakehouse.iceberg.write.split_rows import Split, counted, evaluated, split_
 from lakehouse.iceberg.write.staged_rules import evaluate_prepared, reader_of_others
 from lakehouse.iceberg.write.withdrawn_rows import Following, with_removed, without_refused
 from lakehouse.iceberg.write.write_attempt import Attempt
-from lakehouse.tables.quoting import among, counts, identifier, with_zone
+from lakehouse.tables.quoting import among, counts, identifier, without_zone
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.rule_validation import REFUSED_SHARE
 from lakehouse.tables.table import IcebergTable, Merge
@@ -166,8 +166,13 @@ def _came(mode: Merge, prepared: PreparedFrame) -> _Came:
     from pyspark.sql.functions import expr
 
     stays = f"count_if({DELETED} IS NOT TRUE)" if prepared.deletes else "count(1)"
+    columns = [prepared.table.column(name) for name in mode.prune_by]
+    keys = [
+        expr(without_zone(identifier(column.name), column.type)).alias(column.name)
+        for column in columns
+    ]
     row_counts = (
-        prepared.frame.groupBy(*map(identifier, mode.prune_by))
+        prepared.frame.groupBy(*keys)
         .agg(expr("count(1) AS __rows"), expr(f"{stays} AS __stay"))
         .limit(_FEW_VALUES + 1)
         .collect()
@@ -176,8 +181,7 @@ def _came(mode: Merge, prepared: PreparedFrame) -> _Came:
         return _Came()
     predicates = []
     for name in mode.prune_by:
-        is_wall_time = prepared.table.is_wall_time(name)
-        values = {with_zone(row[name], is_wall_time=is_wall_time) for row in row_counts}
+        values = {row[name] for row in row_counts}
         predicates.append(among(name, values, "t"))
     return _Came(
         sum(row["__rows"] for row in row_counts),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FrameMismatch
+from lakehouse.iceberg.metadata.spark_types import of_spark, widened
 from lakehouse.iceberg.rules.rows import RowRule
 from lakehouse.tables import types
 from lakehouse.tables.masking import READABLE
@@ -292,9 +293,9 @@ def prepare(
         hidden = {name: f"{_DELIVERED}{name}" for name in table.column_names}
         delivered = {name: kept for name, kept in hidden.items() if kept in frame.columns}
         return PreparedFrame(table, frame, delivered, frame.columns, _bits(table))
+    frame = widened(frame)
     frame_types = {
-        field.name: types.parse(field.dataType.simpleString())
-        for field in _known_fields(table, frame)
+        field.name: of_spark(field.dataType) for field in _known_fields(table, frame)
     }
     _check_names(table, [name for name in frame.columns if name not in others])
     selected: list[str] = []

@@ -26,7 +26,7 @@ from lakehouse.iceberg.read.version_keys import (
 )
 from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, prepare
-from lakehouse.tables.quoting import among, between, identifier, with_zone
+from lakehouse.tables.quoting import among, between, identifier, without_zone
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable, Merge, Versions
 
 if TYPE_CHECKING:
@@ -253,18 +253,17 @@ def _partitions_of(table: IcebergTable, rows: "DataFrame", by: str) -> tuple[str
     """Return the SQL predicate of the partitions that some of a table's rows lie in, and how
     many rows these are; of many partitions, that of all between the first and the last.
     """
-    column, is_wall_time = identifier(by), table.is_wall_time(by)
-    counts = rows.groupBy(column).count().limit(_MOST_PARTITIONS + 1).collect()
+    column, kind = identifier(by), table.column(by).type
+    values = rows.selectExpr(f"{without_zone(column, kind)} AS __value")
+    counts = values.groupBy("__value").count().limit(_MOST_PARTITIONS + 1).collect()
     if len(counts) <= _MOST_PARTITIONS:
-        rows_by_partition = {
-            with_zone(row[0], is_wall_time=is_wall_time): row[1] for row in counts
-        }
+        rows_by_partition = {row[0]: row[1] for row in counts}
         return among(by, rows_by_partition), sum(rows_by_partition.values())
-    least, greatest = f"min({column})", f"max({column})"
+    least, greatest = (without_zone(f"{end}({column})", kind) for end in ("min", "max"))
     spread = rows.selectExpr(least, greatest, f"count_if({column} IS NULL)", "count(1)").first()
     assert spread is not None
     first, last, unplaced, count = spread
-    within = between(by, first, last, is_wall_time=is_wall_time)
+    within = between(by, first, last)
     return f"({within} OR {column} IS NULL)" if unplaced else within, count
 
 

@@ -1,0 +1,103 @@
+"""Rows of a frame in Python, with moments in UTC.
+
+PySpark gives moments in the time of the machine, without a zone. Of an hour that a clock shows
+twice, a client of Spark Connect is not told which of the two it is; and as keys of a map or in a
+set the two are one. A time without a zone comes as it is.
+"""
+
+from collections.abc import Callable
+from datetime import UTC
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+    from pyspark.sql.types import DataType
+
+
+def collect(frame: "DataFrame") -> "list[Row]":
+    """Return the rows of a frame, with moments in UTC, also those in structs, arrays and maps."""
+    from pyspark.sql import Row
+    from pyspark.sql.functions import col
+
+    fields = frame.schema.fields
+    add_zones = [_zone_adder(field.dataType) for field in fields]
+    if not any(add_zones):
+        return frame.collect()
+    # Several columns may have one name.
+    numbers = [f"__{at}" for at in range(len(fields))]
+    terms = []
+    for number, field, add_zone in zip(numbers, fields, add_zones, strict=True):
+        value = col(number)
+        if add_zone:
+            value = value.cast(_without_zone(field.dataType))
+        terms.append(value.alias(field.name))
+    make = Row(*(field.name for field in fields))
+    rows = []
+    for row in frame.toDF(*numbers).select(*terms).collect():
+        values = zip(row, add_zones, strict=True)
+        rows.append(make(*(_with_zone(value, add_zone) for value, add_zone in values)))
+    return rows
+
+
+def _without_zone(kind: "DataType") -> "DataType":
+    """Return a type with times without a zone in place of moments."""
+    from pyspark.sql.types import (
+        ArrayType,
+        MapType,
+        StructField,
+        StructType,
+        TimestampNTZType,
+        TimestampType,
+    )
+
+    match kind:
+        case TimestampType():
+            return TimestampNTZType()
+        case ArrayType():
+            return ArrayType(_without_zone(kind.elementType), kind.containsNull)
+        case MapType():
+            key, value = _without_zone(kind.keyType), _without_zone(kind.valueType)
+            return MapType(key, value, kind.valueContainsNull)
+        case StructType():
+            fields = []
+            for field in kind.fields:
+                inner = _without_zone(field.dataType)
+                fields.append(StructField(field.name, inner, field.nullable, field.metadata))
+            return StructType(fields)
+    return kind
+
+
+def _zone_adder(kind: "DataType") -> Callable[[Any], Any] | None:
+    """Return what makes moments in UTC of the times of a value, that lost their zone; None where
+    none does.
+
+    :param kind: the type of the value, before they lost it.
+    """
+    from pyspark.sql import Row
+    from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
+
+    match kind:
+        case TimestampType():
+            return lambda value: value.replace(tzinfo=UTC)
+        case ArrayType():
+            of_item = _zone_adder(kind.elementType)
+            return of_item and (lambda items: [_with_zone(item, of_item) for item in items])
+        case MapType():
+            of_key, of_value = _zone_adder(kind.keyType), _zone_adder(kind.valueType)
+            if not of_key and not of_value:
+                return None
+            return lambda items: {
+                _with_zone(key, of_key): _with_zone(value, of_value)
+                for key, value in items.items()
+            }
+        case StructType():
+            of_fields = [_zone_adder(field.dataType) for field in kind.fields]
+            make = Row(*kind.names)
+            if not any(of_fields):
+                return None
+            return lambda row: make(*map(_with_zone, row, of_fields))
+    return None
+
+
+def _with_zone(value: Any, add_zone: Callable[[Any], Any] | None) -> Any:
+    return value if value is None or add_zone is None else add_zone(value)

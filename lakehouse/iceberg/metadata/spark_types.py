@@ -1,0 +1,87 @@
+"""The types of Spark's frames as a declaration has them.
+
+Spark's own text of a type quotes no names of fields, so that neither Spark nor a declaration reads
+it back.
+"""
+
+from typing import TYPE_CHECKING
+
+from lakehouse.tables.quoting import identifier
+from lakehouse.tables.types import Array, ColumnType, Decimal, Field, Map, Primitive, Struct
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
+
+
+def of_spark(kind: "DataType") -> ColumnType:
+    """Return a type of Spark as a declaration has it; one that has no name there keeps Spark's.
+
+    Iceberg has no integers below 32 bits and no limited strings: they are the next that it has.
+    """
+    from pyspark.sql.types import (
+        ArrayType,
+        ByteType,
+        CharType,
+        DecimalType,
+        MapType,
+        ShortType,
+        StructType,
+        VarcharType,
+    )
+
+    match kind:
+        case DecimalType():
+            return Decimal(kind.precision, kind.scale)
+        case ByteType() | ShortType():
+            return Primitive("int")
+        case CharType() | VarcharType():
+            return Primitive("string")
+        case ArrayType():
+            return Array(of_spark(kind.elementType))
+        case MapType():
+            return Map(of_spark(kind.keyType), of_spark(kind.valueType))
+        case StructType():
+            return Struct(
+                tuple(Field(field.name, of_spark(field.dataType)) for field in kind.fields)
+            )
+    return Primitive(kind.simpleString())
+
+
+def widened(frame: "DataFrame") -> "DataFrame":
+    """Return a frame whose types Iceberg has, where those are of `of_spark`; most are that
+    already.
+    """
+    terms, is_widened = [], False
+    for field in frame.schema.fields:
+        quoted = identifier(field.name)
+        if _is_narrow(field.dataType):
+            terms.append(f"CAST({quoted} AS {of_spark(field.dataType)}) AS {quoted}")
+            is_widened = True
+        else:
+            terms.append(quoted)
+    return frame.selectExpr(*terms) if is_widened else frame
+
+
+def _is_narrow(kind: "DataType") -> bool:
+    """Whether a type is, or has in it, one that Iceberg lacks a narrow form of."""
+    from pyspark.sql.types import (
+        ArrayType,
+        ByteType,
+        CharType,
+        MapType,
+        ShortType,
+        StructType,
+        VarcharType,
+    )
+
+    match kind:
+        case ByteType() | ShortType() | CharType() | VarcharType():
+            return True
+        case ArrayType():
+            return _is_narrow(kind.elementType)
+        case MapType():
+            return _is_narrow(kind.keyType) or _is_narrow(kind.valueType)
+        case StructType():
+            return any(_is_narrow(field.dataType) for field in kind.fields)
+    return False
