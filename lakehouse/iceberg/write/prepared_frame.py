@@ -2,12 +2,13 @@
 by the rules.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.rules.rows import RowRule
+from lakehouse.iceberg.write.refused_row_keys import each_once, row_key_sql
 from lakehouse.tables import types
 from lakehouse.tables.masking import READABLE
 from lakehouse.tables.quoting import identifier, json_of, literal
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructField
 
-_ROW_KEY_OF_SOURCE = f"sha2(concat_ws('|', {', '.join(SOURCE_COLUMNS)}), 256)"
-"""SQL of what identifies a refused row that knows its delivery."""
 DELETED = "_deleted"
 """A column that the frame of a merge may have beside the declared ones: true where the row of
 that key shall go.
@@ -229,12 +228,14 @@ class PreparedFrame:
             for name in SOURCE_COLUMNS
         ]
         values = map(self._text_sql, written_columns(self.table))
-        return refused.selectExpr(
-            *texts,
-            f"{row_key_sql(present, values)} AS _row_key",
-            f"filter(array({reasons}), reason -> reason IS NOT NULL) AS _reasons",
-            *sources,
-        ).dropDuplicates(["_row_key"])
+        return each_once(
+            refused.selectExpr(
+                *texts,
+                f"{row_key_sql(present, values)} AS _row_key",
+                f"filter(array({reasons}), reason -> reason IS NOT NULL) AS _reasons",
+                *sources,
+            )
+        )
 
     def _text_sql(self, column: str) -> str:
         """Return the SQL of a column's delivered value as text; NULL of the stamp, which none
@@ -248,18 +249,6 @@ class PreparedFrame:
 
 
 _SOURCE_TYPES = {"_source_file": "STRING", "_source_sha256": "STRING", "_source_row": "BIGINT"}
-
-
-def row_key_sql(present: Collection[str], texts: Iterable[str]) -> str:
-    """Return the SQL of what tells a refused row: where it came from, or else its values as text.
-
-    :param present: the columns of the frame that it is of.
-    :param texts: SQL of its values.
-    """
-    if all(name in present for name in SOURCE_COLUMNS):
-        return _ROW_KEY_OF_SOURCE
-    whole = ", ".join(texts)
-    return f"sha2({json_of(f'array({whole})')}, 256)"
 
 
 def text_sql(column: str, *, has_parts: bool) -> str:

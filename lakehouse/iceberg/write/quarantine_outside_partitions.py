@@ -26,11 +26,11 @@ from lakehouse.iceberg.read.rows_outside_partitions import (
 from lakehouse.iceberg.rules.failing_row_samples import SAMPLE_ROWS, sample_of
 from lakehouse.iceberg.write.prepared_frame import (
     DELETED,
-    row_key_sql,
     text_sql,
     written_columns,
 )
 from lakehouse.iceberg.write.quarantine import Write
+from lakehouse.iceberg.write.refused_row_keys import each_once, row_key_sql
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
@@ -53,9 +53,7 @@ def quarantine_left_out(
         return None
 
     def changes() -> "DataFrame":
-        left_out = together(_refused(attempt, outside) for outside in sources).dropDuplicates(
-            ["_row_key"]
-        )
+        left_out = each_once(together(_refused(attempt, outside) for outside in sources))
         left_out = without_cleared(attempt.engine, attempt.table, left_out)
         existing = read_main(attempt.engine, target.name).where(IS_LEFT_OUT)
         gone = existing.join(left_out.select("_row_key"), "_row_key", "left_anti")
