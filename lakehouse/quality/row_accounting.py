@@ -212,6 +212,12 @@ def _existing(engine: Engine, target: IcebergTable, within: str) -> "DataFrame":
     return read_main(engine, target.name).where(within).selectExpr(*columns)
 
 
+def _has_rows(engine: Engine, table: IcebergTable) -> bool:
+    """Whether a table has any rows; metadata alone tells."""
+    main = read_history(engine, table.name).main
+    return main is not None and not main.is_empty
+
+
 def _with_outcome(
     engine: Engine,
     target: IcebergTable,
@@ -235,7 +241,9 @@ def _with_outcome(
     versions = declared_versions(target)
     keys = list(map(identifier, versions.of))
     existing = _existing(engine, target, within)
+    # A row may be refused in several pieces, and counts once.
     refused = read_main(engine, target.quarantine.name).selectExpr(_IS, "true AS __refused")
+    refused = refused.distinct() if _has_rows(engine, target.quarantine) else refused
     if rest:
         refused = refused.where("false")
     if 0 < rest < FEW:
@@ -256,7 +264,7 @@ def _with_outcome(
     # Another look may find the others elsewhere.
     cleared = read_cleared(engine, target) if within == _ANYWHERE else None
     if cleared is not None:
-        known = cleared.selectExpr(_IS, "true AS __cleared").alias("c")
+        known = cleared.selectExpr(_IS, "true AS __cleared").distinct().alias("c")
         joined = joined.join(known, expr("s.__is = c.__is"), "left")
         when_cleared = "WHEN __cleared THEN 'cleared'"
     # Cast here, of the few rows that get so far: reading moments takes longer than all else.

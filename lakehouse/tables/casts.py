@@ -67,6 +67,14 @@ def moment_of(text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
+def is_moment_sql(raw: str) -> str:
+    """Return the predicate that a value is a `timestamp`, and so needs no time zone to be read.
+
+    Spark knows of which type it is before it looks at rows.
+    """
+    return f"typeof({raw}) = 'timestamp'"
+
+
 def cast_sql(raw: str, to: str, time_zone: str = "UTC") -> str:
     """Return SQL for a delivered value as a type; NULL where it cannot be read as one without
     losing something.
@@ -145,18 +153,19 @@ def _exponential(raw: str, cast: str, whole_digits: int, scale: int) -> str:
 
 def _date(raw: str, time_zone: str, *, is_bounded: bool) -> str:
     """Take a whole date, or a moment's day where the moment was; a date in its usual form needs
-    no closer look.
+    no closer look. A `timestamp` is a moment too: as text it would be one without an offset.
     """
     moment, day = f"try_cast({raw} AS timestamp)", f"try_cast({raw} AS date)"
     local_day = f"CAST(from_utc_timestamp({moment}, {literal(time_zone)}) AS date)"
     utc_day = f"CAST({moment} AS date)"
     is_usual = f"length(trim({raw})) = 10 AND {_starts_as_a_day(raw)}"
-    usual_day = day
+    usual_day, typed = day, ""
     if is_bounded:
         is_usual += f" AND {_is_far_inside(raw)}"
         day, local_day, utc_day = (_bounded(one, raw) for one in (day, local_day, utc_day))
+        typed = f"WHEN {is_moment_sql(raw)} THEN {local_day} "
     return (
-        f"(CASE WHEN {is_usual} THEN {usual_day}"
+        f"(CASE {typed}WHEN {is_usual} THEN {usual_day}"
         f" WHEN {raw} RLIKE {literal(_WHOLE_DAY)} THEN {day}"
         f" WHEN NOT coalesce({raw} RLIKE {literal(_MOMENT)}, false) THEN NULL"
         f" WHEN {raw} RLIKE {literal(_OFFSET)} THEN {local_day} ELSE {utc_day} END)"
@@ -177,12 +186,13 @@ def _timestamp(raw: str, time_zone: str, *, is_bounded: bool) -> str:
         f"length({text}) > 16 AND {_starts_as_a_day(raw)} AND substr({text}, 14, 1) = ':' AND"
         f" {has_offset}"
     )
-    usual_moment = moment
+    usual_moment, typed = moment, ""
     if is_bounded:
         is_usual += f" AND {_is_far_inside(raw)}"
         moment, local = (_bounded(one, raw) for one in (moment, local))
+        typed = f"WHEN {is_moment_sql(raw)} THEN {moment} "
     return (
-        f"(CASE WHEN {is_usual} THEN {usual_moment} "
+        f"(CASE {typed}WHEN {is_usual} THEN {usual_moment} "
         f"WHEN {raw} RLIKE {literal(_WHOLE_DAY)} THEN {local} "
         f"WHEN NOT coalesce({raw} RLIKE {literal(_MOMENT)}, false) THEN NULL "
         f"WHEN {raw} RLIKE {literal(_OFFSET)} THEN {moment} "

@@ -56,7 +56,7 @@ def test_a_column_with_values_becomes_the_stamp(engine: Engine) -> None:
     done = published(engine, STAMPED, "3 AS id, 3 AS v", "4 AS id, 44 AS v")
     assert done.quarantined is not None
     assert content(engine, QUARANTINE, "id", "at") == [
-        ("2", "2024-01-01 00:00:00"),
+        ("2", "2024-01-01 00:00:00Z"),
         ("4", None),
     ]
     assert content(engine, TABLE.name, "id", "year(at) = 2024") == [(1, True), (3, False)]
@@ -67,7 +67,7 @@ def test_a_stamp_becomes_a_column_that_is_delivered(embedded_engine: Engine) -> 
     published(embedded_engine, TABLE, DELIVERED, REFUSED.replace("2 AS id", "4 AS id"))
     assert content(embedded_engine, QUARANTINE, "id", "at") == [
         ("2", None),
-        ("4", "2024-01-01 00:00:00"),
+        ("4", "2024-01-01 00:00:00Z"),
     ]
 
 

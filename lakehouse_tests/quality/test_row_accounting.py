@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
+from pyspark.sql.functions import lit
 
 from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
@@ -73,6 +74,18 @@ def test_each_row_has_an_outcome(bnpl: Pipeline) -> None:
     (check,) = run_check(bnpl).checks
     assert check.passed
     assert outcomes(check) == {"clean": 2, "quarantined": 1, "superseded": 1}
+
+
+def test_a_row_that_is_refused_in_pieces_counts_once(bnpl: Pipeline) -> None:
+    assert TABLES[CLEAN].quarantine is not None
+    name = bnpl.engine.catalog.sql_name(TABLES[CLEAN].quarantine.name)
+    piece = bnpl.engine.spark.table(name).withColumn("_row_key", lit("another piece"))
+    piece.writeTo(name).append()
+    (check,) = run_check(bnpl).checks
+    assert outcomes(check) == {"clean": 2, "quarantined": 1, "superseded": 1}
+    clear_quarantine(bnpl.engine, TABLES[CLEAN], by="somebody", why="why")
+    (check,) = run_check(bnpl).checks
+    assert check.metadata["cleared_rows"] == 1
 
 
 def test_a_row_that_was_cleared_from_the_quarantine_is_not_lost(bnpl: Pipeline) -> None:

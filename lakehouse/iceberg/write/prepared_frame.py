@@ -2,14 +2,16 @@
 by the rules.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.metadata.spark_types import of_spark, widened
 from lakehouse.iceberg.rules.rows import RowRule
+from lakehouse.iceberg.write.refused_row_keys import each_once, row_key_sql
 from lakehouse.tables import types
+from lakehouse.tables.casts import is_moment_sql
 from lakehouse.tables.masking import READABLE
 from lakehouse.tables.quoting import identifier, json_of, literal
 from lakehouse.tables.rows_of import names_of_machine
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructField
 
-_ROW_KEY_OF_SOURCE = f"sha2(concat_ws('|', {', '.join(SOURCE_COLUMNS)}), 256)"
-"""SQL of what identifies a refused row that knows its delivery."""
 DELETED = "_deleted"
 """A column that the frame of a merge may have beside the declared ones: true where the row of
 that key shall go.
@@ -229,44 +229,56 @@ class PreparedFrame:
             name if name in present else f"CAST(NULL AS {_SOURCE_TYPES[name]}) AS {name}"
             for name in SOURCE_COLUMNS
         ]
-        values = map(self._text_sql, written_columns(self.table))
-        return refused.selectExpr(
-            *texts,
-            f"{row_key_sql(present, values)} AS _row_key",
-            f"filter(array({reasons}), reason -> reason IS NOT NULL) AS _reasons",
-            *sources,
-        ).dropDuplicates(["_row_key"])
+        values = (
+            self._text_sql(name, says_offset=False) for name in written_columns(self.table)
+        )
+        return each_once(
+            refused.selectExpr(
+                *texts,
+                f"{row_key_sql(present, values)} AS _row_key",
+                f"filter(array({reasons}), reason -> reason IS NOT NULL) AS _reasons",
+                *sources,
+            )
+        )
 
-    def _text_sql(self, column: str) -> str:
+    def _text_sql(self, column: str, *, says_offset: bool = True) -> str:
         """Return the SQL of a column's delivered value as text; NULL of the stamp, which none
         is delivered of.
         """
         if column not in written_columns(self.table):
             return "CAST(NULL AS STRING)"
+        says_offset = says_offset and tells_moments(self.table, column)
         if column in self.delivered:
-            return f"CAST({identifier(self.delivered[column])} AS STRING)"
-        return text_sql(column, has_parts=is_nested(self.table, column))
+            return text_sql(self.delivered[column], says_offset=says_offset)
+        return text_sql(
+            column, has_parts=is_nested(self.table, column), says_offset=says_offset
+        )
 
 
 _SOURCE_TYPES = {"_source_file": "STRING", "_source_sha256": "STRING", "_source_row": "BIGINT"}
 
 
-def row_key_sql(present: Collection[str], texts: Iterable[str]) -> str:
-    """Return the SQL of what tells a refused row: where it came from, or else its values as text.
+def text_sql(column: str, *, has_parts: bool = False, says_offset: bool = False) -> str:
+    """Return the SQL of a column's value as a quarantine keeps it.
 
-    :param present: the columns of the frame that it is of.
-    :param texts: SQL of its values.
+    :param says_offset: whether a `timestamp` is written with its offset. Without one it would
+        be read in the time zone of the column's cast. What tells rows apart by their values
+        goes without, as it did before.
     """
-    if all(name in present for name in SOURCE_COLUMNS):
-        return _ROW_KEY_OF_SOURCE
-    whole = ", ".join(texts)
-    return f"sha2({json_of(f'array({whole})')}, 256)"
-
-
-def text_sql(column: str, *, has_parts: bool) -> str:
-    """Return the SQL of a column's value as a quarantine keeps it."""
     quoted = identifier(column)
-    return json_of(quoted) if has_parts else f"CAST({quoted} AS STRING)"
+    if has_parts:
+        return json_of(quoted)
+    text = f"CAST({quoted} AS STRING)"
+    return f"if({is_moment_sql(quoted)}, concat({text}, 'Z'), {text})" if says_offset else text
+
+
+def tells_moments(table: IcebergTable, column: str) -> bool:
+    """Whether a column is of moments, or of their days: of others the text is the value.
+
+    What stands for a person is found by an erasure as Spark casts it to text, and stays so.
+    """
+    is_of_time = table.column(column).type in ("date", "timestamp")
+    return is_of_time and column not in table.masked_columns
 
 
 def written_columns(table: IcebergTable) -> list[str]:

@@ -2,7 +2,7 @@
 its own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,11 +26,12 @@ from lakehouse.iceberg.read.rows_outside_partitions import (
 from lakehouse.iceberg.rules.failing_row_samples import SAMPLE_ROWS, sample_of
 from lakehouse.iceberg.write.prepared_frame import (
     DELETED,
-    row_key_sql,
+    tells_moments,
     text_sql,
     written_columns,
 )
 from lakehouse.iceberg.write.quarantine import Write
+from lakehouse.iceberg.write.refused_row_keys import each_once, row_key_sql
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
@@ -53,9 +54,7 @@ def quarantine_left_out(
         return None
 
     def changes() -> "DataFrame":
-        left_out = together(_refused(attempt, outside) for outside in sources).dropDuplicates(
-            ["_row_key"]
-        )
+        left_out = each_once(together(_refused(attempt, outside) for outside in sources))
         left_out = without_cleared(attempt.engine, attempt.table, left_out)
         existing = read_main(attempt.engine, target.name).where(IS_LEFT_OUT)
         gone = existing.join(left_out.select("_row_key"), "_row_key", "left_anti")
@@ -142,32 +141,41 @@ def rows_without_partition(table: IcebergTable, rows: "DataFrame", column: str) 
     """
     target, by = table.quarantine, table.overwritten_by
     assert target is not None
-    texts = {
-        name: text_sql(name, has_parts=kind.startswith(("struct", "array", "map")))
-        for name, kind in rows.dtypes
+    has_parts = {
+        name: kind.startswith(("struct", "array", "map")) for name, kind in rows.dtypes
     }
-    named = {by: texts[column]} | _by_former_names(target, texts) | texts
+    texts = [text_sql(name, has_parts=nested) for name, nested in has_parts.items()]
+    sources = {by: column} | _by_former_names(target, rows.columns)
+    sources |= {name: name for name in rows.columns}
     own = {
-        "_row_key": row_key_sql(rows.columns, texts.values()),
+        "_row_key": row_key_sql(rows.columns, texts),
         "_reasons": f"array({literal(HAS_PARTITION)})",
         **{
             name: f"CAST({identifier(name)} AS {target.column(name).type})"
             for name in SOURCE_COLUMNS
-            if name in texts
+            if name in has_parts
         },
     }
-    known = {name: own.get(name) or named.get(name) for name in written_columns(target)}
-    terms = {
-        name: sql or f"CAST(NULL AS {target.column(name).type})" for name, sql in known.items()
-    }
+
+    def held(name: str) -> str:
+        if name in own:
+            return own[name]
+        source = sources.get(name)
+        if source is None:
+            return f"CAST(NULL AS {target.column(name).type})"
+        return text_sql(
+            source, has_parts=has_parts[source], says_offset=tells_moments(table, name)
+        )
+
+    terms = {name: held(name) for name in written_columns(target)}
     return rows.selectExpr(*(f"{sql} AS {identifier(name)}" for name, sql in terms.items()))
 
 
-def _by_former_names(table: IcebergTable, texts: Mapping[str, str]) -> dict[str, str]:
-    """Return, by column of a table, the text of the source's column that it is renamed from."""
+def _by_former_names(table: IcebergTable, present: Collection[str]) -> dict[str, str]:
+    """Return, by column of a table, the source's column that it is renamed from."""
     known = {}
     for column in table.columns:
         for name in column.renamed_from:
-            if name in texts:
-                known[column.name] = texts[name]
+            if name in present:
+                known[column.name] = name
     return known

@@ -1,0 +1,177 @@
+"""Refused rows that share what tells their source, or have none, stand in the quarantine each by
+itself.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from pyspark.sql import DataFrame
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.read.inputs import incremental
+from lakehouse.iceberg.rules.rows import castable
+from lakehouse.iceberg.write import clear_quarantine
+from lakehouse.iceberg.write.quarantine_outside_partitions import rows_without_partition
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.quality.rows_by_source import Read, count_places
+from lakehouse.tables.table import SOURCE_COLUMNS, Append, Column, IcebergTable, Merge
+from lakehouse_tests.iceberg.declarations import (
+    DAYS,
+    DELIVERED,
+    content,
+    delivery,
+    rows_of,
+    snapshot_id,
+)
+
+pytestmark = pytest.mark.spark
+
+PIECES = IcebergTable(
+    name="silver.pieces",
+    comment="One row for each number in a delivered row.",
+    columns=[Column("id", "bigint"), *DELIVERED.columns[1:]],
+    write=Merge(on=["id", "name"]),
+    rules=[castable("id", "bigint")],
+)
+QUARANTINE = "silver.pieces_quarantine"
+INPUTS = {"delivered": incremental(DELIVERED.name)}
+LOOSE = replace(PIECES, write=Append(once_by=()))
+_SCHEMA = (
+    "id string, name string, _source_file string, _source_sha256 string, _source_row bigint"
+)
+
+
+@pytest.fixture
+def delivered(filled_engine: Callable[..., Engine]) -> Engine:
+    """An engine with two rows, of which the first has two pieces that are no number."""
+    rows = [("1 x y", "ann"), ("2 z", "bob")]
+    return filled_engine(lambda engine: write(engine, DELIVERED, delivery(engine, "a", rows)))
+
+
+def compute(engine: Engine, run: str = "run", **corrected: str) -> None:
+    """Compute the pieces of all rows; `corrected` says what some of them are now."""
+
+    def pieces(delivered: DataFrame) -> DataFrame:
+        rows = delivered.selectExpr(
+            "explode(split(id, ' ')) AS id", *DELIVERED.column_names[1:]
+        )
+        return rows.replace(corrected, subset=["id"]) if corrected else rows
+
+    write(engine, PIECES, pieces, INPUTS, Run(run, reads_everything=True))
+
+
+def held(engine: Engine) -> list[tuple[str, int]]:
+    return content(engine, QUARANTINE, "id", "_source_row")
+
+
+def keys(engine: Engine) -> dict[str, str]:
+    return dict(content(engine, QUARANTINE, "id", "_row_key"))
+
+
+def test_each_refused_piece_of_a_delivered_row_is_held(delivered: Engine) -> None:
+    compute(delivered)
+    assert held(delivered) == [("x", 1), ("y", 1), ("z", 2)]
+    before = keys(delivered)
+    compute(delivered, "again")
+    assert keys(delivered) == before
+
+
+def test_a_row_that_is_refused_alone_is_known_by_its_source(delivered: Engine) -> None:
+    """As in quarantines that are there."""
+    compute(delivered)
+    (key,) = delivered.sql("SELECT sha2('a|sha-a|2', 256)").first() or ()
+    assert keys(delivered)["z"] == key
+
+
+def test_equal_pieces_are_held_once(embedded_engine: Engine) -> None:
+    write(embedded_engine, DELIVERED, delivery(embedded_engine, "a", [("x x", "ann")]))
+    compute(embedded_engine)
+    assert held(embedded_engine) == [("x", 1)]
+
+
+@pytest.mark.parametrize(("piece", "other"), [("x", "y"), ("y", "x")])
+def test_a_piece_that_is_corrected_leaves_the_other(
+    delivered: Engine, piece: str, other: str
+) -> None:
+    compute(delivered)
+    compute(delivered, "again", **{piece: "5"})
+    assert held(delivered) == [(other, 1), ("z", 2)]
+    assert content(delivered, PIECES.name, "id") == [(1,), (2,), (5,)]
+    compute(delivered, "both", x="5", y="6")
+    assert held(delivered) == [("z", 2)]
+
+
+@pytest.mark.parametrize(("piece", "other"), [("x", "y"), ("y", "x")])
+def test_one_that_is_cleared_does_not_take_the_other_with_it(
+    delivered: Engine, monkeypatch: pytest.MonkeyPatch, piece: str, other: str
+) -> None:
+    compute(delivered)
+    monkeypatch.setattr(clear_quarantine, "_predicate", lambda *_: f"id = '{piece}'")
+    clear_quarantine.clear_quarantine(delivered, PIECES, by="ann", why="nobody knows")
+    assert held(delivered) == [(other, 1), ("z", 2)]
+    compute(delivered, "again")
+    assert held(delivered) == [(other, 1), ("z", 2)]
+    compute(delivered, "corrected", **{piece: "5"})
+    assert held(delivered) == [(other, 1), ("z", 2)]
+
+
+def test_a_delivered_row_counts_once_however_many_pieces_are_refused(delivered: Engine) -> None:
+    table = replace(PIECES, write=Append(once_by=()))
+    write(
+        delivered,
+        table,
+        lambda delivered: delivered.where("name = 'ann'").selectExpr(
+            "explode(split('x y', ' ')) AS id", *DELIVERED.column_names[1:]
+        ),
+        INPUTS,
+    )
+    places = count_places(
+        delivered, table, [Read(Pin(DELIVERED.name, snapshot_id(delivered, DELIVERED.name)))]
+    )
+    assert (places["quarantined"], places["left_out"]) == (1, 1)
+
+
+def test_rows_without_a_source_are_held_beside_those_that_have_one(
+    embedded_engine: Engine,
+) -> None:
+    def append(*rows: tuple[str, str]) -> int:
+        stamped = [("z", "dot", "a", "sha", 1), *((*row, None, None, None) for row in rows)]
+        done = write(embedded_engine, LOOSE, rows_of(embedded_engine, _SCHEMA, stamped))
+        assert done.quarantined is not None
+        return done.quarantined.new_rows
+
+    assert append(("x", "ann"), ("y", "bob"), ("y", "bob")) == 3
+    assert append(("x", "cat"), ("y", "bob")) == 1
+    assert content(embedded_engine, QUARANTINE, "id", "name", "_source_file") == [
+        ("x", "ann", None),
+        ("x", "cat", None),
+        ("y", "bob", None),
+        ("z", "dot", "a"),
+    ]
+
+
+def test_rows_with_a_part_of_a_source_are_held_each(embedded_engine: Engine) -> None:
+    rows = [
+        ("x", "ann", "a", "sha", None),
+        ("x", "ann", "b", None, 1),
+        ("y", "bob", "a", "sha", None),
+    ]
+    write(embedded_engine, LOOSE, rows_of(embedded_engine, _SCHEMA, rows))
+    assert len(content(embedded_engine, QUARANTINE)) == 3
+
+
+def test_rows_without_a_partition_have_a_key_each(embedded_engine: Engine) -> None:
+    source = [column for column in DELIVERED.columns if column.name in SOURCE_COLUMNS]
+    table = replace(DAYS, columns=[*DAYS.columns, *source])
+    schema = "d date, v int, id bigint, _source_file string, _source_sha256 string, _source_row bigint"
+    rows = [
+        (None, 1, 1, None, None, None),
+        (None, 2, 2, None, None, None),
+        (None, 3, 3, "a", "sha", 1),
+    ]
+    frame = rows_of(embedded_engine, schema, rows)()
+    outside = rows_without_partition(table, frame, "d")
+    assert outside.select("_row_key").distinct().count() == 3
