@@ -89,15 +89,19 @@ def _why_all_again(
     input gave, or been joined with it. So may rows of an input that is read again take the place
     of newer ones of another, where nothing but the order of their merges says which is newer.
     """
+    if all(pinned.since_snapshot_id is None for pinned in pins.values()):
+        return ""
     arriving = {
         declared.table: pins[name]
         for name, declared in inputs.items()
         if declared.mode == "incremental"
     }
-    reads_news = any(pinned.since_snapshot_id is not None for pinned in pins.values())
-    if not arriving or not reads_news:
-        return ""
-    if withdrawn and _loses_rejected_rows(table):
+    # Of these the function is told each key of which rows went.
+    tell_keys = {
+        declared.table for declared in inputs.values() if declared.mode == "changed_keys"
+    }
+    is_untold = bool(arriving) or not withdrawn.keys() <= tell_keys
+    if withdrawn and is_untold and _loses_rejected_rows(table):
         return f"rows of a rejected delivery went from {', '.join(sorted(withdrawn))}"
     if not isinstance(table.write, Merge) or table.versions:
         return ""
