@@ -14,6 +14,7 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
 from lakehouse.iceberg.read.input_validation import (
     check_appended_once,
+    check_overwritten_whole,
     check_rows_of,
     check_versions,
 )
@@ -71,6 +72,7 @@ def iceberg_asset(
         reads = with_version_reads(table, declared)
         _check_existing_rows(table, reads)
         check_appended_once(table, reads)
+        check_overwritten_whole(table, reads)
         check_partitions(table, reads, partitions)
 
         implied = _implied(table, reads, partitions)

@@ -22,7 +22,7 @@ class Append:
     """The columns; left out, those of a delivery (`_source_file`, `_source_sha256`), where the
     table has them. `()` says that each run adds its rows, and is for what is computed from no
     other table. A row without a value in one of them is known by the file and row that it comes
-    from, and refused where the table has no such columns.
+    from; a run that computes one without these too is refused.
     """
 
 

@@ -16,7 +16,7 @@ from lakehouse.iceberg.rules.rows import between, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.quoting import literal
-from lakehouse.tables.table import Append, Column, IcebergTable
+from lakehouse.tables.table import SOURCE_COLUMNS, Append, Column, IcebergTable
 from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.iceberg.declarations import (
     DELIVERED,
@@ -292,3 +292,63 @@ def test_rows_without_a_key_or_a_source_are_refused(embedded_engine: Engine) -> 
     write(embedded_engine, asked, lambda events: events, inputs)
     assert content(embedded_engine, COPIED.name) == [(1, 1)]
     assert content(embedded_engine, "silver.copied_quarantine", "v") == [("2",)]
+
+
+COPIES = replace(DELIVERED, name="silver.copies")
+BOTH = {"delivered": latest(DELIVERED.name), "events": latest(EVENTS.name)}
+
+
+def with_events(delivered: DataFrame, events: DataFrame) -> DataFrame:
+    """Return delivered rows, and with them some of no file."""
+    rows = events.selectExpr("CAST(id AS string) AS id", "CAST(NULL AS string) AS name")
+    return delivered.unionByName(rows, allowMissingColumns=True)
+
+
+@pytest.mark.parametrize(
+    ("once_by", "expected"),
+    [
+        (None, "without a value in _source_file, _source_sha256, and in _source_row,"),
+        (["name"], "without a value in name, and in _source_file, _source_sha256, _source_row"),
+    ],
+    ids=["by file", "by a column"],
+)
+def test_rows_of_no_file_are_refused_where_the_file_tells_rows(
+    embedded_engine: Engine, once_by, expected: str
+) -> None:
+    """All of them but those of the first run would be left out."""
+    copies = replace(COPIES, write=Append(once_by=once_by))
+    write(embedded_engine, DELIVERED, delivery(embedded_engine, "a", [("1", "ann")]))
+    write(embedded_engine, EVENTS, rows_of(embedded_engine, SCHEMA, []))
+    write(embedded_engine, copies, with_events, BOTH)
+    write(embedded_engine, EVENTS, rows_of(embedded_engine, SCHEMA, [(2, 2)]))
+
+    with pytest.raises(UsageError, match=expected):
+        write(embedded_engine, copies, with_events, BOTH)
+    assert content(embedded_engine, copies.name, "id") == [("1",)]
+
+
+def test_no_job_looks_for_rows_of_no_file_where_types_say_that_each_has_one(
+    embedded_engine: Engine, count_jobs
+) -> None:
+    """As do those of a feed's own table."""
+    landed = replace(
+        DELIVERED,
+        columns=[
+            replace(column, required=column.name in SOURCE_COLUMNS)
+            for column in DELIVERED.columns
+        ],
+    )
+    files = iter("abcd")
+    jobs = {}
+    for table in (replace(COPIES, columns=landed.columns), replace(COPIES, name="silver.more")):
+        for file in (next(files), next(files)):
+            write(embedded_engine, landed, delivery(embedded_engine, file, [("1", "ann")]))
+            with count_jobs() as counted:
+                write(
+                    embedded_engine,
+                    table,
+                    lambda delivered: delivered,
+                    {"delivered": incremental(landed.name)},
+                )
+        jobs[table.name] = counted.jobs
+    assert jobs["silver.more"] == jobs[COPIES.name]

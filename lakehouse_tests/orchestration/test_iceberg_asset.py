@@ -7,7 +7,7 @@ import pytest
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.write_result import Refused
-from lakehouse.iceberg.read.input_validation import check_versions
+from lakehouse.iceberg.read.input_validation import check_overwritten_whole, check_versions
 from lakehouse.iceberg.read.inputs import as_of, existing_rows, incremental, latest, versions_of
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.io_manager import IcebergIOManager
@@ -291,6 +291,33 @@ def test_rows_that_stand_in_a_partition_are_not_lost_by_a_declaration(inputs, me
         @iceberg_asset(table, inputs=inputs)
         def t(came):
             return came
+
+
+@pytest.mark.parametrize(
+    ("mode", "inputs", "message"),
+    [
+        (Overwrite(), {"came": incremental("b.t")}, "rows that stand would be lost"),
+        (
+            OverwritePartitions(by="d"),
+            {"all_rows": latest("b.t", by="d"), "came": incremental("b.other")},
+            "would lose what came for the others",
+        ),
+    ],
+)
+def test_a_table_is_not_overwritten_by_what_came_alone(mode, inputs, message):
+    table = IcebergTable(
+        "gold.t", "t", [Column("d", "date")], partitioning=["days(d)"], write=mode
+    )
+    expected = rf"gold\.t is overwritten, and its input came has only what came.*{message}"
+
+    with pytest.raises(DeclarationError, match=expected):
+        check_overwritten_whole(table, inputs)
+
+
+def test_a_table_is_overwritten_by_its_own_rows_and_what_came():
+    table = IcebergTable("gold.t", "t", [Column("d", "date")], write=Overwrite())
+    own = existing_rows("gold.t", by="d")
+    check_overwritten_whole(table, {"own": own, "came": incremental("b.t")})
 
 
 BY_DAY = OverwritePartitions(by="d")

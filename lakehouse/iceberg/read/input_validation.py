@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.row_version_inputs import versioned_inputs
-from lakehouse.tables.table import Append, IcebergTable, Merge
+from lakehouse.tables.table import Append, IcebergTable, Merge, Overwrite
 
 
 def check_appended_once(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
@@ -34,6 +34,42 @@ def check_appended_once(table: IcebergTable, inputs: Mapping[str, Input]) -> Non
             " Merge(on=…)."
         ),
     )
+
+
+def check_overwritten_whole(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
+    """Refuse to overwrite a table by what came to its inputs alone.
+
+    So would be lost what stands from all earlier runs; and of a table that is overwritten by
+    partitions, what came of those that the run does not compute, since it is not new to the next
+    one.
+
+    :param inputs: as they are read.
+    :raises DeclarationError: names the table, its inputs and what was expected.
+    """
+    keeps_rows = any(
+        declared.mode == "existing_rows" and not declared.outside
+        for declared in inputs.values()
+    )
+    if isinstance(table.write, Overwrite) and not keeps_rows:
+        came = [name for name, declared in inputs.items() if declared.mode == "incremental"]
+        lost = "the rows that stand would be lost"
+        next_step = "Read latest(…), or write the table by Merge(on=…)."
+    elif table.overwritten_by:
+        came = [
+            name
+            for name, declared in inputs.items()
+            if declared.mode == "incremental" and not declared.by
+        ]
+        lost = "a run of some partitions would lose what came for the others"
+        next_step = "Read latest(…), or name in by=… the column that tells the partition."
+    else:
+        return
+    if came:
+        raise DeclarationError(
+            f"{table.name} is overwritten, and its input {', '.join(came)} has only what came"
+            f" since the last run; {lost}.",
+            next_step=next_step,
+        )
 
 
 def check_rows_of(table: IcebergTable, inputs: Mapping[str, Input]) -> None:

@@ -73,8 +73,8 @@ def incremental(table: Table, *, by: str | None = None, outside: bool = False) -
     where that can't be told.
 
     With `by`, only of the run's partitions of that column, or what is outside of them. Of
-    partitions that are computed in full all is read: a table that is overwritten by partitions
-    needs `existing_rows` too.
+    partitions that are computed in full all is read: a table that is overwritten, as a whole or
+    by partitions, needs `existing_rows` too.
     """
     return Input(name_of(table), "incremental", by=by, outside=outside)
 

@@ -21,6 +21,7 @@ def pin(
     *,
     full_recompute: bool = False,
     reads_everything: bool = False,
+    because: str = "full recompute",
 ) -> dict[str, Pin]:
     """Resolve each input to the snapshot that will be read; metadata only, no JVM.
 
@@ -29,6 +30,7 @@ def pin(
         sources, whatever the table has of them.
     :param reads_everything: whether each input is read in full, also of a table without
         partitions.
+    :param because: why, as the notes of these inputs say it.
     :raises TableNotFound: when an input, or the target of an incremental one, is not there.
     """
     marks = (
@@ -48,9 +50,9 @@ def pin(
     added = _added(inputs)
     if reads_everything:
         since = (name for name, declared in inputs.items() if declared.mode in SINCE)
-        pins |= {name: _whole(sources[pins[name].table], pins[name]) for name in since}
+        pins |= {name: _whole(sources[pins[name].table], pins[name], because) for name in since}
     if full_recompute or any(pins[name].since_snapshot_id is None for name in added):
-        pins |= {name: _whole(sources[pins[name].table], pins[name]) for name in added}
+        pins |= {name: _whole(sources[pins[name].table], pins[name], because) for name in added}
         staying = (
             name
             for name, declared in inputs.items()
@@ -81,11 +83,11 @@ def _added(inputs: Mapping[str, Input]) -> list[str]:
     ]
 
 
-def _whole(source: History, pinned: Pin) -> Pin:
+def _whole(source: History, pinned: Pin, because: str) -> Pin:
     if pinned.snapshot_id is None or pinned.since_snapshot_id is None:
         return pinned
     rows = source.snapshots[pinned.snapshot_id].rows
-    return Pin(pinned.table, pinned.snapshot_id, rows=rows, note="read in full: full recompute")
+    return Pin(pinned.table, pinned.snapshot_id, rows=rows, note=f"read in full: {because}")
 
 
 def pin_since(source: History, since: int | None, until: int) -> Pin:

@@ -4,6 +4,7 @@ and which partitions are stale.
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from lakehouse.iceberg.metadata.commit_properties import has_earlier_digest
@@ -15,7 +16,8 @@ from lakehouse.iceberg.read.inputs import SINCE, Input
 from lakehouse.iceberg.read.pinned_inputs import pin
 from lakehouse.iceberg.read.rows_outside_partitions import was_left_out
 from lakehouse.iceberg.read.stale_partitions import followed, stale_by_source
-from lakehouse.tables.table import IcebergTable
+from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn, withdrawn_by_source
+from lakehouse.tables.table import SOURCE_KEY, Append, IcebergTable, Merge
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class ReadPlan:
     """By source, the values of the partition column that are stale; none of a run without
     partitions.
     """
+    withdrawn: Mapping[str, Withdrawn]
+    """By source, what rejections took out of it since the target was last computed."""
     has_news: bool
     """Whether anything would come of the write.
 
@@ -56,15 +60,63 @@ def plan_read(
         or _was_declared_otherwise(target, table)
         or was_left_out(engine, table, inputs, run.partitions)
     )
-    pins = pin(
-        engine,
-        inputs,
-        table.name,
-        full_recompute=full_recompute,
-        reads_everything=run.reads_everything,
+    pin_inputs = partial(pin, engine, inputs, table.name, full_recompute=full_recompute)
+    withdrawn_of = partial(
+        withdrawn_by_source, engine, inputs, target=target, with_erasures=run.follows_erasures
     )
+    pins = pin_inputs(reads_everything=run.reads_everything)
+    withdrawn = withdrawn_of(pins)
+    why = _why_all_again(table, inputs, pins, target, withdrawn)
+    if why:
+        pins = pin_inputs(reads_everything=True, because=why)
+        withdrawn = withdrawn_of(pins)
     stale = stale_by_source(engine, table, inputs, pins, run.partitions)
-    return ReadPlan(target, pins, stale, _has_news(table, inputs, run, pins, stale))
+    has_news = _has_news(table, inputs, run, pins, stale)
+    return ReadPlan(target, pins, stale, withdrawn, has_news)
+
+
+def _why_all_again(
+    table: IcebergTable,
+    inputs: Mapping[str, Input],
+    pins: Mapping[str, Pin],
+    target: History,
+    withdrawn: Mapping[str, Withdrawn],
+) -> str:
+    """Say why a table that is added to needs all rows of its inputs, though some of them could
+    tell what is new; nothing where it does not.
+
+    What was merged or appended of a rejected delivery may have taken the place of what another
+    input gave, or been joined with it. So may rows of an input that is read again take the place
+    of newer ones of another, where nothing but the order of their merges says which is newer.
+    """
+    if all(pinned.since_snapshot_id is None for pinned in pins.values()):
+        return ""
+    arriving = {
+        declared.table: pins[name]
+        for name, declared in inputs.items()
+        if declared.mode == "incremental"
+    }
+    # Of these the function is told each key of which rows went.
+    tell_keys = {
+        declared.table for declared in inputs.values() if declared.mode == "changed_keys"
+    }
+    is_untold = bool(arriving) or not withdrawn.keys() <= tell_keys
+    if withdrawn and is_untold and _loses_rejected_rows(table):
+        return f"rows of a rejected delivery went from {', '.join(sorted(withdrawn))}"
+    if not isinstance(table.write, Merge) or table.versions:
+        return ""
+    again = [
+        source
+        for source, pinned in sorted(arriving.items())
+        if pinned.since_snapshot_id is None and target.watermark(source) is not None
+    ]
+    return f"rows of {', '.join(again)} are read again" if again else ""
+
+
+def _loses_rejected_rows(table: IcebergTable) -> bool:
+    """Whether a table is added to, and what it has of a rejected delivery is taken out of it."""
+    has_source = set(SOURCE_KEY) <= set(table.column_names)
+    return isinstance(table.write, Merge) or (isinstance(table.write, Append) and has_source)
 
 
 def _was_declared_otherwise(target: History, table: IcebergTable) -> bool:

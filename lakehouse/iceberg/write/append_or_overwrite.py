@@ -32,7 +32,6 @@ from lakehouse.tables.quoting import identifier, in_utc, literals, without_zone
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import (
     SOURCE_COLUMNS,
-    SOURCE_KEY,
     Append,
     IcebergTable,
     OverwritePartitions,
@@ -313,21 +312,24 @@ def _not_landed(
     :param landed: those of the arriving keys that it has.
     """
     keys = attempt.table.once_by
-    no_key = _no_key(attempt.table) if arriving is None else ""
+    if not {*keys} <= {*frame.columns}:
+        # A frame that lacks a column is refused by its name.
+        return frame
+    may_lack = _may_lack(attempt.table) if arriving is None else []
     has_source = set(SOURCE_COLUMNS) <= {*frame.columns} & {*attempt.table.column_names}
-    if no_key and not has_source:
-        _require_keys(attempt.table, frame.where(no_key))
+    if may_lack:
+        _require_keys(attempt.table, frame, may_lack, has_source=has_source)
     if attempt.base.is_empty:
         return None if arriving is not None and not arriving else frame
     if arriving is None:
         existing = attempt.existing()
-        keyed = existing.where(f"NOT {no_key}") if no_key else existing
+        keyed = existing.where(f"NOT {_lacks(may_lack)}") if may_lack else existing
         there = keyed.selectExpr(*map(identifier, keys)).distinct()
         not_there = without_keys(frame, there, keys)
-        if no_key and has_source:
+        if has_source and not {*may_lack} <= {*SOURCE_COLUMNS}:
             names = [*dict.fromkeys((*keys, *SOURCE_COLUMNS))]
-            unkeyed = existing.where(no_key).selectExpr(*map(identifier, names)).distinct()
-            not_there = without_keys(not_there, unkeyed, names)
+            unkeyed = existing.where(_lacks(may_lack)).selectExpr(*map(identifier, names))
+            not_there = without_keys(not_there, unkeyed.distinct(), names)
         if not attempt.decided.rows:
             return not_there
         return not_there.unionByName(_quarantined(attempt, with_keys(frame, there, keys)))
@@ -336,33 +338,49 @@ def _not_landed(
     return _without(attempt, frame, keys, landed) if landed else frame
 
 
-def _no_key(table: IcebergTable) -> str:
-    """Return the SQL predicate of the rows whose key `once_by` lacks a value; empty where none can
-    be: NULL is no key, by which all such rows would be one.
+def _may_lack(table: IcebergTable) -> list[str]:
+    """Return the columns of `once_by` that a row may lack a value in: NULL is no key, by which all
+    such rows would be one.
     """
     asked = {
         rule.columns[0]
         for rule in table.row_rules
         if isinstance(rule, RowRule) and rule.asks_for_value and rule.on_failure != "warn"
     }
-    maybe = [
-        name
-        for name in table.once_by
-        if name not in (*SOURCE_KEY, *asked) and not table.column(name).required
+    return [
+        name for name in table.once_by if name not in asked and not table.column(name).required
     ]
-    return f"({' OR '.join(f'{identifier(name)} IS NULL' for name in maybe)})" if maybe else ""
 
 
-def _require_keys(table: IcebergTable, unkeyed: "DataFrame") -> None:
-    if not unkeyed.isEmpty():
-        raise UsageError(
-            f"{table.name}: rows were computed without a value in {', '.join(table.once_by)},"
-            " by which Append(once_by=…) tells what it has; expected one in each row.",
-            next_step=(
-                "Add not_null(…) to its rules, so that they go to its quarantine, or name columns"
-                " that always have a value."
-            ),
-        )
+def _lacks(names: Sequence[str]) -> str:
+    """Return the SQL predicate of the rows without a value in any of some columns."""
+    return f"({' OR '.join(f'{identifier(name)} IS NULL' for name in names)})"
+
+
+def _require_keys(
+    table: IcebergTable, frame: "DataFrame", may_lack: Sequence[str], *, has_source: bool
+) -> None:
+    """Refuse rows that nothing tells from others: neither their key nor, where the table has it,
+    the file and row that they come from.
+
+    Spark is not asked where the frame's own types say that there are none, as of what comes from
+    a feed's own table.
+    """
+    nullable = {field.name for field in frame.schema.fields if field.nullable}
+    telling = [may_lack, SOURCE_COLUMNS] if has_source else [may_lack]
+    lacking = [[name for name in names if name in nullable] for names in telling]
+    if not all(lacking) or frame.where(" AND ".join(map(_lacks, lacking))).isEmpty():
+        return
+    others = [name for name in SOURCE_COLUMNS if has_source and name not in table.once_by]
+    or_source = f", and in {', '.join(others)}" if others else ""
+    raise UsageError(
+        f"{table.name}: rows were computed without a value in {', '.join(table.once_by)}"
+        f"{or_source}, by which Append(once_by=…) tells what it has; expected one in each row.",
+        next_step=(
+            "Add not_null(…) to its rules, so that they go to its quarantine, or name columns"
+            " that always have a value."
+        ),
+    )
 
 
 def _without(

@@ -101,7 +101,7 @@ class PreparedFrame:
         row breaks. What was delivered is kept of those rows alone that break one: of no other
         row it is ever looked at.
         """
-        if self.bits:
+        if BROKEN in self.names:
             return self
         bits = _bits(self.table)
         breaks = [

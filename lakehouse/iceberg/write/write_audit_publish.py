@@ -41,7 +41,6 @@ from lakehouse.iceberg.read.rows_outside_partitions import (
 )
 from lakehouse.iceberg.read.scanned_files import with_scanned
 from lakehouse.iceberg.read.stale_partitions import affected_partitions, watermarks
-from lakehouse.iceberg.read.withdrawn_deliveries import withdrawn_by_source
 from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
 from lakehouse.iceberg.write.kept_rows import KeptRows, keeping_rows
@@ -374,9 +373,7 @@ def _fence(
         pins,
         watermarks=marks,
         since=since,
-        withdrawn=withdrawn_by_source(
-            engine, inputs, pins, plan.target, with_erasures=run.follows_erasures
-        ),
+        withdrawn=plan.withdrawn,
         left_out=stamped(plan.target, left_out, marks),
         reads_news_alone=bool(since) if run.partitions else reads_since,
     )
