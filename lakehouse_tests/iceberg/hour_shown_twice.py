@@ -141,7 +141,10 @@ def shown(engine: Engine) -> Any:
     assert isinstance(done, Refused)
     samples = [row["at"] for result in done.results for row in result.sample]
     times = f"TIMESTAMP'{FIRST}Z', TIMESTAMP'{SECOND}Z'"
-    asked = collect(engine.sql(f"SELECT explode(array({times})) AS at, map({times}) AS m"))
+    struct = f"named_struct('a', array(named_struct('at', TIMESTAMP'{SECOND}Z')), 'n', NULL)"
+    asked = collect(
+        engine.sql(f"SELECT explode(array({times})) AS at, map({times}) AS m, {struct} AS s")
+    )
     diffed = IcebergTable("silver.diffed", "", COLUMNS, Append(once_by=()))
     write(engine, diffed, _rows(engine, _row(1, FIRST), _row(2, SECOND), _row(3, SECOND)))
     planned = plan_diff(engine, diffed.name, None, snapshot_id(engine, diffed.name))
@@ -150,6 +153,7 @@ def shown(engine: Engine) -> Any:
         sorted(samples),
         sorted(str(row["at"]) for row in asked),
         [str(each) for item in asked[0]["m"].items() for each in item],
+        [str(asked[0]["s"]["a"][0]["at"]), asked[0]["s"]["n"]],
         [[str(row["at"]), row["added"]] for row in counted],
     ]
 
@@ -164,6 +168,7 @@ EXPECTED: dict[Callable[[Engine], Any], Any] = {
         [f"{FIRST}+00:00", f"{SECOND}+00:00"],
         [f"{FIRST}+00:00", f"{SECOND}+00:00"],
         [f"{FIRST}+00:00", f"{SECOND}+00:00"],
+        [f"{SECOND}+00:00", None],
         [[f"{FIRST}+00:00", 1], [f"{SECOND}+00:00", 2]],
     ],
 }
