@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lakehouse.iceberg.erasure import delete_rows as delete_rows_module
+from lakehouse.iceberg.erasure.clean_manifests import clean_manifests
 from lakehouse.iceberg.erasure.delete_rows import count_rows, delete_rows
 from lakehouse.iceberg.erasure.person_rows import FileRows, find_rows
 from lakehouse.iceberg.metadata.engine import Engine
@@ -267,3 +268,48 @@ def test_no_commit_says_who_it_was(filled: Engine) -> None:
         main = read_history(filled, table.name).main
         assert main is not None
         assert "anna" not in repr(main.summary)
+
+
+def shown(engine: Engine, ref: str) -> list[dict[str, Any]]:
+    """Return what time travel to a branch or tag shows, with the names of its columns."""
+    loaded = engine.catalog.load(ORDERS.name)
+    snapshot_id = loaded.metadata.refs[ref].snapshot_id
+    return loaded.scan(snapshot_id=snapshot_id).to_arrow().sort_by("id").to_pylist()
+
+
+def drop_and_rename(engine: Engine) -> None:
+    """Drop a column and rename another, as the table goes on."""
+    with engine.catalog.load(ORDERS.name).update_schema(
+        allow_incompatible_changes=True
+    ) as schema:
+        schema.delete_column("day")
+        schema.rename_column("note", "remark")
+
+
+def test_a_tag_shows_the_columns_that_it_had(filled: Engine) -> None:
+    tag(filled, ORDERS, "year_end")
+    branch_off(filled, ORDERS, "experiment")
+    others = [row for row in shown(filled, "year_end") if row["customer_id"] != 7]
+    drop_and_rename(filled)
+
+    assert delete_rows(filled, ORDERS, [ANNA], REQUEST).rows["year_end"] == 2
+
+    assert shown(filled, "year_end") == others
+    # A branch is read by the table's schema, as Spark does.
+    assert set(shown(filled, "experiment")[0]) == {"id", "customer_id", "email", "remark"}
+
+
+def test_a_tag_whose_manifests_are_cleaned_shows_the_columns_that_it_had(
+    filled: Engine,
+) -> None:
+    from pyiceberg.expressions import EqualTo
+
+    filled.catalog.load(ORDERS.name).delete(EqualTo("customer_id", 9))
+    tag(filled, ORDERS, "year_end")
+    before = shown(filled, "year_end")
+    drop_and_rename(filled)
+
+    result = clean_manifests(filled, ORDERS.name, REQUEST)
+
+    assert (result.outcome, result.figures["cleaned_refs"]) == ("done", 2)
+    assert shown(filled, "year_end") == before

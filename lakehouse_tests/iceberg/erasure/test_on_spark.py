@@ -178,6 +178,30 @@ def test_a_tag_of_before_a_column_was_dropped_is_dropped_with_their_rows(
     assert delete_rows(engine, ORDERS, [ANNA], REQUEST).dropped == ("month_end",)
 
 
+def test_a_tag_keeps_columns_that_were_dropped_since_for_everybody_else(
+    embedded_engine: Engine,
+) -> None:
+    engine = embedded_engine
+    name = create(engine, "customer_id bigint, amount int, note string", "", name=ORDERS.name)
+    engine.sql(f"INSERT INTO {name} VALUES (7, 1, 'hers'), (8, 2, 'his')")
+    for ref in ("BRANCH experiment", "TAG year_end"):
+        engine.sql(f"ALTER TABLE {name} CREATE {ref}")
+    engine.sql(f"ALTER TABLE {name} DROP COLUMN amount")
+    engine.sql(f"ALTER TABLE {name} RENAME COLUMN note TO remark")
+
+    delete_rows(engine, ORDERS, [ANNA], REQUEST)
+    results = remove_from_files(engine, ORDERS, REQUEST, now=True)
+
+    assert {result.outcome for result in results} <= {"done", "skipped"}, results
+    tagged = engine.sql(f"SELECT * FROM {name} VERSION AS OF 'year_end'").collect()
+    assert [row.asDict() for row in tagged] == [{"customer_id": 8, "amount": 2, "note": "his"}]
+    # Spark reads a branch by the table's columns, and so is its snapshot.
+    branch = read_history(engine, ORDERS.name).refs["experiment"]
+    for version in ("'experiment'", branch):
+        [row] = engine.sql(f"SELECT * FROM {name} VERSION AS OF {version}").collect()
+        assert row.asDict() == {"customer_id": 8, "remark": "his"}
+
+
 @newer_iceberg("writes to no table one of whose specs is of a column that was dropped")
 @pytest.mark.parametrize("kind", ["decimal(5,2)", "string"])
 def test_files_of_a_spec_whose_column_was_dropped_lose_their_rows(
