@@ -301,6 +301,25 @@ def test_a_tag_shows_the_columns_that_it_had(filled: Engine) -> None:
     assert set(shown(filled, "experiment")[0]) == {"id", "customer_id", "email", "remark"}
 
 
+def test_a_tag_of_before_the_subject_was_renamed_loses_one_after_the_other(
+    filled: Engine,
+) -> None:
+    tag(filled, ORDERS, "year_end")
+    before = shown(filled, "year_end")
+    with filled.catalog.load(ORDERS.name).update_schema() as schema:
+        schema.rename_column("customer_id", "buyer")
+    buyer = Column("buyer", "bigint", renamed_from="customer_id")
+    renamed = replace(ORDERS, columns=[buyer, *ORDERS.columns[2:]], subject="buyer")
+
+    for customer, rows in (("7", 2), ("8", 1), ("7", 0)):
+        person = Person("buyer", frozenset({customer}))
+        assert count_rows(filled, renamed, [person]).get("year_end", 0) == rows
+        assert delete_rows(filled, renamed, [person], REQUEST).rows.get("year_end", 0) == rows
+
+    left = [row for row in before if row["customer_id"] not in (7, 8)]
+    assert shown(filled, "year_end") == left
+
+
 def test_a_tag_whose_manifests_are_cleaned_shows_the_columns_that_it_had(
     filled: Engine,
 ) -> None:
