@@ -454,6 +454,50 @@ def test_another_case_of_a_name_is_warned_of() -> None:
     assert "the column Fruit, declared as fruit" in warning
 
 
+def test_columns_declared_as_renamed_into_each_other_are_warned_of() -> None:
+    net, gross = (
+        Column("net", "int", renamed_from="gross"),
+        Column("Gross", "int", renamed_from="Net"),
+    )
+
+    found = planned(of(net="int", gross="int"), of(net=net, Gross=gross))
+
+    assert sql(found) == []
+    [swapped] = [warning for warning in found.warnings if "renamed" in warning]
+    assert "net from Gross, Gross from net as renamed" in swapped
+    assert "third name" in swapped
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        of(
+            net=Column("net", "int", renamed_from="gross"),
+            gross=Column("gross", "int", renamed_from=("net", "other")),
+        ),
+        of(net=Column("net", "int", renamed_from="gross"), gross="int"),
+        of(net="int", gross=Column("gross", "int", renamed_from="other")),
+    ],
+    ids=["swapped through a third name", "the old name used anew", "renamed long ago"],
+)
+def test_columns_that_were_renamed_are_not_warned_of(after: IcebergTable) -> None:
+    assert planned(of(net="int", gross="int"), after).warnings == ()
+
+
+def test_columns_are_swapped_through_a_third_name_in_two_plans() -> None:
+    net = Column("net", "int", renamed_from="gross")
+    first = of(other=Column("other", "int", renamed_from="net"), net=net)
+    second = of(net=net, gross=Column("gross", "int", renamed_from=("net", "other")))
+
+    assert sql(planned(of(net="int", gross="int"), first)) == [
+        "RENAME COLUMN `net` TO `other`",
+        "RENAME COLUMN `gross` TO `net`",
+    ]
+    assert sql(planned(of(net="int", other="int"), second)) == [
+        "RENAME COLUMN `other` TO `gross`"
+    ]
+
+
 def test_a_plan_reads_line_by_line() -> None:
     found = planned(of(a="int", b="int"), of(b="int", a="bigint", c="int"))
     assert found.describe() == [

@@ -26,6 +26,7 @@ from lakehouse.privacy.steps import identify, take_away
 from lakehouse.privacy.steps import prove as proving
 from lakehouse.privacy.verifier.report import Report
 from lakehouse.tables.table import Column
+from lakehouse_tests.iceberg.position_deletes import delete_first_rows
 from lakehouse_tests.privacy.an_erasure import (
     ANNA,
     ANNA_BEFORE,
@@ -86,6 +87,30 @@ def test_everyone_else_keeps_what_they_have(there: Home) -> None:
     assert there.rows(SUMS) == [(4,)]
     assert there.read("inbox/orders/new.csv") == WITHOUT
     assert "bread and butter" in there.read("logs/app.log")
+
+
+def test_a_row_that_was_deleted_before_a_tag_was_made_is_gone_and_it_is_proved(
+    there: Home,
+) -> None:
+    from pyiceberg.expressions import EqualTo
+
+    loaded = there.engine.catalog.load(ORDERS.name)
+    loaded.manage_snapshots().remove_tag("month_end").commit()
+    [hers] = loaded.scan(row_filter=EqualTo("customer_id", int(HERS))).plan_files()
+    delete_first_rows(there.engine.catalog.load(ORDERS.name), hers.file.file_path)
+    loaded = there.engine.catalog.load(ORDERS.name)
+    head = loaded.metadata.refs["main"].snapshot_id
+    loaded.manage_snapshots().create_tag(head, "month_end").commit()
+    others = there.rows(ORDERS)
+    assert int(HERS) not in {row[0] for row in others}
+
+    erasure = there.erase(*NAMED, now=True)
+
+    assert erasure.request.state == "verified", erasure.proof and erasure.proof.as_text()
+    assert erasure.record.rows[ORDERS.name] == {"month_end": 1}
+    loaded = there.engine.catalog.load(ORDERS.name)
+    tagged = loaded.scan(snapshot_id=loaded.metadata.refs["month_end"].snapshot_id)
+    assert sorted(tuple(row.values()) for row in tagged.to_arrow().to_pylist()) == others
 
 
 def test_what_went_is_told_by_table_file_and_place(there: Home) -> None:

@@ -118,7 +118,7 @@ class _Commit:
                 "manifest-list": self._write_manifest_list(),
                 "sequence-number": metadata.next_sequence_number(),
                 "summary": self._summary(operation, properties),
-                "schema-id": metadata.current_schema_id,
+                "schema-id": self._schema_id(),
             }
         )
         set_ref = SetSnapshotRefUpdate.model_validate(
@@ -140,6 +140,18 @@ class _Commit:
                 AssertRefSnapshotId.model_validate(is_unmoved),
             ),
         )
+
+    def _schema_id(self) -> int:
+        """Return the schema that time travel reads the new snapshot with.
+
+        A tag shows the columns that it had: also those that were dropped or renamed since. A branch
+        is read and written by the table's.
+        """
+        metadata, ref = self.table.metadata, self.ref
+        parent = metadata.snapshot_by_id(ref.snapshot_id)
+        if ref.snapshot_ref_type != "tag" or parent is None or parent.schema_id is None:
+            return metadata.current_schema_id
+        return parent.schema_id
 
     def clean_up(self) -> None:
         """Remove what was written for nothing, where it can be: else it is an orphan."""

@@ -6,7 +6,8 @@ files (389 MB) one person goes in 0.35 s, and 1,000 in 1.0 s, on two cores and a
 a script that writes all files again without them takes 6.9 s.
 `remove_from_files` writes the files again afterwards. Branches and tags are for people to look
 at, and no procedure of Iceberg cleans up behind one: their files are written again at once, and
-a tag is moved to a snapshot without the rows.
+a tag is moved to a snapshot without the rows. So are files where all rows of theirs were deleted
+before, by delete files: of main a later step writes these again, and of nothing else.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,6 +34,7 @@ from lakehouse.iceberg.erasure.person_rows import (
 )
 from lakehouse.iceberg.erasure.position_deletes import (
     DeletedPositions,
+    has_delete_files,
     needless_delete_files,
     write_position_deletes,
 )
@@ -50,6 +52,10 @@ if TYPE_CHECKING:
 
 _POSITION_DELETES_IN = 2
 """The format version whose position deletes are Parquet files; before it there are none."""
+_STAYS_HIDDEN = (
+    "its files have rows of people that delete files hide, which Iceberg writes again for main"
+    " alone; drop it, or overwrite it with the rows that it shows"
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,9 @@ class DeletedRows:
 
     table: str
     rows: Mapping[str, int] = field(default_factory=dict)
-    """How many rows this call took, by branch or tag; none where there was nothing to do."""
+    """How many rows this call took, by branch or tag; none where there was nothing to do. Of others
+    than main with those that delete files hid.
+    """
     of_request: tuple[ErasedRef, ...] = ()
     """What the request took in this call and before, as far as the commits are kept."""
     moved_tags: Mapping[str, int] = field(default_factory=dict)
@@ -71,11 +79,30 @@ class DeletedRows:
     """Branches that still may have rows, each with the reason."""
 
 
+@dataclass(frozen=True)
+class _Counted:
+    """How many rows of some people a branch or tag has."""
+
+    seen: int
+    hidden: int = 0
+    """Those that were deleted already by delete files; not of main, where a later step writes such
+    files again whoever's the rows are.
+    """
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """How many rows of some people went from a branch or tag, and how many could not."""
+
+    rows: int = 0
+    left: int = 0
+
+
 def count_rows(
     engine: Engine, table: IcebergTable, persons: Sequence[Person]
 ) -> dict[str, int]:
     """Return how many rows of some people each branch and tag of a table has, by its name; those
-    without any are left out.
+    without any are left out. Of others than main with those that delete files hide.
 
     Starts Spark only for a table that nothing else reads as it should be.
     """
@@ -88,7 +115,8 @@ def count_rows(
         by_snapshot.setdefault(ref.snapshot_id, []).append(name)
     counts: dict[str, int] = {}
     for names in by_snapshot.values():
-        counts |= _counts(engine, loaded, columns, names)
+        for name, counted in _counts(engine, loaded, columns, names).items():
+            counts[name] = counted.seen + counted.hidden
     return {name: rows for name, rows in sorted(counts.items()) if rows}
 
 
@@ -99,7 +127,8 @@ def delete_rows(
 
     One commit for each that has any, stamped with the request; what has none is left as it is,
     so that a second call finds nothing to do. The branch of a write that is alive is skipped
-    and named. A table that is not there yet has no rows.
+    and named, and so is a branch of people that keeps files which nothing writes again. A table
+    that is not there yet has no rows.
 
     :raises TableBusy: when another process holds the table for longer than a writer waits.
     :raises WriteConflict: when other writers kept winning.
@@ -110,11 +139,14 @@ def delete_rows(
         give_back(engine, table.name)
         drop_dead_branches(engine, table.name, log)
         refs = read_history(engine, table.name).refs
-        rows, moved_tags = {}, {}
+        rows, moved_tags, hidden = {}, {}, {}
         for ref in sorted(refs, key=lambda name: (name != MAIN, name)):
             if is_audit(ref):
                 continue
-            rows[ref] = _delete_from(engine, table, persons, request, ref)
+            taken = _delete_from(engine, table, persons, request, ref)
+            rows[ref] = taken.rows
+            if taken.left:
+                hidden[ref] = _STAYS_HIDDEN
         after = read_history(engine, table.name)
         dropped = tuple(ref for ref in rows if rows[ref] and ref not in after.refs)
         for tag in _tags(engine, table.name):
@@ -126,7 +158,7 @@ def delete_rows(
             of_request=erased_refs(after, request),
             moved_tags=moved_tags,
             dropped=dropped,
-            skipped=_alive(after),
+            skipped={**_alive(after), **hidden},
         )
 
 
@@ -142,27 +174,36 @@ def _tags(engine: Engine, table: str) -> list[str]:
 
 def _counts(
     engine: Engine, loaded: "Table", columns: PersonColumns, refs: Sequence[str]
-) -> dict[str, int]:
+) -> dict[str, _Counted]:
     """Return how many rows of some people each of some branches and tags has, which point at one
     snapshot.
     """
     snapshot_id = loaded.metadata.refs[refs[0]].snapshot_id
     try:
-        rows = sum(file.rows for file in find_rows(loaded, columns, snapshot_id))
+        files = find_rows(loaded, columns, snapshot_id)
     except NeedsSpark:
-        counts = {}
-        for ref in refs:
-            with_dropped = goes_whole(loaded, ref)
-            counts[ref] = count_by_spark(
-                engine, loaded, columns, ref, with_dropped=with_dropped
-            )
-        return counts
-    return dict.fromkeys(refs, rows)
+        return {ref: _counted_by_spark(engine, loaded, columns, ref) for ref in refs}
+    seen = sum(file.rows for file in files)
+    hidden = sum(file.hidden_rows for file in files)
+    return {ref: _Counted(seen, 0 if ref == MAIN else hidden) for ref in refs}
+
+
+def _counted_by_spark(
+    engine: Engine, loaded: "Table", columns: PersonColumns, ref: str
+) -> _Counted:
+    with_dropped = goes_whole(loaded, ref)
+    seen = count_by_spark(engine, loaded, columns, ref, with_dropped=with_dropped)
+    if ref == MAIN or not has_delete_files(loaded, loaded.metadata.refs[ref].snapshot_id):
+        return _Counted(seen)
+    hidden = count_by_spark(
+        engine, loaded, columns, ref, with_dropped=with_dropped, hidden=True
+    )
+    return _Counted(seen, hidden)
 
 
 def _delete_from(
     engine: Engine, table: IcebergTable, persons: Sequence[Person], request: str, ref: str
-) -> int:
+) -> _Taken:
     """Delete the rows of some people from a branch or tag, and return how many they were; tried
     again where another commit comes first.
     """
@@ -183,10 +224,10 @@ def _delete_from(
 
 def _attempt(
     engine: Engine, table: IcebergTable, persons: Sequence[Person], request: str, ref: str
-) -> int:
+) -> _Taken:
     loaded = engine.catalog.load(table.name)
     if ref not in loaded.metadata.refs:
-        return 0
+        return _Taken()
     columns = person_columns(table, loaded, persons)
     snapshot_id = loaded.metadata.refs[ref].snapshot_id
     try:
@@ -195,15 +236,19 @@ def _attempt(
         found = find_rows(loaded, columns, snapshot_id)
     except NeedsSpark:
         return _delete_by_spark(engine, loaded, columns, request, ref)
-    rows = sum(file.rows for file in found)
-    if rows:
+    if ref == MAIN:
+        found = [file for file in found if file.rows]
+        rows = sum(file.rows for file in found)
+    else:
+        rows = sum(file.rows + file.hidden_rows for file in found)
+    if found:
         history = history_of(table.name, loaded)
         properties = erasure_properties(history, ref, request, rows)
         if ref == MAIN:
             _delete_positions(loaded, found, properties)
         else:
             _rewrite_files(loaded, ref, found, properties)
-    return rows
+    return _Taken(rows)
 
 
 def _delete_positions(
@@ -232,12 +277,13 @@ def _rewrite_files(
         if rewritten is not None:
             added.append(rewritten)
     removed = [file.file for file in found]
+    is_seen = any(file.rows for file in found)
     commit_files(
         loaded,
         ref,
         FileChange(added, [*removed, *_needless(loaded, ref, found)]),
         properties,
-        operation="overwrite",
+        operation="overwrite" if is_seen else "replace",
         rewrites_manifests=True,
     )
 
@@ -255,10 +301,15 @@ def _needless(loaded: "Table", ref: str, found: Sequence[FileRows]) -> "list[Dat
 
 def _delete_by_spark(
     engine: Engine, loaded: "Table", columns: PersonColumns, request: str, ref: str
-) -> int:
+) -> _Taken:
     name = ".".join(loaded.name())
-    rows = _counts(engine, loaded, columns, [ref])[ref]
-    if rows:
-        properties = erasure_properties(history_of(name, loaded), ref, request, rows)
+    before = _counts(engine, loaded, columns, [ref])[ref]
+    is_dropped = goes_whole(loaded, ref)
+    if before.seen or (is_dropped and before.hidden):
+        properties = erasure_properties(history_of(name, loaded), ref, request, before.seen)
         delete_from_ref(engine, loaded, columns, ref, properties)
-    return rows
+    left = 0
+    if before.hidden and not is_dropped:
+        # A file with a row that was seen is written again, without those that were hidden.
+        left = _counts(engine, engine.catalog.load(name), columns, [ref])[ref].hidden
+    return _Taken(before.seen + before.hidden - left, left)

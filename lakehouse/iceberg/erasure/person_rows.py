@@ -57,12 +57,14 @@ class FileRows:
     """Where they are in the file, from 0; those that were deleted already are left out."""
     deleted: "pa.Array[Any]"
     """Positions of any rows that were deleted already, sorted."""
+    hidden_rows: int = 0
+    """How many more rows of theirs it has, which no reader sees: they were deleted already."""
     delete_files: "frozenset[DataFile]" = frozenset()
     """The files that say so, which may be of other data files too."""
 
     @property
     def rows(self) -> int:
-        """How many rows they are."""
+        """How many rows of theirs readers see."""
         return len(self.positions)
 
     @property
@@ -74,7 +76,8 @@ class FileRows:
 
 
 def find_rows(table: "Table", columns: PersonColumns, snapshot_id: int) -> list[FileRows]:
-    """Return the files of a snapshot that have rows of some people, with these.
+    """Return the files of a snapshot that have rows of some people, with these; also where all of
+    them were deleted already, by delete files.
 
     :raises NeedsSpark: where a file is no Parquet, a column's text is Spark's own, or rows are
         deleted by equality.
@@ -87,7 +90,7 @@ def find_rows(table: "Table", columns: PersonColumns, snapshot_id: int) -> list[
     threads = _LOCAL_THREADS if table.location().startswith("file:") else _REMOTE_THREADS
     with ThreadPoolExecutor(threads) as pool:
         found = pool.map(partial(_rows_of_file, table, columns, deletes), tasks)
-        return [file_rows for file_rows in found if file_rows.rows]
+        return [file for file in found if file.rows or file.hidden_rows]
 
 
 def planned_files(
@@ -156,8 +159,9 @@ def _rows_of_file(
     if not len(positions):
         return FileRows(task.file, positions, positions)
     deleted = deletes.of(task)
-    is_left = pc.invert(pc.is_in(positions, value_set=deleted))
-    return FileRows(task.file, positions.filter(is_left), deleted, frozenset(task.delete_files))
+    seen = positions.filter(pc.invert(pc.is_in(positions, value_set=deleted)))
+    hidden_rows = len(positions) - len(seen)
+    return FileRows(task.file, seen, deleted, hidden_rows, frozenset(task.delete_files))
 
 
 def _matches(stream: Any, columns: PersonColumns) -> Mask:

@@ -42,13 +42,21 @@ class _Parameters:
 
 
 def count_by_spark(
-    engine: Engine, loaded: "Table", columns: PersonColumns, ref: str, *, with_dropped: bool
+    engine: Engine,
+    loaded: "Table",
+    columns: PersonColumns,
+    ref: str,
+    *,
+    with_dropped: bool,
+    hidden: bool = False,
 ) -> int:
     """Return how many rows of a branch or tag are some people's, at the snapshot that it has in a
     loaded table.
 
     :param with_dropped: whether columns that the table has no more tell too; by these no
         statement can delete.
+    :param hidden: whether those are counted, and no others, that were deleted already by delete
+        files: no reader sees them, and its files have them.
     """
     name = ".".join(loaded.name())
     snapshot_id = loaded.metadata.refs[ref].snapshot_id
@@ -57,6 +65,9 @@ def count_by_spark(
     shown = shown.shown_by(schema_at(loaded, snapshot_id))
     parameters = _Parameters()
     predicate = _predicate(shown, parameters)
+    if hidden:
+        # Iceberg leaves rows in that were deleted where this column is asked for.
+        predicate = f"_deleted AND {predicate}"
     table = engine.catalog.sql_name(name)
     statement = f"SELECT count(*) FROM {table} VERSION AS OF {snapshot_id} WHERE {predicate}"
     with _values_untold(name, ref):

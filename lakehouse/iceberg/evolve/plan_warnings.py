@@ -2,7 +2,7 @@
 refuse it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
@@ -37,6 +37,7 @@ def warnings(table: IcebergTable, state: TableState | None) -> Iterator[str]:
         yield from _count_warnings(table, state)
         yield from _case_warnings(table, state)
         yield from _personal_warnings(table, state)
+        yield from _swap_warnings(table, state)
 
 
 def _partition_warnings(table: IcebergTable) -> Iterator[str]:
@@ -185,3 +186,42 @@ def _personal_warnings(table: IcebergTable, state: TableState) -> Iterator[str]:
                 " metadata of files already written stay until those files are rewritten and"
                 " their snapshots have expired."
             )
+
+
+def _swap_warnings(table: IcebergTable, state: TableState) -> Iterator[str]:
+    """Yield a sentence for each ring of columns that are declared as renamed into each other.
+
+    The table has all of them before they are swapped and after, so that it does not tell which it
+    is. Where the newest former name is a third one, they were swapped by way of it.
+    """
+    if state.is_empty:
+        return
+    present = {column.name.lower() for column in state.columns}
+    names = {name.lower(): name for name in table.column_names}
+    newest = {}
+    for column in table.columns:
+        name, former = column.name.lower(), column.renamed_from[-1:]
+        if former and {name, former[0].lower()} <= present and former[0].lower() != name:
+            newest[name] = former[0].lower()
+    for ring in _rings(newest):
+        renamed = ", ".join(f"{names[name]} from {names[newest[name]]}" for name in ring)
+        yield (
+            f"{table.name} declares {renamed} as renamed, and has columns of all these names:"
+            " whether they are to be swapped or were it already cannot be told, and none is"
+            f" renamed. To swap them, rename {names[ring[0]]} to a third name and the others by"
+            " one apply, and the third name by the next; then name it last in renamed_from,"
+            " which ends this warning."
+        )
+
+
+def _rings(newest: Mapping[str, str]) -> Iterator[list[str]]:
+    seen: set[str] = set()
+    for start in newest:
+        path: list[str] = []
+        name = start
+        while name in newest and name not in seen:
+            seen.add(name)
+            path.append(name)
+            name = newest[name]
+        if name in path:
+            yield path[path.index(name) :]

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from lakehouse.iceberg.erasure import delete_rows as delete_rows_module
+from lakehouse.iceberg.erasure.clean_manifests import clean_manifests
 from lakehouse.iceberg.erasure.delete_rows import count_rows, delete_rows
 from lakehouse.iceberg.erasure.person_rows import FileRows, find_rows
+from lakehouse.iceberg.erasure.position_deletes import live_delete_files
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.tables.person import Person
@@ -25,6 +27,7 @@ from lakehouse_tests.iceberg.erasure.people import (
     fill,
     tag,
 )
+from lakehouse_tests.iceberg.position_deletes import delete_first_rows
 from lakehouse_tests.iceberg.upkeep.tables import stored
 
 MONDAY, TUESDAY = date(2024, 1, 1), date(2024, 1, 2)
@@ -267,3 +270,113 @@ def test_no_commit_says_who_it_was(filled: Engine) -> None:
         main = read_history(filled, table.name).main
         assert main is not None
         assert "anna" not in repr(main.summary)
+
+
+def shown(engine: Engine, ref: str) -> list[dict[str, Any]]:
+    """Return what time travel to a branch or tag shows, with the names of its columns."""
+    loaded = engine.catalog.load(ORDERS.name)
+    snapshot_id = loaded.metadata.refs[ref].snapshot_id
+    return loaded.scan(snapshot_id=snapshot_id).to_arrow().sort_by("id").to_pylist()
+
+
+def drop_and_rename(engine: Engine) -> None:
+    """Drop a column and rename another, as the table goes on."""
+    with engine.catalog.load(ORDERS.name).update_schema(
+        allow_incompatible_changes=True
+    ) as schema:
+        schema.delete_column("day")
+        schema.rename_column("note", "remark")
+
+
+def test_a_tag_shows_the_columns_that_it_had(filled: Engine) -> None:
+    tag(filled, ORDERS, "year_end")
+    branch_off(filled, ORDERS, "experiment")
+    others = [row for row in shown(filled, "year_end") if row["customer_id"] != 7]
+    drop_and_rename(filled)
+
+    assert delete_rows(filled, ORDERS, [ANNA], REQUEST).rows["year_end"] == 2
+
+    assert shown(filled, "year_end") == others
+    # A branch is read by the table's schema, as Spark does.
+    assert set(shown(filled, "experiment")[0]) == {"id", "customer_id", "email", "remark"}
+
+
+def test_a_tag_of_before_the_subject_was_renamed_loses_one_after_the_other(
+    filled: Engine,
+) -> None:
+    tag(filled, ORDERS, "year_end")
+    before = shown(filled, "year_end")
+    with filled.catalog.load(ORDERS.name).update_schema() as schema:
+        schema.rename_column("customer_id", "buyer")
+    buyer = Column("buyer", "bigint", renamed_from="customer_id")
+    renamed = replace(ORDERS, columns=[buyer, *ORDERS.columns[2:]], subject="buyer")
+
+    for customer, rows in (("7", 2), ("8", 1), ("7", 0)):
+        person = Person("buyer", frozenset({customer}))
+        assert count_rows(filled, renamed, [person]).get("year_end", 0) == rows
+        assert delete_rows(filled, renamed, [person], REQUEST).rows.get("year_end", 0) == rows
+
+    left = [row for row in before if row["customer_id"] not in (7, 8)]
+    assert shown(filled, "year_end") == left
+
+
+def test_a_tag_whose_manifests_are_cleaned_shows_the_columns_that_it_had(
+    filled: Engine,
+) -> None:
+    from pyiceberg.expressions import EqualTo
+
+    filled.catalog.load(ORDERS.name).delete(EqualTo("customer_id", 9))
+    tag(filled, ORDERS, "year_end")
+    before = shown(filled, "year_end")
+    drop_and_rename(filled)
+
+    result = clean_manifests(filled, ORDERS.name, REQUEST)
+
+    assert (result.outcome, result.figures["cleaned_refs"]) == ("done", 2)
+    assert shown(filled, "year_end") == before
+
+
+def changed_before(engine: Engine) -> tuple[str, str]:
+    """Fill a table whose rows of hers were changed by merge-on-read: deleted in a file that she
+    alone has, and in one with another's row; return the paths of both.
+    """
+    from pyiceberg.expressions import EqualTo
+
+    fill(engine, ORDERS, [MORE[0]])
+    [alone] = data_paths(engine, ORDERS)
+    fill(engine, ORDERS, ROWS[:2])
+    scan = engine.catalog.load(ORDERS.name).scan(row_filter=EqualTo("id", 1))
+    [task] = scan.plan_files()
+    fill(engine, ORDERS, OTHERS)
+    delete_first_rows(engine.catalog.load(ORDERS.name), alone, task.file.file_path)
+    return alone, task.file.file_path
+
+
+@pytest.mark.parametrize("is_seen_too", [False, True])
+def test_rows_under_delete_files_leave_branches_and_tags(
+    engine: Engine, *, is_seen_too: bool
+) -> None:
+    hidden_in = set(changed_before(engine))
+    if is_seen_too:
+        fill(engine, ORDERS, [(1, 7, "anna@example.org", "changed", MONDAY)])
+    tag(engine, ORDERS, "month_end")
+    branch_off(engine, ORDERS, "experiment")
+    untouched = data_paths(engine, ORDERS) - hidden_in
+    before = content(engine, ORDERS, "month_end")
+    rows = {"experiment": 2 + is_seen_too, "month_end": 2 + is_seen_too}
+    rows |= {"main": 1} if is_seen_too else {}
+    assert count_rows(engine, ORDERS, [ANNA]) == rows
+
+    deleted = delete_rows(engine, ORDERS, [ANNA], REQUEST)
+
+    assert deleted.rows == rows
+    assert set(deleted.moved_tags) == {"month_end"}
+    assert deleted.skipped == {}
+    for ref in ("month_end", "experiment"):
+        assert hidden_in.isdisjoint(data_paths(engine, ORDERS, ref))
+        assert is_seen_too or untouched < data_paths(engine, ORDERS, ref)
+        assert content(engine, ORDERS, ref) == [row for row in before if row[1] != 7]
+        loaded = engine.catalog.load(ORDERS.name)
+        assert live_delete_files(loaded, loaded.metadata.refs[ref].snapshot_id) == []
+    assert hidden_in <= data_paths(engine, ORDERS)
+    assert delete_rows(engine, ORDERS, [ANNA], REQUEST).rows == {}

@@ -23,7 +23,14 @@ from lakehouse_tests.iceberg.erasure.people import (
     data_paths,
     fill,
 )
-from lakehouse_tests.iceberg.upkeep.tables import MERGE_ON_READ, create, rows
+from lakehouse_tests.iceberg.upkeep.tables import (
+    MERGE_ON_READ,
+    NAME,
+    create,
+    local_path,
+    rows,
+    stored,
+)
 
 TABLE = IcebergTable(
     name="silver.visits",
@@ -137,6 +144,46 @@ def test_spark_finds_a_value_inside_of_a_personal_column(
     assert left == ["another's"] * (len(others) + 1)
 
 
+@pytest.mark.parametrize(("format_version", "files"), [("2", "avro"), ("3", "parquet")])
+def test_rows_under_delete_files_leave_what_spark_alone_changes(
+    embedded_engine: Engine, format_version: str, files: str
+) -> None:
+    engine = embedded_engine
+    properties = {"format-version": format_version, "write.format.default": files}
+    name = create(engine, "customer_id bigint, rest string", "", properties | MERGE_ON_READ)
+    table = replace(TABLE, name=NAME)
+    engine.sql(f"INSERT INTO {name} SELECT /*+ COALESCE(1) */ * FROM VALUES (8, 'a'), (9, 'b')")
+    engine.sql(f"UPDATE {name} SET rest = 'c' WHERE customer_id = 9")
+    engine.sql(f"ALTER TABLE {name} CREATE TAG of_others")
+    engine.sql(f"INSERT INTO {name} VALUES (7, 'alone')")
+    engine.sql(f"INSERT INTO {name} SELECT /*+ COALESCE(1) */ * FROM VALUES (7, 'd'), (8, 'e')")
+    found = engine.sql(f"SELECT DISTINCT _file FROM {name} WHERE customer_id = 7").collect()
+    hers = {local_path(row[0]) for row in found}
+    assert len(hers) == 2 and hers < stored(engine)
+    engine.sql(f"UPDATE {name} SET rest = 'new' WHERE customer_id = 7")
+    for ref in ("BRANCH experiment", "BRANCH refused_x", "TAG month_end"):
+        engine.sql(f"ALTER TABLE {name} CREATE {ref}")
+    # One file has a row of hers that is seen, two have none.
+    counts = {"main": 2, "experiment": 4, "refused_x": 4, "month_end": 4}
+    assert count_rows(engine, table, [SEVEN]) == counts
+
+    deleted = delete_rows(engine, table, [SEVEN], REQUEST)
+
+    assert deleted.rows == counts | {"experiment": 2}
+    assert set(deleted.dropped) == {"refused_x", "month_end"}
+    assert list(deleted.skipped) == ["experiment"]
+    assert "overwrite it with the rows that it shows" in deleted.skipped["experiment"]
+    branch = engine.catalog.sql_name(NAME, branch="experiment")
+    engine.sql(f"INSERT OVERWRITE {branch} SELECT * FROM {branch}")
+    assert count_rows(engine, table, [SEVEN]) == {}
+    assert delete_rows(engine, table, [SEVEN], REQUEST).skipped == {}
+    remove_from_files(engine, table, REQUEST, now=True)
+    assert hers.isdisjoint(stored(engine))
+    assert rows(engine, "VERSION AS OF 'of_others'") == [(8, "a"), (9, "c")]
+    for version in ("", "VERSION AS OF 'experiment'"):
+        assert rows(engine, version) == [(8, "a"), (8, "e"), (9, "c")]
+
+
 AVRO = {"write.format.default": "avro"}
 """Of a table that Spark alone changes."""
 
@@ -176,6 +223,30 @@ def test_a_tag_of_before_a_column_was_dropped_is_dropped_with_their_rows(
 
     assert count_rows(engine, ORDERS, [ANNA]) == {"month_end": 1}
     assert delete_rows(engine, ORDERS, [ANNA], REQUEST).dropped == ("month_end",)
+
+
+def test_a_tag_keeps_columns_that_were_dropped_since_for_everybody_else(
+    embedded_engine: Engine,
+) -> None:
+    engine = embedded_engine
+    name = create(engine, "customer_id bigint, amount int, note string", "", name=ORDERS.name)
+    engine.sql(f"INSERT INTO {name} VALUES (7, 1, 'hers'), (8, 2, 'his')")
+    for ref in ("BRANCH experiment", "TAG year_end"):
+        engine.sql(f"ALTER TABLE {name} CREATE {ref}")
+    engine.sql(f"ALTER TABLE {name} DROP COLUMN amount")
+    engine.sql(f"ALTER TABLE {name} RENAME COLUMN note TO remark")
+
+    delete_rows(engine, ORDERS, [ANNA], REQUEST)
+    results = remove_from_files(engine, ORDERS, REQUEST, now=True)
+
+    assert {result.outcome for result in results} <= {"done", "skipped"}, results
+    tagged = engine.sql(f"SELECT * FROM {name} VERSION AS OF 'year_end'").collect()
+    assert [row.asDict() for row in tagged] == [{"customer_id": 8, "amount": 2, "note": "his"}]
+    # Spark reads a branch by the table's columns, and so is its snapshot.
+    branch = read_history(engine, ORDERS.name).refs["experiment"]
+    for version in ("'experiment'", branch):
+        [row] = engine.sql(f"SELECT * FROM {name} VERSION AS OF {version}").collect()
+        assert row.asDict() == {"customer_id": 8, "remark": "his"}
 
 
 @newer_iceberg("writes to no table one of whose specs is of a column that was dropped")

@@ -32,6 +32,7 @@ from lakehouse_tests.iceberg.erasure.people import (
     tag,
 )
 from lakehouse_tests.iceberg.upkeep.tables import (
+    MERGE_ON_READ,
     local_path,
     make_older,
     put_orphan,
@@ -210,6 +211,29 @@ def test_nothing_that_is_kept_holds_her(embedded_engine: Engine, format_version:
         assert deleted.dropped == ("month_end",)
     again = remove_from_files(engine, orders, REQUEST, now=True)
     assert {result.outcome for result in again} == {"skipped"}
+
+
+def test_nothing_that_is_kept_holds_a_row_of_hers_that_was_changed_before(
+    embedded_engine: Engine,
+) -> None:
+    engine = embedded_engine
+    _, without_her = filled(engine)
+    name = engine.catalog.sql_name(ORDERS.name)
+    pairs = ", ".join(f"'{key}' = '{value}'" for key, value in MERGE_ON_READ.items())
+    engine.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({pairs})")
+    engine.sql(f"UPDATE {name} SET note = 'another' WHERE customer_id = 7")
+    tag(engine, ORDERS, "month_end")
+    branch_off(engine, ORDERS, "experiment")
+
+    delete_rows(engine, ORDERS, [ANNA], REQUEST)
+    results = remove_from_files(engine, ORDERS, REQUEST, now=True)
+
+    assert {result.outcome for result in results} <= {"done", "skipped"}, results
+    assert kinds_with_her(engine) == []
+    for ref in ("main", "month_end", "experiment"):
+        assert without_her < data_paths(engine, ORDERS, ref)
+        in_spark = engine.sql(f"SELECT * FROM {name} VERSION AS OF '{ref}'").collect()
+        assert sorted(map(tuple, in_spark), key=repr) == EVERYONE_ELSE
 
 
 @on_embedded_alone("leaves a young file in a folder")
