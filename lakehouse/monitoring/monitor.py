@@ -45,7 +45,7 @@ def run_detectors(
     open_now = context.state.open.values()
 
     def detect_published(context: MonitorContext) -> Observed:
-        return Observed(detect_recoveries(context, open_now, news))
+        return detect_recoveries(context, open_now, news)
 
     return observed + _run_detector(context, "publishes", detect_published)
 
