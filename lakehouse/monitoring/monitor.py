@@ -15,6 +15,7 @@ from lakehouse.monitoring.detectors.overdue_tables import detect_overdue
 from lakehouse.monitoring.detectors.quarantined_rows import detect_quarantined_rows
 from lakehouse.monitoring.detectors.recoveries import detect_recoveries
 from lakehouse.monitoring.detectors.rejected_inbox_files import detect_rejected_files
+from lakehouse.monitoring.detectors.removed_declarations import detect_removed
 from lakehouse.monitoring.detectors.reported_incidents import detect_reported
 from lakehouse.monitoring.incidents import Firing, Observed
 
@@ -28,6 +29,7 @@ _DETECTORS: Mapping[str, Detector] = {
     "rejected files": detect_rejected_files,
     "sensors and schedules": detect_failed_ticks,
     "reports": detect_reported,
+    "what is no longer declared": detect_removed,
 }
 
 
@@ -45,7 +47,7 @@ def run_detectors(
     open_now = context.state.open.values()
 
     def detect_published(context: MonitorContext) -> Observed:
-        return Observed(detect_recoveries(context, open_now, news))
+        return detect_recoveries(context, open_now, news)
 
     return observed + _run_detector(context, "publishes", detect_published)
 

@@ -1,5 +1,6 @@
 """Things that break and mend, as the tests of this folder make them."""
 
+import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,6 +9,7 @@ from lakehouse.monitoring.alert_plan import AlertPlan, SilenceOf, plan_alerts
 from lakehouse.monitoring.alert_state import AlertState
 from lakehouse.monitoring.incidents import Firing, Incident, Kind, Observed, Resolved
 from lakehouse.orchestration.alert import Alert
+from lakehouse_tests.monitoring.watch import Watch
 
 BEGIN = datetime(2026, 3, 1, 8, tzinfo=UTC)
 DAY = timedelta(hours=24)
@@ -55,3 +57,16 @@ def plan(
 
 def told(alerts: Iterable[Alert]) -> list[tuple[str, str]]:
     return [(alert.saying, alert.key) for alert in alerts]
+
+
+def reject(
+    watch: Watch, name: str, reason: str = "missing column berry", at: datetime | None = None
+) -> None:
+    folder = watch.settings.home / "rejected" / "fruits"
+    folder.mkdir(parents=True, exist_ok=True)
+    said = {
+        "feed": "fruits", "file": name, "sha256": "0" * 64, "reason": reason, "found": "a header with id",
+        "expected": "id, berry", "rejected_at": (at or datetime.now(UTC)).isoformat(), "next_step": "Deliver the column.",
+    }  # fmt: skip
+    (folder / f"{name}.0123.csv").write_text("id\n1\n")
+    (folder / f"{name}.0123.csv.reason.json").write_text(json.dumps(said))

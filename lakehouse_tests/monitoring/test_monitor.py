@@ -1,10 +1,9 @@
-"""What is seen to break: checks, runs, jobs, rejected files, late deliveries, and that
-something cannot be seen.
+"""What is seen to break: checks, runs, jobs, late deliveries, and that something cannot
+be seen.
 """
 
-import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import dagster as dg
 import pytest
@@ -13,6 +12,7 @@ from lakehouse.errors import LakehouseError
 from lakehouse.monitoring.alert_state import read_state
 from lakehouse.monitoring.detectors import failed_checks
 from lakehouse.monitoring.heartbeat import read_heartbeat
+from lakehouse_tests.monitoring.breaks import reject
 from lakehouse_tests.monitoring.receiver import Receiver
 from lakehouse_tests.monitoring.watch import Watch
 
@@ -238,44 +238,6 @@ def test_a_job_that_fails_is_over_once_it_went_through(watch: Watch) -> None:
     assert watch.says() == ["job upkeep: the run failed"]
     watch.work()
     assert watch.says() == ["Resolved: job upkeep: the run failed"]
-
-
-def reject(watch: Watch, name: str, reason: str = "missing column berry") -> None:
-    folder = watch.settings.home / "rejected" / "fruits"
-    folder.mkdir(parents=True, exist_ok=True)
-    said = {
-        "feed": "fruits", "file": name, "sha256": "0" * 64, "reason": reason, "found": "a header with id",
-        "expected": "id, berry", "rejected_at": datetime.now(UTC).isoformat(), "next_step": "Deliver the column.",
-    }  # fmt: skip
-    (folder / f"{name}.0123.csv").write_text("id\n1\n")
-    (folder / f"{name}.0123.csv.reason.json").write_text(json.dumps(said))
-
-
-def test_a_rejected_file_is_told_until_it_is_taken_away(watch: Watch) -> None:
-    reject(watch, "short")
-    (alert,) = watch.look()
-    assert alert.title == "feed fruits: file short was rejected"
-    assert alert.lines[0].startswith(
-        "missing column berry: found a header with id; expected id, berry. No row"
-    )
-    assert watch.says() == []
-    for file in (watch.settings.home / "rejected" / "fruits").iterdir():
-        file.unlink()
-    assert watch.says() == ["Resolved: feed fruits: file short was rejected"]
-
-
-def test_a_rejected_file_is_over_once_one_of_its_name_was_landed(watch: Watch) -> None:
-    reject(watch, "short")
-    watch.look()
-    landed = dg.MetadataValue.table([dg.TableRecord({"file": "short", "rows": 1})])
-    event = dg.AssetMaterialization(["silver", "fruits"], metadata={"landed": landed})
-    watch.instance.report_runless_asset_event(event)
-    assert watch.says() == ["Resolved: feed fruits: file short was rejected"]
-
-
-def test_a_file_that_a_person_rejected_is_not_told(watch: Watch) -> None:
-    reject(watch, "short", reason="rejected by a person")
-    assert watch.says() == []
 
 
 def test_a_delivery_that_is_late_is_told_until_it_comes(watch: Watch) -> None:

@@ -2,15 +2,18 @@
 by a person.
 """
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 import pytest
 
+from lakehouse.monitoring.alert_state import AlertState
+from lakehouse.monitoring.detectors import recoveries
 from lakehouse.monitoring.detectors.failed_runs import detect_failed_runs
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.detectors.recoveries import detect_recoveries
-from lakehouse.monitoring.incidents import Firing, Incident
+from lakehouse.monitoring.incidents import Firing, Incident, Resolved
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.partition_bounds import only_tags, range_tags
 from lakehouse.orchestration.runs_for_stale_tables import COMPUTED_ANEW
@@ -50,7 +53,7 @@ def held(run_id: str = "", affected_partitions: list[str] = DAYS) -> Incident:
 
 def after(incident: Incident, context: MonitorContext) -> Incident | None:
     left: Incident | None = incident
-    for resolved in detect_recoveries(context, [incident], []):
+    for resolved in detect_recoveries(context, [incident], []).facts:
         left = left.after_resolved(resolved) if left else None
     return left
 
@@ -110,6 +113,77 @@ def test_what_an_erasure_computes_anew_is_computed_again_by_its_request(
     assert firing.commands[0] == "lakehouse erase --request R-1"
 
 
+def test_a_day_is_blocked_no_more_however_many_others_were_published_before_it(
+    context: MonitorContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recoveries, "_AT_ONCE", 2)
+    for _ in range(5):
+        publish(context, "2026-02-01")
+    for day in DAYS:
+        publish(context, day)
+    assert after(held(), context) is None
+
+
+def test_what_a_person_published_ends_it_however_much_was_published_before_it(
+    context: MonitorContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recoveries, "_AT_ONCE", 2)
+    run = context.instance.create_run_for_job(
+        dg.define_asset_job("j").resolve(asset_graph=context.graph),
+        tags={"dagster/partition": DAYS[0]},
+    )
+    for _ in range(5):
+        publish(context, "2026-02-01")
+    publish(context, None, **published_as_of(run))
+    left = after(held(), context)
+    assert left is not None
+    assert left.affected_partitions == set(DAYS[1:])
+
+
+def test_of_what_a_person_published_only_what_came_since_the_last_round_is_read(
+    context: MonitorContext,
+) -> None:
+    run = context.instance.create_run_for_job(
+        dg.define_asset_job("j").resolve(asset_graph=context.graph),
+        tags={"dagster/partition": DAYS[0]},
+    )
+    publish(context, None, **published_as_of(run))
+    publish(context, DAYS[1])
+    # An event is seen some minutes after its own moment, at most.
+    for minutes, expected in [(5, {DAYS[2]}), (15, {DAYS[0], DAYS[2]})]:
+        left = after(held(), with_last_round(context, timedelta(minutes=minutes)))
+        assert left is not None
+        assert left.affected_partitions == expected
+
+
+def test_what_is_seen_late_is_resolved_by_what_was_published_since(
+    context: MonitorContext,
+) -> None:
+    run = context.instance.create_run_for_job(
+        dg.define_asset_job("j").resolve(asset_graph=context.graph),
+        tags=range_tags(DAYS[0], DAYS[2]),
+    )
+    publish(context, None, **published_as_of(run))
+    round_of_now = with_last_round(context, timedelta(minutes=15))
+    (resolved,) = detect_recoveries(round_of_now, [], [held().firing]).facts
+    assert isinstance(resolved, Resolved)
+    assert resolved.affected_partitions == set(DAYS)
+
+
+def with_last_round(context: MonitorContext, later: timedelta) -> MonitorContext:
+    """Return a round whose last one was so much later than now."""
+    last = {recoveries.CURSOR: (context.now + later).isoformat()}
+    return replace(context, state=AlertState(cursors=last))
+
+
+def published_as_of(run: dg.DagsterRun) -> dict[str, str]:
+    return {
+        "refused_run": run.run_id,
+        "overridden_by": "somebody",
+        "overridden_for": "it is one",
+    }
+
+
 def test_a_publish_of_no_day_ends_nothing(context: MonitorContext) -> None:
     publish(context, None)
     left = after(held(), context)
@@ -127,16 +201,10 @@ def test_what_a_person_published_ends_it_for_the_days_of_that_run(
     run = context.instance.create_run_for_job(
         dg.define_asset_job("j").resolve(asset_graph=context.graph), tags=tags
     )
-    publish(
-        context,
-        None,
-        refused_run=run.run_id,
-        overridden_by="somebody",
-        overridden_for="it is one",
-    )
+    publish(context, None, **published_as_of(run))
     left = after(held(run.run_id), context)
     assert left is not None
-    (resolved,) = detect_recoveries(context, [held(run.run_id)], [])
+    (resolved,) = detect_recoveries(context, [held(run.run_id)], []).facts
     assert resolved.how.endswith(
         f"against its rules by somebody, as of run {run.run_id[:8]}: it is one"
     )

@@ -1,6 +1,6 @@
 """Files that were rejected: until they are removed, or one of the same name is landed."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 import dagster as dg
@@ -9,7 +9,9 @@ from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.metadata_keys import LandedFile, LandingMetadata
+from lakehouse.storage.object_store import ObjectStore
 from lakehouse.storage.rejected_files import (
+    CLOCKS_DIFFER_BY,
     Rejection,
     read_rejections,
     reason_key,
@@ -29,23 +31,47 @@ def detect_rejected_files(context: MonitorContext) -> Observed:
     """
     store = open_store(context.settings)
     open_now = [incident.firing for incident in context.state.open.values()]
-    seen = frozenset(context.state.cursors.get(CURSOR, ()))
+    seen = _seen(context)
     facts: list[Firing | Resolved] = []
-    there: list[str] = []
+    there: dict[str, str] = {}
     occupied = store.occupied("rejected/")
     for feed in context.feeds:
-        keys = rejected_keys(store, feed.rejected) if feed.name in occupied else []
-        there += keys
+        keys = rejected_keys(store, feed.rejected) if feed.name in occupied else {}
+        there |= {key: reason_at.isoformat() for key, reason_at in keys.items()}
         prefix = f"rejected {feed.rejected}"
         known = [firing for firing in open_now if firing.key.startswith(prefix)]
         firings = []
-        for rejection in read_rejections(store, keys, seen):
+        for rejection in _news(store, keys, seen):
             if not rejection.is_by_a_person:
                 reason = store.uri(reason_key(rejection.key))
                 firings.append(_firing(context, feed, rejection, reason))
         facts += [*firings, *_removed(context, keys, known)]
         facts += _landed(context, feed, [*known, *firings])
     return Observed(tuple(facts), cursors={CURSOR: there})
+
+
+def _seen(context: MonitorContext) -> Mapping[str, datetime]:
+    """Return the keys that were seen, and when the reason of each was written."""
+    cursor = context.state.cursors.get(CURSOR, {})
+    if isinstance(cursor, Mapping):
+        return {key: datetime.fromisoformat(at) for key, at in cursor.items()}
+    # Homes of before have the keys alone.
+    return dict.fromkeys(cursor, context.now)
+
+
+def _news(
+    store: ObjectStore, keys: Mapping[str, datetime], seen: Mapping[str, datetime]
+) -> Iterator[Rejection]:
+    """Yield what was rejected since.
+
+    The same content under the same name has the same key, and may come again after a good file:
+    then its reason is newer. That a reason was only copied is no rejection.
+    """
+    written = [key for key, at in keys.items() if key not in seen or at > seen[key]]
+    for rejection in read_rejections(store, written):
+        seen_at = seen.get(rejection.key)
+        if seen_at is None or rejection.rejected_at > seen_at - CLOCKS_DIFFER_BY:
+            yield rejection
 
 
 def _firing(context: MonitorContext, feed: Feed, rejection: Rejection, reason: str) -> Firing:
@@ -71,7 +97,7 @@ def _title(feed: Feed, source_file: str) -> str:
 
 
 def _removed(
-    context: MonitorContext, keys: list[str], known: Iterable[Firing]
+    context: MonitorContext, keys: Collection[str], known: Iterable[Firing]
 ) -> Iterator[Resolved]:
     for firing in known:
         if firing.key.removeprefix("rejected ") not in keys:
