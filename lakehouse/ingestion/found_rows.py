@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 from lakehouse.errors import FileRejected, LakehouseError
 from lakehouse.ingestion.archive_names import file_format
 from lakehouse.ingestion.readers.byte_source import HashedBytes, Readable, unpacked
-from lakehouse.ingestion.readers.formats import open_reader, row_bytes
+from lakehouse.ingestion.readers.formats import open_landed, row_bytes
 from lakehouse.ingestion.readers.row_bytes import Row, RowBytes
 from lakehouse.tables.feed import Feed
 
@@ -102,7 +102,7 @@ def _find_in_rows(
     rows = 0
     with open_file() as raw:
         delivered = HashedBytes(raw, _ignore_progress)
-        reader = open_reader(feed, its_format, delivered, use_threads=use_threads)
+        reader = open_landed(feed, its_format, delivered, use_threads=use_threads)
         for batch in reader.batches():
             positions += [rows + 1 + place for place in finder.of_batch(batch)]
             rows += batch.num_rows

@@ -46,7 +46,9 @@ class Landing:
     outcome: Outcome
     archived: Archived
     repeated: Sequence[str] = ()
-    """One line for each file whose content has landed under another name too."""
+    """One line for each file whose content has landed under another name too, or under its own
+    before a newer one.
+    """
 
     @property
     def warnings(self) -> list[str]:

@@ -1,28 +1,38 @@
-"""Files that were delivered before under another name: their rows land again, and that is said."""
+"""Files whose content was delivered before: under another name their rows land again, and under
+the same one they do not, whatever came in between. Either is said.
+"""
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.read.landed_names import landed_names
+from lakehouse.iceberg.read.landed_names import came_after, landed_names
 from lakehouse.ingestion.delivery import Delivery
 from lakehouse.tables.escaping import shell_word, shown
 
 
 def repeated_content(engine: Engine, table: str, delivery: Delivery) -> list[str]:
-    """Say of each file of a delivery which other file had the same rows before.
+    """Say of each file of a delivery which other file had the same rows before, or that its own
+    name has had newer ones since.
 
     :param table: the bronze table, as it is before the delivery lands.
     """
     files = [file for file in delivery.files if file.rows]
-    names = landed_names(engine, table, {file.sha256 for file in files})
-    feed = delivery.ingest.feed.name
+    landed = landed_names(engine, table, {file.sha256 for file in files})
+    feed, began_at = delivery.ingest.feed.name, delivery.ingest.began_at
     said = []
     for file in files:
-        known = names.setdefault(file.sha256, set())
-        # What landed under its own name already does not land again.
-        if known and file.source_file not in known:
+        known = landed.setdefault(file.sha256, {})
+        name = file.source_file
+        if known and name not in known:
             said.append(
-                f"{shown(file.source_file)} has the content of {shown(min(known))}, which landed"
-                " before it: its rows are there twice. If that is not meant, `lakehouse reject"
-                f" {shell_word(file.source_file)} --feed {feed} --why …` takes them out."
+                f"{shown(name)} has the content of {shown(min(known))}, which landed before it:"
+                " its rows are there twice. If that is not meant, `lakehouse reject"
+                f" {shell_word(name)} --feed {feed} --why …` takes them out."
             )
-        known.add(file.source_file)
+        elif known and came_after(engine, table, name, file.sha256, known[name]):
+            said.append(
+                f"{shown(name)} has the content of an earlier delivery of that name, and newer"
+                " content came since: its rows do not land again. If they are to count, deliver"
+                f" it under another name, or take the newer out: `lakehouse reject"
+                f" {shell_word(name)} --feed {feed} --why …`."
+            )
+        known.setdefault(name, began_at)
     return said

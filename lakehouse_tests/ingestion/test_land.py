@@ -65,6 +65,19 @@ def test_waiting_files_are_landed_by_one_append_with_their_source(engine, home, 
     assert [len(done.archived.keys), inbox.names()] == [2, []]
 
 
+def test_a_return_to_an_earlier_content_lands_nothing_and_is_told(engine, home, inbox) -> None:
+    other = APPLE.replace("Apple", "Pear")
+    for content in (APPLE, other):
+        inbox.put("a.csv", content)
+        assert land(engine, FRUITS, TABLE, inbox.store, home).warnings == []
+    inbox.put("a.csv", APPLE)
+
+    done = land(engine, FRUITS, TABLE, inbox.store, home)
+
+    assert isinstance(done.outcome, Unchanged)
+    assert "a.csv has the content of an earlier delivery of that name" in done.warnings[0]
+
+
 def test_the_same_content_put_back_lands_nothing_and_is_archived(
     embedded_engine, home, inbox
 ) -> None:

@@ -82,6 +82,16 @@ CASES = [
     ("x.csv", HEADER + '1,Apple,"false', "a quote that is never closed"),
     (
         "x.csv",
+        HEADER + '1,Apple,false\n2,Kiwi,"true\n3,Fig,false\n4,Pear,"false\n5,Plum,true\n',
+        "text after a closing quote: found a quoted value that goes on behind its quote in row 2",
+    ),
+    (
+        "x.csv.gz",
+        gzip.compress((HEADER + '1,"Apple" pie,false\n').encode()),
+        "text after a closing quote: found a quoted value that goes on behind its quote in row 1",
+    ),
+    (
+        "x.csv",
         HEADER.encode() + b"1,a,false\n2,K\xef,true\n",
         "not UTF-8: found other bytes in column fruit in row 2",
     ),

@@ -1,4 +1,8 @@
-"""A file that was delivered before under another name is told; on real tables, without a JVM."""
+"""A file that was delivered before is told where its rows land twice, or count no more; on real
+tables, without a JVM.
+"""
+
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
@@ -22,11 +26,10 @@ def engine(settings):
 def landed(engine):
     """Put a row of some content into bronze."""
 
-    def add(name: str, sha256: str) -> None:
-        client, row = (
-            engine.catalog.client,
-            pa.table({"_source_file": [name], "_source_sha256": [sha256]}),
-        )
+    def add(name: str, sha256: str, day: int = 1) -> None:
+        client = engine.catalog.client
+        at = pa.array([datetime(2026, 3, day, tzinfo=UTC)], pa.timestamp("us", "UTC"))
+        row = pa.table({"_source_file": [name], "_source_sha256": [sha256], "_ingested_at": at})
         client.create_namespace_if_not_exists("bronze")
         client.create_table_if_not_exists(FRUITS.table, row.schema).append(row)
 
@@ -55,6 +58,36 @@ def test_two_of_one_delivery_are_told_and_files_without_rows_are_not(engine, inb
 
     (said,) = repeated_content(engine, FRUITS.table, inbox.look().delivery)
     assert said.startswith("2.csv has the content of 1.csv, which landed before it")
+
+
+def test_a_return_to_an_earlier_content_of_the_same_name_is_told(engine, inbox, landed):
+    inbox.put("stock of today.csv", APPLE)
+    delivery = inbox.look().delivery
+    name, sha256 = delivery.files[0].source_file, delivery.files[0].sha256
+    landed(name, "e" * 64, day=1)
+    landed(name, sha256, day=2)
+    landed("others.csv", "f" * 64, day=3)
+    assert repeated_content(engine, FRUITS.table, delivery) == []
+
+    landed(name, "d" * 64, day=3)
+    assert repeated_content(engine, FRUITS.table, delivery) == [
+        "'stock of today.csv' has the content of an earlier delivery of that name, and newer"
+        " content came since: its rows do not land again. If they are to count, deliver it under"
+        " another name, or take the newer out: `lakehouse reject 'stock of today.csv' --feed"
+        " fruits --why …`."
+    ]
+
+
+def test_it_is_told_of_a_name_that_had_many_deliveries(engine, inbox, landed, monkeypatch):
+    monkeypatch.setattr(landed_names, "_MOST_FILES", 2)
+    inbox.put("a.csv", APPLE)
+    delivery = inbox.look().delivery
+    landed("a.csv", delivery.files[0].sha256)
+    for day in range(2, 7):
+        landed("a.csv", f"{day}" * 64, day=day)
+
+    (said,) = repeated_content(engine, FRUITS.table, delivery)
+    assert "newer content came since" in said
 
 
 def test_a_look_into_many_files_is_not_taken(engine, inbox, landed, monkeypatch):

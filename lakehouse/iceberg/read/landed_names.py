@@ -1,21 +1,24 @@
-"""Under which names a content has landed in a bronze table, where that can be told by a look into
-few files.
+"""Under which names a content has landed in a bronze table, and whether another came after it,
+where that can be told by a look into few files.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
 
 if TYPE_CHECKING:
-    from pyiceberg.table import DataScan
+    from pyiceberg.table import FileScanTask
 
 _MOST_FILES = 20
-_COLUMNS = ("_source_file", "_source_sha256")
+_COLUMNS = ("_source_file", "_source_sha256", "_ingested_at")
 
 
-def landed_names(engine: Engine, table: str, hashes: Collection[str]) -> dict[str, set[str]]:
-    """Return, by the SHA-256 of a content, the names of the files that it has landed in.
+def landed_names(
+    engine: Engine, table: str, hashes: Collection[str]
+) -> dict[str, dict[str, datetime]]:
+    """Return, by the SHA-256 of a content, the names of the files that it has landed in, and when.
 
     Data files are left out by their statistics. Where more than a few are left, or one cannot be
     read without Spark, nothing is returned: it is told to help, and worth no more.
@@ -29,19 +32,46 @@ def landed_names(engine: Engine, table: str, hashes: Collection[str]) -> dict[st
     # mypy takes pydantic's fields for the arguments, and not PyIceberg's own constructor.
     wanted = In("_source_sha256", set(hashes))  # type: ignore[call-arg,arg-type]
     scan = loaded.scan(row_filter=wanted, selected_fields=_COLUMNS)
-    if not _is_quickly_read(scan):
+    tasks = list(scan.plan_files())
+    if len(tasks) > _MOST_FILES or not _is_read_without_spark(tasks):
         return {}
-    names: dict[str, set[str]] = {}
+    names: dict[str, dict[str, datetime]] = {}
     for batch in scan.to_arrow_batch_reader():
-        for row in pa.table(batch).group_by(list(_COLUMNS)).aggregate([]).to_pylist():
-            names.setdefault(row["_source_sha256"], set()).add(row["_source_file"])
+        landings = pa.table(batch).group_by(list(_COLUMNS)).aggregate([])
+        for row in landings.to_pylist():
+            known = names.setdefault(row["_source_sha256"], {})
+            name, at = row["_source_file"], row["_ingested_at"]
+            known[name] = max(at, known.get(name, at))
     return names
 
 
-def _is_quickly_read(scan: "DataScan") -> bool:
+def came_after(
+    engine: Engine, table: str, source_file: str, sha256: str, landed_at: datetime
+) -> bool:
+    """Whether another content has landed under the name of a file since; False too where a few
+    data files, of those that may have it, do not tell.
+    """
+    from pyiceberg.expressions import And, EqualTo, GreaterThan, NotEqualTo
+    from pyiceberg.io.pyarrow import ArrowScan
+
+    loaded = engine.catalog.load(table)
+    # As above, mypy does not know PyIceberg's own constructors.
+    is_named = EqualTo("_source_file", source_file)  # type: ignore[call-arg,arg-type]
+    is_another = NotEqualTo("_source_sha256", sha256)  # type: ignore[call-arg,arg-type]
+    is_newer = GreaterThan("_ingested_at", landed_at.isoformat())  # type: ignore[call-arg,arg-type]
+    wanted = And(is_named, is_another, is_newer)
+    scan = loaded.scan(row_filter=wanted, selected_fields=_COLUMNS)
+    tasks = list(scan.plan_files())[:_MOST_FILES]
+    if not _is_read_without_spark(tasks):
+        return False
+    reader = ArrowScan(loaded.metadata, loaded.io, scan.projection(), wanted, limit=1)
+    # One by one: the first one tells most often, and the scan itself begins with all at once.
+    return any(reader.to_table([task]).num_rows for task in tasks)
+
+
+def _is_read_without_spark(tasks: "Sequence[FileScanTask]") -> bool:
     from pyiceberg.manifest import DataFileContent, FileFormat
 
-    tasks = list(scan.plan_files())
     for task in tasks:
         deletes = {file.content for file in task.delete_files}
         if (
@@ -49,4 +79,4 @@ def _is_quickly_read(scan: "DataScan") -> bool:
             or DataFileContent.EQUALITY_DELETES in deletes
         ):
             return False
-    return len(tasks) <= _MOST_FILES
+    return True

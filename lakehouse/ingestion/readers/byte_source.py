@@ -107,15 +107,25 @@ class ReadAhead:
 class ParsedBytes:
     """The text that the parser reads: a head that was read before, the rest, and a tail of
     our own.
+
+    :param look: called with each block before the parser has it; it may raise.
     """
 
     closed = False
 
-    def __init__(self, head: bytes, rest: Readable, tail: bytes, ahead: ReadAhead) -> None:
+    def __init__(
+        self,
+        head: bytes,
+        rest: Readable,
+        tail: bytes,
+        ahead: ReadAhead,
+        look: Callable[[bytes], None],
+    ) -> None:
         self._head = head
         self._rest = rest
         self._tail = tail
         self._ahead = ahead
+        self._look = look
 
     def read(self, size: int, /) -> bytes:
         """Return exactly `size` bytes, fewer only at the end: Arrow takes what it gets for a
@@ -127,7 +137,10 @@ class ParsedBytes:
         while size and (part := self._next(size)):
             parts.append(part)
             size -= len(part)
-        return b"".join(parts)
+        block = b"".join(parts)
+        if block:
+            self._look(block)
+        return block
 
     def _next(self, size: int) -> bytes:
         if self._head:

@@ -4,7 +4,8 @@ value of the row.
 One reading judges a file and lands it. Fields are strings as delivered, white space included.
 An empty field is NULL, and a quoted one (`""`) is the empty string. Empty lines are passed
 over, and not counted. Arrow takes a quote that is never closed for the rest of the file as one
-value; so a row of our own is put at the end of what it reads, and has to come out of it.
+value; so a row of our own is put at the end of what it reads, and has to come out of it. It also
+goes on behind a quote that is closed, over line ends too; so quotes are looked at before.
 """
 
 import re
@@ -22,6 +23,7 @@ from lakehouse.ingestion.readers.byte_source import (
 )
 from lakehouse.ingestion.readers.csv_first_row import header_names
 from lakehouse.ingestion.readers.csv_header import plan_header
+from lakehouse.ingestion.readers.csv_quotes import ClosingQuotes
 from lakehouse.tables.feed import Feed
 
 if TYPE_CHECKING:
@@ -50,16 +52,20 @@ class CsvReader:
     """One file's header and rows.
 
     `use_threads=False` is half as fast, knows the number of a row that it refuses, and reads
-    longer rows.
+    longer rows. `is_strict=False` takes text behind a closing quote for more of the value, as
+    files that landed once were read.
 
     :raises FileRejected: from the constructor for what is wrong with the header, from `batches`
         for the rows.
     """
 
-    def __init__(self, feed: Feed, text: Readable, *, use_threads: bool) -> None:
+    def __init__(
+        self, feed: Feed, text: Readable, *, use_threads: bool, is_strict: bool = True
+    ) -> None:
         self._feed = feed
         self._text = text
         self._use_threads = use_threads
+        self._is_strict = is_strict
         self._block_bytes = BLOCK_BYTES if use_threads else LONGEST_ROW_BYTES
         self._head = refuse_damaged(lambda: read_head(text))
         self._names_in_file = header_names(feed, self._head)
@@ -109,7 +115,8 @@ class CsvReader:
         delimiter = self._feed.delimiter
         in_file = dict(zip(self.header.names, self._names_in_file, strict=True))
         tail = "\n" + delimiter.join([mark] * len(self.header.names)) + "\n"
-        parsed = ParsedBytes(self._head, self._text, tail.encode(), ahead)
+        look = self._look_at_quotes()
+        parsed = ParsedBytes(self._head, self._text, tail.encode(), ahead, look)
         return csv.open_csv(
             # pyarrow reads its own files too, and any object with `read`; its stubs know
             # neither.
@@ -126,6 +133,21 @@ class CsvReader:
                 quoted_strings_can_be_null=False,
             ),
         )
+
+    def _look_at_quotes(self) -> Callable[[bytes], None]:
+        quotes = ClosingQuotes(self._feed.delimiter, counts_rows=not self._use_threads)
+
+        def look(block: bytes) -> None:
+            if self._is_strict and not quotes.are_followed(block):
+                number = None if self._use_threads else str(quotes.row + 1)
+                raise _rejected(
+                    "text after a closing quote",
+                    f"a quoted value that goes on behind its quote {_row(number)}",
+                    f"{self._feed.delimiters} or line ends behind closing quotes",
+                    'Write quotes inside of quoted values twice (""), and put the file back.',
+                )
+
+        return look
 
     def _call(self, read: Callable[[], T]) -> T:
         import pyarrow as pa

@@ -4,6 +4,7 @@ in `ROW_BYTES` says how rows are left out of its files.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from lakehouse.errors import LakehouseError
@@ -41,6 +42,11 @@ class FileReader(Protocol):
 READERS: Mapping[str, type[FileReader]] = {"csv": CsvReader}
 """By the format's name; a compressed file, such as `csv.gz`, is read as what is in it."""
 
+_READERS_OF_LANDED = {"csv": partial(CsvReader, is_strict=False)}
+"""What reads files that landed before their format was looked at so closely, where that is
+another: their rows are numbered as they were then.
+"""
+
 ROW_BYTES: Mapping[str, Callable[[str], RowBytes]] = {"csv": csv_row_bytes}
 """By the format's name, what gives the division of a file with a delimiter; of a format that is
 not here no row can be left out.
@@ -56,6 +62,18 @@ def open_reader(
     """
     reader = READERS[file_format.removesuffix(".gz")]
     return reader(feed, unpacked(delivered, file_format), use_threads=use_threads)
+
+
+def open_landed(
+    feed: Feed, file_format: str, landed: Readable, *, use_threads: bool
+) -> FileReader:
+    """Open a file that may have landed at any time.
+
+    :raises FileRejected: as its reader does.
+    """
+    name = file_format.removesuffix(".gz")
+    reader = _READERS_OF_LANDED.get(name, READERS[name])
+    return reader(feed, unpacked(landed, file_format), use_threads=use_threads)
 
 
 def row_bytes(file_format: str, delimiter: str = ",") -> RowBytes:

@@ -1,0 +1,106 @@
+"""A quoted value that goes on behind its closing quote is refused; all else is read as Arrow does."""
+
+import io
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lakehouse.errors import FileRejected
+from lakehouse.ingestion.readers.csv_quotes import ClosingQuotes
+from lakehouse.ingestion.readers.formats import open_landed, open_reader
+from lakehouse.tables.feed import Feed
+from lakehouse_tests.examples import examples
+
+pytestmark = pytest.mark.unit
+FEED = Feed("notes", ["id", "note"], "bronze.notes", on_new_column="ignore")
+PARTS = ["a", "é", '"', '""', '"a"', ";", ";", "\n", "\r", "\r\n", 'x"', '";"']
+SWALLOWED = 'id,note\n1,"foo\n2,bar\n3,"baz\n4,q\n'
+
+
+def read(text: str, feed: Feed = FEED, *, has_landed: bool = False) -> list[dict]:
+    opened = open_landed if has_landed else open_reader
+    reader = opened(feed, "csv", io.BytesIO(text.encode()), use_threads=False)
+    return [row for batch in reader.batches() for row in batch.to_pylist()]
+
+
+def refused(text: str, feed: Feed = FEED) -> str:
+    with pytest.raises(FileRejected, match="text after a closing quote") as why:
+        read(text, feed)
+    return str(why.value)
+
+
+def test_rows_between_two_quotes_too_many_are_not_taken_for_a_value():
+    assert refused(SWALLOWED) == (
+        "text after a closing quote: found a quoted value that goes on behind its quote in row 1;"
+        " expected commas or line ends behind closing quotes. Write quotes inside of quoted"
+        ' values twice (""), and put the file back.'
+    )
+    # As a file of that kind landed once, so that its rows are found again.
+    assert [row["id"] for row in read(SWALLOWED, has_landed=True)] == ["1", "4"]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ('id,note\n\n1,a\r\n2,"x\n\ny"\r3,"b"c\n', 3),
+        ('id,note,undeclared\n1,a,"x\n2,b,"y\n3,c,z\n', 1),
+        ('\ufeff"id","note"\n1,"a" \n', 1),
+        ('id,note\n5"6,"a"\n7","b"c\n', 2),
+    ],
+)
+def test_the_row_is_told(text: str, number: int):
+    assert f"in row {number};" in refused(text)
+
+
+def test_another_delimiter_is_none_behind_a_quote():
+    feed = Feed("notes", ["id", "note"], "bronze.notes", delimiter=";")
+
+    assert "in row 1; expected semicolons or" in refused('id;note\n"1",2;3\n', feed)
+    assert read('id;note\n"1";"2,3"\n', feed) == [{"id": "1", "note": "2,3"}]
+
+
+@pytest.mark.parametrize("note", ['5" pipe', 'a"b"c', '""""', '"a""b"', '"\n""\n"', '""'])
+def test_quotes_inside_of_values_are_taken(note: str):
+    is_quoted = note.startswith('"')
+    value = note[1:-1].replace('""', '"') if is_quoted else note
+
+    assert read(f"id,note\n1,{note}\n") == [{"id": "1", "note": value}]
+
+
+def first_fault(text: str) -> int | None:
+    """In which row a quoted value goes on, from 0 on, told sign by sign."""
+    state, row, is_begun = "start", 0, False
+    for sign in text:
+        is_end = sign in ";\r\n"
+        if state == "closed" and not is_end and sign != '"':
+            return row
+        if sign == '"' and state != "plain":
+            state = "closed" if state == "quoted" else "quoted"
+        elif state != "quoted":
+            state = "start" if is_end else "plain"
+        is_line_end = sign in "\r\n" and state != "quoted"
+        row += is_line_end and is_begun
+        is_begun = not is_line_end
+    return None
+
+
+@settings(max_examples=examples(300, 3000))
+@given(
+    text=st.lists(st.sampled_from(PARTS), max_size=25).map("".join),
+    size=st.integers(1, 9),
+    is_marked=st.booleans(),
+)
+def test_blocks_are_looked_through_as_if_they_were_one(text: str, size: int, is_marked: bool):
+    raw = text.encode()
+    blocks = [raw[at : at + size] for at in range(0, len(raw), size)]
+    if is_marked:
+        blocks.insert(0, b"\xef\xbb\xbf")
+
+    for counts_rows in (True, False):
+        quotes = ClosingQuotes(";", counts_rows=counts_rows)
+        is_right = all(quotes.are_followed(block) for block in blocks)
+
+        assert is_right == (first_fault(text) is None)
+        if counts_rows and not is_right:
+            assert quotes.row == first_fault(text)
