@@ -3,6 +3,7 @@ gives it.
 """
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from pyspark.sql import DataFrame
@@ -10,10 +11,14 @@ from pyspark.sql.functions import expr
 
 from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Unchanged
 from lakehouse.iceberg.read.inputs import incremental, latest
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
+from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
+from lakehouse.iceberg.rules.evaluation import evaluate_snapshot
 from lakehouse.iceberg.rules.rows import castable
+from lakehouse.iceberg.rules.size_schema_and_freshness import fresh
 from lakehouse.iceberg.write.row_versions import newest_accepted
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Versions
@@ -96,6 +101,27 @@ def test_what_it_alone_gave_goes_and_what_others_gave_comes_back(
     assert (done.updated_rows, done.removed_rows) == (1, 1)
     assert standing(embedded_engine) == [(1, "ann"), (2, "bob")]
     assert isinstance(merge(embedded_engine), Unchanged)
+
+
+def test_a_rejection_makes_no_table_fresh(embedded_engine: Engine) -> None:
+    land(embedded_engine, "a", ("1", "ann"))
+    land(embedded_engine, "b", ("2", "bob"))
+    before = read_history(embedded_engine, DELIVERED.name)
+    reject(embedded_engine, "b")
+
+    after = read_history(embedded_engine, DELIVERED.name)
+
+    assert len(after.log) == len(before.log) + 1
+    assert after.written_at == before.written_at == before.log[-1][0]
+    evaluated = EvaluatedSnapshot(
+        embedded_engine,
+        DELIVERED,
+        after,
+        after.main,
+        now=before.log[-1][0] + timedelta(hours=3),
+    )
+    (result,) = evaluate_snapshot(evaluated, [fresh(within=timedelta(hours=2))])
+    assert (result.level, result.value) == ("warns", 3.0)
 
 
 def test_a_merged_table_keeps_the_newest_version_whatever_comes_later(

@@ -17,6 +17,8 @@ TAKES_OUT = f"{PREFIX}takes-out"
 """Key of the summary that says whether rows may have gone because their delivery was
 rejected.
 """
+REJECTED_SHA256 = f"{PREFIX}rejected-sha256"
+"""Key of the summary of a commit that takes a rejected delivery out: the hash of its content."""
 Kind = Literal["write", "evolution", "upkeep", "erasure", "restore"]
 
 

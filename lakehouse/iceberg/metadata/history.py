@@ -10,7 +10,11 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import SnapshotNotFound
-from lakehouse.iceberg.metadata.commit_properties import PREFIX, CommitProperties
+from lakehouse.iceberg.metadata.commit_properties import (
+    PREFIX,
+    REJECTED_SHA256,
+    CommitProperties,
+)
 from lakehouse.iceberg.metadata.counted_rows import count_rows
 from lakehouse.iceberg.metadata.damaged_metadata import explain_table
 from lakehouse.iceberg.metadata.engine import Engine
@@ -69,6 +73,11 @@ class Snapshot:
         return self.operation != "replace" and (
             self.commit is None or self.commit.kind == "write"
         )
+
+    @property
+    def is_rejection(self) -> bool:
+        """Whether it took a rejected delivery out, and did nothing else."""
+        return REJECTED_SHA256 in self.summary
 
     @property
     def begins(self) -> bool:
@@ -208,12 +217,18 @@ class History:
     def written_at(self) -> datetime | None:
         """When rows were last published, as far as history is kept; None where they never
         were.
+
+        A rejection only takes rows out, and is passed over. Where no write is kept, the oldest
+        rejection says that there was one before.
         """
+        rejected_at = None
         for at, snapshot_id in reversed(self.log):
             snapshot = self.snapshots.get(snapshot_id)
-            if snapshot and snapshot.is_write:
+            if snapshot and snapshot.is_rejection:
+                rejected_at = at
+            elif snapshot and snapshot.is_write:
                 return at
-        return None
+        return rejected_at
 
     def seen_at(self, moment: datetime) -> Snapshot | None:
         """Return the snapshot that readers saw at a moment; None where there was none yet, or

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.metadata.commit_properties import PREFIX, TAKES_OUT
+from lakehouse.iceberg.metadata.commit_properties import PREFIX, REJECTED_SHA256, TAKES_OUT
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import together
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
@@ -26,7 +26,7 @@ from lakehouse.tables.quoting import identifier, json_of, literal
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_FILE, _SHA256 = f"{PREFIX}rejected-file", f"{PREFIX}rejected-sha256"
+_FILE, _SHA256 = f"{PREFIX}rejected-file", REJECTED_SHA256
 _BY, _WHY = f"{PREFIX}rejected-by", f"{PREFIX}rejected-for"
 _READ_NOW = ("incremental", "latest")
 
