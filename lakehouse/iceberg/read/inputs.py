@@ -103,8 +103,9 @@ def existing_rows(table: Table, *, by: str, outside: bool = False) -> Input:
     `incremental` comes.
 
     None of partitions that are computed in full: by hand, the first time, after the target's
-    declaration changed, or where it can't be told what was appended since. With `outside`, read
-    those elsewhere that may be versions of what came.
+    declaration changed, where it can't be told what was appended since, or where they were
+    computed since while others stayed stale. With `outside`, read those elsewhere that may be
+    versions of what came.
 
     :param table: the table that the asset computes.
     """
