@@ -13,6 +13,9 @@ def retry(state: State, name: str) -> None:
     """Compute a table that is blocked or failed, and what follows.
 
     Such as after its rows or its function were corrected. It may be refused again.
+
+    Of a table with partitions, those that are stale are computed; an input that is read without
+    by= makes none stale.
     """
     from lakehouse.ingestion.feed_runs import retry as compute
 
@@ -20,9 +23,32 @@ def retry(state: State, name: str) -> None:
     with state.progress(f"Computing {table}"):
         runs = compute(state.project.definitions, state.declared, state.settings, table)
     if not runs:
-        click.echo(f"{table} is up to date: it is computed from what its inputs now hold.")
+        click.echo(_nothing_to_compute(state, table))
     conclude(
         describe_tables(asset for run in runs for asset in run.assets),
         (message for run in runs for message in run.messages),
         success=all(run.success for run in runs),
+    )
+
+
+def _nothing_to_compute(state: State, name: str) -> str:
+    """Say that nothing of a table is stale, and what may have changed all the same."""
+    from lakehouse.iceberg.read.stale_tables import is_stale
+    from lakehouse.iceberg.read.unfollowed_inputs import unfollowed
+    from lakehouse.orchestration.asset_inputs import inputs_of
+    from lakehouse.orchestration.asset_keys import asset_key
+
+    inputs = inputs_of(state.project.graph.get(asset_key(name)).metadata)
+    sources = unfollowed(state.declared[name], inputs)
+    if not sources:
+        return f"{name} is up to date: it is computed from what its inputs now hold."
+    is_there = state.engine.catalog.has(name)
+    changed = [
+        source for source in sources if is_there and is_stale(state.engine, name, [source])
+    ]
+    since = f" {', '.join(changed)} changed since its last run." if changed else ""
+    return (
+        f"{name} has no stale partition.{since} What changes in {', '.join(sources)}, read without"
+        " by=, makes none stale: partitions have what it held when they were computed."
+        f" `lakehouse backfill {name} --from KEY --to KEY` computes them from what it now holds."
     )

@@ -337,4 +337,4 @@ def _explain_no_runs(feed: Feed, waiting: Waiting, blocked: _BlockedTables) -> s
     inbox = f"Nothing waits in {feed.inbox}"
     if waiting.missing:
         inbox = f"The folder {shown(waiting.missing)} is missing"
-    return f"{inbox}, and every table is up to date."
+    return f"{inbox}, and no table has anything to compute."

@@ -296,8 +296,8 @@ class FeedLooks:
             reasons.insert(0, f"{self._left} feeds are looked at by the next look.")
         if not reasons:
             return (
-                f"Nothing waits in the inboxes of {len(self.feeds)} feeds, and every table is up"
-                " to date."
+                f"Nothing waits in the inboxes of {len(self.feeds)} feeds, and no table has"
+                " anything to compute."
             )
         more = len(reasons) - _NAMED_FEEDS
         told = reasons[:_NAMED_FEEDS] + ([f"and {more} feeds more"] if more > 0 else [])

@@ -17,7 +17,15 @@ from lakehouse.iceberg.read.inputs import existing_rows, incremental
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable
-from lakehouse_tests.iceberg.declarations import DAYS, MONDAY, TUESDAY, content, rows_of, run_of
+from lakehouse_tests.iceberg.declarations import (
+    DAYS,
+    MONDAY,
+    TUESDAY,
+    WEDNESDAY,
+    content,
+    rows_of,
+    run_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -54,6 +62,14 @@ def as_declared_before(table: IcebergTable) -> IcebergTable:
     earlier = replace(table)
     vars(earlier)["declaration_hash"] = "0123456789abcdef"
     return earlier
+
+
+def expire_all_but_main(engine: Engine, table: IcebergTable) -> None:
+    """Not of a table of `first`: others bring its files back."""
+    engine.sql(
+        f"CALL {engine.catalog.name}.system.expire_snapshots(table => '{table.name}',"
+        f" older_than => TIMESTAMP '2999-01-01 00:00:00', retain_last => 1)"
+    )
 
 
 def compute(
@@ -99,6 +115,30 @@ def test_by_hand_a_day_is_computed_from_all_that_ever_came(first: Engine) -> Non
     come(first, (TUESDAY, 3, 3))
     assert compute(first, TUESDAY, full_recompute=True) == (2, 0)
     assert content(first, DAYS.name, "id") == [(1,), (2,), (3,)]
+
+
+def test_what_a_day_was_given_while_another_waits_is_not_given_again(first: Engine) -> None:
+    come(first, (MONDAY, 3, 3), (TUESDAY, 4, 4))
+    assert compute(first, MONDAY) == (1, 1)
+    come(first, (MONDAY, 5, 5))
+    assert compute(first, MONDAY) == (3, 0)
+    assert content(first, DAYS.name, "id") == [(1,), (2,), (3,), (5,)]
+    assert compute(first, TUESDAY) == (1, 1), "what waited is added to what stands"
+    come(first, (MONDAY, 6, 6))
+    assert compute(first, MONDAY) == (1, 3)
+    assert content(first, DAYS.name, "id") == [(1,), (2,), (3,), (4,), (5,), (6,)]
+
+
+def test_nor_where_the_commit_that_says_so_has_expired(embedded_engine: Engine) -> None:
+    engine = embedded_engine
+    come(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2))
+    compute(engine, MONDAY, TUESDAY)
+    come(engine, (MONDAY, 3, 3), (TUESDAY, 4, 4), (WEDNESDAY, 5, 5))
+    compute(engine, MONDAY)
+    compute(engine, WEDNESDAY)
+    expire_all_but_main(engine, DAYS)
+    come(engine, (MONDAY, 6, 6))
+    assert compute(engine, MONDAY) == (3, 0)
 
 
 def test_a_day_is_computed_anew_where_the_source_was_rewritten(first: Engine) -> None:

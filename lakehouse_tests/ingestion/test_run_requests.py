@@ -133,7 +133,7 @@ def keys(request: dg.RunRequest) -> list[str]:
 
 def test_nothing_is_asked_for_where_nothing_waits(tick, settings) -> None:
     (settings.home / "inbox" / "fruits").mkdir(parents=True)
-    assert tick() == "Nothing waits in inbox/fruits/, and every table is up to date."
+    assert tick() == "Nothing waits in inbox/fruits/, and no table has anything to compute."
 
 
 def test_files_that_wait_are_one_run_of_all_that_follows(tick, put) -> None:
@@ -245,7 +245,7 @@ def test_what_a_run_changed_no_row_of_is_up_to_date(tick, settings, instance) ->
     found = {"snapshot": str(silver.current_snapshot().snapshot_id), "inputs": read}
     with silver.transaction() as change:
         change.set_properties({UNCHANGED_PROPERTY: json.dumps(found)})
-    assert tick() == "Nothing waits in inbox/fruits/, and every table is up to date."
+    assert tick() == "Nothing waits in inbox/fruits/, and no table has anything to compute."
 
 
 def test_pauses_double_up_to_five_minutes() -> None:

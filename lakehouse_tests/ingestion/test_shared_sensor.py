@@ -168,7 +168,7 @@ def test_few_feeds_have_a_sensor_and_a_job_each(few: Many) -> None:
 
 def test_where_nothing_waits_it_says_so(many: Many) -> None:
     assert many.tick() == (
-        f"Nothing waits in the inboxes of {FEEDS} feeds, and every table is up to date."
+        f"Nothing waits in the inboxes of {FEEDS} feeds, and no table has anything to compute."
     )
 
 
@@ -176,7 +176,7 @@ def test_where_inboxes_are_missing_it_says_so(many: Many) -> None:
     inbox = many.settings.home / "inbox" / LAST
     inbox.rename(inbox.with_name("away"))
     assert many.tick() == (
-        f"{LAST}: The folder {inbox} is missing, and every table is up to date."
+        f"{LAST}: The folder {inbox} is missing, and no table has anything to compute."
     )
     inbox.with_name("away").rename(inbox)
     assert "Nothing waits" in str(many.tick())

@@ -61,6 +61,9 @@ def latest(table: Table, *, by: str | None = None, outside: bool = False) -> Inp
     """Read the current snapshot, as an input that is a table alone is read; with `by`, only the
     run's partitions of that column, or all rows outside of them.
 
+    Of a table that is computed by partitions, an input without `by` makes none of them stale:
+    each has what the input held when it was computed.
+
     Rows of which `by` lies in no partition of the table are quarantined as `has_partition`, or
     fail the check of that name; not where an input of the same table reads what is `outside`,
     which is then the function's to place.
@@ -103,8 +106,9 @@ def existing_rows(table: Table, *, by: str, outside: bool = False) -> Input:
     `incremental` comes.
 
     None of partitions that are computed in full: by hand, the first time, after the target's
-    declaration changed, or where it can't be told what was appended since. With `outside`, read
-    those elsewhere that may be versions of what came.
+    declaration changed, where it can't be told what was appended since, or where they were
+    computed since while others stayed stale. With `outside`, read those elsewhere that may be
+    versions of what came.
 
     :param table: the table that the asset computes.
     """

@@ -13,6 +13,7 @@ from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import SINCE, Input
+from lakehouse.iceberg.read.partitions_read_further import were_read_further
 from lakehouse.iceberg.read.pinned_inputs import pin
 from lakehouse.iceberg.read.rows_outside_partitions import was_left_out
 from lakehouse.iceberg.read.stale_partitions import followed, stale_by_source
@@ -59,6 +60,7 @@ def plan_read(
         or (run.full_recompute and run.partitions is not None)
         or _was_declared_otherwise(target, table)
         or was_left_out(engine, table, inputs, run.partitions)
+        or were_read_further(target, table, inputs, run.partitions)
     )
     pin_inputs = partial(pin, engine, inputs, table.name, full_recompute=full_recompute)
     withdrawn_of = partial(

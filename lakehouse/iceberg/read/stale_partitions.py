@@ -144,7 +144,7 @@ def stale_of(
     if floor == until and not waiting:
         return set()
     changed = cache(lambda since: _changed(engine, table, source, column, since, until))
-    commits = list(_commits_since(target, source, floor)) if target else []
+    commits = list(commits_since(target, source, floor)) if target else []
     covered = {
         value: _read_for(commits, source, value, every) for value in changed(floor) | waiting
     }
@@ -164,7 +164,7 @@ def waiting_values(
     Rows of theirs came before the watermark of the source.
     """
     target = read_history(engine, table.name)
-    commits = list(_commits_since(target, source, target.watermark(source)))
+    commits = list(commits_since(target, source, target.watermark(source)))
     waiting = _waiting(target, source, every)
     return {value for value in waiting if _read_for(commits, source, value, every) is None}
 
@@ -340,7 +340,7 @@ def _look_up_affected(
     return _collect(key_locations(table, existing, keys).selectExpr(by))
 
 
-def _commits_since(
+def commits_since(
     target: History, source: str, floor: int | None
 ) -> Iterator[CommitProperties]:
     """Yield the commits of runs since the watermark came to be what it is, newest first."""

@@ -1,0 +1,75 @@
+"""Whether partitions of a run have rows already that count as new to their table: these may not be
+added to what they have.
+
+A watermark is of a whole table, and stays where it was while partitions of it are stale, such as
+where one is blocked. Those that were computed meanwhile have what came after it.
+"""
+
+from collections.abc import Mapping
+
+from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.history import History
+from lakehouse.iceberg.metadata.value_ranges import bound
+from lakehouse.iceberg.metadata.write_context import Partitions
+from lakehouse.iceberg.read.inputs import Input
+from lakehouse.iceberg.read.stale_partitions import commits_since
+from lakehouse.tables.table import IcebergTable
+
+
+def were_read_further(
+    target: History,
+    table: IcebergTable,
+    inputs: Mapping[str, Input],
+    partitions: Partitions | None,
+) -> bool:
+    """Whether some of a run's partitions were computed from rows of a source that came after its
+    watermark; metadata only.
+
+    Not of a table of versions, where a row that is given twice is kept once.
+    """
+    if partitions is None or table.overwritten_by is None or table.versions is not None:
+        return False
+    sources = {
+        declared.table
+        for declared in inputs.values()
+        if declared.mode == "incremental" and declared.by and not declared.outside
+    }
+    return any(_were_read_further(target, source, partitions) for source in sources)
+
+
+def _were_read_further(target: History, source: str, partitions: Partitions) -> bool:
+    watermark = target.watermark(source)
+    if watermark is None:
+        return False
+    commits = list(commits_since(target, source, watermark))
+    further = [commit for commit in commits if commit.read.get(source, watermark) != watermark]
+    if not further:
+        return False
+    # Which partitions a commit that has expired was of, nothing tells any more.
+    return not _are_all_kept(target, source, watermark, commits) or any(
+        _overlaps(commit, partitions) for commit in further
+    )
+
+
+def _are_all_kept(
+    target: History, source: str, watermark: int, commits: list[CommitProperties]
+) -> bool:
+    """Whether the commits reach back to the one by which the watermark came to be what it is."""
+    if target.line[-1].begins or any(
+        commit.read.get(source) == watermark for commit in commits
+    ):
+        return True
+    runs = [snapshot.commit for snapshot in target.line if snapshot.commit]
+    return sum(bool(commit.read) for commit in runs) > len(commits)
+
+
+def _overlaps(commit: CommitProperties, partitions: Partitions) -> bool:
+    """Whether a commit computed rows of some partitions; they may be cut otherwise since."""
+    if not (commit.spans and partitions.ranges):
+        return not set(commit.partitions).isdisjoint(partitions.values)
+    bounds = tuple((bound(low), bound(high)) for low, high in commit.spans)
+    computed = Partitions((), bounds)
+    # Of two spans that overlap, one begins within the other.
+    return any(partitions.touches(low) for low, _ in bounds) or any(
+        computed.touches(low) for low, _ in partitions.spans
+    )
