@@ -4,6 +4,7 @@ import dagster as dg
 
 from lakehouse.iceberg.commit.publish_refused import Overridden, publish_refused
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.write.leave_for_overridden import leave_for_overridden
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.metadata_keys import OverrideMetadata, WriteMetadata
@@ -30,4 +31,5 @@ def publish(
     )
     with open_instance(settings) as instance:
         instance.report_runless_asset_event(publication)
+    leave_for_overridden(engine, table, published)
     return published

@@ -91,10 +91,13 @@ class FeedRunRequests:
             file.key: file.version for file in waiting.files[: self.feed.max_files_per_run]
         }
         states = mains(engine, state_tables(downstream))
-        blocked = _BlockedTables(instance, downstream, self.declared, states, self.feed, files)
+        moved_at, unchanged = _look_closer(engine, states)
+        blocked = _BlockedTables(
+            instance, downstream, self.declared, states, moved_at, self.feed, files
+        )
         arrivals = bool(files) and not blocked.refusing_run(self.feed.table, ())
         day = now.astimezone(self.feed.zone).date()
-        state = (arrivals, tuple(states.items()), _unchanged(engine, states), day)
+        state = (arrivals, tuple(states.items()), moved_at, unchanged, day)
         for stage in self._stages(downstream, engine, state, arrivals=arrivals):
             runs = [run for stale in stage for run in blocked.not_blocked(stale)]
             requests = tuple((run, blocked.digest(run)) for run in runs)
@@ -218,6 +221,7 @@ class _BlockedTables:
     downstream: Downstream
     declared: Mapping[str, IcebergTable]
     states: Mapping[str, int | None]
+    moved_at: Sequence[str]
     feed: Feed
     files: Mapping[str, str]
     refused_by: dict[str, str] = field(default_factory=dict)
@@ -273,11 +277,13 @@ class _BlockedTables:
     def digest(self, stale: PendingRun) -> str:
         """Return what tells a run from one that is requested on other states of the tables, or
         other declarations.
+
+        After a rollback the tables are on the snapshots that they had before, and are to be
+        computed again: when main came to its snapshot tells the one from the other.
         """
         declared = [self.declared.get(table) for table in stale.tables]
-        return digest_of_run(
-            (stale, declared, sorted(self.states.items()), sorted(self.files.items()))
-        )
+        states, files = sorted(self.states.items()), sorted(self.files.items())
+        return digest_of_run((stale, declared, states, self.moved_at, files))
 
     def refusing_run(self, table: str, partitions: Sequence[str]) -> str | None:
         """Return the run that refused a table on the input that it has now."""
@@ -299,14 +305,19 @@ def state_tables(downstream: Downstream) -> list[str]:
     return sorted(tables)
 
 
-def _unchanged(engine: Engine, states: Mapping[str, int | None]) -> list[str | None]:
-    """Return what runs have noted that read a table's inputs and changed no row of it: it makes
-    no snapshot.
+def _look_closer(
+    engine: Engine, states: Mapping[str, int | None]
+) -> tuple[list[str], list[str | None]]:
+    """Return of each table that has a snapshot when main came to it, and what runs have noted
+    that read the table's inputs and changed no row of it: these make no snapshot.
     """
-    existing = [table for table, snapshot_id in states.items() if snapshot_id is not None]
-    return [
-        read_history(engine, table).properties.get(UNCHANGED_PROPERTY) for table in existing
-    ]
+    moved_at, unchanged = [], []
+    for table, snapshot_id in states.items():
+        if snapshot_id is not None:
+            history = read_history(engine, table)
+            moved_at.append(history.log[-1][0].isoformat() if history.log else "")
+            unchanged.append(history.properties.get(UNCHANGED_PROPERTY))
+    return moved_at, unchanged
 
 
 def _failed_by_system(record: dg.RunRecord) -> bool:

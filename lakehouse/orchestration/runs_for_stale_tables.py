@@ -4,7 +4,7 @@ alone.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -15,6 +15,7 @@ from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.stale_tables import is_stale
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import asset_key, table_name
+from lakehouse.orchestration.blocked_tables import mains
 from lakehouse.orchestration.dagster_internals import selected_assets
 from lakehouse.orchestration.partition_bounds import all_partitions_of, keys_holding
 from lakehouse.orchestration.partition_groups import grouped
@@ -26,6 +27,8 @@ from lakehouse.tables.table import IcebergTable
 if TYPE_CHECKING:
     from lakehouse.orchestration.dagster_internals import AssetGraph
 
+_Mains = tuple[tuple[str, int | None], ...]
+"""By table, the snapshot that readers see of it."""
 INCREMENTAL = {"lakehouse/catch_up": "true"}
 """Tag of a run that computes what is stale: partitions from the rows that they have and what came
 since. The key is the one that stored runs have.
@@ -79,11 +82,32 @@ class Downstream:
         before it are done.
 
         First what is computed as a whole, then ranges of partitions, then what is computed as a
-        whole from these. May start Spark, see `lakehouse.iceberg.read.stale_partitions`.
+        whole from these, and again where partitions are computed from those in turn. May start
+        Spark, see `lakehouse.iceberg.read.stale_partitions`.
 
         :param has_arrivals: whether something waits to be put into the root table itself.
         """
         yield self._whole(self.with_stale_partitions(engine, has_arrivals=has_arrivals))
+        if not self._between:
+            yield from self._round(engine, declared)
+            return
+        requested: set[tuple[PendingRun, _Mains]] = set()
+        # Each round brings at least one more of the tables between up to date.
+        for _ in range(len(self._between) + 1):
+            has_news = False
+            for stage in self._round(engine, declared):
+                state = self._mains(engine)
+                # What was run or passed over on the same tables would change nothing.
+                new = [run for run in stage if (run, state) not in requested]
+                requested.update((run, state) for run in new)
+                has_news |= bool(new)
+                yield new
+            if not has_news:
+                return
+
+    def _round(
+        self, engine: Engine, declared: Mapping[str, IcebergTable]
+    ) -> Iterator[list[PendingRun]]:
         yield from self.stale_partition_runs(engine, declared)
         yield self._whole(self.late_tables(engine))
 
@@ -300,6 +324,19 @@ class Downstream:
     def _following(self) -> set[str]:
         """The partitioned tables, and what is computed from them."""
         return {after for table in self._partitioned for after in self._after(table)}
+
+    @cached_property
+    def _between(self) -> set[str]:
+        """What is computed as a whole from partitioned tables, and has partitioned ones that are
+        computed from it.
+        """
+        late = self._following - self._partitioned
+        return {table for table in late if self._partitioned & set(self._after(table))}
+
+    def _mains(self, engine: Engine) -> _Mains:
+        """Return the snapshots of the tables and of what they are computed from."""
+        sources = chain.from_iterable(map(self.sources, self.tables))
+        return tuple(mains(engine, sorted({*self.tables, *sources})).items())
 
 
 def _type_of(table: IcebergTable) -> str:

@@ -10,13 +10,15 @@ from pyspark.sql import DataFrame
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Pin
+from lakehouse.iceberg.metadata.write_result import Pin, Refused
 from lakehouse.iceberg.read.inputs import incremental
-from lakehouse.iceberg.rules.rows import castable
+from lakehouse.iceberg.rules.rows import castable, excluded
 from lakehouse.iceberg.write import clear_quarantine
 from lakehouse.iceberg.write.quarantine_outside_partitions import rows_without_partition
 from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.ingestion.forced_publish import publish
 from lakehouse.quality.rows_by_source import Read, count_places
+from lakehouse.settings import Settings
 from lakehouse.tables.table import SOURCE_COLUMNS, Append, Column, IcebergTable, Merge
 from lakehouse_tests.iceberg.declarations import (
     DAYS,
@@ -102,6 +104,31 @@ def test_a_piece_that_is_corrected_leaves_the_other(
     assert content(delivered, PIECES.name, "id") == [(1,), (2,), (5,)]
     compute(delivered, "both", x="5", y="6")
     assert held(delivered) == [("z", 2)]
+
+
+def test_a_refused_piece_stays_where_a_person_publishes_the_others(
+    embedded_engine: Engine, settings: Settings
+) -> None:
+    """It is refused alone of its delivered row; of the last, nobody knows what was refused."""
+    rows = [("x y", "ann"), ("z", "bob"), ("u v w", "cat")]
+    write(embedded_engine, DELIVERED, delivery(embedded_engine, "a", rows))
+    compute(embedded_engine)
+    of_three = [("u", 3), ("v", 3), ("w", 3)]
+    assert held(embedded_engine) == [*of_three, ("x", 1), ("y", 1), ("z", 2)]
+    blocked = replace(PIECES, rules=[*PIECES.rules, excluded("id", [5], on_failure="block")])
+
+    def corrected(delivered: DataFrame) -> DataFrame:
+        rows = delivered.selectExpr(
+            "explode(split(id, ' ')) AS id", *DELIVERED.column_names[1:]
+        )
+        return rows.replace({"x": "5", "z": "7", "u": "8"}, subset=["id"])
+
+    everything = Run("again", reads_everything=True)
+    refused = write(embedded_engine, blocked, corrected, INPUTS, everything)
+    assert isinstance(refused, Refused)
+    publish(settings, embedded_engine, blocked, "again", by="ann", why="they are right")
+    assert content(embedded_engine, PIECES.name, "id") == [(5,), (7,), (8,)]
+    assert held(embedded_engine) == [*of_three, ("y", 1)]
 
 
 @pytest.mark.parametrize(("piece", "other"), [("x", "y"), ("y", "x")])

@@ -7,14 +7,19 @@ import pytest
 from pyspark.sql import DataFrame
 
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.metadata.write_result import Refused
 from lakehouse.iceberg.read.inputs import Input, changed_keys, incremental, latest
-from lakehouse.iceberg.rules.rows import castable
+from lakehouse.iceberg.rules.rows import castable, excluded
 from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.ingestion.forced_publish import publish
+from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, WriteMode
 from lakehouse_tests.iceberg.declarations import DELIVERED, content, delivery
 
 pytestmark = pytest.mark.spark
+QUARANTINE = "silver.numbers_quarantine"
 
 WITH_SOURCE = IcebergTable(
     name="silver.numbers",
@@ -75,6 +80,28 @@ def test_what_holds_now_comes_into_the_table_and_what_does_not_stays(
         assert content(delivered, table.name, "id", "name") == [(1, "ann"), (2, "bob")]
         assert table.quarantine is not None
         assert content(delivered, table.quarantine.name, "id", "name") == [("x", "cat")]
+
+
+@pytest.mark.parametrize("mode", [Append(), Merge(on=["name"])], ids=["append", "merge"])
+def test_what_a_person_publishes_leaves_the_quarantine(
+    delivered: Engine, settings: Settings, mode: WriteMode
+) -> None:
+    """A row is in the table or in the quarantine; what the published run refused stays there."""
+    no_bob = excluded("name", ["bob"], on_failure="block")
+    table = replace(WITH_SOURCE, write=mode, rules=[*WITH_SOURCE.rules, no_bob])
+    inputs = {"delivered": incremental(DELIVERED.name)}
+    write(delivered, table, as_it_came, inputs, Run("one"))
+    assert content(delivered, QUARANTINE, "id", "name") == [("two", "bob"), ("x", "cat")]
+
+    everything = Run("two", reads_everything=True)
+    assert isinstance(write(delivered, table, corrected, inputs, everything), Refused)
+    assert content(delivered, QUARANTINE, "id", "name") == [("two", "bob"), ("x", "cat")]
+    publish(settings, delivered, table, "two", by="ann", why="bob is right")
+
+    assert content(delivered, table.name, "id", "name") == [(1, "ann"), (2, "bob")]
+    assert content(delivered, QUARANTINE, "id", "name") == [("x", "cat")]
+    main = read_history(delivered, QUARANTINE).main
+    assert main and main.commit and main.commit.follows
 
 
 def test_a_table_that_is_told_changed_keys_is_computed_in_full(embedded_engine: Engine) -> None:

@@ -248,6 +248,33 @@ def test_what_a_run_changed_no_row_of_is_up_to_date(tick, settings, instance) ->
     assert tick() == "Nothing waits in inbox/fruits/, and no table has anything to compute."
 
 
+def test_what_was_rolled_back_is_asked_for_again(tick, settings, instance) -> None:
+    """The tables are as they were before the run that computed them, and stale again."""
+    (settings.home / "inbox" / "fruits").mkdir(parents=True)
+    client, schema = (
+        open_engine(settings).catalog.client,
+        Schema(NestedField(1, "id", IntegerType())),
+    )
+    rows = pa.table({"id": pa.array([1], pa.int32())})
+    _, silver = (made(client, name, schema, rows) for name in FRUITS)
+    before = silver.current_snapshot().snapshot_id
+    (request,) = tick()
+    done = create_run_for_test(
+        instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(request.tags)
+    )
+    assert f"as stale as before run {done.run_id[:8]}" in tick()
+
+    silver.append(rows)
+    silver.manage_snapshots().rollback_to_snapshot(before).commit()
+
+    (again,) = tick()
+    assert keys(again) == ["silver/fruits"]
+    done = create_run_for_test(
+        instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(again.tags)
+    )
+    assert f"as stale as before run {done.run_id[:8]}" in tick()
+
+
 def test_pauses_double_up_to_five_minutes() -> None:
     assert [pause_seconds(failures) for failures in (1, 2, 3, 6, 7, 50)] == [
         5,

@@ -1,6 +1,8 @@
 """How what is owed is split into runs."""
 
 import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from itertools import chain
 
@@ -12,6 +14,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, NestedField
 
+from lakehouse.iceberg.commit.branch import new_write_id
+from lakehouse.iceberg.metadata.commit_properties import CommitProperties
+from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.orchestration import partition_groups, partition_rows
 from lakehouse.orchestration.asset_inputs import reads_metadata
@@ -25,6 +30,8 @@ from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions
 DAILY = dg.DailyPartitionsDefinition("2026-03-01", end_date="2026-03-07")
 LATER = dg.DailyPartitionsDefinition("2026-03-03", end_date="2026-03-07")
 BY_D = OverwritePartitions(by="d")
+SCHEMA = Schema(NestedField(1, "d", DateType()))
+BY_DAY = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "d"))
 MONTHLY = dg.MonthlyPartitionsDefinition("2026-01-01", end_date="2026-05-01")
 
 
@@ -50,10 +57,7 @@ def raw(settings: Settings) -> str:
     """A table of four days, that no table was computed from."""
     client = open_engine(settings).catalog.client
     client.create_namespace("bronze")
-    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "d"))
-    table = client.create_table(
-        "bronze.raw", Schema(NestedField(1, "d", DateType())), partition_spec=spec
-    )
+    table = client.create_table("bronze.raw", SCHEMA, partition_spec=BY_DAY)
     table.append(pa.table({"d": [date(2026, 3, day) for day in range(1, 5)]}))
     return "bronze.raw"
 
@@ -86,6 +90,73 @@ def test_tables_of_different_partitions_share_no_run(settings: Settings, raw: st
         (["silver.later"], ("2026-03-03", "2026-03-04")),
     ]
     assert downstream.with_alike(["gold.months"]) == ("gold.months", "gold.of_months")
+
+
+READS = {
+    "silver.days": ["bronze.raw"],
+    "silver.months": ["bronze.raw"],
+    "gold.whole": ["silver.days", "silver.months"],
+    "gold.of_whole": ["gold.whole"],
+}
+"""Days that are computed from a whole table, of which days and months are the sources."""
+PARTITIONS = {"silver.days": DAILY, "silver.months": MONTHLY, "gold.of_whole": DAILY}
+
+
+@pytest.fixture
+def runs(settings: Settings, raw: str) -> Callable[[], Iterator[PendingRun]]:
+    """Decides what is stale; each run is decided once the one before it was taken."""
+    assets = [asset(raw)]
+    assets += [asset(name, *reads, by=PARTITIONS.get(name)) for name, reads in READS.items()]
+    downstream = Downstream(dg.Definitions(assets=assets).resolve_asset_graph(), raw)
+    declared = {name: days_table(name) for name in downstream.tables}
+    engine = open_engine(settings)
+    return lambda: chain.from_iterable(downstream.stages(engine, declared, has_arrivals=False))
+
+
+def append_day(settings: Settings, name: str, sources: Sequence[str] = ()) -> None:
+    """Write a day of a table, as computed from what its sources have now."""
+    engine = open_engine(settings)
+    client = engine.catalog.client
+    if not engine.catalog.has(name):
+        client.create_namespace_if_not_exists(name.partition(".")[0])
+        client.create_table(name, SCHEMA, partition_spec=BY_DAY)
+    read = {source: read_history(engine, source).refs["main"] for source in sources}
+    commit = CommitProperties("write", new_write_id(), inputs=read)
+    client.load_table(name).append(
+        pa.table({"d": [date(2026, 3, 4)]}), snapshot_properties=commit.to_summary()
+    )
+
+
+@pytest.mark.unit
+def test_days_of_a_table_that_is_computed_last_follow_it_at_once(
+    settings: Settings, raw: str, runs: Callable[[], Iterator[PendingRun]]
+) -> None:
+    for _ in range(2):
+        done = []
+        for run in runs():
+            done += run.tables
+            for name in run.tables:
+                append_day(settings, name, READS[name])
+        assert sorted(done[:2]) == ["silver.days", "silver.months"]
+        assert done[2:] == ["gold.whole", "gold.of_whole"]
+        assert list(runs()) == []
+        append_day(settings, raw)
+
+
+@pytest.mark.unit
+def test_what_a_run_leaves_as_it_was_is_not_asked_for_again_and_again(
+    settings: Settings, runs: Callable[[], Iterator[PendingRun]]
+) -> None:
+    """First runs that change nothing, then runs that commit and leave all as stale as before."""
+    in_vain = [run.tables for run in runs()]
+    assert sorted(in_vain) == [("silver.days",), ("silver.months",)]
+
+    asked: Counter[str] = Counter()
+    for run in runs():
+        asked.update(run.tables)
+        for name in run.tables:
+            append_day(settings, name)
+    assert set(asked) == set(READS) and max(asked.values()) <= 2
 
 
 def days_table(name: str) -> IcebergTable:

@@ -19,8 +19,8 @@ OVERRIDDEN_BY, OVERRIDDEN_FOR = f"{PREFIX}overridden-by", f"{PREFIX}overridden-f
 
 @dataclass(frozen=True)
 class Overridden:
-    """What was published against its rules: the snapshot that main has now, of which run, and
-    its rows.
+    """What was published against its rules: the snapshot that main has now, of which run, its
+    rows, and the snapshot that main had before; None where it had none.
     """
 
     table: str
@@ -28,6 +28,7 @@ class Overridden:
     snapshot_id: int
     branch: str
     rows: int
+    before_snapshot_id: int | None
 
 
 def publish_refused(
@@ -76,7 +77,12 @@ def publish_refused(
         published = read_history(engine, table.name).main
         assert published is not None
         return Overridden(
-            table.name, _run(candidate), published.snapshot_id, name, published.rows
+            table.name,
+            _run(candidate),
+            published.snapshot_id,
+            name,
+            published.rows,
+            main.snapshot_id if main else None,
         )
 
 

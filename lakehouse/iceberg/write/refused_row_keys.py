@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _KEY, _REASONS = "_row_key", "_reasons"
-_OF_SOURCE = f"sha2(concat_ws('|', {', '.join(SOURCE_COLUMNS)}), 256)"
+OF_SOURCE = f"sha2(concat_ws('|', {', '.join(SOURCE_COLUMNS)}), 256)"
+"""SQL of the key of a row that is refused alone of its source."""
 _HAS_SOURCE = " AND ".join(f"{name} IS NOT NULL" for name in SOURCE_COLUMNS)
 _VALUES, _DIFFER, _IS_AGAIN = "__values", "__differ", "__is_again"
 
@@ -32,7 +33,7 @@ def row_key_sql(present: Collection[str], texts: Iterable[str]) -> str:
         return _hash(json_of(values))
     parts = ", ".join(f"CAST({name} AS STRING)" for name in SOURCE_COLUMNS)
     of_values = _hash(json_of(f"concat({values}, array_compact(array({parts})))"))
-    return f"if({_HAS_SOURCE}, {_OF_SOURCE}, {of_values})"
+    return f"if({_HAS_SOURCE}, {OF_SOURCE}, {of_values})"
 
 
 def each_once(rows: "DataFrame") -> "DataFrame":
