@@ -40,7 +40,7 @@ def is_always_there(table: IcebergTable, column: str) -> bool:
 def is_unique(table: IcebergTable, column: str) -> bool:
     """Whether no value of the column is there twice."""
     return primary_key(table) == (column,) or any(
-        rule.identifies_rows and rule.columns == (column,) and _holds_of_all_rows(rule)
+        _is_key(table, rule) and rule.columns == (column,) and _holds_of_all_rows(rule)
         for rule in table.rules
     )
 
@@ -52,7 +52,7 @@ def primary_key(table: IcebergTable) -> tuple[str, ...]:
     if isinstance(table.write, Merge):
         return tuple(table.write.on)
     for rule in table.rules:
-        if rule.identifies_rows and _holds_of_all_rows(rule):
+        if _is_key(table, rule) and _holds_of_all_rows(rule):
             return rule.columns
     return ()
 
@@ -66,7 +66,7 @@ def _check(table: IcebergTable, rule: Rule) -> Check:
     check = {
         "id": rule.name,
         "name": rule.name,
-        "description": rule.description,
+        "description": _description(table, rule),
         **_evaluation(table, rule),
         "severity": "warning" if rule.on_failure == "warn" else "error",
         "customProperties": [{"property": "onFailure", "value": rule.on_failure}],
@@ -75,13 +75,31 @@ def _check(table: IcebergTable, rule: Rule) -> Check:
     return {**check, "dimension": dimension} if dimension else check
 
 
+def _description(table: IcebergTable, rule: Rule) -> str:
+    if rule.identifies_rows and not _is_key(table, rule):
+        return f"{rule.description} among the rows that a run writes"
+    return rule.description
+
+
+def _is_key(table: IcebergTable, rule: Rule) -> bool:
+    """Whether each write sees to it that a rule's columns tell each row from all others.
+
+    One that overwrites some partitions sees no rows of the others, but for those of versions.
+    """
+    if not rule.identifies_rows:
+        return False
+    by, versions = table.overwritten_by, table.versions
+    is_of_versions = versions is not None and {*versions.of} <= {*rule.columns}
+    return by is None or by in rule.columns or is_of_versions
+
+
 def _evaluation(table: IcebergTable, rule: Rule) -> Check:
     if isinstance(rule, RowCountRule) and rule.bounds:
         return {"type": "library", "metric": "rowCount", **_within(rule.bounds)}
     if isinstance(rule, ColumnAggregateRule) and rule.bounds:
         value = rule.aggregates(table)[rule.name]
         return _query(f"SELECT {value} FROM {identifier(*table.name.split('.'))}", rule.bounds)
-    if rule.identifies_rows:
+    if _is_key(table, rule):
         return {"type": "library", **_repeated(rule), **_tolerated(rule)}
     if _counts_nulls(rule):
         return {"type": "library", "metric": "nullValues", **_tolerated(rule)}

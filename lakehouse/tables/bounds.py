@@ -25,8 +25,8 @@ class Bounds:
 
     def hold(self, value: Number) -> bool:
         """Whether a value lies within; NaN does not."""
-        return (self.low is None or value >= self.low) and (
-            self.high is None or value <= self.high
+        return (self.low is None or value >= _as_of_kind(self.low, value)) and (
+            self.high is None or value <= _as_of_kind(self.high, value)
         )
 
     def __str__(self) -> str:
@@ -36,12 +36,23 @@ class Bounds:
 def bounds_of(what: str, low: Number | None, high: Number | None) -> Bounds:
     """Return bounds that a value can lie in, of which at least one is closed."""
     if (low is None and high is None) or (
-        low is not None and high is not None and not low <= high
+        low is not None and high is not None and not low <= _as_of_kind(high, low)
     ):
         raise DeclarationError(
             f"{what} is from {low} to {high}; expected low <= high, or one of them."
         )
     return Bounds(low, high)
+
+
+def _as_of_kind(bound: Number, value: Number) -> Number:
+    """Return a bound as the kind of number that a value is, as it was written: a float of 0.3 is
+    less than that by a little, which Python sees where it compares one with a `Decimal`.
+    """
+    if isinstance(value, Decimal) and isinstance(bound, float):
+        return Decimal(str(bound))
+    if isinstance(value, float) and isinstance(bound, Decimal):
+        return float(bound)
+    return bound
 
 
 def bounds_text(low: object, high: object) -> str:

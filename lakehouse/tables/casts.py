@@ -20,6 +20,11 @@ _MOMENT = rf"{_DAY}[T ][0-9]{{1,2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]+)?)?\s*({_OF
 """A moment with or without an offset. Names of zones are not taken: what they mean changes with
 the law.
 """
+_FITS_FLOAT = 38
+"""Digits of a number that is not too large for a `float`, and so for a `double`."""
+# Java leaves out all of these characters at both ends.
+_NUMBER = r"^[\x00-\x20]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?[\x00-\x20]*$"
+_NO_NUMBER = r"(?i)^[\x00-\x20]*[+-]?(nan|inf|infinity)[\x00-\x20]*$"
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,45 @@ def _cast_sql(raw: str, to: str, time_zone: str, *, is_bounded: bool) -> str:
         return _date(raw, time_zone, is_bounded=is_bounded)
     if to == "timestamp":
         return _timestamp(raw, time_zone, is_bounded=is_bounded)
+    if to == "timestamp_ntz" and is_bounded:
+        return _wall_time(raw)
+    if to in ("double", "float") and is_bounded:
+        return _floating(raw, to)
     return f"try_cast({raw} AS {to})"
+
+
+def _floating(raw: str, to: str) -> str:
+    """Refuse what Java takes for a number in a program: `15F`, `12D` and `0x1p3`; and what is too
+    large, of which Java makes infinity. Words for that and for NaN are taken as Spark does.
+
+    Short text without a letter of these is known without a regular expression.
+    """
+    text, cast = f"CAST({raw} AS string)", f"try_cast({raw} AS {to})"
+    letters = " OR ".join(f"contains({text}, '{letter}')" for letter in "dDeEfFxX")
+    is_usual = f"length({text}) <= {_FITS_FLOAT} AND NOT ({letters})"
+    is_finite = f"abs({cast}) < CAST('Infinity' AS {to})"
+    return (
+        f"(CASE WHEN {_is_no_text(raw)} THEN {cast} WHEN {is_usual} THEN {cast} "
+        f"WHEN {text} RLIKE {literal(_NUMBER)} THEN CASE WHEN {is_finite} THEN {cast} END "
+        f"WHEN {text} RLIKE {literal(_NO_NUMBER)} THEN {cast} END)"
+    )
+
+
+def _wall_time(raw: str) -> str:
+    """Take a day, or a moment without an offset: Spark would leave an offset out in silence."""
+    text = f"CAST({raw} AS string)"
+    moment = _bounded(f"try_cast({raw} AS timestamp_ntz)", raw)
+    return (
+        f"(CASE WHEN {_is_no_text(raw)} THEN {moment} "
+        f"WHEN {text} RLIKE {literal(_WHOLE_DAY)} THEN {moment} "
+        f"WHEN {text} RLIKE {literal(_MOMENT)} AND NOT {text} RLIKE {literal(_OFFSET)} "
+        f"THEN {moment} END)"
+    )
+
+
+def _is_no_text(raw: str) -> str:
+    """Return the predicate of a value of another type; Spark knows before it looks at rows."""
+    return f"typeof({raw}) <> 'string'"
 
 
 def _decimal(raw: str, to: str, whole_digits: int, scale: int) -> str:

@@ -1,6 +1,6 @@
 """The declaration of a column."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from lakehouse.errors import DeclarationError
@@ -50,6 +50,6 @@ class Column:
         return next((name for name in known if name in names), None)
 
 
-def tuple_of(names: Sequence[str]) -> tuple[str, ...]:
+def tuple_of(names: Iterable[str]) -> tuple[str, ...]:
     """Return names of which a single one may be given as text."""
     return (names,) if isinstance(names, str) else tuple(names)

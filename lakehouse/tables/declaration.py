@@ -13,7 +13,7 @@ from lakehouse.errors import DeclarationError
 from lakehouse.tables import types
 from lakehouse.tables.castable_rule import CastableRule
 from lakehouse.tables.casts import Cast
-from lakehouse.tables.column import Column
+from lakehouse.tables.column import Column, tuple_of
 from lakehouse.tables.partitioning import PartitionField, SortField
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.time_windows import TimeWindows
@@ -130,15 +130,10 @@ class TableDeclaration:
     """
 
     def __post_init__(self) -> None:
-        for name in (
-            "columns",
-            "partitioning",
-            "rules",
-            "sort_order",
-            "bloom_filters",
-            "dropped",
-        ):
+        for name in ("columns", "rules"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        for name in ("partitioning", "sort_order", "bloom_filters", "dropped"):
+            object.__setattr__(self, name, tuple_of(getattr(self, name)))
         object.__setattr__(self, "tags", dict(self.tags))
         object.__setattr__(self, "properties", dict(self.properties))
 

@@ -25,6 +25,10 @@ class Append:
     from; a run that computes one without these too is refused.
     """
 
+    def __post_init__(self) -> None:
+        if self.once_by is not None:
+            object.__setattr__(self, "once_by", tuple_of(self.once_by))
+
 
 @dataclass(frozen=True)
 class Overwrite:

@@ -14,7 +14,7 @@ from lakehouse.iceberg.rules.size_schema_and_freshness import fresh, row_count
 from lakehouse.iceberg.rules.unique_and_references import references, unique
 from lakehouse.settings import Settings
 from lakehouse.tables.feed import Feed, bronze_table
-from lakehouse.tables.table import Column, IcebergTable, Merge, Overwrite
+from lakehouse.tables.table import Column, IcebergTable, Merge, Overwrite, Versions, by_day
 from lakehouse_tests.contracts.declarations import tables
 from lakehouse_tests.examples import examples
 
@@ -141,6 +141,46 @@ def test_a_share_that_is_tolerated_is_one_of_the_contract():
         "percent",
     )
     assert "required" not in column("email")
+
+
+VISITS = IcebergTable(
+    name="silver.visits",
+    comment="",
+    columns=[Column("id", "bigint"), Column("day", "date"), Column("at", "timestamp")],
+    write=by_day("day", since="2026-01-01"),
+    rules=[unique("id")],
+)
+
+
+def test_what_is_unique_in_each_partition_alone_is_no_key_of_the_table():
+    """A row that is computed again for another day stands in both."""
+    (schema,) = contract_of(VISITS, HERE)["schema"]
+    properties = {part["name"]: part for part in schema["properties"]}
+    (check,) = properties["id"]["quality"]
+
+    assert not {"unique", "primaryKey"} & properties["id"].keys()
+    assert (check["type"], check["description"]) == (
+        "text",
+        "id is unique among the rows that a run writes",
+    )
+    assert "mustBe" not in check
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"rules": [unique("id", "day")]},
+        {"rules": [unique("id")], "versions": Versions(of="id", newest="at")},
+        {"rules": [unique("id")], "write": Overwrite()},
+    ],
+    ids=["with the partition", "of versions", "written whole"],
+)
+def test_what_a_write_sees_in_all_rows_is_a_key_of_the_table(parts):
+    (schema,) = contract_of(replace(VISITS, **parts), HERE)["schema"]
+    checks = [*schema.get("quality", []), *schema["properties"][0].get("quality", [])]
+
+    assert schema["properties"][0]["primaryKey"] is True
+    assert [check["mustBe"] for check in checks] == [0]
 
 
 def test_a_rule_on_what_was_delivered_is_said_in_words():

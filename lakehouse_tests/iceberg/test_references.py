@@ -128,6 +128,34 @@ def test_a_table_that_is_not_there_is_named(embedded_engine: Engine) -> None:
         write(embedded_engine, SALES, rows_of(embedded_engine, SCHEMA, [(1, 1, None)]))
 
 
+def test_keys_may_be_called_as_what_is_counted(embedded_engine: Engine) -> None:
+    table = IcebergTable(
+        "silver.counts",
+        "",
+        [Column(name, "bigint") for name in ("added", "count", "total_rows", "rows")],
+        Append(once_by=()),
+        rules=[
+            unique("added", "count", "total_rows", "rows"),
+            unique("count", name="of_count", on_failure="warn"),
+            references("added", "silver.counts", "total_rows", on_failure="warn"),
+        ],
+    )
+    schema = "added bigint, count bigint, total_rows bigint, rows bigint"
+    first = write(embedded_engine, table, rows_of(embedded_engine, schema, [(1, 1, 1, 1)]))
+    rows = [(1, 1, 1, 1), (1, 2, 2, 2), (5, 3, 3, 3)]
+    second = write(embedded_engine, table, rows_of(embedded_engine, schema, rows))
+
+    assert isinstance(first, Published) and isinstance(second, Refused)
+    assert {r.rule.name: (r.failed_rows, [*r.sample]) for r in second.results} == {
+        "unique_added_count_total_rows_rows": (
+            1,
+            [{"added": 1, "count": 1, "total_rows": 1, "rows": 1, "_rows": 2}],
+        ),
+        "of_count": (1, [{"count": 1, "rows": 2}]),
+        "references_added": (1, [{"added": 5, "count": 3, "total_rows": 3, "rows": 3}]),
+    }
+
+
 def test_many_rules_take_one_job_for_rows_and_one_for_keys(shops: Engine, count_jobs) -> None:
     plain = replace(SALES, rules=[])
     write(shops, plain, rows_of(shops, SCHEMA, [(at, 1, str(at)) for at in range(100)]))

@@ -147,6 +147,88 @@ def test_what_a_moment_loses_and_what_is_taken_of_a_change_of_clocks(spark, text
     assert cast(spark, text, "timestamp", "Europe/Rome") == value
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2026-03-01T08:00:00", "2026-03-01 08:00:00"),
+        (" 2026-3-1 08:00:00.123456 ", "2026-03-01 08:00:00.123456"),
+        ("2026-03-01 08:00", "2026-03-01 08:00:00"),
+        ("2026-03-01", "2026-03-01 00:00:00"),
+        ("2026-03-01T08:00Z", None),
+        ("2026-03-01T08:00:00+08:00", None),
+        ("2026-03-01 08:00:00 UTC", None),
+        ("2026-03-01 08:00:00 Asia/Tokyo", None),
+        ("2026-02-30 08:00:00", None),
+        ("08:00:00", None),
+        ("2024", None),
+        ("2024-01", None),
+        ("12026-03-01 08:00:00", None),
+        ("+12026-03-01 08:00:00", None),
+        ("0000-03-01 08:00:00", None),
+        ("soon", None),
+    ],
+)
+def test_a_time_on_the_wall_has_no_offset(spark, text, value):
+    assert cast(spark, text, "timestamp_ntz", KUALA_LUMPUR) == value
+
+
+@pytest.mark.parametrize("to", ["double", "float"])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("15", "15.0"),
+        (" -1.5\t", "-1.5"),
+        ("+.5", "0.5"),
+        ("5.", "5.0"),
+        ("1.5e2", "150.0"),
+        ("1.5E-2", "0.015"),
+        ("\u00011.5e1", "15.0"),
+        ("9" * 36, "1.0E36"),
+        ("0" * 50 + "7.5", "7.5"),
+        ("15F", None),
+        ("15f\t", None),
+        ("12D", None),
+        ("1e1d", None),
+        ("0x1p3", None),
+        ("1e999", None),
+        ("-1e999", None),
+        ("9" * 400, None),
+        ("NaN", "NaN"),
+        ("nan", "NaN"),
+        ("inf", "Infinity"),
+        ("+Infinity", "Infinity"),
+        (" -INF ", "-Infinity"),
+        ("1.2.3", None),
+        ("1,5", None),
+        ("e5", None),
+        (".", None),
+        ("-", None),
+        ("", None),
+        ("five", None),
+    ],
+)
+def test_a_number_of_any_size_is_written_in_digits(spark, text, value, to):
+    assert cast(spark, text, to) == value
+
+
+@pytest.mark.parametrize(
+    ("raw", "to"),
+    [
+        ("CAST('Infinity' AS double)", "double"),
+        ("1.5E0", "float"),
+        ("7", "double"),
+        ("1.25BD", "double"),
+        ("true", "double"),
+        ("DATE'2026-03-01'", "timestamp_ntz"),
+        ("TIMESTAMP'2026-03-01 08:00:00Z'", "timestamp_ntz"),
+        ("TIMESTAMP_NTZ'2026-03-01 08:00:00'", "timestamp_ntz"),
+    ],
+)
+def test_what_is_no_text_is_read_as_ever(spark, raw, to):
+    value, before = spark.sql(f"SELECT {Cast(to).sql(raw)}, CAST({raw} AS {to})").first()
+    assert value == before
+
+
 EDGES = [
     "0000-01-01",
     "0000-12-31T23:59:59Z",

@@ -5,6 +5,7 @@ published.
 import math
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -94,6 +95,29 @@ def test_no_rows_break_nothing() -> None:
             {0.01: "holds", 0.02: "warns", math.inf: "fails"},
         ),
         (schema_as_declared(), {0: "holds", 1: "fails"}),
+        # What lies on a bound as it was written is within, as which number either is held.
+        (
+            mean("v", 0.1, 0.3),
+            {
+                Decimal("0.300000"): "holds",
+                Decimal("0.300001"): "fails",
+                Decimal("0.1"): "holds",
+                Decimal("0.0999"): "fails",
+            },
+        ),
+        (
+            total("v", high=9, warn_outside=(None, 0.3)),
+            {Decimal("0.30"): "holds", Decimal("0.31"): "warns"},
+        ),
+        (
+            mean("v", Decimal("0.3"), Decimal("0.7")),
+            {0.3: "holds", 0.7: "holds", 0.29: "fails", 0.71: "fails", math.nan: "fails"},
+        ),
+        (
+            total("v", -math.inf, math.inf),
+            {Decimal(7): "holds", math.nan: "fails"},
+        ),
+        (mean("v", Decimal("0.3"), 0.3), {0.3: "holds", Decimal("0.3"): "holds"}),
     ],
     ids=lambda found: str(found) if isinstance(found, dict) else None,
 )
@@ -166,6 +190,11 @@ def test_that_a_table_cannot_have_are_refused(said: str, rule: Rule) -> None:
             partitioning=["d"],
             rules=[rule],
         )
+
+
+@pytest.mark.parametrize("low", [1, 1.0, Decimal(1)])
+def test_a_lower_bound_alone_asks_for_nan(low: Any) -> None:
+    assert "isnan" in between("v", low).sql
 
 
 def test_a_rule_says_what_it_looks_at() -> None:

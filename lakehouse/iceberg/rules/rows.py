@@ -6,6 +6,7 @@ it is the check.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import ClassVar, Unpack
 
 from lakehouse.errors import DeclarationError
@@ -14,6 +15,7 @@ from lakehouse.tables import types
 from lakehouse.tables.bounds import bounds_text
 from lakehouse.tables.castable_rule import CastableRule, castable_text
 from lakehouse.tables.casts import Cast
+from lakehouse.tables.column import tuple_of
 from lakehouse.tables.quoting import identifier, literal, literals
 from lakehouse.tables.rule import CountOptions, OnFailure, Rule, ThresholdOptions
 from lakehouse.tables.table import IcebergTable
@@ -88,7 +90,7 @@ def excluded(
     **options: Unpack[CountOptions],
 ) -> Rule:
     """Say that the column has none of these values; NULL passes."""
-    values = tuple(values)
+    values = _values_of(values)
     _need_values("excluded", column, values)
     return RowRule.declare(
         "excluded",
@@ -105,7 +107,7 @@ def accepted(
     **options: Unpack[CountOptions],
 ) -> Rule:
     """Say that the column has one of these values; NULL passes."""
-    values = tuple(values)
+    values = _values_of(values)
     _need_values("accepted", column, values)
     return RowRule.declare(
         "accepted",
@@ -133,7 +135,7 @@ def between(
     breaks = _outside(name, low, high)
     # Spark orders NaN above every number, so that an upper bound refuses it; a lower bound
     # alone must ask.
-    if high is None and isinstance(low, (int, float)):
+    if high is None and isinstance(low, (int, float, Decimal)):
         # Known from the type where there is none: nothing is then evaluated for a row.
         breaks.append(
             f"(typeof({name}) IN ('float', 'double') AND isnan(try_cast({name} AS DOUBLE)))"
@@ -290,7 +292,7 @@ def expression(
     """
     return RowRule.declare(
         "expression",
-        tuple(columns),
+        tuple_of(columns),
         holds,
         {"name": name, **options},
         violated_by=f"coalesce(NOT ({holds}), false)",
@@ -311,6 +313,11 @@ def _outside(value: str, low: object, high: object) -> list[str]:
     """
     breaks = [f"{value} < {literal(low)}"] if low is not None else []
     return breaks + ([f"{value} > {literal(high)}"] if high is not None else [])
+
+
+def _values_of(values: Iterable[object]) -> tuple[object, ...]:
+    """Return values of which a single one may be given as text: it is no list of letters."""
+    return (values,) if isinstance(values, str | bytes) else tuple(values)
 
 
 def _need_values(kind: str, column: str, values: tuple[object, ...]) -> None:

@@ -24,7 +24,9 @@ class KeyRule(EvaluableRule):
 
     reads_other_rows: ClassVar[bool] = True
     failed_sql: ClassVar[str]
-    """How many of a key's rows break it, of those `added` and of `total_rows` that there are."""
+    """How many of a key's rows break it, of those `__added` and of `__total_rows` that there
+    are.
+    """
 
     @property
     @abstractmethod
@@ -50,7 +52,9 @@ class UniqueRule(KeyRule):
 
     identifies_rows: ClassVar[bool] = True
     # The first new row of a new key does not break it.
-    failed_sql: ClassVar[str] = "CASE WHEN total_rows > added THEN added ELSE added - 1 END"
+    failed_sql: ClassVar[str] = (
+        "CASE WHEN __total_rows > __added THEN __added ELSE __added - 1 END"
+    )
 
     @property
     def sql(self) -> str:
@@ -68,9 +72,9 @@ class UniqueRule(KeyRule):
 
     def broken_rows(self, lookup: "KeyLookup", rows: "DataFrame") -> "DataFrame":
         """Return the keys that are there more than once, with how often they are."""
-        keys = map(identifier, self.columns)
-        repeated = lookup.grouped(rows).where("total_rows > 1 AND added > 0")
-        return repeated.selectExpr(*keys, "total_rows AS rows")
+        keys = [f"__key_{at} AS {identifier(name)}" for at, name in enumerate(self.columns)]
+        repeated = lookup.grouped(rows).where("__total_rows > 1 AND __added > 0")
+        return repeated.selectExpr(*keys, f"__total_rows AS {_other_than(self.columns)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +83,7 @@ class ReferencesRule(KeyRule):
 
     table: str
     partner: tuple[str, ...]
-    failed_sql: ClassVar[str] = "if(total_rows > added, 0, added)"
+    failed_sql: ClassVar[str] = "if(__total_rows > __added, 0, __added)"
 
     @property
     def other_columns(self) -> tuple[str, ...]:
@@ -105,10 +109,7 @@ class ReferencesRule(KeyRule):
         from pyspark.sql.functions import expr
 
         assert lookup.others is not None
-        named = [
-            f"{identifier(name)} AS __key_{at}" for at, name in enumerate(self.other_columns)
-        ]
-        partners = lookup.others.selectExpr(*named)
+        partners = lookup.others.selectExpr(*_numbered(self.other_columns))
         same = [f"s.{identifier(name)} = p.__key_{at}" for at, name in enumerate(self.columns)]
         with_key = _with_key(rows, self.columns)
         return with_key.alias("s").join(
@@ -149,7 +150,7 @@ class KeyLookup:
         """Return one row: how many rows break the rule."""
         return self.grouped(rows).selectExpr(
             f"{literal(self.rule.name)} AS rule",
-            f"coalesce(sum(if(added > 0, {self.rule.failed_sql}, 0)), 0) AS failed",
+            f"coalesce(sum(if(__added > 0, {self.rule.failed_sql}, 0)), 0) AS failed",
         )
 
     def broken_rows(self, rows: "DataFrame") -> "DataFrame":
@@ -157,24 +158,24 @@ class KeyLookup:
         return self.rule.broken_rows(self, rows)
 
     def grouped(self, rows: "DataFrame") -> "DataFrame":
-        """Return each key once, with how many of the evaluated rows it has (`added`), and how
-        many rows with the others (`total_rows`).
+        """Return each key once, with how many of the evaluated rows it has (`__added`), and how
+        many rows with the others (`__total_rows`).
 
+        Its columns are numbered, such as `__key_0`: a column of the table may be called `count`.
         Partners are looked for like this as well: a join would read the smaller table first, in
         a job of its own.
         """
-        keys = [identifier(name) for name in self.rule.columns]
-        with_key = _with_key(rows, self.rule.columns)
-        if self.others is None:
-            counted = with_key.groupBy(*keys).count()
-            return counted.selectExpr(*keys, "count AS added", "count AS total_rows")
-        other_keys = [identifier(name) for name in self.rule.other_columns]
-        others = _with_key(self.others, self.rule.other_columns)
-        marked = with_key.selectExpr(*keys, "1 AS __new").unionAll(
-            others.selectExpr(*other_keys, "0 AS __new")
-        )
-        counted = marked.groupBy(*keys).agg({"__new": "sum", "*": "count"})
-        return counted.selectExpr(*keys, "`sum(__new)` AS added", "`count(1)` AS total_rows")
+        from pyspark.sql.functions import expr
+
+        columns, other_columns = self.rule.columns, self.rule.other_columns
+        keys = [f"__key_{at}" for at in range(len(columns))]
+        added, total = "count(1)", expr("count(1)").alias("__total_rows")
+        marked = _with_key(rows, columns).selectExpr(*_numbered(columns), "1 AS __new")
+        if self.others is not None:
+            others = _with_key(self.others, other_columns)
+            marked = marked.unionAll(others.selectExpr(*_numbered(other_columns), "0 AS __new"))
+            added = "sum(__new)"
+        return marked.groupBy(*keys).agg(expr(added).alias("__added"), total)
 
 
 def unique(*columns: str, **options: Unpack[CountOptions]) -> Rule:
@@ -220,6 +221,18 @@ def references(
 
 def _names(columns: str | Sequence[str]) -> tuple[str, ...]:
     return (columns,) if isinstance(columns, str) else tuple(columns)
+
+
+def _numbered(columns: Sequence[str]) -> list[str]:
+    return [f"{identifier(name)} AS __key_{at}" for at, name in enumerate(columns)]
+
+
+def _other_than(columns: Sequence[str]) -> str:
+    """Return the name of what says how many rows there are, beside columns of any name."""
+    name, taken = "rows", {column.lower() for column in columns}
+    while name in taken:
+        name = f"_{name}"
+    return name
 
 
 def _with_key(rows: "DataFrame", columns: Sequence[str]) -> "DataFrame":
