@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
 from lakehouse.iceberg.evolve.planning import declared_by_earlier_version
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Run
@@ -69,6 +70,14 @@ def expire_all_but_main(engine: Engine, table: IcebergTable) -> None:
     engine.sql(
         f"CALL {engine.catalog.name}.system.expire_snapshots(table => '{table.name}',"
         f" older_than => TIMESTAMP '2999-01-01 00:00:00', retain_last => 1)"
+    )
+
+
+def rewrite_all(engine: Engine, table: IcebergTable) -> None:
+    options = "options => map('rewrite-all', 'true')"
+    engine.sql(
+        f"CALL {engine.catalog.name}.system.rewrite_data_files(table => '{table.name}',"
+        f" {options})"
     )
 
 
@@ -141,6 +150,19 @@ def test_nor_where_the_commit_that_says_so_has_expired(embedded_engine: Engine) 
     assert compute(engine, MONDAY) == (3, 0)
 
 
+def test_nor_where_upkeep_has_left_no_commit_of_a_run(embedded_engine: Engine) -> None:
+    engine = embedded_engine
+    come(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2))
+    compute(engine, MONDAY, TUESDAY)
+    come(engine, (MONDAY, 3, 3), (TUESDAY, 4, 4))
+    compute(engine, MONDAY)
+    rewrite_all(engine, DAYS)
+    assert carry_watermarks(engine, DAYS.name)
+    expire_all_but_main(engine, DAYS)
+    come(engine, (MONDAY, 5, 5))
+    assert compute(engine, MONDAY) == (3, 0)
+
+
 def test_a_day_is_computed_anew_where_the_source_was_rewritten(first: Engine) -> None:
     first.sql(f"DELETE FROM {first.catalog.sql_name(RAW.name)} WHERE id = 2")
     come(first, (TUESDAY, 3, 3))
@@ -185,10 +207,6 @@ def test_a_day_is_computed_anew_where_somebody_else_wrote_the_table(first: Engin
 
 
 def test_compaction_leaves_what_stands(first: Engine) -> None:
-    options = "options => map('rewrite-all', 'true')"
-    first.sql(
-        f"CALL {first.catalog.name}.system.rewrite_data_files(table => '{DAYS.name}',"
-        f" {options})"
-    )
+    rewrite_all(first, DAYS)
     come(first, (TUESDAY, 3, 3))
     assert compute(first, TUESDAY) == (1, 1)

@@ -42,13 +42,11 @@ def _were_read_further(target: History, source: str, partitions: Partitions) -> 
     if watermark is None:
         return False
     commits = list(commits_since(target, source, watermark))
-    further = [commit for commit in commits if commit.read.get(source, watermark) != watermark]
-    if not further:
-        return False
-    # Which partitions a commit that has expired was of, nothing tells any more.
-    return not _are_all_kept(target, source, watermark, commits) or any(
-        _overlaps(commit, partitions) for commit in further
-    )
+    if not _are_all_kept(target, source, watermark, commits):
+        # Which partitions a commit that has expired was of, nothing tells any more.
+        return True
+    further = (commit for commit in commits if commit.read.get(source, watermark) != watermark)
+    return any(_overlaps(commit, partitions) for commit in further)
 
 
 def _are_all_kept(
