@@ -163,7 +163,7 @@ class TableTrial:
                 self.of.engine,
                 function,
                 given,
-                no_rows(self.of.engine.spark, table),
+                None,
                 read_other=self._read_other,
                 leaves_out=True,
                 keep=self.of.keep,

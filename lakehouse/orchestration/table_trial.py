@@ -32,7 +32,7 @@ def try_function(
     engine: Engine,
     function: TableFunction,
     given: "Mapping[str, DataFrame]",
-    existing: "DataFrame",
+    existing: "DataFrame | None",
     *,
     keys: Sequence[str] = (),
     read_other: ReadOther,
@@ -43,7 +43,7 @@ def try_function(
 
     :param given: by input, the rows that a run would find of it; of a table that a feed fills,
         what was delivered, by the function's parameter.
-    :param existing: the rows that the table has already.
+    :param existing: the rows that the table has already; None where there are none.
     :param keys: the partitions of the run; without any, all rows are computed.
     :param read_other: gives the rows of another table that a rule refers to; None where there
         are none.
@@ -62,12 +62,14 @@ def try_function(
     if function.feed:
         frame = compute(**given)
     else:
-        frame = compute_given(table, compute, function.inputs, given, existing, partitions)
+        there = no_rows(engine.spark, table) if existing is None else existing
+        frame = compute_given(table, compute, function.inputs, given, there, partitions)
     return judge(
         engine,
         table,
         frame,
         partitions,
+        existing=existing,
         read_other=read_other,
         left_out=left_out,
         keep=keep,

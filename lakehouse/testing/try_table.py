@@ -109,11 +109,14 @@ class TryTable:
         given = self._frames(function, rows)
         table = function.table
         others = self._other_frames(function, given, other_tables or {})
+        there = None
+        if existing:
+            there = frame_of(self.engine.spark, table.name, table.columns, existing)
         trial = try_function(
             self.engine,
             function,
             given,
-            frame_of(self.engine.spark, table.name, table.columns, existing),
+            there,
             keys=(partitions,) if isinstance(partitions, str) else tuple(partitions),
             read_other=others.get,
         )

@@ -3,6 +3,7 @@ rows that cannot be.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -14,11 +15,18 @@ import pytest
 from lakehouse.assets.bronze.raw_fruits import raw_fruits
 from lakehouse.assets.silver.fruits import fruits
 from lakehouse.errors import FrameMismatch, UsageError
-from lakehouse.iceberg.read.inputs import latest
+from lakehouse.iceberg.read.inputs import incremental, latest
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.rules.unique_and_references import references, unique
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
-from lakehouse.tables.table import Column, IcebergTable, Merge, Overwrite, OverwritePartitions
+from lakehouse.tables.table import (
+    Append,
+    Column,
+    IcebergTable,
+    Merge,
+    Overwrite,
+    OverwritePartitions,
+)
 from lakehouse.testing.try_table import TryTable
 
 if TYPE_CHECKING:
@@ -82,6 +90,35 @@ def copies(orders: "DataFrame") -> "DataFrame":
 def without_columns(orders: "DataFrame") -> "DataFrame":
     """Orders with a column that nobody declares."""
     return orders.select("order_id", "amount")
+
+
+ADDED = IcebergTable(
+    name="gold.added",
+    comment="Orders that are added once a day.",
+    columns=ORDERS.columns[:2],
+    write=Append(once_by="day"),
+    rules=[unique("order_id")],
+)
+MERGED = replace(ADDED, name="gold.merged", write=Merge(on="day"))
+REPLACED = replace(ADDED, name="gold.replaced", write=Overwrite())
+
+
+@iceberg_asset(ADDED, inputs={"orders": incremental(ORDERS.name)})
+def added(orders: "DataFrame") -> "DataFrame":
+    """Orders, as they are."""
+    return orders.select("order_id", "day")
+
+
+@iceberg_asset(MERGED, inputs={"orders": incremental(ORDERS.name)})
+def merged(orders: "DataFrame") -> "DataFrame":
+    """Orders, as they are."""
+    return orders.select("order_id", "day")
+
+
+@iceberg_asset(REPLACED, inputs={"orders": latest(ORDERS.name)})
+def replaced(orders: "DataFrame") -> "DataFrame":
+    """Orders, as they are."""
+    return orders.select("order_id", "day")
 
 
 @pytest.fixture(scope="session")
@@ -151,6 +188,25 @@ def test_a_rule_that_blocks_says_of_how_many_rows(try_table: TryTable) -> None:
     tried = try_table(orders_by_day, [{"order_id": 1, "day": "2026-01-01"}])
 
     assert tried.failed == {"not_null_amount": "1 of 1 row"}
+
+
+@pytest.mark.parametrize("asset", [added, merged], ids=["added", "merged"])
+def test_what_comes_is_unique_among_the_rows_that_are_there_too(
+    try_table: TryTable, asset: dg.AssetsDefinition
+) -> None:
+    there = [{"order_id": 1, "day": "2026-01-01"}]
+    again = try_table(asset, [{"order_id": 1, "day": "2026-01-02"}], existing=there)
+    other = try_table(asset, [{"order_id": 2, "day": "2026-01-02"}], existing=there)
+    known = try_table(asset, there, existing=there)
+
+    assert again.failed == {"unique_order_id": "1 of 1 row"}
+    assert (other.failed, known.failed) == ({}, {})
+
+
+def test_rows_that_are_replaced_are_compared_with_none(try_table: TryTable) -> None:
+    there = [{"order_id": 1, "day": "2026-01-01"}]
+
+    assert try_table(replaced, there, existing=there).failed == {}
 
 
 def test_a_rule_that_refers_to_another_table_needs_its_rows(try_table: TryTable) -> None:

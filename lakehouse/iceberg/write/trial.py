@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import together
+from lakehouse.iceberg.metadata.frame_joins import together, without_keys
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.read.inputs import Input
@@ -31,7 +31,7 @@ from lakehouse.iceberg.write.split_rows import Split, counted, evaluated, split_
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.suggestions import meant_name
-from lakehouse.tables.table import IcebergTable, Merge, OverwritePartitions
+from lakehouse.tables.table import Append, IcebergTable, Merge, OverwritePartitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -191,14 +191,15 @@ def judge(
     frame: "DataFrame",
     partitions: Partitions | None = None,
     *,
+    existing: "DataFrame | None" = None,
     read_other: ReadOther,
     left_out: Sequence[LeftOut] = (),
     keep: Keep = keep_on_one_machine,
 ) -> Trial:
     """Evaluate a table's rules on computed rows, as a write does before it publishes them.
 
-    The rows are compared with none that the table has.
-
+    :param existing: the rows that the table has already, among which those that are appended or
+        merged must be unique too; None where there are none.
     :param read_other: gives the rows of another table that a rule refers to; None where there
         are none to be had, so that the rule is not evaluated.
     :param left_out: rows that are refused without being computed.
@@ -216,8 +217,17 @@ def judge(
     asked = _asked(table, partitions)
     others = {table.name: rows} | _others(asked, read_other)
     answered = [rule for rule in asked if _is_answered(rule, others)]
-    if answered:
-        results += audit(engine, table, rows, answered, None, others.__getitem__).results
+    on_all_rows = [
+        rule for rule in answered if existing is not None and _asks_existing(table, rule)
+    ]
+    among_each_other = [rule for rule in answered if rule not in on_all_rows]
+    if among_each_other:
+        results += audit(
+            engine, table, rows, among_each_other, None, others.__getitem__
+        ).results
+    if on_all_rows and existing is not None:
+        added, staying = _beside_existing(table, rows, removed, existing)
+        results += audit(engine, table, added, on_all_rows, staying).results
     refused, refused_count = _refused(prepared, split), split.refused_count
     if left_out:
         results.append(_evaluate_left_out(table, left_out))
@@ -265,6 +275,34 @@ def _asked(table: IcebergTable, partitions: Partitions | None) -> list[Evaluable
         by = table.write.by
         rules.append(in_partitions(by, partitions.predicate(by)))
     return [rule for rule in evaluable(rules) if rule.reads_rows]
+
+
+def _asks_existing(table: IcebergTable, rule: Rule) -> bool:
+    """Whether a write compares the keys of its rows with those that the table has. A merge's own
+    key may be there.
+    """
+    if isinstance(table.write, Merge):
+        return rule.identifies_rows and not {*table.write.on} <= {*rule.columns}
+    return rule.identifies_rows and isinstance(table.write, Append)
+
+
+def _beside_existing(
+    table: IcebergTable,
+    rows: "DataFrame",
+    removed: "DataFrame | None",
+    existing: "DataFrame",
+) -> "tuple[DataFrame, DataFrame]":
+    """Return the rows that a write adds, and the existing ones that stay beside them."""
+    if isinstance(table.write, Merge):
+        keys = rows.selectExpr(*map(identifier, table.write.on))
+        gone = keys if removed is None else keys.unionAll(removed)
+        return rows, without_keys(existing, gone, table.write.on)
+    once_by = table.once_by
+    if not once_by or not {*once_by} <= {*table.column_names}:
+        return rows, existing
+    has_key = " AND ".join(f"{identifier(name)} IS NOT NULL" for name in once_by)
+    keys = existing.where(has_key).selectExpr(*map(identifier, once_by))
+    return without_keys(rows, keys, once_by), existing
 
 
 def _others(rules: Sequence[Rule], read_other: ReadOther) -> "dict[str, DataFrame]":
