@@ -136,7 +136,7 @@ def code_of(
 
     :param version: of the code that computes the table now.
     """
-    if history.main is None or history.main.is_empty:
+    if history.is_empty:
         return TableCode()
     parts = computed_parts(history)
     if not parts:

@@ -212,12 +212,6 @@ def _existing(engine: Engine, target: IcebergTable, within: str) -> "DataFrame":
     return read_main(engine, target.name).where(within).selectExpr(*columns)
 
 
-def _has_rows(engine: Engine, table: IcebergTable) -> bool:
-    """Whether a table has any rows; metadata alone tells."""
-    main = read_history(engine, table.name).main
-    return main is not None and not main.is_empty
-
-
 def _with_outcome(
     engine: Engine,
     target: IcebergTable,
@@ -243,7 +237,8 @@ def _with_outcome(
     existing = _existing(engine, target, within)
     # A row may be refused in several pieces, and counts once.
     refused = read_main(engine, target.quarantine.name).selectExpr(_IS, "true AS __refused")
-    refused = refused.distinct() if _has_rows(engine, target.quarantine) else refused
+    if not read_history(engine, target.quarantine.name).is_empty:
+        refused = refused.distinct()
     if rest:
         refused = refused.where("false")
     if 0 < rest < FEW:

@@ -120,6 +120,11 @@ class History:
         """The snapshot that readers see; None before the first publish."""
         return self.head(MAIN)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was published yet, or no data file of main has a row."""
+        return self.main is None or self.main.is_empty
+
     @cached_property
     def line(self) -> tuple[Snapshot, ...]:
         """Main and the snapshots that it descends from, newest first, as far back as they are

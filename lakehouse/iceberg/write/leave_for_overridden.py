@@ -40,10 +40,9 @@ def leave_for_overridden(engine: Engine, table: IcebergTable, overridden: Overri
         main = read_history(engine, table.name).main
         if main is None or main.snapshot_id != overridden.snapshot_id:
             return
-        quarantined = read_history(engine, quarantine.name).main
-        came = (
-            None if quarantined is None or quarantined.is_empty else _came(engine, overridden)
-        )
+        if read_history(engine, quarantine.name).is_empty:
+            return
+        came = _came(engine, overridden)
         if came is not None:
             keys = _standing(engine, quarantine, overridden).join(came, _SOURCE, "left_semi")
             gone = keys.select("_row_key", "_source_file")

@@ -65,8 +65,7 @@ def plan_decided(
     was_left = target.main is None or bool(unpublished)
     rereads = was_left or is_full or any(pins[name].since_snapshot_id is None for name in own)
     undone = _undone(engine, quarantined, unpublished) if correction_key(table) else []
-    is_empty = quarantined.main is None or quarantined.main.is_empty
-    if is_empty and not undone:
+    if quarantined.is_empty and not undone:
         return Decided(rereads=rereads)
     sources = by_table(pins[name] for name in tracked)
     is_less = run.full_recompute or any(
@@ -78,7 +77,7 @@ def plan_decided(
         else []
     )
     decided = Decided(rereads=rereads, undone=[_still_there(frame, kept) for frame in undone])
-    if is_empty:
+    if quarantined.is_empty:
         return decided
     rows = [frames[name] for name in own] if rereads and _is_by_source(table) else []
     is_whole = isinstance(table.write, Merge) and is_full and not run.partitions
