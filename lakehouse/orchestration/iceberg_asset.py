@@ -14,6 +14,7 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
 from lakehouse.iceberg.read.input_validation import (
     check_appended_once,
+    check_existing_rows,
     check_overwritten_whole,
     check_rows_of,
     check_versions,
@@ -70,7 +71,7 @@ def iceberg_asset(
         check_rows_of(table, declared)
         check_versions(table, declared)
         reads = with_version_reads(table, declared)
-        _check_existing_rows(table, reads)
+        check_existing_rows(table, reads)
         check_appended_once(table, reads)
         check_overwritten_whole(table, reads)
         check_partitions(table, reads, partitions)
@@ -173,39 +174,4 @@ def _check_parameters(
             f" {', '.join(parameters) or 'nothing'}; expected the inputs,"
             f" {', '.join(inputs) or 'none'}.",
             next_step="Name its parameters as the keys of inputs=….",
-        )
-
-
-def _check_existing_rows(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
-    """Refuse to overwrite partitions by what came alone, and to take the rows of another table
-    for existing ones.
-    """
-    foreign = sorted(
-        name
-        for name, declared in inputs.items()
-        if declared.mode == "existing_rows" and declared.table != table.name
-    )
-    if foreign:
-        raise DeclarationError(
-            f"{table.name}: the input {', '.join(foreign)} reads existing_rows of another table;"
-            f" expected {table.name}.",
-            next_step="Read another table by latest(…).",
-        )
-    added = sorted(
-        name
-        for name, declared in inputs.items()
-        if declared.mode == "incremental" and declared.by and not declared.outside
-    )
-    has_existing_rows = any(
-        declared.mode == "existing_rows" and not declared.outside
-        for declared in inputs.values()
-    )
-    if added and not has_existing_rows and table.overwritten_by:
-        raise DeclarationError(
-            f"{table.name} overwrites partitions, and its input {', '.join(added)} has only"
-            " what came to them; the rows that stand there would be lost.",
-            next_step=(
-                f"Add an input existing_rows({table.name!r}, by={table.overwritten_by!r}), or read"
-                " latest(…)."
-            ),
         )

@@ -36,6 +36,39 @@ def check_appended_once(table: IcebergTable, inputs: Mapping[str, Input]) -> Non
     )
 
 
+def check_existing_rows(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
+    """Refuse to overwrite partitions by what came alone, and to take the rows of another table
+    for existing ones.
+
+    :raises DeclarationError: names the table, its inputs and what was expected.
+    """
+    foreign = sorted(
+        name
+        for name, declared in inputs.items()
+        if declared.mode == "existing_rows" and declared.table != table.name
+    )
+    if foreign:
+        raise DeclarationError(
+            f"{table.name}: the input {', '.join(foreign)} reads existing_rows of another table;"
+            f" expected {table.name}.",
+            next_step="Read another table by latest(…).",
+        )
+    added = sorted(
+        name
+        for name, declared in inputs.items()
+        if declared.mode == "incremental" and declared.by and not declared.outside
+    )
+    if added and not _keeps_rows(inputs) and table.overwritten_by:
+        raise DeclarationError(
+            f"{table.name} overwrites partitions, and its input {', '.join(added)} has only"
+            " what came to them; the rows that stand there would be lost.",
+            next_step=(
+                f"Add an input existing_rows({table.name!r}, by={table.overwritten_by!r}), or read"
+                " latest(…)."
+            ),
+        )
+
+
 def check_overwritten_whole(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
     """Refuse to overwrite a table by what came to its inputs alone.
 
@@ -46,11 +79,7 @@ def check_overwritten_whole(table: IcebergTable, inputs: Mapping[str, Input]) ->
     :param inputs: as they are read.
     :raises DeclarationError: names the table, its inputs and what was expected.
     """
-    keeps_rows = any(
-        declared.mode == "existing_rows" and not declared.outside
-        for declared in inputs.values()
-    )
-    if isinstance(table.write, Overwrite) and not keeps_rows:
+    if isinstance(table.write, Overwrite) and not _keeps_rows(inputs):
         came = [name for name, declared in inputs.items() if declared.mode == "incremental"]
         lost = "the rows that stand would be lost"
         next_step = "Read latest(…), or write the table by Merge(on=…)."
@@ -124,3 +153,11 @@ def check_versions(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
                 f" {', '.join(own)}.",
                 next_step="Leave it out of inputs=….",
             )
+
+
+def _keeps_rows(inputs: Mapping[str, Input]) -> bool:
+    """Whether rows that stand in what is overwritten are read, and can be written again."""
+    return any(
+        declared.mode == "existing_rows" and not declared.outside
+        for declared in inputs.values()
+    )
