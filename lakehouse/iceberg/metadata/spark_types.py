@@ -14,29 +14,20 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 
+_WIDER = {"byte": "int", "short": "int", "char": "string", "varchar": "string"}
+"""By Spark's name of a type that Iceberg lacks, the next one that it has."""
+
+
 def of_spark(kind: "DataType") -> ColumnType:
     """Return a type of Spark as a declaration has it; one that has no name there keeps Spark's.
 
     Iceberg has no integers below 32 bits and no limited strings: they are the next that it has.
     """
-    from pyspark.sql.types import (
-        ArrayType,
-        ByteType,
-        CharType,
-        DecimalType,
-        MapType,
-        ShortType,
-        StructType,
-        VarcharType,
-    )
+    from pyspark.sql.types import ArrayType, DecimalType, MapType, StructType
 
     match kind:
         case DecimalType():
             return Decimal(kind.precision, kind.scale)
-        case ByteType() | ShortType():
-            return Primitive("int")
-        case CharType() | VarcharType():
-            return Primitive("string")
         case ArrayType():
             return Array(of_spark(kind.elementType))
         case MapType():
@@ -45,7 +36,7 @@ def of_spark(kind: "DataType") -> ColumnType:
             return Struct(
                 tuple(Field(field.name, of_spark(field.dataType)) for field in kind.fields)
             )
-    return Primitive(kind.simpleString())
+    return Primitive(_WIDER.get(kind.typeName()) or kind.simpleString())
 
 
 def widened(frame: "DataFrame") -> "DataFrame":
@@ -64,24 +55,14 @@ def widened(frame: "DataFrame") -> "DataFrame":
 
 
 def _is_narrow(kind: "DataType") -> bool:
-    """Whether a type is, or has in it, one that Iceberg lacks a narrow form of."""
-    from pyspark.sql.types import (
-        ArrayType,
-        ByteType,
-        CharType,
-        MapType,
-        ShortType,
-        StructType,
-        VarcharType,
-    )
+    """Whether a type is, or has in it, one that Iceberg lacks."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
 
     match kind:
-        case ByteType() | ShortType() | CharType() | VarcharType():
-            return True
         case ArrayType():
             return _is_narrow(kind.elementType)
         case MapType():
             return _is_narrow(kind.keyType) or _is_narrow(kind.valueType)
         case StructType():
             return any(_is_narrow(field.dataType) for field in kind.fields)
-    return False
+    return kind.typeName() in _WIDER
