@@ -118,7 +118,7 @@ def _floating(raw: str, to: str) -> str:
     is_usual = f"length({text}) <= {_FITS_FLOAT} AND NOT ({letters})"
     is_finite = f"abs({cast}) < CAST('Infinity' AS {to})"
     return (
-        f"(CASE WHEN {_is_no_text(raw)} THEN {cast} WHEN {is_usual} THEN {cast} "
+        f"(CASE WHEN {_is_no_text(raw)} OR {is_usual} THEN {cast} "
         f"WHEN {text} RLIKE {literal(_NUMBER)} THEN CASE WHEN {is_finite} THEN {cast} END "
         f"WHEN {text} RLIKE {literal(_NO_NUMBER)} THEN {cast} END)"
     )
@@ -129,9 +129,8 @@ def _wall_time(raw: str) -> str:
     text = f"CAST({raw} AS string)"
     moment = _bounded(f"try_cast({raw} AS timestamp_ntz)", raw)
     return (
-        f"(CASE WHEN {_is_no_text(raw)} THEN {moment} "
-        f"WHEN {text} RLIKE {literal(_WHOLE_DAY)} THEN {moment} "
-        f"WHEN {text} RLIKE {literal(_MOMENT)} AND NOT {text} RLIKE {literal(_OFFSET)} "
+        f"(CASE WHEN {_is_no_text(raw)} OR {text} RLIKE {literal(_WHOLE_DAY)} OR "
+        f"{text} RLIKE {literal(_MOMENT)} AND NOT {text} RLIKE {literal(_OFFSET)} "
         f"THEN {moment} END)"
     )
 

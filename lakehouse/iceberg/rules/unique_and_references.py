@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, EvaluatedRows
+from lakehouse.tables.column import tuple_of
 from lakehouse.tables.declaration import TableDeclaration, name_of
 from lakehouse.tables.quoting import between, identifier, literal, without_zone
 from lakehouse.tables.rule import CountOptions, Rule
@@ -202,8 +203,8 @@ def references(
     :param other_columns: the other table's columns, in the same order; those of the same names
         where left out.
     """
-    other, keys = name_of(table), _names(columns)
-    other_keys = _names(other_columns) if other_columns is not None else keys
+    other, keys = name_of(table), tuple_of(columns)
+    other_keys = tuple_of(other_columns) if other_columns is not None else keys
     if len(keys) != len(other_keys) or not keys:
         raise DeclarationError(
             f"references({columns!r}, {other!r}, {other_columns!r}) compares {len(keys)} with"
@@ -217,10 +218,6 @@ def references(
         table=other,
         partner=other_keys,
     )
-
-
-def _names(columns: str | Sequence[str]) -> tuple[str, ...]:
-    return (columns,) if isinstance(columns, str) else tuple(columns)
 
 
 def _numbered(columns: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ A check has the name of its rule and columns, so that it is another one where th
 a table that is renamed is another table.
 """
 
-from collections.abc import Callable
+from functools import cache
 
 from lakehouse.monitoring.detectors.failed_checks import key_of
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext
@@ -17,12 +17,13 @@ _FAILED_FEED = "failed feed "
 
 def detect_removed(context: MonitorContext) -> Observed:
     """Return what is resolved since what it was of is no longer declared."""
-    is_check_declared = _check_finder(context)
+    # There may be thousands, and most of the time no check is open.
+    checks = cache(lambda: frozenset(map(key_of, context.graph.asset_check_keys)))
     resolved: list[Resolved] = []
     for incident in context.state.open.values():
         firing = incident.firing
         removed = ""
-        if firing.kind == "check" and not is_check_declared(firing.key):
+        if firing.kind == "check" and firing.key not in checks():
             removed = "check"
         elif _is_of_removed_feed(context, firing):
             removed = "feed"
@@ -32,18 +33,6 @@ def detect_removed(context: MonitorContext) -> Observed:
             how = f"The {removed} is no longer declared."
             resolved.append(Resolved(firing.key, context.now, how))
     return Observed(tuple(resolved))
-
-
-def _check_finder(context: MonitorContext) -> Callable[[str], bool]:
-    declared: set[str] = set()
-
-    def is_declared(key: str) -> bool:
-        # There may be thousands, and most of the time no check is open.
-        if not declared:
-            declared.update(map(key_of, context.graph.asset_check_keys))
-        return key in declared
-
-    return is_declared
 
 
 def _is_of_removed_feed(context: MonitorContext, firing: Firing) -> bool:
