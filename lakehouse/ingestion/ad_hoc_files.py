@@ -211,6 +211,25 @@ def list_passed_over(feed: Feed, path: str) -> list[PassedOver]:
     return [replace(entry, key=str(folder / key)) for key, entry in passed_over]
 
 
+def require_copies(feed: Feed, folder: str, path: str) -> None:
+    """Refuse to go on without the files that a person named: a run that the UI executes again has
+    the tags of the command's, whose copies are gone with it.
+
+    :param folder: where the copies were.
+    :param path: what the person named.
+    :raises UsageError: when they are not there.
+    """
+    if not Path(folder).is_dir():
+        raise UsageError(
+            f"The files of {path or 'the command'} were copied for the command that ingested"
+            " them, and their copies are gone with it; expected them for this run too.",
+            next_step=(
+                f"Run `lakehouse ingest {feed.name} --path {path or '…'}` again; what it has"
+                " landed already lands nothing."
+            ),
+        )
+
+
 def select_store(base: ObjectStore, feed: Feed, folder: str | None) -> ObjectStore:
     """Return the store that a run collects its files from: where a person named some, those."""
     if folder is None:

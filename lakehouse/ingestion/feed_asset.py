@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.ingestion.ad_hoc_files import AD_HOC_TAG, select_store
+from lakehouse.ingestion.ad_hoc_files import AD_HOC_TAG, PATH_TAG, require_copies, select_store
 from lakehouse.ingestion.executor_reading import executor_reading
 from lakehouse.ingestion.land import Landing, land
 from lakehouse.ingestion.staged_rows import open_staging
@@ -42,7 +42,10 @@ def feed_asset(
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
             settings = context.resources.settings
             io = context.resources.io_manager
-            folder = readable_tags(context.run.tags).get(AD_HOC_TAG)
+            tags = readable_tags(context.run.tags)
+            folder = tags.get(AD_HOC_TAG)
+            if folder is not None:
+                require_copies(feed, folder, tags.get(PATH_TAG, ""))
             store = select_store(open_store(settings), feed, folder)
             landing = land(
                 io.engine,

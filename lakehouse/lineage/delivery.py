@@ -6,6 +6,7 @@ as the file is: what leaves the file before the address answers again is not sen
 """
 
 import hashlib
+import http.client
 import json
 import logging
 import time
@@ -32,6 +33,18 @@ _TRY_AGAIN = (401, 403, 404, 408, 425, 429)
 """Answers that are not about the event: one that gets another below 500 would get it each time,
 and is passed over.
 """
+
+
+class _FollowsNothing(urllib.request.HTTPRedirectHandler):
+    """Leaves an address that leads elsewhere as the answer: what is followed is a GET without the
+    event, which a page to sign in answers too, and it takes the key along.
+    """
+
+    def redirect_request(self, *_: object) -> None:
+        """Ask nobody else."""
+
+
+_OPENER = urllib.request.build_opener(_FollowsNothing)
 
 
 @dataclass(frozen=True)
@@ -107,12 +120,13 @@ class Delivery:
         # The settings let nothing but http and https through.
         request = urllib.request.Request(self.url, line, headers)  # noqa: S310
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS):  # noqa: S310
+            with _OPENER.open(request, timeout=_TIMEOUT_SECONDS):
                 return "", False
         except urllib.error.HTTPError as error:
             is_final = 400 <= error.code < 500 and error.code not in _TRY_AGAIN
-            return f"the address answered {error.code}", is_final
-        except (OSError, ValueError) as error:
+            elsewhere = ", and leads elsewhere" if 300 <= error.code < 400 else ""
+            return f"the address answered {error.code}{elsewhere}", is_final
+        except (OSError, ValueError, http.client.HTTPException) as error:
             # Its text may hold the address, and that a secret.
             return f"the address was not reached ({type(error).__name__})", False
 

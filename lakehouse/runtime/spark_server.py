@@ -54,6 +54,9 @@ class SparkServer:
     process: Process
     log_at: int = 0
     """Where its words begin in the log."""
+    deployment: str = ""
+    master: str = ""
+    """What it was started for; nothing where an earlier version started it."""
 
     @property
     def remote(self) -> str:
@@ -61,6 +64,16 @@ class SparkServer:
         clear to a number.
         """
         return f"sc://localhost:{self.port}/;token={self.token}"
+
+    def is_for(self, settings: Settings) -> bool:
+        """Whether a process of these settings may use it: it has the jars and the credentials of
+        one deployment, and works on one master. A master that is not set asks for none.
+        """
+        if self.deployment not in ("", settings.deployment):
+            return False
+        asked, default = settings.spark_master, Settings.spark_master
+        are_local = asked.startswith("local") and self.master.startswith("local")
+        return are_local or asked == default or self.master in ("", asked)
 
     @property
     def answers(self) -> bool:
@@ -72,7 +85,7 @@ class SparkServer:
 
 def with_server(settings: Settings) -> Settings:
     """Return the settings, on the warm server of this home where one runs and no other Spark is
-    asked for.
+    asked for, see `SparkServer.is_for`.
 
     A process has either a Spark of its own or a connection, for as long as it lives; a server that
     was started again may have another port.
@@ -83,6 +96,8 @@ def with_server(settings: Settings) -> Settings:
     if chosen and (chosen.settings == settings or chosen.stamp == _stamp(settings)):
         return chosen.settings
     stamp, server = _stamp(settings), find(settings)
+    if server and not server.is_for(settings):
+        server = None
     if chosen and server is None:
         # One that is started again is not told of yet, and the one before is gone.
         return chosen.settings
@@ -116,7 +131,12 @@ def find(settings: Settings) -> SparkServer | None:
     try:
         note = json.loads(_note(settings).read_text(encoding="utf-8"))
         server = SparkServer(
-            note["port"], note["token"], Process(**note["process"]), note["log_at"]
+            note["port"],
+            note["token"],
+            Process(**note["process"]),
+            note["log_at"],
+            note.get("deployment", ""),
+            note.get("master", ""),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -173,7 +193,10 @@ def start(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    return child, SparkServer(port, token, Process.noted(child.pid, time.time()), started_at)
+    process = Process.noted(child.pid, time.time())
+    return child, SparkServer(
+        port, token, process, started_at, settings.deployment, settings.spark_master
+    )
 
 
 def settings_of_server(settings: Settings) -> Settings:
@@ -248,6 +271,8 @@ def publish(settings: Settings, server: SparkServer) -> None:
         "token": server.token,
         "process": vars(server.process),
         "log_at": server.log_at,
+        "deployment": server.deployment,
+        "master": server.master,
     }
     replace_text(_note(settings), json.dumps(note), mode=0o600)
 

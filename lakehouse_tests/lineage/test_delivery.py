@@ -26,6 +26,8 @@ class Address:
     bodies: list[dict] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     answers: list[int] = field(default_factory=list)
+    pages: list[str | None] = field(default_factory=list)
+    """The keys that came along when a page was asked for."""
 
 
 @pytest.fixture
@@ -40,6 +42,14 @@ def address() -> Iterator[Address]:
                 address.bodies.append(body)
             address.keys.add(self.headers["Authorization"])
             self.send_response(answer)
+            self.send_header("Content-Length", "0")
+            if answer in (301, 302):
+                self.send_header("Location", "/sign-in")
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            address.pages.append(self.headers["Authorization"])
+            self.send_response(200)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
@@ -96,6 +106,20 @@ def test_an_event_that_is_refused_for_good_is_passed_over(
     assert address.bodies == events(sending.openlineage_file)[1:]
     kept = json.loads((sending.home / "openlineage" / "sent.json").read_text())
     assert kept["passed_over"] == 1
+
+
+@pytest.mark.parametrize("answer", [301, 302])
+def test_an_address_that_leads_elsewhere_has_not_received_the_event(
+    sending: Settings, address: Address, monkeypatch: pytest.MonkeyPatch, answer: int
+) -> None:
+    """As a proxy does that asks people to sign in: the page there answers whatever is asked."""
+    address.answers = [answer]
+    append(engine_at(sending), "a")
+
+    assert address.pages == [], "Nor is the key sent there."
+    monkeypatch.setattr(delivery, "PAUSE_SECONDS", 0.0)
+    send_waiting(sending)
+    assert address.bodies == events(sending.openlineage_file)
 
 
 def test_a_file_that_was_moved_aside_is_sent_to_its_end(

@@ -1,9 +1,11 @@
 """What is told of writes that Spark computes: inputs by snapshot, results of rules, refusals."""
 
 from dataclasses import replace
+from uuid import uuid4
 
 import pytest
 
+from lakehouse.iceberg.commit.publish_refused import publish_refused
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Published, Refused, Unchanged
@@ -77,6 +79,27 @@ def test_each_write_is_told_with_what_it_read_and_what_came_of_it(
     assert {result["name"]: result["success"] for result in results}["between_v"] is False
     begun = [event["run"]["runId"] for event in told if not _is_end(event)]
     assert sorted(begun) == sorted(event["run"]["runId"] for event in told if _is_end(event))
+
+
+@pytest.mark.spark
+def test_what_a_person_publishes_against_the_rules_is_told_as_a_write_of_its_own(
+    telling: Engine, settings: Settings
+) -> None:
+    run = Run(str(uuid4()))
+    write(telling, RAW, rows_of(telling, "id int, v int", [(1, 1000), (2, 1000)]))
+    inputs = {"raw": latest(RAW.name)}
+    assert isinstance(write(telling, CLEAN, lambda raw: raw, inputs, run), Refused)
+    published = publish_refused(telling, CLEAN, run.run_id, by="me", why="the rule is wrong")
+
+    *_, failed, begun, ended = events(settings.openlineage_file)
+    told = (failed, begun, ended)
+    assert [event["eventType"] for event in told] == ["FAIL", "START", "COMPLETE"]
+    assert begun["run"]["runId"] == ended["run"]["runId"] != failed["run"]["runId"]
+    assert ended["run"]["facets"]["parent"] == failed["run"]["facets"]["parent"]
+    (table,), (source,), (read,) = ended["outputs"], ended["inputs"], failed["inputs"]
+    assert table["facets"]["version"]["datasetVersion"] == str(published.snapshot_id)
+    assert table["outputFacets"]["outputStatistics"]["rowCount"] == 2
+    assert source["facets"]["version"] == read["facets"]["version"]
 
 
 def _is_end(event: dict) -> bool:

@@ -7,9 +7,13 @@ from lakehouse.errors import UsageError
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
+from lakehouse.iceberg.commit.told_writes import published_of, told
 from lakehouse.iceberg.metadata.commit_properties import PREFIX, CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
+from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.metadata.write_events import BegunWrite
+from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.tables.table import IcebergTable
 from lakehouse.tables.upkeep import in_days
 
@@ -58,24 +62,20 @@ def publish_refused(
                     " where it is refused."
                 ),
             )
+        # The last commit of the candidate may be an erasure.
+        commit = candidate.commit or CommitProperties("write", "")
         write_id = branch.new_write_id()
-        _note(
-            engine,
-            table,
-            name,
-            # The last commit of the candidate may be an erasure.
-            replace(
-                candidate.commit or CommitProperties("write", ""),
-                kind="write",
-                write_id=write_id,
-            ),
-            by,
-            why,
-        )
-        branch.fast_forward(engine, table.name, name, write_id)
+        with told(engine, _begun(table, write_id, commit)) as tell:
+            noted = replace(commit, kind="write", write_id=write_id)
+            _note(engine, table, name, noted, by, why)
+            branch.fast_forward(engine, table.name, name, write_id)
+            after = read_history(engine, table.name)
+            published = after.main
+            assert published is not None
+            outcome = published_of(table.name, after.line, write_id, commit.write_id)
+            assert outcome is not None
+            tell(outcome)
         branch.drop_branch(engine, table.name, name)
-        published = read_history(engine, table.name).main
-        assert published is not None
         return Overridden(
             table.name,
             _run(candidate),
@@ -84,6 +84,15 @@ def publish_refused(
             published.rows,
             main.snapshot_id if main else None,
         )
+
+
+def _begun(table: IcebergTable, write_id: str, candidate: CommitProperties) -> BegunWrite:
+    """Return the publishing as a write of its own, of the run and from the inputs that the
+    candidate was computed from.
+    """
+    read = candidate.read or candidate.inputs
+    pins = {name: Pin(name, snapshot_id) for name, snapshot_id in read.items()}
+    return BegunWrite(table, write_id, Run(candidate.run_id), pins)
 
 
 def _prepared(history: History, run_id: str, kept_for: timedelta) -> tuple[str, Snapshot]:

@@ -38,7 +38,7 @@ def tell_of_dead(engine: Engine, table: IcebergTable) -> None:
         return
     line = read_history(engine, table.name).line
     for write_id in write_ids:
-        published = _published(table.name, write_id, line)
+        published = published_of(table.name, line, write_id)
         engine.listener.found_ended(BegunWrite(table, write_id), published)
 
 
@@ -51,7 +51,7 @@ def _tell_of_failure(engine: Engine, write: BegunWrite, error: Exception) -> Non
     except Exception:
         # What failed the write may be what keeps it from being looked up: the next writer does.
         return
-    published = _published(write.table.name, write.write_id, line)
+    published = published_of(write.table.name, line, write.write_id)
     if published:
         engine.listener.found_ended(write, published)
     elif failure is not Failure.UNKNOWN:
@@ -69,15 +69,22 @@ def published_by_run(engine: Engine, table: str, run_id: str) -> Published | Non
     for snapshot in line:
         commit = snapshot.commit
         if commit and commit.kind == "write" and commit.run_id == run_id:
-            return _published(table, commit.write_id, line)
+            return published_of(table, line, commit.write_id)
     return None
 
 
-def _published(table: str, write_id: str, line: Sequence[Snapshot]) -> Published | None:
+def published_of(
+    table: str, line: Sequence[Snapshot], write_id: str, *others: str
+) -> Published | None:
+    """Return what a write published, by its commits on a line of snapshots; None where it has
+    none there.
+
+    :param others: writes whose commits it published along with its own.
+    """
     commits = [
         snapshot
         for snapshot in line
-        if snapshot.commit and snapshot.commit.write_id == write_id
+        if snapshot.commit and snapshot.commit.write_id in (write_id, *others)
     ]
     if not commits:
         return None

@@ -11,7 +11,12 @@ import dagster as dg
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.orchestration.metadata_keys import sample_table
-from lakehouse.quality.metrics.compared_metrics import ComparedMetric, compare_metrics
+from lakehouse.quality.metrics.compared_metrics import (
+    ComparedMetric,
+    comparable,
+    compare_metrics,
+    last_measured,
+)
 from lakehouse.quality.metrics.metric import NO_ANOMALY, RECORD_COUNT, Metric
 from lakehouse.quality.metrics.recent_metrics import recent_metrics
 from lakehouse.quality.metrics.run_metrics import metrics_of_run
@@ -74,7 +79,7 @@ def _results(
     )
     results = []
     for table in tables:
-        past = [metric for metric in recent if metric.table == table]
+        past = comparable([metric for metric in recent if metric.table == table])
         compared = compare_metrics(_newest(table, of_run, past), past, zones[table])
         if compared:
             results.append(anomaly_result(table, compared))
@@ -88,7 +93,7 @@ def _newest(table: str, of_run: Sequence[Metric], past: Sequence[Metric]) -> lis
     table_metrics = [metric for metric in of_run if metric.table == table]
     if any(metric.name == RECORD_COUNT for metric in table_metrics):
         return table_metrics
-    return list({metric.name: metric for metric in past}.values())
+    return last_measured(past)
 
 
 def anomaly_result(table: str, compared: Sequence[ComparedMetric]) -> dg.AssetCheckResult:

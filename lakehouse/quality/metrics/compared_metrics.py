@@ -22,6 +22,7 @@ from lakehouse.quality.metrics.metric import (
     FAILED_FRACTION,
     NO_ANOMALY,
     NR_ROWS,
+    RECORD_COUNT,
     Metric,
 )
 
@@ -37,6 +38,36 @@ class ComparedMetric:
     def __str__(self) -> str:
         name = self.metric.name
         return f"{name}: {explain(self.evaluation, self.kind, _unit(name))}"
+
+
+def comparable(measured: Sequence[Metric]) -> list[Metric]:
+    """Return what was measured of a table without the shares that checks alone found, where writes
+    found some.
+
+    A write evaluates the rows that it is given, and a check alone what readers see, where no row
+    is that was refused: beside its zeros, what is refused as always would be out of the ordinary.
+    """
+    writes = {metric.run_id for metric in measured if metric.name == RECORD_COUNT}
+    of_writes = []
+    for metric in measured:
+        if not metric.name.startswith(f"{FAILED_FRACTION}.") or metric.run_id in writes:
+            of_writes.append(metric)
+    return of_writes if writes else list(measured)
+
+
+def last_measured(measured: Sequence[Metric]) -> list[Metric]:
+    """Return the last of each metric, but for those that the last run which measured others of
+    the kind did not have: they are of a check that was removed or renamed, or of a column.
+
+    :param measured: of one table, oldest first.
+    """
+    last = {metric.name: metric for metric in measured}
+    last_runs = {_base(metric): metric.run_id for metric in measured}
+    return [metric for metric in last.values() if metric.run_id == last_runs[_base(metric)]]
+
+
+def _base(metric: Metric) -> str:
+    return metric.name.partition(".")[0]
 
 
 def compare_metrics(

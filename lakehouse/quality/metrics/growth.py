@@ -4,6 +4,7 @@ scan.
 
 from datetime import datetime, tzinfo
 
+from lakehouse.errors import TableNotFound
 from lakehouse.iceberg.erasure.erasure_commits import rows_erased_between
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.history import History, history_of
@@ -13,13 +14,17 @@ def growth_since_midnight(
     catalog: Catalog, table: str, snapshot_id: int, at: datetime, zone: tzinfo
 ) -> int | None:
     """Return the rows of a snapshot, less those that readers saw when its day began; None where
-    that is not kept. Rows of people that were erased since count as if they were there still.
+    that is not kept, or the table was dropped since. Rows of people that were erased since count
+    as if they were there still.
 
     The day begins at the table's midnight, and not 24 hours before: a file that comes at nine
     each day, give or take minutes, would be counted twice on some days and on others not at
     all.
     """
-    history = history_of(table, catalog.load(table))
+    try:
+        history = history_of(table, catalog.load(table))
+    except TableNotFound:
+        return None
     if snapshot_id not in history.snapshots:
         return None
     rows, midnight = history.snapshots[snapshot_id].rows, _midnight(at, zone)

@@ -15,7 +15,8 @@ NO_ANOMALY = "no_anomaly"
 class Metric:
     """A number, of which table and snapshot it is, and when it was measured.
 
-    `of_rows` is how many rows a fraction is of, where that is known; it is not kept.
+    `of_rows` is how many rows a fraction is of, where that is known; it is not kept. `run_id` is
+    the run that measured it, where it was read from what is kept.
     """
 
     table: str
@@ -25,6 +26,7 @@ class Metric:
     snapshot_id: int | None = None
     partition: str | None = None
     of_rows: int | None = None
+    run_id: str = ""
 
     def row(self, run_id: str) -> Mapping[str, Any]:
         """Return the row of `monitoring.data_quality_metrics`."""

@@ -41,6 +41,7 @@ def recent_metrics(
             measured_at=row["measured_at"],
             snapshot_id=row["snapshot_id"],
             partition=row["partition"],
+            run_id=row["run_id"],
         )
         for row in rows
     ]

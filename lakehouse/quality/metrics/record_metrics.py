@@ -17,9 +17,9 @@ from lakehouse.tables.table import IcebergTable
 
 MEASURED_AT = "measured_at"
 RECORDED = "lakehouse/metrics"
-"""Tag of a run whose metrics are recorded: how many there are."""
+"""Tag of a run whose metrics are recorded: its id, and how many there are."""
 HINDERED = "lakehouse/metrics-hindered"
-"""Tag of a run whose metrics could not be recorded at first; it is reported once."""
+"""Tag of a run whose metrics could not be recorded at first: its id; it is reported once."""
 LOOK_BACK = timedelta(days=2)
 _ENDED = [
     dg.DagsterRunStatus.SUCCESS,
@@ -53,7 +53,7 @@ class Recorder:
             )
             if snapshot_id is not None:
                 _show(instance, self.engine, self.table, snapshot_id, run_id, len(rows))
-        add_run_tags(instance, run_id, {RECORDED: str(len(rows))})
+        add_run_tags(instance, run_id, {RECORDED: f"{run_id} {len(rows)}"})
         return len(rows)
 
     def try_to_record(self, instance: dg.DagsterInstance, run_id: str) -> bool:
@@ -76,9 +76,9 @@ class Recorder:
 def _report(instance: dg.DagsterInstance, run_id: str, message: str) -> None:
     _log.warning(message)
     run = instance.get_run_by_id(run_id)
-    if run is not None and HINDERED not in readable_tags(run.tags):
+    if run is not None and readable_tags(run.tags).get(HINDERED) != run_id:
         show_with_run(instance, run, message)
-        add_run_tags(instance, run_id, {HINDERED: "true"})
+        add_run_tags(instance, run_id, {HINDERED: run_id})
 
 
 def unrecorded(instance: dg.DagsterInstance, limit: int) -> list[str]:
@@ -88,8 +88,20 @@ def unrecorded(instance: dg.DagsterInstance, limit: int) -> list[str]:
     since = datetime.now(UTC) - LOOK_BACK
     filters = dg.RunsFilter(statuses=_ENDED, updated_after=since)
     newest_first = [record.dagster_run for record in instance.get_run_records(filters)]
-    run_ids = [run.run_id for run in newest_first if RECORDED not in readable_tags(run.tags)]
+    run_ids = [run.run_id for run in newest_first if not _is_recorded(run)]
     return run_ids[::-1][:limit]
+
+
+def _is_recorded(run: dg.DagsterRun) -> bool:
+    """Whether the metrics of a run are recorded; one that is executed again has the tags of the
+    one before it, too.
+    """
+    noted = readable_tags(run.tags).get(RECORDED)
+    if noted is None:
+        return False
+    run_id, _, count = noted.partition(" ")
+    # Earlier versions noted how many alone.
+    return run_id == run.run_id if count else not run.parent_run_id
 
 
 def _show(

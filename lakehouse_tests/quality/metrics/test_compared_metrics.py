@@ -8,7 +8,12 @@ import pytest
 
 from lakehouse.quality.anomaly.metric_series import COUNT, FRACTION, GROWTH
 from lakehouse.quality.metrics.anomaly_check import anomaly_result
-from lakehouse.quality.metrics.compared_metrics import compare_metrics, kind_of
+from lakehouse.quality.metrics.compared_metrics import (
+    comparable,
+    compare_metrics,
+    kind_of,
+    last_measured,
+)
 from lakehouse.quality.metrics.metric import Metric
 
 NOW = datetime(2026, 3, 3, 9, tzinfo=UTC)
@@ -53,6 +58,29 @@ def test_a_count_of_one_day_is_not_compared_with_those_of_several():
     ]
 
     assert compare_metrics([metric("nr_rows", 1000)], several, UTC) == []
+
+
+def test_a_check_that_was_renamed_is_not_judged_by_what_it_last_found():
+    old, new = "failed_fraction.castable_id", "failed_fraction.id_is_a_number"
+    before, after = NOW - timedelta(days=10), NOW - timedelta(days=9)
+    measured = [
+        *(replace(found, run_id=str(found.measured_at)) for found in past(old, 0.0)[:-10]),
+        metric(old, 0.9, before, run_id="before"),
+        metric("null_fraction.berry", 0.1, before, run_id="before"),
+        metric(new, 0.0, after, run_id="after"),
+    ]
+
+    newest = last_measured(measured)
+
+    assert {found.name for found in newest} == {"null_fraction.berry", new}
+
+
+def test_checks_alone_count_where_nothing_else_was_measured():
+    alone = [metric("failed_fraction.castable_id", 0.0, run_id="alone")]
+    written = [metric("record_count", 4, run_id="write"), metric("nr_rows", 4, run_id="write")]
+
+    assert comparable(alone) == alone
+    assert comparable([*alone, *written]) == written
 
 
 def test_each_number_that_is_outside_is_explained():

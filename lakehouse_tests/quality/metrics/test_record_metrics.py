@@ -12,6 +12,7 @@ import pytest
 from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.dagster_internals import add_run_tags
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.quality.metrics.record_metrics import HINDERED, RECORDED, Recorder, unrecorded
 from lakehouse.runtime.run_tags import readable_tags
@@ -120,6 +121,33 @@ def test_runs_that_no_command_recorded_are_swept_up(fruits: Pipeline) -> None:
         assert "1 of 1" in said[0].skip_message
         assert said[1].skip_message.startswith("The metrics of each ended run")
     assert ran.run_id in {row["run_id"] for row in kept(fruits)}
+
+
+@pytest.mark.parametrize("is_of_earlier_version", [False, True])
+def test_a_run_that_is_executed_again_is_recorded_too(
+    fruits: Pipeline, is_of_earlier_version: bool
+) -> None:
+    """The UI and Dagster's retries give it all tags of the run before."""
+    job = definitions(lambda: fruits.settings).resolve_job_def("ingest_fruits")
+    with open_instance(fruits.settings) as instance:
+        first = instance.get_run_by_id(job.execute_in_process(instance=instance).run_id)
+        recorder = Recorder(fruits.engine, METRICS)
+        recorder.record(instance, first.run_id)
+        if is_of_earlier_version:
+            add_run_tags(instance, first.run_id, {RECORDED: "7"})
+        assert unrecorded(instance, 10) == []
+        before = instance.get_run_by_id(first.run_id)
+        again = instance.create_run_for_job(
+            job,
+            tags={**before.tags},
+            parent_run_id=first.run_id,
+            root_run_id=first.run_id,
+            status=dg.DagsterRunStatus.FAILURE,
+        )
+
+        assert unrecorded(instance, 10) == [again.run_id]
+        recorder.record(instance, again.run_id)
+        assert unrecorded(instance, 10) == []
 
 
 def test_a_refused_table_is_measured_too(fruits: Pipeline) -> None:

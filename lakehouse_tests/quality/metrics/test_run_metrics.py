@@ -5,8 +5,11 @@ from datetime import UTC, datetime
 import dagster as dg
 import pytest
 
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.orchestration.metadata_keys import WriteMetadata
 from lakehouse.quality.metrics.metric import Metric, partition_text
-from lakehouse.quality.metrics.run_metrics import of_check
+from lakehouse.quality.metrics.run_metrics import of_check, of_write
+from lakehouse.settings import Settings
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 KEY = dg.AssetKey(["silver", "fruits"])
@@ -49,3 +52,17 @@ def test_partitions_are_said_in_few_characters():
     assert (
         partition_text(["2026-03-01", "2026-03-02", "2026-03-03"]) == "2026-03-01..2026-03-03"
     )
+
+
+def test_a_table_that_was_dropped_since_is_measured_without_its_growth(settings: Settings):
+    """All that its run measured, of other tables too, would not be kept otherwise."""
+    settings.make_home()
+    metadata = WriteMetadata(snapshot_id=1, row_count=4).to_metadata()
+
+    found = list(
+        of_write(
+            dg.AssetMaterialization(KEY, metadata=metadata), AT, Catalog.of(settings), zones={}
+        )
+    )
+
+    assert found == [Metric("silver.fruits", "record_count", 4, AT, 1)]
