@@ -21,6 +21,8 @@ _KEPT_LOW = """What keeps the time of `make test` low:
 - What boto3 knows of AWS is read once for each worker (`aws_models.py`).
 - A look at a `lakehouse dev` that something is waited for takes at most a third of a processor (`wait_for` in `processes.py`).
 - Of a property that takes Spark few examples are tried, and more in `make soak` (`examples.py`).
+- What the engine's own tests show of any table is shown of late transactions once more in `make soak` alone.
+- Modules and tests are not looked through for garbage again and again (`conftest.py`).
 - An evolution that Glue keeps no copy of is tried on SQLite alone, and on Glue in `make test-glue-catalog`.
 - A cluster, deaths of processes, contests of writers, and `dev` in a project of an installed wheel are in `make test-long`.
 """

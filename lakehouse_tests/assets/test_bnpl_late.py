@@ -111,6 +111,7 @@ def test_computed_by_hand_a_day_reads_the_bronze_files_of_that_day(five_days: Pi
     assert (read["scanned_files"], read["scanned_total_files"]) == (2, 6)
 
 
+@pytest.mark.soak
 def test_a_row_that_was_taken_by_hand_and_comes_again_counts_once(five_days: Pipeline) -> None:
     five_days.write(
         "late.csv", "\n".join([HEADER, line(99, DAYS[2]), line(98, DAYS[4])]), second=1
@@ -137,6 +138,7 @@ def noted_days(pipeline: Pipeline, run_id: str, table: str) -> dict[str, list[st
     }
 
 
+@pytest.mark.soak
 def test_days_with_a_gap_are_one_run_that_leaves_the_days_between_as_they_are(
     five_days: Pipeline,
 ) -> None:
@@ -161,6 +163,7 @@ def test_days_with_a_gap_are_one_run_that_leaves_the_days_between_as_they_are(
     assert five_days.ingest().runs == ()
 
 
+@pytest.mark.soak
 def test_what_a_stopped_run_did_is_not_done_again(
     five_days: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,6 +199,7 @@ def test_a_version_with_another_day_moves_the_row(five_days: Pipeline) -> None:
     ) == [(DAYS[4],)]
 
 
+@pytest.mark.soak
 def test_an_older_version_that_comes_late_displaces_nothing(five_days: Pipeline) -> None:
     put(
         five_days,
@@ -207,6 +211,7 @@ def test_an_older_version_that_comes_late_displaces_nothing(five_days: Pipeline)
     assert len(clean(five_days)) == 10
 
 
+@pytest.mark.soak
 def test_an_invalid_version_displaces_nothing_and_is_quarantined(five_days: Pipeline) -> None:
     bad = put(five_days, "bad.csv", line(10, DAYS[1], amount="-1", at="13:00"), second=1)
     assert bad.quarantined == {CLEAN: 1}
@@ -247,6 +252,7 @@ def test_rows_without_a_day_are_quarantined_and_touch_no_day(five_days: Pipeline
     assert five_days.ingest().runs == ()
 
 
+@pytest.mark.soak
 def test_a_customer_without_transactions_disappears(five_days: Pipeline) -> None:
     given_away = [line(20 + k, DAYS[2], customer=1, at="13:00") for k in range(2)]
     put(five_days, "other_customer.csv", *given_away, second=1)
@@ -266,6 +272,7 @@ def test_what_is_owed_is_told_by_the_tables(five_days: Pipeline) -> None:
     assert five_days.ingest().runs == ()
 
 
+@pytest.mark.soak
 def test_a_day_computed_by_hand_is_the_same_and_leaves_what_is_owed(
     five_days: Pipeline,
 ) -> None:
@@ -282,6 +289,7 @@ def test_a_day_computed_by_hand_is_the_same_and_leaves_what_is_owed(
     assert five_days.ingest().runs == ()
 
 
+@pytest.mark.soak
 def test_days_that_bronze_lost_by_a_rollback_are_emptied(five_days: Pipeline) -> None:
     before = five_days.snapshots()[RAW.name]
     put(five_days, "another.csv", line(99, "2026-03-20"), second=1)
@@ -296,6 +304,7 @@ def test_days_that_bronze_lost_by_a_rollback_are_emptied(five_days: Pipeline) ->
     ) == [(0,)]
 
 
+@pytest.mark.soak
 def test_an_older_version_counts_again_once_the_newer_is_deleted(five_days: Pipeline) -> None:
     put(
         five_days,
@@ -308,6 +317,7 @@ def test_an_older_version_counts_again_once_the_newer_is_deleted(five_days: Pipe
     assert clean(five_days)[10] == (DAYS[1], "10.00")
 
 
+@pytest.mark.soak
 def test_a_row_without_a_day_counts_once_over_all_runs(
     five_days: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
