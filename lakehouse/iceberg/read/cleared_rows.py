@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _BY, _WHY, _ROWS = f"{PREFIX}cleared-by", f"{PREFIX}cleared-for", f"{PREFIX}cleared-rows"
+_OF_SOURCE = "__of_source"
 _CLEARING = ("cleared_at", "cleared_by", "why")
 
 
@@ -77,12 +78,24 @@ def read_cleared(engine: Engine, table: IcebergTable) -> "DataFrame | None":
     return read_main(engine, name) if engine.catalog.has(name) else None
 
 
-def without_cleared(engine: Engine, table: IcebergTable, rows: "DataFrame") -> "DataFrame":
-    """Return rows for the quarantine of a table but those that were cleared from it."""
+def without_cleared(
+    engine: Engine, table: IcebergTable, rows: "DataFrame", key_of_source: str | None
+) -> "DataFrame":
+    """Return rows for the quarantine of a table but those that were cleared from it.
+
+    :param key_of_source: SQL of the key that a row has by its source alone, where it has another
+        now; it may have been cleared by that one before.
+    """
     cleared = read_cleared(engine, table)
     if cleared is None:
         return rows
-    return rows.join(cleared.select("_row_key"), "_row_key", "left_anti")
+    known = cleared.select("_row_key")
+    rows = rows.join(known, "_row_key", "left_anti")
+    if key_of_source is None:
+        return rows
+    by_source = known.withColumnRenamed("_row_key", _OF_SOURCE)
+    told = rows.selectExpr("*", f"{key_of_source} AS {_OF_SOURCE}")
+    return told.join(by_source, _OF_SOURCE, "left_anti").select(*rows.columns)
 
 
 def clearings(engine: Engine, table: IcebergTable) -> list[Clearing]:

@@ -4,6 +4,7 @@ A refused run takes nothing out of the quarantine, so that rows which hold again
 in its candidate. Once that is published they are in the table.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.commit.branch import begun_at
@@ -15,15 +16,17 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.read.snapshot_rows import rows_at
 from lakehouse.iceberg.write.quarantine import leave
-from lakehouse.iceberg.write.refused_row_keys import OF_SOURCE
+from lakehouse.iceberg.write.quarantine_removals import delivered_in_type
+from lakehouse.iceberg.write.refused_row_keys import OF_SOURCE, of_source_in
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.quoting import literal
+from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _SOURCE = list(SOURCE_COLUMNS)
+_PARTITION = "__partition"
 
 
 def leave_for_overridden(engine: Engine, table: IcebergTable, overridden: Overridden) -> None:
@@ -42,42 +45,59 @@ def leave_for_overridden(engine: Engine, table: IcebergTable, overridden: Overri
             return
         if read_history(engine, quarantine.name).is_empty:
             return
-        came = _came(engine, overridden)
+        standing, gone = _standing(engine, table, overridden), []
+        # What lies in no partition, as every row of a table without any, is known by its source.
+        came = _came(engine, overridden, _SOURCE)
         if came is not None:
-            keys = _standing(engine, quarantine, overridden).join(came, _SOURCE, "left_semi")
-            gone = keys.select("_row_key", "_source_file")
-            leave(engine, table, Run(overridden.run_id), write, [gone])
+            of_source = standing.where(f"{_PARTITION} IS NULL")
+            gone.append(of_source.join(came, _SOURCE, "left_semi"))
+        by = table.overwritten_by
+        if came is not None and by is not None:
+            partition = f"CAST({identifier(by)} AS STRING) AS {_PARTITION}"
+            came = _came(engine, overridden, [*_SOURCE, partition])
+            assert came is not None
+            gone.append(standing.join(came, [*_SOURCE, _PARTITION], "left_semi"))
+        keys = [rows.select("_row_key", "_source_file") for rows in gone]
+        leave(engine, table, Run(overridden.run_id), write, keys)
 
 
-def _came(engine: Engine, overridden: Overridden) -> "DataFrame | None":
-    """Return the sources of the rows that a table did not have before; None where it does not
-    keep them.
+def _came(engine: Engine, overridden: Overridden, terms: Sequence[str]) -> "DataFrame | None":
+    """Return what tells the rows that a table did not have before; None where it does not keep
+    their sources.
     """
     name, before_id = overridden.table, overridden.before_snapshot_id
     snapshot_ids = [overridden.snapshot_id, *([before_id] if before_id is not None else [])]
     frames = [rows_at(engine, name, snapshot_id) for snapshot_id in snapshot_ids]
     if not all(set(_SOURCE) <= set(frame.columns) for frame in frames):
         return None
-    came, *before = (frame.select(*_SOURCE) for frame in frames)
-    return came.join(before[0], _SOURCE, "left_anti") if before else came
+    came, *before = (frame.selectExpr(*terms) for frame in frames)
+    return came.join(before[0], came.columns, "left_anti") if before else came
 
 
-def _standing(engine: Engine, quarantine: IcebergTable, overridden: Overridden) -> "DataFrame":
-    """Return the rows of a quarantine that stood there before the candidate's run, and that this
-    run did not refuse again.
+def _standing(engine: Engine, table: IcebergTable, overridden: Overridden) -> "DataFrame":
+    """Return the rows of a table's quarantine that stood there before the candidate's run, each
+    with its partition, and that this run did not refuse again.
 
-    That is known of one that was alone of its source, and of any where the run refused one alone,
-    which tells its key.
+    That is known of one that was alone of its source in its partition, or of all its source where
+    it has no partition, and of any where the run refused one alone, which tells its key.
     """
-    begun = begun_at(overridden.branch)
+    begun, quarantine, by = begun_at(overridden.branch), table.quarantine, table.overwritten_by
     assert begun is not None
+    assert quarantine is not None
     is_before = f"_quarantined_at < {literal(begun)}"
-    of_source = f"OVER (PARTITION BY {', '.join(_SOURCE)})"
-    rows = read_main(engine, quarantine.name).selectExpr(
-        "*",
-        f"count(1) {of_source} AS __rows",
-        f"count_if(NOT {is_before}) {of_source} AS __refused",
-        f"bool_or(NOT {is_before} AND _row_key = {OF_SOURCE}) {of_source} AS __refused_alone",
+    partition = delivered_in_type(table, by) if by else "NULL"
+    is_alone = f"_row_key IN ({OF_SOURCE}, {of_source_in(_PARTITION)})"
+    of_any = f"count(1) OVER (PARTITION BY {', '.join(_SOURCE)})"
+    of_source = f"OVER (PARTITION BY {', '.join(_SOURCE)}, {_PARTITION})"
+    rows = (
+        read_main(engine, quarantine.name)
+        .selectExpr("*", f"CAST({partition} AS STRING) AS {_PARTITION}")
+        .selectExpr(
+            "*",
+            f"if({_PARTITION} IS NULL, {of_any}, count(1) {of_source}) AS __rows",
+            f"count_if(NOT {is_before}) {of_source} AS __refused",
+            f"bool_or(NOT {is_before} AND {is_alone}) {of_source} AS __refused_alone",
+        )
     )
-    was_alone = f"__rows = 1 AND _row_key = {OF_SOURCE}"
+    was_alone = f"__rows = 1 AND {is_alone}"
     return rows.where(f"{is_before} AND ({was_alone} OR __refused = 1 AND __refused_alone)")

@@ -55,6 +55,10 @@ class PreparedFrame:
     """By rule, its bit in the column of what each row breaks, where the rules were evaluated
     already.
     """
+    has_some_keys: bool = False
+    """Whether it may be of some keys alone, and so have some alone of the rows that a function
+    makes of a delivered one.
+    """
 
     def violation(self, rule: Rule) -> str:
         """Return the SQL predicate of the rows that break a row rule; one that shall go breaks
@@ -235,11 +239,23 @@ class PreparedFrame:
         return each_once(
             refused.selectExpr(
                 *texts,
-                f"{row_key_sql(present, values)} AS _row_key",
+                f"{row_key_sql(present, values, self._part_sql())} AS _row_key",
                 f"filter(array({reasons}), reason -> reason IS NOT NULL) AS _reasons",
                 *sources,
             )
         )
+
+    def _part_sql(self) -> str | None:
+        """Return the SQL of what tells the rows that a run makes of a delivered one from those
+        that another run makes of it; None where each makes all of them.
+        """
+        by, mode = self.table.overwritten_by, self.table.write
+        if by:
+            return f"CAST({identifier(by)} AS STRING)"
+        if not self.has_some_keys or not isinstance(mode, Merge):
+            return None
+        key = (self._text_sql(name, says_offset=False) for name in mode.on)
+        return json_of(f"array({', '.join(key)})")
 
     def _text_sql(self, column: str, *, says_offset: bool = True) -> str:
         """Return the SQL of a column's delivered value as text; NULL of the stamp, which none

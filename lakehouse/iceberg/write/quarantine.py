@@ -3,6 +3,7 @@ go on.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import QuarantineFailed
@@ -23,6 +24,7 @@ from lakehouse.iceberg.write.quarantine_removals import (
     removal,
     undone_rows,
 )
+from lakehouse.iceberg.write.refused_row_keys import OF_SOURCE
 from lakehouse.iceberg.write.split_rows import Split
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier
@@ -48,6 +50,9 @@ def quarantine(
     engine, target = attempt.engine, prepared.table.quarantine
     if target is None:
         return None
+    prepared = replace(prepared, has_some_keys=attempt.reads_keys)
+    has_own_keys = attempt.reads_keys or prepared.table.overwritten_by
+    of_source = OF_SOURCE if has_own_keys else None
     if attempt.decided.is_any:
         attempt.leaving.append(leaving(attempt, prepared, split))
     correctable, undone = (
@@ -68,7 +73,7 @@ def quarantine(
         rows = prepared.quarantine_rows(refused).selectExpr("*", f"false AS {DELETED}")
         if undone is not None:
             rows = rows.unionByName(_back(prepared, split, undone, rows))
-        rows = without_cleared(engine, prepared.table, rows)
+        rows = without_cleared(engine, prepared.table, rows, of_source)
         if is_of_merge or not _correctable_rows(engine, prepared.table):
             return rows
         corrected = _corrected(prepared, split, read_main(engine, target.name))

@@ -4,7 +4,8 @@ and those that are gone.
 A row of a source is in the table or in the quarantine, and never in both. Rows that only came
 since the last write cannot be in the quarantine yet, so that a write which reads no others has
 nothing to look for. One that reads more, as after a change of the function, or of what its
-source had before, says of each row that it read what becomes of it now.
+source had before, says of each row that it read what becomes of it now: of a table that is computed
+by partitions, of each that lies in its own, or in none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,10 +15,11 @@ from typing import TYPE_CHECKING
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import together, without_keys
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
-from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Pin, by_table
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read, read_main
+from lakehouse.iceberg.read.row_version_inputs import has_no_partition
 from lakehouse.iceberg.read.rows_outside_partitions import IS_LEFT_OUT
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, written_columns
 from lakehouse.iceberg.write.write_attempt import Attempt, Decided
@@ -193,10 +195,11 @@ def leaving(attempt: Attempt, prepared: PreparedFrame, split: "Split") -> "DataF
     table, decided = prepared.table, attempt.decided
     assert table.quarantine is not None
     quarantined = read_main(attempt.engine, table.quarantine.name)
+    own = _within(table, attempt.run.partitions, quarantined)
     looked_at = [
-        *_decided(table, decided, quarantined, attempt.existing()),
+        *_decided(table, decided, own, attempt.existing()),
         *_gone(decided, quarantined),
-        *_accepted(prepared, split, quarantined),
+        *_accepted(prepared, split, own),
     ]
     # Nothing tells them where neither the source nor a person does.
     keys = together(looked_at or [_keys(quarantined.where("false"))])
@@ -258,16 +261,28 @@ def delivered_in_type(table: IcebergTable, column: str, alias: str = "") -> str:
     return table.cast_sql(column, raw)
 
 
+def _within(
+    table: IcebergTable, partitions: Partitions | None, quarantined: "DataFrame"
+) -> "DataFrame":
+    """Return the rows of a quarantine that a run of some partitions decides: those that lie there,
+    or in none.
+
+    A delivered row may have others elsewhere, which this run did not compute.
+    """
+    by = table.overwritten_by
+    if by is None or partitions is None:
+        return quarantined
+    typed = quarantined.selectExpr("*", f"{delivered_in_type(table, by)} AS {_BY}")
+    return typed.where(f"{partitions.predicate(_BY)} OR {has_no_partition(partitions, _BY)}")
+
+
 def _decided(
     table: IcebergTable, decided: Decided, quarantined: "DataFrame", existing: "DataFrame"
 ) -> "list[DataFrame]":
     if decided.everything:
         return [_keys(quarantined)]
-    if decided.partitions and table.overwritten_by:
-        typed = quarantined.selectExpr(
-            "*", f"{delivered_in_type(table, table.overwritten_by)} AS {_BY}"
-        )
-        return [_keys(typed.where(decided.partitions.predicate(_BY)))]
+    if decided.partitions:
+        return [_keys(quarantined.where(decided.partitions.predicate(_BY)))]
     looked_at = [_having(quarantined, rows) for rows in decided.rows]
     if decided.all_appended_anew:
         looked_at.append(_keys(_not_appended(table, quarantined, existing)))

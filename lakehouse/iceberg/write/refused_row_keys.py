@@ -1,5 +1,5 @@
-"""What tells a refused row in a quarantine from all others there: its source, and its values where
-that is not enough.
+"""What tells a refused row in a quarantine from all others there: its source, the partition or
+the key that it was computed for, and its values where that is not enough.
 
 Two rows of one key are one row to the quarantine, so that the other one would be nowhere.
 """
@@ -14,26 +14,42 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _KEY, _REASONS = "_row_key", "_reasons"
-OF_SOURCE = f"sha2(concat_ws('|', {', '.join(SOURCE_COLUMNS)}), 256)"
+_PARTS_OF_SOURCE = ", ".join(SOURCE_COLUMNS)
+OF_SOURCE = f"sha2(concat_ws('|', {_PARTS_OF_SOURCE}), 256)"
 """SQL of the key of a row that is refused alone of its source."""
 _HAS_SOURCE = " AND ".join(f"{name} IS NOT NULL" for name in SOURCE_COLUMNS)
 _VALUES, _DIFFER, _IS_AGAIN = "__values", "__differ", "__is_again"
 
 
-def row_key_sql(present: Collection[str], texts: Iterable[str]) -> str:
+def of_source_in(part: str) -> str:
+    """Return the SQL of the key of a row that is refused alone of its source in one partition,
+    or for one key; that of its source where it has no partition.
+
+    The runs of two partitions know nothing of each other: each may refuse a row that a function
+    makes of the same delivered one. So do runs of changed keys.
+
+    :param part: SQL of its value in the column that the table is overwritten by, as text, or of
+        its key.
+    """
+    return f"sha2(concat_ws('|', {_PARTS_OF_SOURCE}, {part}), 256)"
+
+
+def row_key_sql(present: Collection[str], texts: Iterable[str], part: str | None = None) -> str:
     """Return the SQL of what tells a refused row: where it came from, or else its values as text.
 
     A row of a frame that keeps sources may have none, or a part of one, as after an outer join.
 
     :param present: the columns of the frame that it is of.
     :param texts: SQL of its values.
+    :param part: as for `of_source_in`; None where a run sees all rows of a source or none.
     """
     values = f"array({', '.join(texts)})"
     if not all(name in present for name in SOURCE_COLUMNS):
         return _hash(json_of(values))
     parts = ", ".join(f"CAST({name} AS STRING)" for name in SOURCE_COLUMNS)
     of_values = _hash(json_of(f"concat({values}, array_compact(array({parts})))"))
-    return f"if({_HAS_SOURCE}, {OF_SOURCE}, {of_values})"
+    of_source = OF_SOURCE if part is None else of_source_in(part)
+    return f"if({_HAS_SOURCE}, {of_source}, {of_values})"
 
 
 def each_once(rows: "DataFrame") -> "DataFrame":

@@ -98,6 +98,8 @@ class Attempt:
     """What looks at how many rows an append of arriving values has staged."""
     given_rows: int | None = None
     """How many rows the frame has, where metadata tells: it is an input as it was read."""
+    reads_keys: bool = False
+    """Whether it computes the keys of which a row changed, where it does not compute all."""
     gives_keys_once: bool = False
     """Whether, of a merge's frame, the rows that the rules accept are known to have each key once:
     the newest of each was chosen.

@@ -109,6 +109,7 @@ def write(
             keep=kept.keep,
             check_added=check_added,
             gives_keys_once=gives_keys_once(table, declared),
+            reads_keys=any(read.mode == "changed_keys" for read in declared.values()),
         )
         attempt = partial(_attempt, engine, table, compute, inputs, run, gone, look, set_out)
         if look is None:

@@ -1,0 +1,180 @@
+"""Pieces of one delivered row that lie in different partitions, and are refused by the runs that
+compute these, stand in the quarantine each until its own partition has decided otherwise.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from pyspark.sql import DataFrame
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.read.inputs import latest
+from lakehouse.iceberg.rules.rows import castable, excluded
+from lakehouse.iceberg.write import clear_quarantine
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.ingestion.forced_publish import publish
+from lakehouse.settings import Settings
+from lakehouse.tables.table import (
+    SOURCE_COLUMNS,
+    Append,
+    Column,
+    IcebergTable,
+    OverwritePartitions,
+)
+from lakehouse_tests.iceberg.declarations import (
+    DELIVERED,
+    MONDAY,
+    TUESDAY,
+    content,
+    delivery,
+    run_of,
+)
+
+pytestmark = pytest.mark.spark
+
+_OF_SOURCE = [column for column in DELIVERED.columns if column.name in SOURCE_COLUMNS]
+BOOKED = IcebergTable(
+    name="silver.booked",
+    comment="The pieces of what was delivered, one for each day.",
+    columns=[Column("d", "date"), Column("v", "string"), *_OF_SOURCE],
+    partitioning=["days(d)"],
+    write=Append(),
+)
+HOURS = IcebergTable(
+    name="silver.hours",
+    comment="The hours of each day that a delivered row books.",
+    columns=[Column("d", "date"), Column("v", "int"), *_OF_SOURCE],
+    partitioning=["days(d)"],
+    write=OverwritePartitions(by="d"),
+    rules=[castable("v", "int")],
+)
+QUARANTINE = "silver.hours_quarantine"
+_KEY_BEFORE = "sha2(concat_ws('|', _source_file, _source_sha256, _source_row), 256)"
+"""What a row that was refused alone had for a key before keys had partitions in them."""
+
+
+def pieces(delivered: DataFrame) -> DataFrame:
+    """Split `monday=x tuesday=y` into a row for each day."""
+    rows = delivered.selectExpr("explode(split(id, ' ')) AS piece", *SOURCE_COLUMNS)
+    day, hours = "CAST(split(piece, '=')[0] AS date) AS d", "split(piece, '=')[1] AS v"
+    return rows.selectExpr(day, hours, *SOURCE_COLUMNS)
+
+
+@pytest.fixture
+def booked(filled_engine: Callable[..., Engine]) -> Engine:
+    """An engine with two delivered rows, each of which books both days; all but an hour of the
+    second are no number.
+    """
+    rows = [(f"{MONDAY}=x {TUESDAY}=y", "ann"), (f"{MONDAY}=z {TUESDAY}=2", "bob")]
+
+    def fill(engine: Engine) -> None:
+        write(engine, DELIVERED, delivery(engine, "a", rows))
+        write(engine, BOOKED, pieces, {"delivered": latest(DELIVERED.name)})
+
+    return filled_engine(fill)
+
+
+@pytest.fixture(params=["whole", "by_partition"])
+def compute(request: pytest.FixtureRequest, booked: Engine) -> Callable[..., None]:
+    """Computes a day from all rows of which it finds its pieces, or from its rows of a table that
+    has them already; `corrected` says what some of them are now.
+    """
+
+    def of_day(day: date, *, table: IcebergTable = HOURS, **corrected: str) -> None:
+        def hours(rows: DataFrame) -> DataFrame:
+            found = pieces(rows) if request.param == "whole" else rows
+            mine = found.where(f"d = '{day}'")
+            return mine.replace(corrected, subset=["v"]) if corrected else mine
+
+        by_partition = latest(BOOKED.name, by="d")
+        source = latest(DELIVERED.name) if request.param == "whole" else by_partition
+        write(booked, table, hours, {"rows": source}, replace(run_of(day), run_id=f"{day}"))
+
+    return of_day
+
+
+def held(engine: Engine) -> list[tuple]:
+    return content(engine, QUARANTINE, "v", "d", "_source_row")
+
+
+def known_as_before(engine: Engine) -> None:
+    """Give the rows of the quarantine the keys that they had before partitions were in them."""
+    name = engine.catalog.sql_name(QUARANTINE)
+    engine.sql(f"UPDATE {name} SET _row_key = {_KEY_BEFORE}")
+
+
+X, Y, Z = ("x", str(MONDAY), 1), ("y", str(TUESDAY), 1), ("z", str(MONDAY), 2)
+
+
+def test_each_partitions_refused_piece_is_held(
+    booked: Engine, compute: Callable[..., None]
+) -> None:
+    compute(MONDAY)
+    compute(TUESDAY)
+    assert held(booked) == [X, Y, Z]
+    compute(MONDAY)
+    assert held(booked) == [X, Y, Z]
+
+
+def test_a_piece_leaves_with_its_own_partition(
+    booked: Engine, compute: Callable[..., None]
+) -> None:
+    compute(MONDAY)
+    compute(TUESDAY)
+    compute(TUESDAY, y="5")
+    assert held(booked) == [X, Z]
+    compute(MONDAY, x="5")
+    assert held(booked) == [Z]
+    assert content(booked, HOURS.name, "v") == [(2,), (5,), (5,)]
+
+
+def test_a_row_of_a_key_without_its_partition_leaves_with_its_partition(
+    booked: Engine, compute: Callable[..., None]
+) -> None:
+    """As quarantines have them that are there: once it is refused again, and once it is not."""
+    compute(MONDAY)
+    known_as_before(booked)
+    compute(TUESDAY)
+    assert held(booked) == [X, Y, Z]
+    compute(MONDAY, x="5")
+    assert held(booked) == [Y, Z]
+    assert len({*content(booked, QUARANTINE, "_row_key")}) == 2
+    known_as_before(booked)
+    compute(TUESDAY, y="5")
+    assert held(booked) == [Z]
+
+
+def test_a_piece_that_is_cleared_stays_away_and_leaves_the_others(
+    booked: Engine, compute: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compute(MONDAY)
+    monkeypatch.setattr(clear_quarantine, "_predicate", lambda *_: "v = 'x'")
+    clear_quarantine.clear_quarantine(booked, HOURS, by="ann", why="nobody knows")
+    compute(TUESDAY)
+    compute(MONDAY)
+    assert held(booked) == [Y, Z]
+
+
+def test_a_row_that_was_cleared_by_a_key_without_its_partition_stays_away(
+    booked: Engine, compute: Callable[..., None]
+) -> None:
+    compute(MONDAY)
+    known_as_before(booked)
+    clear_quarantine.clear_quarantine(booked, HOURS, by="ann", why="nobody knows")
+    compute(MONDAY)
+    assert held(booked) == []
+
+
+def test_a_piece_leaves_where_a_person_publishes_its_partition(
+    booked: Engine, compute: Callable[..., None], settings: Settings
+) -> None:
+    compute(MONDAY)
+    compute(TUESDAY)
+    blocked = replace(HOURS, rules=[*HOURS.rules, excluded("v", [5], on_failure="block")])
+    compute(MONDAY, table=blocked, x="5")
+    assert held(booked) == [X, Y, Z]
+    publish(settings, booked, blocked, f"{MONDAY}", by="ann", why="they are right")
+    assert content(booked, HOURS.name, "v") == [(2,), (5,)]
+    assert held(booked) == [Y, Z]

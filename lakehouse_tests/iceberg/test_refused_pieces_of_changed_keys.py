@@ -1,0 +1,85 @@
+"""Rows of one delivered row that are computed for different keys, and refused by different runs,
+stand in the quarantine each by itself.
+"""
+
+import pytest
+from pyspark.sql import DataFrame
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_context import Run
+from lakehouse.iceberg.read.inputs import changed_keys, latest
+from lakehouse.iceberg.rules.rows import castable
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import SOURCE_COLUMNS, Append, Column, IcebergTable, Merge
+from lakehouse_tests.iceberg.declarations import DELIVERED, content, rows_of
+
+pytestmark = pytest.mark.spark
+
+_OF_SOURCE = [column for column in DELIVERED.columns if column.name in SOURCE_COLUMNS]
+SHARES = IcebergTable(
+    name="silver.shares",
+    comment="The share of each person in a delivered bill.",
+    columns=[Column("who", "string"), Column("v", "string"), *_OF_SOURCE],
+    partitioning=["who"],
+    write=Append(once_by=()),
+)
+OWED = IcebergTable(
+    name="gold.owed",
+    comment="What each person owes.",
+    columns=[Column("who", "string"), Column("v", "int"), *_OF_SOURCE],
+    write=Merge(on=["who"]),
+    rules=[castable("v", "int")],
+)
+QUARANTINE = "gold.owed_quarantine"
+
+
+def share(engine: Engine, who: str, v: str, file: str) -> None:
+    """Add the share of a person in the first row of a file."""
+    schema = ", ".join(f"{column.name} {column.type}" for column in SHARES.columns)
+    write(engine, SHARES, rows_of(engine, schema, [(who, v, file, f"sha-{file}", 1)]))
+
+
+def compute(engine: Engine, *, everything: bool = False) -> None:
+    def owed(changed: DataFrame, shares: DataFrame) -> DataFrame:
+        return shares.join(changed, "who", "left_semi")
+
+    inputs = {
+        "changed": changed_keys(SHARES.name, of="who", by="who"),
+        "shares": latest(SHARES.name),
+    }
+    write(engine, OWED, owed, inputs, Run(reads_everything=everything))
+
+
+def held(engine: Engine) -> list[tuple]:
+    return content(engine, QUARANTINE, "who", "v", "_source_file")
+
+
+def test_what_is_refused_for_each_key_is_held(embedded_engine: Engine) -> None:
+    share(embedded_engine, "ann", "x", "a")
+    share(embedded_engine, "cat", "1", "c")
+    compute(embedded_engine)
+    share(embedded_engine, "bob", "y", "a")
+    compute(embedded_engine)
+    assert held(embedded_engine) == [("ann", "x", "a"), ("bob", "y", "a")]
+    compute(embedded_engine, everything=True)
+    assert held(embedded_engine) == [("ann", "x", "a"), ("bob", "y", "a")]
+
+
+def test_a_row_that_is_known_by_its_source_leaves(embedded_engine: Engine) -> None:
+    """As in quarantines that are there: where all is computed, and where its key comes right."""
+    share(embedded_engine, "ann", "x", "a")
+    share(embedded_engine, "bob", "y", "b")
+    compute(embedded_engine)
+    name = embedded_engine.catalog.sql_name(QUARANTINE)
+    of_source = "sha2(concat_ws('|', _source_file, _source_sha256, _source_row), 256)"
+    embedded_engine.sql(f"UPDATE {name} SET _row_key = {of_source}")
+    share(embedded_engine, "cat", "1", "c")
+    compute(embedded_engine, everything=True)
+    assert held(embedded_engine) == [("ann", "x", "a"), ("bob", "y", "b")]
+    embedded_engine.sql(f"UPDATE {name} SET _row_key = {of_source}")
+    embedded_engine.sql(
+        f"UPDATE {embedded_engine.catalog.sql_name(SHARES.name)} SET v = '5' WHERE v = 'x'"
+    )
+    compute(embedded_engine)
+    assert held(embedded_engine) == [("bob", "y", "b")]
+    assert content(embedded_engine, OWED.name, "who", "v") == [("ann", 5), ("cat", 1)]
