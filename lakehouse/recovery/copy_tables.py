@@ -49,6 +49,8 @@ class CopyPlan:
     """Tables of the same Glue catalog that lie in no folder of the deployment's bucket."""
     unsupported: Mapping[str, str] = field(default_factory=dict)
     """Tables that are left out, with why: only Spark reads the types of their columns."""
+    views: Sequence[str] = ()
+    """Views beside the tables, which stay."""
 
     @property
     def left(self) -> list[PlannedTable]:
@@ -80,7 +82,8 @@ def plan_copy(source: Settings, target: Settings, names: Sequence[str] = ()) -> 
     else:
         pinned = _pinned(catalog, catalog.tables())
     compared = _compared(pinned.tables, target)
-    return CopyPlan(source, target, compared, elsewhere, pinned.unsupported)
+    views = () if names else catalog.views()
+    return CopyPlan(source, target, compared, elsewhere, pinned.unsupported, views)
 
 
 def copy_planned(plan: CopyPlan, report: Callable[[str, str], None]) -> Iterator[TableCopy]:
