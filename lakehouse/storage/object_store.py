@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from errno import ELOOP, EXDEV
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Protocol
 
@@ -35,6 +36,7 @@ _UNFINISHED = (
 )
 PLAIN_TEXT = "text/plain; charset=utf-8"
 _PRIVATE = 0o600
+_TEMPORARY_DIGITS = 32
 _MARKERS = ("_SUCCESS", "_temporary")
 
 
@@ -463,7 +465,10 @@ class LocalObjectStore:
         unfinished.replace(target)
 
     def _unfinished(self, target: Path) -> Path:
-        unfinished = target.with_name(f".{target.name[:100]}.tmp")
+        # A name of its own for each, however long and alike these are; and the same one again,
+        # so that what a killed process left is replaced.
+        digest = sha256(os.fsencode(target.name)).hexdigest()[:_TEMPORARY_DIGITS]
+        unfinished = target.with_name(f".{digest}.tmp")
         unfinished.unlink(missing_ok=True)
         unfinished.touch(mode=_PRIVATE)
         return unfinished
