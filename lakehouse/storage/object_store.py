@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Protocol
 
 from lakehouse.errors import UsageError
+from lakehouse.storage.open_files import is_open_for_writing
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNFINISHED = (
@@ -94,6 +95,11 @@ class ObjectStore(Protocol):
     def passed_over(self, prefix: str) -> list[PassedOver]:
         """Return what stands below a prefix and is no object, by key: the links and pipes of a
         folder.
+        """
+
+    def is_being_written(self, key: str) -> bool:
+        """Whether somebody is writing the object; False where that cannot be told, or objects
+        appear whole.
         """
 
     def occupied(self, prefix: str) -> set[str]:
@@ -312,6 +318,10 @@ class LocalObjectStore:
                 if kind and is_finished(key):
                     entries.append(PassedOver(f"{prefix}{key}", kind))
         return sorted(entries, key=lambda entry: entry.key)
+
+    def is_being_written(self, key: str) -> bool:
+        """Whether a process has the file open to write it, as one whose network stands still."""
+        return is_open_for_writing(self._path(key))
 
     def occupied(self, prefix: str) -> set[str]:
         """Return the names of the folders directly below a folder that hold anything, and of what
