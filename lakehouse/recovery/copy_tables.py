@@ -228,6 +228,10 @@ def _there(source: "Table", found: "Table") -> str | None:
     if is_copy and _refs(found) == _refs(source):
         return "is there already"
     if main_checksum(found) == main_checksum(source):
+        known = _refs(found)
+        lacking = [name for name in _refs(source) if is_copy and name not in known]
+        if lacking:
+            return f"is there with the same rows, and without {', '.join(sorted(lacking))}"
         return "is there with the same rows, and a history of its own"
     return None
 
