@@ -124,5 +124,7 @@ def _say_what_stays(plan: "CopyPlan") -> None:
 
     for name in plan.elsewhere:
         complain(f"{name} lies outside of the bucket, and is copied where it is named.")
+    for name in plan.views:
+        complain(f"{name} stays: a view, which SQL makes anew.")
     for left in left_behind(plan.source, plan.target):
         complain(f"{left.name} stays: {left.what}.")

@@ -23,6 +23,7 @@ from lakehouse.iceberg.metadata.catalog import CATALOG_NAME, Catalog
 from lakehouse.iceberg.metadata.catalog_file import check_catalog_file, require_catalog_file
 from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
 from lakehouse.iceberg.metadata.missing_files import missing_files
+from lakehouse.iceberg.metadata.unknown_commits import find_unknown_commits
 from lakehouse.monitoring.alert_settings import name_of, read_routes
 from lakehouse.monitoring.heartbeat import read_heartbeat
 from lakehouse.monitoring.sinks import FILE, FILE_NAME, LOG, check_url
@@ -361,6 +362,12 @@ def _table_files(settings: Settings) -> str:
                 "Put the files back from a backup; `lakehouse status` shows the other tables."
             ),
         )
+    behind = [told for name in names if catalog and (told := _unknown(catalog, name))]
+    if behind:
+        raise LakehouseError(
+            " ".join(behind),
+            next_step="docs/operations.md says how they come back, under `Files are lost`.",
+        )
     if not names:
         return "none yet"
     unsupported = [why for name in names if catalog and (why := _unsupported(catalog, name))]
@@ -384,6 +391,17 @@ def _damage(catalog: Catalog, table: str) -> str:
     if not missing:
         return ""
     return f"{table} misses {len(missing)} of its files, such as {missing[0]}."
+
+
+def _unknown(catalog: Catalog, table: str) -> str:
+    """Say of a table which commits the catalog does not know, as one from a backup."""
+    path = find_unknown_commits(catalog.load_for_files(table))
+    if path is None:
+        return ""
+    return (
+        f"{table} was written after what the catalog knows: nobody reads the rows of these commits,"
+        f" the last of which is in {path}."
+    )
 
 
 def _disk(settings: Settings) -> str:

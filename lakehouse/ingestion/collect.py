@@ -59,7 +59,8 @@ class Waiting:
 
 def list_waiting(feed: Feed, store: ObjectStore) -> Waiting:
     """List a feed's inbox; where a file was modified just now, once more when all are
-    `settle_seconds` old.
+    `settle_seconds` old. One that a process has open to write still waits, however old it is: what
+    is written to it once it was moved would be in no table.
     """
     return _with_others(_complete_files(feed, store), feed, store)
 
@@ -79,8 +80,16 @@ def list_waiting_now(feed: Feed, store: ObjectStore) -> Waiting:
 
 
 def _with_others(waiting: Waiting, feed: Feed, store: ObjectStore) -> Waiting:
+    files, unsettled = [], list(waiting.unsettled)
+    for item in waiting.files:
+        if store.is_being_written(item.key):
+            unsettled.append(item.key)
+        else:
+            files.append(item)
     return replace(
         waiting,
+        files=tuple(files),
+        unsettled=tuple(unsettled),
         passed_over=tuple(store.passed_over(feed.inbox)),
         missing=store.missing(feed.inbox),
     )

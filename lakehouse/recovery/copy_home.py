@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.recovery.copy_rewritten import REWRITTEN, copy_rewritten
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_bytes
 
@@ -71,11 +72,12 @@ def copy_who_is_gone(source: Settings, target: Settings) -> list[str]:
     """Copy the records of erasures and the keys that the target has not, whole file by whole
     file, and add who is gone to whom it knows; return which.
 
-    The list of who is gone comes last: it is of no use without its key.
+    The list of who is gone comes last: it is of no use without its key. Which delivered files were
+    rewritten comes first, also where both places have one home: a bucket has that itself.
     """
+    copied = copy_rewritten(source, target)
     if source.home == target.home:
-        return []
-    copied = []
+        return copied
     for file in _to_copy(source):
         name = str(file.relative_to(source.home))
         place = target.home / name
@@ -181,7 +183,10 @@ def _files(settings: Settings) -> list[Path]:
     """Return the files that erasure keeps in a home; locks are none."""
     folder = settings.home / "privacy"
     found = sorted(folder.rglob("*")) if folder.is_dir() else []
-    return [path for path in found if path.is_file() and not path.name.startswith(".")]
+    known = [path for path in found if path.is_file() and not path.name.startswith(".")]
+    # What lies with the delivered files comes with these.
+    rewritten = settings.home / REWRITTEN
+    return [path for path in known if not path.is_relative_to(rewritten)]
 
 
 def _gone(settings: Settings) -> set[str]:

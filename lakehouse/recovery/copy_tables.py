@@ -49,6 +49,8 @@ class CopyPlan:
     """Tables of the same Glue catalog that lie in no folder of the deployment's bucket."""
     unsupported: Mapping[str, str] = field(default_factory=dict)
     """Tables that are left out, with why: only Spark reads the types of their columns."""
+    views: Sequence[str] = ()
+    """Views beside the tables, which stay."""
 
     @property
     def left(self) -> list[PlannedTable]:
@@ -80,7 +82,8 @@ def plan_copy(source: Settings, target: Settings, names: Sequence[str] = ()) -> 
     else:
         pinned = _pinned(catalog, catalog.tables())
     compared = _compared(pinned.tables, target)
-    return CopyPlan(source, target, compared, elsewhere, pinned.unsupported)
+    views = () if names else catalog.views()
+    return CopyPlan(source, target, compared, elsewhere, pinned.unsupported, views)
 
 
 def copy_planned(plan: CopyPlan, report: Callable[[str, str], None]) -> Iterator[TableCopy]:
@@ -225,6 +228,10 @@ def _there(source: "Table", found: "Table") -> str | None:
     if is_copy and _refs(found) == _refs(source):
         return "is there already"
     if main_checksum(found) == main_checksum(source):
+        known = _refs(found)
+        lacking = [name for name in _refs(source) if is_copy and name not in known]
+        if lacking:
+            return f"is there with the same rows, and without {', '.join(sorted(lacking))}"
         return "is there with the same rows, and a history of its own"
     return None
 

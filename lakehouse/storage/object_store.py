@@ -16,10 +16,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from errno import ELOOP, EXDEV
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Protocol
 
 from lakehouse.errors import UsageError
+from lakehouse.storage.open_files import is_open_for_writing
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNFINISHED = (
@@ -35,6 +37,7 @@ _UNFINISHED = (
 )
 PLAIN_TEXT = "text/plain; charset=utf-8"
 _PRIVATE = 0o600
+_TEMPORARY_DIGITS = 32
 _MARKERS = ("_SUCCESS", "_temporary")
 
 
@@ -92,6 +95,11 @@ class ObjectStore(Protocol):
     def passed_over(self, prefix: str) -> list[PassedOver]:
         """Return what stands below a prefix and is no object, by key: the links and pipes of a
         folder.
+        """
+
+    def is_being_written(self, key: str) -> bool:
+        """Whether somebody is writing the object; False where that cannot be told, or objects
+        appear whole.
         """
 
     def occupied(self, prefix: str) -> set[str]:
@@ -311,6 +319,10 @@ class LocalObjectStore:
                     entries.append(PassedOver(f"{prefix}{key}", kind))
         return sorted(entries, key=lambda entry: entry.key)
 
+    def is_being_written(self, key: str) -> bool:
+        """Whether a process has the file open to write it, as one whose network stands still."""
+        return is_open_for_writing(self._path(key))
+
     def occupied(self, prefix: str) -> set[str]:
         """Return the names of the folders directly below a folder that hold anything, and of what
         else stands there: links, and what cannot be read.
@@ -463,7 +475,10 @@ class LocalObjectStore:
         unfinished.replace(target)
 
     def _unfinished(self, target: Path) -> Path:
-        unfinished = target.with_name(f".{target.name[:100]}.tmp")
+        # A name of its own for each, however long and alike these are; and the same one again,
+        # so that what a killed process left is replaced.
+        digest = sha256(os.fsencode(target.name)).hexdigest()[:_TEMPORARY_DIGITS]
+        unfinished = target.with_name(f".{digest}.tmp")
         unfinished.unlink(missing_ok=True)
         unfinished.touch(mode=_PRIVATE)
         return unfinished

@@ -84,6 +84,10 @@ class S3ObjectStore:
         """Return nothing: a bucket has objects alone."""
         return []
 
+    def is_being_written(self, key: str) -> bool:  # noqa: ARG002
+        """Say no: an object appears whole."""
+        return False
+
     def occupied(self, prefix: str) -> set[str]:
         """Return the names directly below a prefix that objects have: one request for each
         thousand, however many objects there are.

@@ -133,6 +133,18 @@ def test_a_table_of_its_own_with_the_same_rows_is_left(
     assert ran.out[0] == ("silver.clean is there with the same rows, and a history of its own.")
 
 
+def test_a_tag_that_came_since_a_copy_is_said_to_lack(
+    lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
+) -> None:
+    assert lakehouse("copy", str(home), str(other)).code == 0
+    table = tables.load("silver.clean")
+    table.manage_snapshots().create_tag(table.snapshots()[0].snapshot_id, "before").commit()
+
+    ran = lakehouse("copy", str(home), str(other))
+
+    assert "silver.clean is there with the same rows, and without before." in ran.out
+
+
 def test_a_copy_needs_no_folder_that_it_was_called_from(
     lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch, tmp_path: Path
 ) -> None:

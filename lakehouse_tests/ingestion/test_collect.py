@@ -1,12 +1,13 @@
 """Which files are taken, in which order, and which are left for the next time."""
 
 import os
+import sys
 import threading
 import time
 
 import pytest
 
-from lakehouse.ingestion.collect import collect_files, list_waiting
+from lakehouse.ingestion.collect import collect_files, list_waiting, list_waiting_now
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables.feed import Feed
@@ -126,6 +127,24 @@ def test_a_young_file_is_waited_for_until_it_is_old_enough(
 
     assert len(list_waiting(FRUITS, inbox.store).files) == 1
     assert [round(seconds / 5) for seconds in slept] == [2]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone tells who has a file open")
+def test_a_file_that_stands_still_and_is_open_to_be_written_waits(home) -> None:
+    """As where the network of its sender stops for a while: the rest would be in no table."""
+    inbox = Inbox(LocalObjectStore(home, settle_seconds=0), FRUITS)
+    path = inbox.put("slow.csv", ROW, second=1)
+    inbox.put("whole.csv", ROW, second=2)
+
+    with path.open("a") as sender:
+        for look in (list_waiting, list_waiting_now):
+            waiting = look(FRUITS, inbox.store)
+            assert [file.key for file in waiting.files] == ["inbox/fruits/whole.csv"]
+            assert waiting.unsettled == ("inbox/fruits/slow.csv",)
+        sender.write("2,Fig,false\n")
+
+    with path.open():
+        assert len(list_waiting(FRUITS, inbox.store).files) == 2
 
 
 class _Meddling(LocalObjectStore):

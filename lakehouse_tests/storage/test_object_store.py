@@ -3,6 +3,7 @@ was seen.
 """
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -226,3 +227,36 @@ def test_what_is_unfinished_is_told_apart(store) -> None:
         store.write_text(key, "")
 
     assert {item.key for item in store.unfinished("f/")} == {"f/.hidden", "f/a.tmp"}
+
+
+def test_files_of_long_names_are_exchanged_at_once(store, tmp_path: Path, monkeypatch) -> None:
+    """Those of a delivery are, by threads; their names may begin alike."""
+    keys = [f"inbox/sales/{'a' * 200}-{at}.csv" for at in range(2)]
+    seen, contents = [], []
+    for at, key in enumerate(keys):
+        store.write_text(key, f"delivered {at}")
+        seen.append(store.stat(key))
+        contents.append(tmp_path / f"content-{at}")
+        contents[at].write_text(f"rewritten {at}")
+    copyfile, others = shutil.copyfile, [1]
+
+    def copy_with_another(source: Path, target: Path) -> None:
+        copyfile(source, target)
+        while others:
+            store.exchange(seen[1], contents[others.pop()])
+
+    monkeypatch.setattr(shutil, "copyfile", copy_with_another)
+    store.exchange(seen[0], contents[0])
+
+    assert [(store.root / key).read_text() for key in keys] == ["rewritten 0", "rewritten 1"]
+
+
+def test_a_file_of_the_longest_name_is_exchanged(store, tmp_path: Path) -> None:
+    key = f"inbox/sales/{'日' * 83}.csv"
+    (tmp_path / "content").write_text("rewritten")
+    (store.root / "inbox" / "sales").mkdir(parents=True)
+    (store.root / key).write_text("delivered")
+
+    store.exchange(store.stat(key), tmp_path / "content")
+
+    assert (store.root / key).read_text() == "rewritten"

@@ -2,7 +2,7 @@
 look without a JVM.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from pyiceberg.catalog.glue import GlueCatalog
     from pyiceberg.catalog.sql import SqlCatalog
     from pyiceberg.table import Table
+    from sqlalchemy import RowMapping
 
 CATALOG_NAME = "lakehouse"
 _read_by_this_process: "dict[str, dict[str, Table]]" = {}
 """What kept catalogs have read, by what they are."""
 _NOT_READ = {"AccessDeniedException", "EntityNotFoundException", "FederationSourceException"}
+_KIND, _VIEW = "iceberg_type", "VIEW"
 _SQLITE_OPTIONS = "journal_mode=WAL&busy_timeout=30000"
 
 
@@ -261,6 +263,18 @@ class Catalog:
         """Whether it was asked where the table is, if there is one."""
         return self._namespaces is None or namespace_of(table) in self._namespaces
 
+    def views(self) -> list[str]:
+        """Names of the views that somebody keeps beside the tables of the embedded catalog,
+        sorted: they hold no rows, and nothing here reads them.
+        """
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        if not isinstance(self.client, SqlCatalog):
+            return []
+        with explain_catalog(self.place):
+            rows = _rows_of_sqlite(self.client, None)
+            return sorted(name for name, row in rows if row.get(_KIND) == _VIEW)
+
     def metadata_location(self, table: str) -> str | None:
         """Ask where a table's metadata is now, of a catalog that tells it without reading it;
         None of others, and where there is no such table.
@@ -304,18 +318,30 @@ class Catalog:
 def _locations_of_sqlite(
     client: "SqlCatalog", namespaces: Collection[str] | None
 ) -> dict[str, str]:
-    from pyiceberg.catalog.sql import IcebergTables
-    from sqlalchemy import select
+    return {
+        name: row["metadata_location"]
+        for name, row in _rows_of_sqlite(client, namespaces)
+        if row.get(_KIND) != _VIEW
+    }
 
-    columns = IcebergTables.table_namespace, IcebergTables.table_name
-    pointers = select(*columns, IcebergTables.metadata_location).where(
-        IcebergTables.catalog_name == client.name
-    )
+
+def _rows_of_sqlite(
+    client: "SqlCatalog", namespaces: Collection[str] | None
+) -> "Iterator[tuple[str, RowMapping]]":
+    """Yield what the catalog lists, tables and views, each with its name; a catalog of PyIceberg's
+    first versions does not tell their kind, and has no views.
+    """
+    from pyiceberg.catalog.sql import IcebergTables
+    from sqlalchemy import select, text
+
+    pointers = select(text("*")).select_from(IcebergTables)
+    pointers = pointers.where(IcebergTables.catalog_name == client.name)
     if namespaces is not None:
         pointers = pointers.where(IcebergTables.table_namespace.in_(namespaces))
     with client.engine.connect() as connection:
-        rows = connection.execute(pointers).all()
-    return {f"{namespace}.{name}": str(location) for namespace, name, location in rows}
+        rows = connection.execute(pointers).mappings().all()
+    for row in rows:
+        yield f"{row['table_namespace']}.{row['table_name']}", row
 
 
 def _locations_of_glue(

@@ -18,8 +18,8 @@ _TABLES = ("iceberg_tables", "iceberg_namespace_properties")
 _UNIQUE = re.compile(r"-[0-9a-f-]{32,36}$")
 """What a location ends in so that no other table has the same."""
 _RESTORE = (
-    "Put it back from a backup, with its -wal file where there is one; docs/operations.md says"
-    " what else helps."
+    "docs/operations.md, `Files are lost`, says how its tables are registered again from their"
+    " files, and what a backup of it lacks."
 )
 
 

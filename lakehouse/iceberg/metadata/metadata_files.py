@@ -1,6 +1,7 @@
 """The metadata files of a table, with their sizes: what a table keeps beside its data."""
 
 import json
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,24 @@ def parse_metadata(path: str, content: bytes) -> dict[str, Any]:
 
     parsed: dict[str, Any] = json.loads(gzip.decompress(content) if ".gz." in path else content)
     return parsed
+
+
+def read_if_whole(table: "Table", path: str) -> dict[str, Any]:
+    """Return what a metadata.json file of a table's folder holds; nothing of one that is gone or
+    cannot be read.
+    """
+    try:
+        with table.io.new_input(path).open() as stream:
+            content = stream.read()
+    except FileNotFoundError:
+        # Another host may have removed it since it was listed.
+        return {}
+    try:
+        parsed = parse_metadata(path, content)
+    except (ValueError, EOFError, OSError, zlib.error):
+        # A commit that was killed left a part of it.
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
 def stored_size(table: "Table", path: str) -> int | None:

@@ -5,7 +5,6 @@ put files, as `write.data.path` does, tables of other catalogs may put theirs, a
 tells whose a file is: but of a metadata.json, which has the UUID of its table.
 """
 
-import zlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from lakehouse.iceberg.metadata.location_files import (
     list_metadata_folder,
     lost_metadata_files,
 )
-from lakehouse.iceberg.metadata.metadata_files import parse_metadata
+from lakehouse.iceberg.metadata.metadata_files import read_if_whole
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -59,15 +58,4 @@ def _uuid_of(table: "Table") -> str:
 
 def _uuid_in(table: "Table", path: str) -> str:
     """Return the UUID of a table that a metadata.json has; nothing of one that has none."""
-    try:
-        with table.io.new_input(path).open() as stream:
-            content = stream.read()
-    except FileNotFoundError:
-        # Another host may have removed it since it was listed.
-        return ""
-    try:
-        parsed = parse_metadata(path, content)
-    except (ValueError, EOFError, OSError, zlib.error):
-        # A commit that was killed left a part of it.
-        return ""
-    return str(parsed.get("table-uuid", "")) if isinstance(parsed, dict) else ""
+    return str(read_if_whole(table, path).get("table-uuid", ""))

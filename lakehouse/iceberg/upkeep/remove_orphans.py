@@ -22,6 +22,7 @@ from lakehouse.iceberg.metadata.location_files import (
     path_key,
 )
 from lakehouse.iceberg.metadata.own_files import metadata_with_another_uuid
+from lakehouse.iceberg.metadata.unknown_commits import find_unknown_commits
 from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.newer_procedures import call_newer
 from lakehouse.iceberg.upkeep.readers_view import ReadersView
@@ -122,7 +123,8 @@ def other_inside(engine: Engine, table: "Table", paths: Collection[str]) -> str:
     the UUID in it. One that somebody registered by a
     metadata file of this table writes beside its files, where a metadata.json without a name may
     as well be of a commit that was killed: Glue is asked for the tables of all databases that may
-    be read, where there is one of whatever age.
+    be read, where there is one of whatever age. Nor are files removed that commits name which the
+    catalog has forgotten.
 
     :param paths: those that would be removed.
     """
@@ -138,9 +140,13 @@ def other_inside(engine: Engine, table: "Table", paths: Collection[str]) -> str:
             f" one: {path}; give one of them a location of its own, or remove that file where"
             " nobody needs that table"
         )
-    if engine.catalog.is_embedded or not lost_metadata_files(
-        table, list_metadata_folder(table)
-    ):
+    if not lost_metadata_files(table, list_metadata_folder(table)):
+        return ""
+    return _written_by_another_name(engine, table) or _unknown_commits(table)
+
+
+def _written_by_another_name(engine: Engine, table: "Table") -> str:
+    if engine.catalog.is_embedded:
         return ""
     own = folder_key(table.location()), folder_key(table.metadata_location.rpartition("/")[0])
     for name, location in sorted(engine.catalog.unlisted_locations().items()):
@@ -151,6 +157,17 @@ def other_inside(engine: Engine, table: "Table", paths: Collection[str]) -> str:
                 " there without its files"
             )
     return ""
+
+
+def _unknown_commits(table: "Table") -> str:
+    path = find_unknown_commits(table)
+    if path is None:
+        return ""
+    return (
+        f"it was written after what the catalog knows, up to {path}, as where the catalog came"
+        " from a backup; docs/operations.md says how these rows come back, or move that file away"
+        " where nobody needs them"
+    )
 
 
 def _too_many(table: "Table", orphans: list[str], files: int) -> str:
