@@ -7,6 +7,21 @@ from errno import EAGAIN
 from pathlib import Path
 
 _TELLS = hasattr(fcntl, "F_SETLEASE")
+_OWN_DISKS = {
+    "bcachefs",
+    "btrfs",
+    "ext2",
+    "ext3",
+    "ext4",
+    "f2fs",
+    "overlay",
+    "tmpfs",
+    "xfs",
+    "zfs",
+}
+"""File systems of one machine. NFS and SMB refuse a lease also where nobody writes: of what the
+server has not handed over to this machine (`nfs4_proc_setlease` and `cifs_setlease` in Linux).
+"""
 
 
 def is_open_for_writing(path: Path) -> bool:
@@ -27,7 +42,25 @@ def is_open_for_writing(path: Path) -> bool:
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except OSError as error:
-        return error.errno == EAGAIN
+        return error.errno == EAGAIN and _file_system(path) in _OWN_DISKS
     finally:
         os.close(descriptor)
     return False
+
+
+def _file_system(path: Path) -> str:
+    """Return what the file system is called that a file lies on."""
+    # Only where a lease was refused, which is rare: it takes longer to load than the look.
+    import psutil
+
+    place = path.resolve()
+    mounted = [
+        part
+        for part in psutil.disk_partitions(all=True)
+        if place.is_relative_to(part.mountpoint)
+    ]
+    # What was mounted later over the same folder comes later, and covers the first.
+    found = max(
+        enumerate(mounted), key=lambda item: (len(item[1].mountpoint), item[0]), default=None
+    )
+    return found[1].fstype if found else ""
