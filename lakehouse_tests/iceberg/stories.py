@@ -295,7 +295,7 @@ class Lakehouse:
         compute = self._function(resolved=step.resolved)
         with patch.context() as dying:
             if step.killed:
-                dying.setattr(branch, "fast_forward", _dying_for(self.table.name))
+                dying.setattr(branch, "fast_forward", dying_for(self.table.name))
             try:
                 write(self.engine, self.table, compute, self.inputs, run)
             except Killed:
@@ -391,7 +391,7 @@ def _dying(*_: object) -> None:
     raise Killed
 
 
-def _dying_for(table: str) -> Callable[..., None]:
+def dying_for(table: str) -> Callable[..., None]:
     publish = branch.fast_forward
 
     def fast_forward(engine: Engine, name: str, *rest: Any) -> None:

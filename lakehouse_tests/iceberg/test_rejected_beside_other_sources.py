@@ -10,12 +10,21 @@ from pyspark.sql.functions import expr
 
 from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Published, Unchanged
-from lakehouse.iceberg.read.inputs import changed_keys, incremental, latest
+from lakehouse.iceberg.read.inputs import changed_keys, incremental, latest, versions_of
+from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.write.row_versions import newest_accepted
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Versions
+from lakehouse.tables.table import (
+    Append,
+    Column,
+    IcebergTable,
+    Merge,
+    OverwritePartitions,
+    Versions,
+)
 from lakehouse_tests.iceberg.declarations import DELIVERED, content, delivery
 
 pytestmark = pytest.mark.spark
@@ -36,6 +45,15 @@ ORDERS = IcebergTable(
     comment="Orders with the rate of their shop.",
     columns=[Column("id", "string"), Column("rate", "string")],
     write=Merge(on=["id"]),
+)
+
+PLACES = replace(
+    DELIVERED,
+    name="silver.places",
+    comment="Where each was by the last file.",
+    partitioning=["name"],
+    write=OverwritePartitions(by="name"),
+    versions=Versions(of="id", newest="_source_file"),
 )
 
 
@@ -118,6 +136,38 @@ def test_what_an_append_passed_over_of_another_source_is_appended(
     reject(embedded_engine, DELIVERED, "a")
     write(embedded_engine, FIRST, first, BOTH)
     assert content(embedded_engine, FIRST.name, "name", "id") == [("ann", "3"), ("bob", "2")]
+
+
+def test_an_older_version_of_another_source_comes_back_to_its_partition(
+    embedded_engine: Engine,
+) -> None:
+    """The rejected delivery had nothing there."""
+    here, there = (replace(table, partitioning=["name"]) for table in (DELIVERED, ELSEWHERE))
+    inputs = {"here": versions_of(here, by="name"), "there": versions_of(there, by="name")}
+
+    def compute() -> None:
+        places = tuple(sorted(stale_values(embedded_engine, PLACES, inputs)))
+        run = Run("run", Partitions(places), full_recompute=False)
+        write(embedded_engine, PLACES, lambda here, there: here.unionByName(there), inputs, run)
+
+    land(embedded_engine, there, "a", ("1", "north"), ("2", "west"))
+    land(embedded_engine, here, "b", ("3", "south"))
+    compute()
+    land(embedded_engine, here, "c", ("1", "south"))
+    compute()
+    assert content(embedded_engine, PLACES.name, "id", "name") == [
+        ("1", "south"),
+        ("2", "west"),
+        ("3", "south"),
+    ]
+    reject(embedded_engine, here, "c")
+    compute()
+    assert content(embedded_engine, PLACES.name, "id", "name") == [
+        ("1", "north"),
+        ("2", "west"),
+        ("3", "south"),
+    ]
+    assert not stale_values(embedded_engine, PLACES, inputs)
 
 
 def test_rows_that_were_joined_with_what_went_are_computed_again(

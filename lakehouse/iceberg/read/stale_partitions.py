@@ -9,6 +9,7 @@ partitions, and what the whole table has been computed from since.
 from collections.abc import Iterator, Mapping, Set
 from datetime import date, datetime
 from functools import cache, lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import DeclarationError
@@ -98,12 +99,14 @@ def stale_values(
     :param every: all partitions that there are; those among them that were none when their rows
         came are stale.
     """
+    mains = {
+        source: read_history(engine, source).main
+        for source in followed(table, inputs)
+        if engine.catalog.has(source)
+    }
+    until = {source: main.snapshot_id if main else None for source, main in mains.items()}
     stale: set[Any] = set()
-    for source, column in followed(table, inputs).items():
-        main = read_history(engine, source).main if engine.catalog.has(source) else None
-        if main:
-            stale |= stale_of(engine, table, source, column, main.snapshot_id, every)
-    return stale
+    return stale.union(*_stale_by_source(engine, table, inputs, until, every).values())
 
 
 def stale_by_source(
@@ -119,14 +122,36 @@ def stale_by_source(
     if partitions is None:
         return {}
     until = {name: pin.snapshot_id for name, pin in by_table(pins.values()).items()}
-    stale: dict[str, set[Any]] = {}
-    for source, column in followed(table, inputs).items():
-        snapshot_id = until[source]
-        if snapshot_id is not None:
-            stale[source] = stale_of(
-                engine, table, source, column, snapshot_id, partitions.every
-            )
-    return stale
+    return _stale_by_source(engine, table, inputs, until, partitions.every)
+
+
+def _stale_by_source(
+    engine: Engine,
+    table: IcebergTable,
+    inputs: Mapping[str, Input],
+    until: Mapping[str, int | None],
+    every: AllPartitions | None,
+) -> dict[str, set[Any]]:
+    """Return, by source, the values that are stale as of a snapshot of each; a source without
+    one has none.
+    """
+    read_until = {
+        source: (column, snapshot_id)
+        for source, column in followed(table, inputs).items()
+        if (snapshot_id := until.get(source)) is not None
+    }
+    return {
+        source: stale_of(
+            engine,
+            table,
+            source,
+            column,
+            snapshot_id,
+            every,
+            others={name: at for name, at in read_until.items() if name != source},
+        )
+        for source, (column, snapshot_id) in read_until.items()
+    }
 
 
 def stale_of(
@@ -136,14 +161,20 @@ def stale_of(
     column: str,
     until: int,
     every: AllPartitions | None = None,
+    others: Mapping[str, tuple[str, int]] = MappingProxyType({}),
 ) -> set[Any]:
-    """Return the values that are stale by one source, as of a snapshot of it."""
+    """Return the values that are stale by one source, as of a snapshot of it.
+
+    :param others: the other sources of the table, each with the column that tells the partition
+        and the snapshot that is read: where rows went from this one, a version of theirs may
+        count again.
+    """
     target = read_history(engine, table.name) if engine.catalog.has(table.name) else None
     floor = target.watermark(source) if target else None
     waiting = _waiting(target, source, every) if target else set()
     if floor == until and not waiting:
         return set()
-    changed = cache(lambda since: _changed(engine, table, source, column, since, until))
+    changed = cache(lambda since: _changed(engine, table, source, column, since, until, others))
     commits = list(commits_since(target, source, floor)) if target else []
     covered = {
         value: _read_for(commits, source, value, every) for value in changed(floor) | waiting
@@ -233,7 +264,13 @@ def affected_partitions(
 
 
 def _changed(
-    engine: Engine, table: IcebergTable, source: str, column: str, since: int | None, until: int
+    engine: Engine,
+    table: IcebergTable,
+    source: str,
+    column: str,
+    since: int | None,
+    until: int,
+    others: Mapping[str, tuple[str, int]],
 ) -> set[Any]:
     """Return the partitions that a source's commits touched, or that rows of theirs may have
     left or come back to.
@@ -250,8 +287,13 @@ def _changed(
     if table.versions is None:
         return values
     if since is not None and not is_appended:
-        # Where rows went, an older version of any of them may count again.
+        # Where rows went, an older version of any of them may count again, whichever source has
+        # it.
         values |= changed_values(loaded, history, None, until, column)
+        for other, (its_column, at) in others.items():
+            values |= changed_values(
+                engine.catalog.load(other), read_history(engine, other), None, at, its_column
+            )
     if main.is_empty:
         return values
     affected = _affected(
