@@ -228,7 +228,7 @@ class Model:
 
         Refused rows wait, but for those that an accepted one of their key corrected. Those that
         went from their source, and were not rejected, may wait too; so may those of a key that
-        an append has.
+        an append has, or that what corrected them is gone itself.
         """
         accepted = {row.k: row for row in self.expected}
         refused = {row for row in self.standing if not row.is_accepted}
@@ -236,7 +236,11 @@ class Model:
         waiting = {row.id for row in refused - corrected}
         there = {row.id for row in self.standing}
         gone = {row.id for row in self._delivered} - there - self._rejected
-        known = {row.id for row in corrected} if self.shape == "append" else set()
+        known = {
+            row.id
+            for row in corrected
+            if self.shape == "append" or accepted[row.k].id not in there
+        }
         return waiting - self._returned, waiting | gone | known
 
     def _is_corrected(self, row: Row, accepted: Row | None) -> bool:
