@@ -127,5 +127,5 @@ lock: ## Write the lock files anew from pyproject.toml; needs uv
 
 .PHONY: clean
 clean: ## Remove the virtual environment and caches; tables, in LAKEHOUSE_HOME, and jars stay
-	@rm -rf $(VENV) .venv-readers .venv-ministack build dist ./*.egg-info .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) .venv-* build dist ./*.egg-info .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	@find lakehouse lakehouse_tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -279,14 +279,16 @@ def on_aws(settings: Settings) -> Settings:
 @pytest.fixture
 def embedded_engine(
     request: pytest.FixtureRequest, spark: "SparkSession", settings: Settings
-) -> Engine:
+) -> Iterator[Engine]:
     """An engine on a catalog in SQLite, for what has nothing to do with the kind of catalog; on
     Glue where `ON_GLUE` is set, so that this is seen now and then.
     """
     if ON_GLUE:
-        engine: Engine = request.getfixturevalue("glue_engine")
-        return engine
-    return engine_on(spark, skip_old_iceberg(settings))
+        yield request.getfixturevalue("glue_engine")
+        return
+    engine = engine_on(spark, skip_old_iceberg(settings))
+    yield engine
+    forget(spark, engine)
 
 
 def skip_old_iceberg(settings: Settings) -> Settings:
@@ -301,10 +303,11 @@ def filled_engine(
     request: pytest.FixtureRequest,
     spark: "SparkSession",
     filled_by: Callable[[object], FilledOnce],
-) -> Callable[[FunctionType], Engine]:
+) -> Iterator[Callable[[FunctionType], Engine]]:
     """Fills an engine as `embedded_engine` is: that of SQLite once for all tests of a file, each
     of which finds its tables as the first one did.
     """
+    engines = []
 
     def fill_once(fill: FunctionType) -> Engine:
         if ON_GLUE:
@@ -316,16 +319,21 @@ def filled_engine(
         name = filled.home.parent.name
         settings = skip_old_iceberg(settings_at(filled.home))
         engine = engine_on(spark, settings, name)
+        engines.append(engine)
         filled.bring_back(lambda: fill(engine))
         return engine
 
-    return fill_once
+    yield fill_once
+    for engine in engines:
+        forget(spark, engine)
 
 
 @pytest.fixture
-def glue_engine(spark: "SparkSession", aws_settings: Settings) -> Engine:
+def glue_engine(spark: "SparkSession", aws_settings: Settings) -> Iterator[Engine]:
     """An engine on Glue and S3."""
-    return engine_on(spark, aws_settings)
+    engine = engine_on(spark, aws_settings)
+    yield engine
+    forget(spark, engine)
 
 
 @pytest.fixture(params=["embedded", "glue"])
@@ -367,6 +375,14 @@ def engine_on(spark: "SparkSession", settings: Settings, name: str | None = None
     catalog = Catalog.of(settings, name=name or f"lakehouse_{uuid4().hex[:8]}")
     register(spark, catalog)
     return Engine(catalog, lambda: spark, settings.lock_dir, masking_key=b"testing")
+
+
+def forget(spark: "SparkSession", engine: Engine) -> None:
+    """Take what a session was told of the catalog of a test back: Spark sends its whole
+    configuration with each task, and keeps it with each job, which took longer with each test.
+    """
+    for name in engine.catalog.spark_configuration:
+        spark.conf.unset(name)
 
 
 @pytest.fixture(scope="session")

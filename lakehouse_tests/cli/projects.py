@@ -25,3 +25,12 @@ def forget(package: str) -> None:
     """Let a package be imported anew, as a process of its own does."""
     for name in [name for name in sys.modules if f"{name}.".startswith(f"{package}.")]:
         del sys.modules[name]
+
+
+def forget_below(root: Path) -> None:
+    """Forget the packages that lie in a folder: a later test may have some of the same names."""
+    for name in {name.partition(".")[0] for name in sys.modules}:
+        module = sys.modules.get(name)
+        places = [getattr(module, "__file__", None), *(getattr(module, "__path__", None) or [])]
+        if any(place and Path(place).is_relative_to(root) for place in places):
+            forget(name)

@@ -2,13 +2,14 @@
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import lakehouse.assets
+from lakehouse_tests.cli.projects import forget_below
 from lakehouse_tests.docs.markdown import ROOT
 from lakehouse_tests.docs.page import Page
 from lakehouse_tests.docs.shell import execute
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A working directory with the files that the pages touch; tables are declared by its
     `lakehouse/assets`.
     """
@@ -29,7 +30,8 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # A project that a page makes is put there, to be found.
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setenv("PWD", str(tmp_path))
-    return tmp_path
+    yield tmp_path
+    forget_below(tmp_path)
 
 
 @pytest.fixture

@@ -47,6 +47,7 @@ ELSEWHERE = {
     "test_snapshot_refs.py": _WITHOUT_TABLES,
     "test_stale_tables.py": _WITHOUT_TABLES,
     "test_time_series.py": _WITHOUT_TABLES,
+    "test_unknown_commits.py": _OF_A_FILE,
     "test_written_at.py": _WITHOUT_TABLES,
     "upkeep/test_compaction_chunks.py": _BY_PYICEBERG,
     "upkeep/test_earliest_needed.py": _WITHOUT_TABLES,

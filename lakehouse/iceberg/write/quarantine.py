@@ -55,10 +55,8 @@ def quarantine(
     of_source = OF_SOURCE if has_own_keys else None
     if attempt.decided.is_any:
         attempt.leaving.append(leaving(attempt, prepared, split))
-    correctable, undone = (
-        _correctable_rows(engine, prepared.table),
-        undone_rows(prepared.table, attempt.decided),
-    )
+    correctable = _correctable_rows(engine, prepared.table)
+    undone = undone_rows(prepared.table, attempt.decided)
     is_of_merge = prepared.table.versions is None
     if correctable and is_of_merge:
         attempt.leaving.append(_corrected_by_merge(attempt, prepared, split))
@@ -81,15 +79,7 @@ def quarantine(
 
     outcome = write(engine, target, changes, run=Run(attempt.run.run_id))
     if isinstance(outcome, Refused):
-        reasons = ", ".join(result.rule.name for result in outcome.reasons)
-        raise QuarantineFailed(
-            f"{target.name} did not take the rows that the rules of {attempt.table.name} refuse:"
-            f" {reasons} does not hold of them. Nothing was published, and nothing is lost.",
-            next_step=(
-                f"`lakehouse backfill {attempt.table.name}` computes all of it; should that fail"
-                " too, please report it."
-            ),
-        )
+        raise _not_taken(attempt.table.name, target.name, outcome)
     new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
     return Quarantined(
         target.name,
@@ -97,6 +87,18 @@ def quarantine(
         new_rows or 0,
         outcome.snapshot_id,
         split.outside_count,
+    )
+
+
+def _not_taken(table: str, target: str, outcome: Refused) -> QuarantineFailed:
+    reasons = ", ".join(result.rule.name for result in outcome.reasons)
+    return QuarantineFailed(
+        f"{target} did not take the rows that the rules of {table} refuse: {reasons} does not hold"
+        " of them. Nothing was published, and nothing is lost.",
+        next_step=(
+            f"`lakehouse backfill {table}` computes all of it; should that fail too, please report"
+            " it."
+        ),
     )
 
 
