@@ -23,6 +23,7 @@ _KEPT_LOW = """What keeps the time of `make test` low:
 - Of a property that takes Spark few examples are tried, and more in `make soak` (`examples.py`).
 - What the engine's own tests show of any table is shown of late transactions once more in `make soak` alone.
 - Modules and tests are not looked through for garbage again and again (`conftest.py`).
+- What a session was told of a test's catalog is taken back after the test: Spark sends its whole configuration with each task (`conftest.py`).
 - An evolution that Glue keeps no copy of is tried on SQLite alone, and on Glue in `make test-glue-catalog`.
 - A cluster, deaths of processes, contests of writers, and `dev` in a project of an installed wheel are in `make test-long`.
 """
