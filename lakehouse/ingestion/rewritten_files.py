@@ -109,7 +109,7 @@ class RewrittenFiles:
     def __init__(self, store: ObjectStore, feed: Feed) -> None:
         self._store = store
         self._feed = feed
-        self._prefix = f"privacy/rewritten/{feed.name}/"
+        self._prefix = feed.rewritten
         self._writing = Lock()
         # Files are looked up by several threads, of which one lists.
         self._listing = Lock()

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.recovery.copy_rewritten import REWRITTEN, copy_rewritten
+from lakehouse.recovery.copy_rewritten import copy_rewritten
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_bytes
+from lakehouse.tables.feed import REWRITTEN
 
 _GONE, _KEY = "gone.json", "hmac.key"
 _MASKING_KEY = "masking.key"

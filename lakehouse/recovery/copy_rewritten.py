@@ -12,8 +12,8 @@ from lakehouse.errors import LakehouseError
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import ObjectStore
 from lakehouse.storage.stores import open_store
+from lakehouse.tables.feed import REWRITTEN
 
-REWRITTEN = "privacy/rewritten/"
 _LISTS = ("changes", "form_of")
 
 

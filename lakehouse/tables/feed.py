@@ -62,6 +62,10 @@ def is_own_name(name: str) -> bool:
     return name.lower() in _INGEST_NAMES | RESERVED_COLUMNS
 
 
+REWRITTEN = "privacy/rewritten/"
+"""The prefix of what is noted of files that were rewritten, of all feeds."""
+
+
 @dataclass(frozen=True)
 class FeedColumn:
     """A column of a feed's files, under the same name in the header and in bronze, unless files
@@ -202,6 +206,11 @@ class Feed:
     def rejected(self) -> str:
         """Prefix of the keys that were refused."""
         return f"rejected/{self.name}/"
+
+    @property
+    def rewritten(self) -> str:
+        """The prefix of what is noted of its files that were rewritten without some rows."""
+        return f"{REWRITTEN}{self.name}/"
 
 
 def bronze_table(

@@ -48,11 +48,14 @@ def comparable(measured: Sequence[Metric]) -> list[Metric]:
     is that was refused: beside its zeros, what is refused as always would be out of the ordinary.
     """
     writes = {metric.run_id for metric in measured if metric.name == RECORD_COUNT}
-    of_writes = []
-    for metric in measured:
-        if not metric.name.startswith(f"{FAILED_FRACTION}.") or metric.run_id in writes:
-            of_writes.append(metric)
-    return of_writes if writes else list(measured)
+    if not writes:
+        return list(measured)
+    share = f"{FAILED_FRACTION}."
+    return [
+        metric
+        for metric in measured
+        if metric.run_id in writes or not metric.name.startswith(share)
+    ]
 
 
 def last_measured(measured: Sequence[Metric]) -> list[Metric]:
