@@ -78,7 +78,7 @@ class AdHocStore:
         """Return what is no file among the copies, for the inbox, or in the store."""
         return self._of(prefix).passed_over(prefix)
 
-    def is_being_written(self, key: str) -> bool:
+    def is_being_written(self, key: str) -> bool | None:
         """Whether the copy, or the object of the store, is being written."""
         return self._of(key).is_being_written(key)
 

@@ -27,6 +27,7 @@ from lakehouse.ingestion.rewritten_files import RewrittenFiles
 from lakehouse.ingestion.staging import StagedFile, Staging
 from lakehouse.storage.object_store import ObjectStore, PassedOver, StoredObject
 from lakehouse.storage.rejected_files import reason_key
+from lakehouse.storage.settling import seconds_until_settled
 from lakehouse.tables.feed import Feed
 
 T = TypeVar("T")
@@ -58,9 +59,9 @@ class Waiting:
 
 
 def list_waiting(feed: Feed, store: ObjectStore) -> Waiting:
-    """List a feed's inbox; where a file was modified just now, once more when all are
-    `settle_seconds` old. One that a process has open to write still waits, however old it is: what
-    is written to it once it was moved would be in no table.
+    """List a feed's inbox; where a file was modified just now, once more when all have settled.
+    One that a process has open to write still waits, however old it is: what is written to it
+    once it was moved would be in no table.
     """
     return _with_others(_complete_files(feed, store), feed, store)
 
@@ -72,7 +73,7 @@ def list_waiting_now(feed: Feed, store: ObjectStore) -> Waiting:
     seen, now = list_unprocessed(feed, store), datetime.now(UTC)
     complete, unsettled = [], []
     for item in seen:
-        if _age(item, now) < store.settle_seconds:
+        if seconds_until_settled(store, item, now):
             unsettled.append(item.key)
         else:
             complete.append(item)
@@ -97,8 +98,8 @@ def _with_others(waiting: Waiting, feed: Feed, store: ObjectStore) -> Waiting:
 
 def _complete_files(feed: Feed, store: ObjectStore) -> Waiting:
     seen, now = list_unprocessed(feed, store), datetime.now(UTC)
-    missing = max((store.settle_seconds - _age(item, now) for item in seen), default=0.0)
-    if missing <= 0:
+    missing = max((seconds_until_settled(store, item, now) for item in seen), default=0.0)
+    if not missing:
         return Waiting(tuple(seen))
     time.sleep(missing)
     return plan_waiting(seen, list_unprocessed(feed, store))
@@ -328,9 +329,3 @@ def format_reason(file: RejectedFile) -> str:
         "next_step": file.why.next_step,
     }
     return json.dumps(reason, indent=2) + "\n"
-
-
-def _age(item: StoredObject, now: datetime) -> float:
-    """Return the seconds since a file was modified."""
-    # A clock that runs ahead elsewhere makes files that are young in the other direction.
-    return abs((now - item.modified_at).total_seconds())

@@ -30,6 +30,7 @@ from lakehouse.ingestion.row_numbers import RowNumbers
 from lakehouse.privacy.person_rows import PersonRows, PersonText
 from lakehouse.storage.object_store import LocalObjectStore, ObjectStore, StoredObject
 from lakehouse.storage.rejected_files import REASON_ENDING
+from lakehouse.storage.settling import seconds_until_settled
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.person import Person
 
@@ -382,8 +383,7 @@ class _Erasure:
 
 def _wait_until_settled(store: ObjectStore, item: StoredObject) -> None:
     """Wait until a file would count as complete: what is written to it until then is seen."""
-    age_seconds = abs((datetime.now(UTC) - item.modified_at).total_seconds())
-    time.sleep(max(0.0, store.settle_seconds - age_seconds))
+    time.sleep(seconds_until_settled(store, item, datetime.now(UTC)))
 
 
 def _files(store: ObjectStore, feed: Feed, prefix: str) -> Iterator[StoredObject]:

@@ -97,9 +97,9 @@ class ObjectStore(Protocol):
         folder.
         """
 
-    def is_being_written(self, key: str) -> bool:
-        """Whether somebody is writing the object; False where that cannot be told, or objects
-        appear whole.
+    def is_being_written(self, key: str) -> bool | None:
+        """Whether somebody is writing the object; None where that cannot be told, and False where
+        objects appear whole.
         """
 
     def occupied(self, prefix: str) -> set[str]:
@@ -319,7 +319,7 @@ class LocalObjectStore:
                     entries.append(PassedOver(f"{prefix}{key}", kind))
         return sorted(entries, key=lambda entry: entry.key)
 
-    def is_being_written(self, key: str) -> bool:
+    def is_being_written(self, key: str) -> bool | None:
         """Whether a process has the file open to write it, as one whose network stands still."""
         return is_open_for_writing(self._path(key))
 

@@ -24,25 +24,26 @@ server has not handed over to this machine (`nfs4_proc_setlease` and `cifs_setle
 """
 
 
-def is_open_for_writing(path: Path) -> bool:
+def is_open_for_writing(path: Path) -> bool | None:
     """Whether a process has a file open to write it.
 
-    The system refuses a lease for readers where there is one. False where it does not tell: on
+    The system refuses a lease for readers where there is one. None where it does not tell: on
     other systems, on network disks, and of files of other users.
     """
     if not _TELLS:
-        return False
+        return None
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return False
+        return None
     try:
         # Who opens it to write while we hold the lease has us told by a signal, and waits until
         # it is closed: by one that is ignored, in place of SIGIO, which ends a process.
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except OSError as error:
-        return error.errno == EAGAIN and _file_system(path) in _OWN_DISKS
+        is_told = error.errno == EAGAIN and _file_system(path) in _OWN_DISKS
+        return True if is_told else None
     finally:
         os.close(descriptor)
     return False

@@ -129,6 +129,29 @@ def test_a_young_file_is_waited_for_until_it_is_old_enough(
     assert [round(seconds / 5) for seconds in slept] == [2]
 
 
+class _Untold(LocalObjectStore):
+    """A disk of another machine, which does not say who has a file open."""
+
+    def is_being_written(self, key: str) -> None:
+        del key
+
+
+def test_a_young_file_stands_still_for_longer_where_nobody_tells_who_writes_it(
+    home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inbox = Inbox(_Untold(home), FRUITS)
+    os.utime(inbox.put("young.csv", ROW), (time.time() - 2,) * 2)
+    inbox.put("old.csv", ROW, second=0)
+    slept: list[float] = []
+    monkeypatch.setattr("lakehouse.ingestion.collect.time.sleep", slept.append)
+
+    now = list_waiting_now(FRUITS, inbox.store)
+    assert [file.key for file in now.files] == ["inbox/fruits/old.csv"]
+    assert now.unsettled == ("inbox/fruits/young.csv",)
+    assert len(list_waiting(FRUITS, inbox.store).files) == 2
+    assert [round(seconds) for seconds in slept] == [3]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux alone tells who has a file open")
 def test_a_file_that_stands_still_and_is_open_to_be_written_waits(home) -> None:
     """As where the network of its sender stops for a while: the rest would be in no table."""

@@ -1,6 +1,7 @@
 """Who has a file open to write it, on disks of this machine and of others."""
 
 import sys
+from errno import EACCES
 from pathlib import Path
 
 import psutil
@@ -21,11 +22,11 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_writer_is_seen_until_it_closes_the_file(path: Path) -> None:
-    assert not is_open_for_writing(path)
+    assert is_open_for_writing(path) is False
     with path.open("a"), path.open():
         assert is_open_for_writing(path)
     with path.open():
-        assert not is_open_for_writing(path)
+        assert is_open_for_writing(path) is False
 
 
 @pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse.sshfs"])
@@ -37,7 +38,18 @@ def test_a_lease_that_a_network_disk_refuses_says_nothing_of_writers(
     monkeypatch.setattr(psutil, "disk_partitions", lambda **_: [*of_this_machine, shared])
 
     with path.open("a"):
-        assert not is_open_for_writing(path)
+        assert is_open_for_writing(path) is None
+
+
+def test_of_a_file_of_another_user_nothing_is_told(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(EACCES, "Permission denied")
+
+    monkeypatch.setattr("lakehouse.storage.open_files.fcntl.fcntl", refuse)
+    with path.open("a"):
+        assert is_open_for_writing(path) is None
 
 
 def test_a_file_that_is_gone_or_a_link_is_not_open(path: Path) -> None:
