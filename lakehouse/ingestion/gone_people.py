@@ -1,4 +1,6 @@
-"""Rows of people who were erased, in files that arrive later: they stay gone."""
+"""Rows of people who were erased, in files that arrive later: they stay gone, where an id tells
+whose they are.
+"""
 
 import re
 from collections.abc import Collection, Sequence
@@ -33,7 +35,7 @@ class IsGone(Protocol):
         :param subject: the column that stands for a person.
         :param value: what it holds, in any form of it.
         :param moment: when the row was made, with a zone; None where nobody knows, and then it
-            counts as made before, unless a person allowed it.
+            counts as made before.
         """
 
 

@@ -42,7 +42,7 @@ def find_alert(settings: Settings, begin: str) -> Alert:
 
 def close(settings: Settings, alert: Alert, *, by: str, why: str) -> Incident:
     """Close an incident until it fires anew; those who were notified of it are notified of that
-    too.
+    too, where these settings name them: what waits for others is dropped.
 
     :raises UsageError: when it is not open now.
     """

@@ -1,6 +1,8 @@
 """Rows of `audit.gdpr_actions`: appended without a JVM, each with the hash of the one before, and
 verified.
 
+`verify_chain` is for people to call: no command does, nor an erasure or its proof.
+
 The lock of the table lets one process of a machine append at a time. Of two machines the catalog
 lets one commit, and the other computes its rows anew after it, so that the chain never forks. The
 last row is also remembered in the home: rows that were taken from the end are missed too.

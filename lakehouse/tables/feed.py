@@ -119,7 +119,7 @@ class Feed:
     """Why no column stands for a person, though some are personal."""
     moment: str | None = None
     """The column that says when the source wrote a row: of a person who was erased, rows that are
-    newer land. Without it none does, until somebody allows it.
+    newer land. Without it none does.
     """
     max_files_per_run: int | None = None
     """How many waiting files one run takes at most, in the order of arrival; 1 for a run for

@@ -81,8 +81,8 @@ def without_gone(
     """Leave out the rows of people who are gone that were made before their erasure.
 
     What was made at no moment that is known counts as made before: then all rows of a person
-    who is gone are left out, until a person allows them. The frame is returned as it is where
-    nobody is gone, or it has no column that stands for a person.
+    who is gone are left out. The frame is returned as it is where nobody is gone, or it has no
+    column that stands for a person; a row in which that column is empty stays.
 
     :param frame: rows as delivered, or in the table's types.
     :param moment: when a row was made; left out, the first of the table's `versions.newest`.
