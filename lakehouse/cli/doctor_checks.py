@@ -50,6 +50,8 @@ _LOOK_AGAIN = (
     "What breaks is told to nobody: stop `lakehouse dev` where it runs, and start it again; its"
     " last words are in its terminal and in logs/."
 )
+_PASSED_THROUGH = 0o011
+"""What others may do with a folder that they may neither list nor change."""
 NEEDED_BYTES = 2_000_000_000
 
 
@@ -247,13 +249,21 @@ def _home(settings: Settings) -> str:
 
 def _require_closed_to_others(home: Path) -> None:
     """Refuse a home that other users can look into: one that was made before homes were closed,
-    or by hand.
+    or by hand. Who delivers as another user may pass through it to the inbox.
     """
-    mode = home.stat().st_mode & 0o777
-    if mode & 0o077:
+    _require_mode(home, _PASSED_THROUGH)
+    if home.stat().st_mode & 0o011:
+        for entry in sorted(home.iterdir()):
+            if not entry.is_symlink():
+                _require_mode(entry, _PASSED_THROUGH if entry.name == "inbox" else 0)
+
+
+def _require_mode(path: Path, allowed: int) -> None:
+    mode = path.stat().st_mode & 0o777
+    if mode & 0o077 & ~allowed:
         raise LakehouseError(
-            f"{home} is open to other users (mode {mode:o})",
-            next_step=f"Run `chmod -R go-rwx {shlex.quote(str(home))}`.",
+            f"{path} is open to other users (mode {mode:o})",
+            next_step=f"Run `chmod -R go-rwx {shlex.quote(str(path))}`.",
         )
 
 

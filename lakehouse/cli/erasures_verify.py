@@ -25,16 +25,29 @@ def verify(state: State, request_id: str, people: tuple[str, ...], form: str) ->
 
     Their values are destroyed once a request is verified. By what is kept of them, keyed hashes,
     the decoded values of the declared columns are compared, and the report says so; with
-    --subject every byte is searched for that value. It exits with 1 where this is no proof.
+    --subject every byte is searched for that value. The record of what was done about all
+    requests is looked through as well: whether each of its rows is as it was appended. It exits
+    with 1 where this is no proof, or the record was changed.
     """
+    from lakehouse.privacy.audit_chain import verify_chain
     from lakehouse.privacy.proof import prove_again
 
     named = parse_people(people) if people else []
     there = state.project.erasable(state.settings, state.engine)
     with state.progress("Searching every byte" if named else "Comparing columns"):
         report = prove_again(there, request_id, named)
+        chain = verify_chain(state.settings, state.engine, there.audit)
+    success = report.is_proof and chain.is_whole
     if form == "json":
-        click.echo(json.dumps(report.as_json(), ensure_ascii=False, indent=1))
-        conclude((), (), success=report.is_proof)
+        record = {
+            "table": there.audit.name,
+            "rows": chain.rows,
+            "is_whole": chain.is_whole,
+            "why": chain.why,
+        }
+        shown = {**report.as_json(), "record": record}
+        click.echo(json.dumps(shown, ensure_ascii=False, indent=1))
+        conclude((), (), success=success)
         return
-    conclude(report.as_text().splitlines(), (), success=report.is_proof)
+    lines = [*report.as_text().splitlines(), f"{there.audit.name}: {chain}."]
+    conclude(lines, (), success=success)

@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 
 from lakehouse.errors import UsageError
 from lakehouse.monitoring.alert_log import read_alerts
-from lakehouse.monitoring.alert_settings import read_routes
 from lakehouse.monitoring.alert_state import AlertState, read_state, state_lock, write_state
-from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
-from lakehouse.monitoring.incidents import Incident, Observed, Resolved
+from lakehouse.monitoring.dispatch import Dispatcher, record_resolved
+from lakehouse.monitoring.incidents import Incident, Resolved
 from lakehouse.monitoring.silences import silence_texts
 from lakehouse.monitoring.sinks import FILE, FILE_NAME, FileSink
 from lakehouse.orchestration.alert import Alert
@@ -42,7 +41,7 @@ def find_alert(settings: Settings, begin: str) -> Alert:
 
 def close(settings: Settings, alert: Alert, *, by: str, why: str) -> Incident:
     """Close an incident until it fires anew; those who were notified of it are notified of that
-    too, where these settings name them: what waits for others is dropped.
+    too, by the next round of monitoring.
 
     :raises UsageError: when it is not open now.
     """
@@ -50,9 +49,7 @@ def close(settings: Settings, alert: Alert, *, by: str, why: str) -> Incident:
     def closed(state: AlertState, incident: Incident) -> AlertState:
         now = datetime.now(UTC)
         resolved = Resolved(incident.firing.key, now, f"Closed by {by}: {why}", by_person=True)
-        return enqueue_alerts(
-            state, Observed((resolved,)), now, read_routes(settings), silence_texts(settings)
-        )
+        return record_resolved(state, resolved, now, silence_texts(settings))
 
     return _change(settings, alert, closed)
 

@@ -53,6 +53,15 @@ def plan_alerts(
     return plan
 
 
+def plan_resolved(
+    state: AlertState, resolved: Resolved, now: datetime, silence_of: SilenceOf
+) -> "AlertPlan":
+    """Decide which alerts are sent of an incident that a person ends, and of no other."""
+    plan = AlertPlan(dict(state.open), dict(state.closed), now, timedelta.max, silence_of)
+    plan.resolved(resolved)
+    return plan
+
+
 @dataclass
 class AlertPlan:
     """What is open, what a person closed, and which alerts are sent, in order."""

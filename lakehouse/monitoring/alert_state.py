@@ -2,7 +2,7 @@
 in one step.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,6 +13,7 @@ from lakehouse.errors import LakehouseError
 from lakehouse.monitoring.earlier_field_names import rename_fields, rename_key
 from lakehouse.monitoring.incidents import Incident
 from lakehouse.monitoring.outbox import Queue
+from lakehouse.orchestration.alert import Alert
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
 from lakehouse.storage.json_files import read_json, write_json
@@ -29,6 +30,10 @@ class AlertState:
     cursors: Mapping[str, Any] = field(default_factory=dict)
     closed: Mapping[str, datetime] = field(default_factory=dict)
     """What a person closed, by key, and when it was last seen firing before that."""
+    unrouted: Sequence[Alert] = ()
+    """Messages of what people did, until a round of monitoring decides where they go: the command
+    may know other places than that.
+    """
 
     @property
     def is_first(self) -> bool:
@@ -38,7 +43,7 @@ class AlertState:
     @property
     def undelivered(self) -> int:
         """How many messages wait for a sink."""
-        return sum(queue.waiting for queue in self.queues.values())
+        return len(self.unrouted) + sum(queue.waiting for queue in self.queues.values())
 
 
 class StateBusy(LakehouseError):
@@ -85,4 +90,5 @@ def _upgrade(content: Mapping[str, Any]) -> dict[str, Any]:
         "queues": rename_fields(content["queues"]),
         "cursors": content["cursors"],
         "closed": {rename_key(key): at for key, at in closed},
+        "unrouted": content.get("unrouted", []),
     }

@@ -4,7 +4,7 @@ to each sink by itself.
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -12,10 +12,10 @@ from functools import partial
 from threading import Lock
 
 from lakehouse.errors import LakehouseError
-from lakehouse.monitoring.alert_plan import SilenceOf, plan_alerts
+from lakehouse.monitoring.alert_plan import SilenceOf, plan_alerts, plan_resolved
 from lakehouse.monitoring.alert_settings import Routes, name_of
 from lakehouse.monitoring.alert_state import AlertState
-from lakehouse.monitoring.incidents import Observed
+from lakehouse.monitoring.incidents import Observed, Resolved
 from lakehouse.monitoring.outbox import (
     Queue,
     drop_delivered,
@@ -46,22 +46,39 @@ def enqueue_alerts(
     it goes to.
     """
     planned = plan_alerts(state, observed, now, routes.repeat_after, silence_of)
-    names = [FILE, LOG, *map(name_of, routes.urls)]
-    queues = keep_known(state.queues, names)
+    names = [LOG, *map(name_of, routes.urls)]
+    queues = keep_known(state.queues, [FILE, *names])
+    _record(queues, planned.alerts, now)
     for name in names:
-        # The file has each message by itself, and what was muted too.
-        most = _MANY if name == FILE else routes.at_once
-        alerts = [alert for alert in planned.alerts if _goes_to(name, alert, routes)]
-        queues[name] = enqueue(queues[name], alerts, now, most)
+        waiting = (*state.unrouted, *planned.alerts)
+        alerts = [alert for alert in waiting if _goes_to(name, alert, routes)]
+        queues[name] = enqueue(queues[name], alerts, now, routes.at_once)
     cursors = {**state.cursors, **observed.cursors}
     return AlertState(
         planned.open, queues, cursors | {"looked_at": now.isoformat()}, planned.closed
     )
 
 
+def record_resolved(
+    state: AlertState, resolved: Resolved, now: datetime, silence_of: SilenceOf
+) -> AlertState:
+    """Return the state after a person ended an incident: pure, with the message in the queue of
+    the record alone. The next round of monitoring sends it to those that its settings name, which
+    the person's need not.
+    """
+    planned = plan_resolved(state, resolved, now, silence_of)
+    queues = dict(state.queues)
+    _record(queues, planned.alerts, now)
+    unrouted = (*state.unrouted, *planned.alerts)
+    return AlertState(planned.open, queues, state.cursors, planned.closed, unrouted)
+
+
+def _record(queues: dict[str, Queue], alerts: Sequence[Alert], now: datetime) -> None:
+    """Add messages to the queue of the record, each by itself, and what was muted too."""
+    queues[FILE] = enqueue(queues.get(FILE, Queue()), alerts, now, _MANY)
+
+
 def _goes_to(name: str, alert: Alert, routes: Routes) -> bool:
-    if name == FILE:
-        return True
     return not alert.muted and (name == LOG or name in map(name_of, routes.of(alert)))
 
 

@@ -1,8 +1,6 @@
 """Rows of `audit.gdpr_actions`: appended without a JVM, each with the hash of the one before, and
 verified.
 
-`verify_chain` is for people to call: no command does, nor an erasure or its proof.
-
 The lock of the table lets one process of a machine append at a time. Of two machines the catalog
 lets one commit, and the other computes its rows anew after it, so that the chain never forks. The
 last row is also remembered in the home: rows that were taken from the end are missed too.
@@ -16,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.write.append_without_spark import append_next
 from lakehouse.privacy.folder import check_request_id, privacy_folder
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 
 Action = Literal[
     "requested",
-    "exported",
     "not_found",
     "rows_erased",
     "files_rewritten",
@@ -108,6 +105,12 @@ class ChainReport:
     def is_whole(self) -> bool:
         """Whether every row is there, as it was appended."""
         return self.broken_at is None
+
+    def __str__(self) -> str:
+        rows = f"{self.rows:,} row" + "s" * (self.rows != 1)
+        if self.is_whole:
+            return f"{rows}, each as it was appended"
+        return f"not as it was appended: {self.why}; expected {rows} in a chain from 1"
 
 
 @dataclass(frozen=True)
@@ -257,17 +260,4 @@ def _check(part: str, values: Any, is_form: Callable[[Any], object]) -> None:
             f"An audited action has {part} of another form; expected"
             " known actions, names without spaces, whole numbers and SHA-256 in hex, so that no"
             " value of a person can be in it."
-        )
-
-
-def require_whole(report: ChainReport, table: IcebergTable) -> None:
-    """Refuse a chain that is broken.
-
-    :raises LakehouseError: names the table and the first row that is wrong.
-    """
-    if not report.is_whole:
-        raise LakehouseError(
-            f"{table.name} is not as it was appended: {report.why}; expected each of its"
-            f" {report.rows} rows in a chain from 1.",
-            next_step="`lakehouse history audit.gdpr_actions` shows who wrote to it.",
         )

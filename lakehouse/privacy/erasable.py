@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
+from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.orchestration.runs import MakeDefinitions
 from lakehouse.privacy.holders import Holder, Subject
@@ -48,12 +49,25 @@ class Erasable:
         return open_store(self.settings)
 
     def subject_of(self, person: Person) -> Subject:
-        """Return the kind of people that a person is of, or whose value they are known by."""
+        """Return the kind of people that a person is of, or whose value they are known by.
+
+        :raises LakehouseError: when nothing declares it any more.
+        """
         name = person.subject.lower()
         for subject in self.subjects:
             if name in subject.names:
                 return subject
-        return next(one for one in self.subjects if one.personal_names(name))
+        for subject in self.subjects:
+            if subject.personal_names(name):
+                return subject
+        raise LakehouseError(
+            f"{person.subject} stands for people in no table; expected a subject that a table"
+            " declares, or a personal column of one.",
+            next_step=(
+                "Declare it again, as it was when the request was made, until the request is"
+                " verified."
+            ),
+        )
 
     def holders(self, persons: Iterable[Person]) -> list[tuple[Holder, list[Person]]]:
         """Return the tables that may hold some people, sources before what is computed of them,

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import re
 import shlex
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyiceberg.expressions import EqualTo
 
 from lakehouse.definitions import TABLES
 from lakehouse.iceberg.evolve.planning import ensure
@@ -265,6 +267,25 @@ def test_verify_ends_with_1_where_somebody_is_found(lakehouse: Lakehouse, home: 
     assert ran.code == 1
     (finding, *_) = json.loads("\n".join(ran.out))["findings"]
     assert finding["file"] == "note.txt"
+
+
+def test_verify_ends_with_1_where_the_record_was_changed(
+    lakehouse: Lakehouse, settings: Settings
+) -> None:
+    lakehouse(*ERASE, "--now")
+    (*_, said) = lakehouse("erasures", "verify", "R-1").out
+    assert re.fullmatch(r"audit\.gdpr_actions: \d+ rows, each as it was appended\.", said)
+
+    Catalog.of(settings).load("audit.gdpr_actions").delete(EqualTo("sequence", 2))
+
+    ran = lakehouse("erasures", "verify", "R-1")
+    assert ran.code == 1
+    assert ran.out[-1].startswith(
+        "audit.gdpr_actions: not as it was appended: row 2 is missing"
+    )
+    shown = lakehouse("erasures", "verify", "R-1", "--format", "json")
+    assert shown.code == 1
+    assert json.loads("\n".join(shown.out))["record"]["is_whole"] is False
 
 
 def test_a_request_is_shown_among_the_others(lakehouse: Lakehouse) -> None:

@@ -12,6 +12,7 @@ import hypothesis.strategies as st
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 
+from lakehouse.monitoring.acknowledgements import close
 from lakehouse.monitoring.alert_log import read_alerts
 from lakehouse.monitoring.alert_settings import Route, Routes, name_of
 from lakehouse.monitoring.alert_state import AlertState, read_state, write_state
@@ -93,6 +94,28 @@ def test_a_receiver_that_was_down_gets_all_of_it_once_and_in_order(
     assert receiver.titles == [A, B, f"Resolved: {A}"]
     deliver(settings, routes)
     assert len(receiver.taken) == 3
+
+
+def test_a_command_that_knows_no_place_drops_nothing_and_the_next_round_tells_all_of_them(
+    settings: Settings, receiver: Receiver
+) -> None:
+    """As `alerts close` in a shell without the addresses of `lakehouse dev`."""
+    routes = Routes((Route(to=(receiver.url,)),))
+    receiver.is_down = True
+    seen(settings, routes, 1, firing(1), firing(1.5, key=B))
+    deliver(settings, routes)
+    alert = next(alert for alert in read_alerts(settings) if alert.key == A)
+    assert settings.alert_urls == ()
+
+    close(settings, alert, by="somebody", why="it was a mistake")
+
+    assert [one.saying for one in read_alerts(settings)] == ["opened", "opened", "recovered"]
+    assert read_state(settings).undelivered == 3
+    receiver.is_down = False
+    seen(settings, routes, 2)
+    assert deliver(settings, routes).undelivered == 0
+    assert receiver.titles == [A, B, f"Resolved: {A}"]
+    assert len(read_alerts(settings)) == 3
 
 
 def test_a_sink_that_is_down_holds_up_no_other(settings: Settings, receiver: Receiver) -> None:

@@ -17,7 +17,7 @@ from lakehouse.monitoring.alert_state import read_state, write_state
 from lakehouse.monitoring.alerts_sensor import detect_and_dispatch
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.incidents import Incident
-from lakehouse_tests.monitoring.breaks import firing
+from lakehouse_tests.monitoring.breaks import firing, reject
 from lakehouse_tests.monitoring.watch import FEED, TABLE, Watch
 
 CHECKS = [
@@ -112,6 +112,16 @@ def test_what_is_open_is_over_once_its_table_or_feed_is_gone(
 def test_upkeep_of_a_declared_table_that_no_asset_computes_stays_open(watch: Watch) -> None:
     be_open(watch, "upkeep silver.fruits compact")
     assert says_of(watch, [], assets=["silver.berries"]) == []
+
+
+def test_rejected_files_of_a_feed_are_over_once_it_is_gone(watch: Watch) -> None:
+    reject(watch, "short")
+    (told,) = watch.says()
+    assert says_of(watch) == []
+    assert says_of(watch, feeds=()) == [
+        (f"Resolved: {told}", "The feed is no longer declared.")
+    ]
+    assert says_of(watch, feeds=()) == []
 
 
 def test_a_job_that_fails_is_of_no_table(watch: Watch) -> None:

@@ -6,7 +6,7 @@ from lakehouse.tables.table import Append, Column, IcebergTable
 
 TABLE = IcebergTable(
     name="audit.gdpr_actions",
-    comment="What was done about requests to erase or export people, each row once.",
+    comment="What was done about requests to erase people, each row once.",
     columns=[
         Column("sequence", "bigint", "Number of the row, counted from 1.", required=True),
         Column("at", "timestamp", "When it was done.", required=True),
@@ -39,7 +39,7 @@ TABLE = IcebergTable(
 ASSET = table_spec(
     TABLE,
     description=(
-        "What was done about requests to erase or export people: action, request, person as a"
+        "What was done about requests to erase people: action, request, person as a"
         " keyed hash, counts, snapshots and files. Each row holds the hash of the one before, so"
         " that a row that was changed or taken away is seen. No value of a person is in it."
     ),

@@ -38,7 +38,7 @@ def detect_rejected_files(context: MonitorContext) -> Observed:
     for feed in context.feeds:
         keys = rejected_keys(store, feed.rejected) if feed.name in occupied else {}
         there |= {key: reason_at.isoformat() for key, reason_at in keys.items()}
-        prefix = f"rejected {feed.rejected}"
+        prefix = rejected_prefix(feed)
         known = [firing for firing in open_now if firing.key.startswith(prefix)]
         firings = []
         for rejection in _news(store, keys, seen):
@@ -48,6 +48,11 @@ def detect_rejected_files(context: MonitorContext) -> Observed:
         facts += [*firings, *_removed(context, keys, known)]
         facts += _landed(context, feed, [*known, *firings])
     return Observed(tuple(facts), cursors={CURSOR: there})
+
+
+def rejected_prefix(feed: Feed) -> str:
+    """Return what the keys of incidents of a feed's rejected files begin with."""
+    return f"rejected {feed.rejected}"
 
 
 def _seen(context: MonitorContext) -> Mapping[str, datetime]:

@@ -9,6 +9,7 @@ from functools import cache
 
 from lakehouse.monitoring.detectors.failed_checks import key_of
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext
+from lakehouse.monitoring.detectors.rejected_inbox_files import rejected_prefix
 from lakehouse.monitoring.incidents import Firing, Observed, Resolved
 from lakehouse.orchestration.asset_keys import asset_key
 
@@ -36,6 +37,8 @@ def detect_removed(context: MonitorContext) -> Observed:
 
 
 def _is_of_removed_feed(context: MonitorContext, firing: Firing) -> bool:
+    if firing.kind == "rejected":
+        return not any(firing.key.startswith(rejected_prefix(feed)) for feed in context.feeds)
     if firing.kind != "failed" or not firing.key.startswith(_FAILED_FEED):
         return False
     return firing.key.removeprefix(_FAILED_FEED) not in {feed.name for feed in context.feeds}
