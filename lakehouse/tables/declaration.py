@@ -126,7 +126,7 @@ class TableDeclaration:
     """
     time_zone: str | None = None
     """Where moments without an offset were written, and whose days it is written by; that of
-    `rows_of`, or UTC.
+    `rows_of`, or UTC. What `castable` and `dated` among its rules say is their own.
     """
 
     def __post_init__(self) -> None:

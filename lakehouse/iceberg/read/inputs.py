@@ -88,7 +88,8 @@ def versions_of(table: Table, *, by: str | None = None) -> Input:
     The function says what a row is, and no more: it returns the frame that it is given, or some
     rows and columns of it. Of these and of the rows that the table has already, wherever they
     are, the write keeps the newest accepted version of each, and the refused ones that no such
-    version has corrected. It may be called more than once.
+    version has corrected. A version that the function leaves out is as if it had not come, so that
+    an older one counts. It may be called more than once.
 
     What a version is, and which is newest, is the table's `versions=`. A merge that declares
     none keeps of each key the row that was delivered last: of the last file, and within it the
