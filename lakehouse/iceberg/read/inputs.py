@@ -106,10 +106,10 @@ def existing_rows(table: Table, *, by: str, outside: bool = False) -> Input:
     """Read the target's own rows of the run's partitions of that column, to which what is
     `incremental` comes.
 
-    None of partitions that are computed in full: by hand, the first time, after the target's
-    declaration changed, where it can't be told what was appended since, or where they were
-    computed since while others stayed stale. With `outside`, read those elsewhere that may be
-    versions of what came.
+    None of partitions that are computed in full: by hand, the first time, by the first run after
+    the target's declaration changed, where it can't be told what was appended since, or where
+    they were computed since while others stayed stale. With `outside`, read those elsewhere that
+    may be versions of what came.
 
     :param table: the table that the asset computes.
     """
