@@ -154,7 +154,8 @@ class Merge:
     """
 
     on: Sequence[str]
-    """The key: one column, or several. No two rows of a frame may have the same."""
+    """The key: one column, or several. No two rows of a frame may have the same, or lack it both.
+    """
     stamp: str | None = None
     """The timestamp that is set on each row that changes, and is not compared."""
     prune_by: Sequence[str] = ()
@@ -191,7 +192,7 @@ class Versions:
     """
 
     of: Sequence[str]
-    """The key of the thing."""
+    """The key of the thing; rows without a value in it are versions of one another."""
     newest: Sequence[str]
     """What orders versions, greatest last. By all of it a refused version counts as corrected by
     a newer one, which takes it out of the quarantine; one in which the first column cannot be
