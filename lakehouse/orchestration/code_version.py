@@ -53,7 +53,8 @@ def version_of_function(
     """Return the version of the code that a function is; None where its source cannot be told,
     such as that of a lambda, or of what Python did not read from a file.
 
-    Comments, docstrings, formatting, annotations and the name of the function do not count.
+    Comments, docstrings and formatting do not count, nor do the name of the function and the
+    annotations of its parameters and result; of what it uses these do.
     What a module does to a value of its own after it gave it a name, and what is read from
     files, is not seen.
     """

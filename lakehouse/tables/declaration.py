@@ -126,7 +126,7 @@ class TableDeclaration:
     """
     time_zone: str | None = None
     """Where moments without an offset were written, and whose days it is written by; that of
-    `rows_of`, or UTC.
+    `rows_of`, or UTC. What `castable` and `dated` among its rules say is their own.
     """
 
     def __post_init__(self) -> None:
@@ -297,8 +297,8 @@ class TableDeclaration:
         stamped with it.
 
         Columns and types, write mode, rules that keep rows or a write back, versions and
-        partitioning: what is computed from partitions is computed in full when one of them
-        changed, and not when an owner or a comment did.
+        partitioning: the first run after one of them changed computes its partitions in full, and
+        none does after an owner or a comment did.
         """
         decisive = (
             sorted((column.name, column.type) for column in self.columns),

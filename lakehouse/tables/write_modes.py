@@ -146,18 +146,21 @@ class Merge:
     A frame may say by a boolean column `_deleted` of which keys the row shall go. One of keys
     and `_deleted` alone deletes, and has nobody read the other columns. Of versions, one that
     deletes counts where it is the newest. One that says nothing of what orders them deletes what
-    was there before, and none that is read with it: let a rule of its source refuse it.
+    was there before, and none that is read with it; one whose key cannot be read deletes the row
+    without a key, if there is one. No rule of this table refuses either: let the function call
+    neither a deletion.
 
     :raises DeclarationError: when no key is named.
     """
 
     on: Sequence[str]
-    """The key: one column, or several. No two rows of a frame may have the same."""
+    """The key: one column, or several. No two rows of a frame may have the same, or lack it both.
+    """
     stamp: str | None = None
     """The timestamp that is set on each row that changes, and is not compared."""
     prune_by: Sequence[str] = ()
     """Columns in which rows of one key agree for ever: files that have none of the merged rows'
-    values there are not looked into.
+    values there are not looked into, so that a key is there twice where one changes.
     """
     within_file: WithinFile = "last"
     """Which of the rows of one key in one file counts: that which was delivered last, or first; a
@@ -189,7 +192,7 @@ class Versions:
     """
 
     of: Sequence[str]
-    """The key of the thing."""
+    """The key of the thing; rows without a value in it are versions of one another."""
     newest: Sequence[str]
     """What orders versions, greatest last. By all of it a refused version counts as corrected by
     a newer one, which takes it out of the quarantine; one in which the first column cannot be
@@ -197,7 +200,7 @@ class Versions:
     """
     may_leave_out: bool = field(default=False, repr=False)
     """The function leaves rows out on purpose: `every_row_is_accounted_for` counts them, and
-    does not fail for them.
+    does not fail for them, as it does in a table that is overwritten by partitions.
     """
 
     def __post_init__(self) -> None:

@@ -88,7 +88,8 @@ def versions_of(table: Table, *, by: str | None = None) -> Input:
     The function says what a row is, and no more: it returns the frame that it is given, or some
     rows and columns of it. Of these and of the rows that the table has already, wherever they
     are, the write keeps the newest accepted version of each, and the refused ones that no such
-    version has corrected. It may be called more than once.
+    version has corrected. A version that the function leaves out is as if it had not come, so that
+    an older one counts. It may be called more than once.
 
     What a version is, and which is newest, is the table's `versions=`. A merge that declares
     none keeps of each key the row that was delivered last: of the last file, and within it the
@@ -105,10 +106,10 @@ def existing_rows(table: Table, *, by: str, outside: bool = False) -> Input:
     """Read the target's own rows of the run's partitions of that column, to which what is
     `incremental` comes.
 
-    None of partitions that are computed in full: by hand, the first time, after the target's
-    declaration changed, where it can't be told what was appended since, or where they were
-    computed since while others stayed stale. With `outside`, read those elsewhere that may be
-    versions of what came.
+    None of partitions that are computed in full: by hand, the first time, by the first run after
+    the target's declaration changed, where it can't be told what was appended since, or where
+    they were computed since while others stayed stale. With `outside`, read those elsewhere that
+    may be versions of what came.
 
     :param table: the table that the asset computes.
     """

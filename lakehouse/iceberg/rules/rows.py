@@ -234,7 +234,7 @@ def dated(
     :param column: a `date`.
     :param since: the first day, such as `2020-01-01`.
     :param until: the column of the moment.
-    :param time_zone: whose days they are.
+    :param time_zone: whose days they are; that of the table does not count here.
     """
     day = f"to_date(from_utc_timestamp({_plain(until)}, {literal(time_zone)}))"
     return RowRule.declare(
@@ -264,7 +264,7 @@ def castable(
 
     :param to: the type, as Spark writes it.
     :param time_zone: where moments without an offset were written, and whose days a `date` is
-        one of.
+        one of; that of the table does not count here.
     """
     return CastableRule.declare(
         "castable",
