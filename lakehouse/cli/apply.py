@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def apply(state: State, names: tuple[str, ...]) -> None:
     """Bring tables to their declarations.
 
-    All tables where none is named. A change that would lose data or break readers is refused,
-    and the others are made.
+    All tables where none is named. A table of which a change would lose data or break readers is
+    left as it is, and the others are changed.
     """
     applied = [_apply(state, table) for table in declared_tables(state, names)]
     if not all(applied):

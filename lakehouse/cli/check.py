@@ -21,10 +21,11 @@ _NO_TABLES = (
 @click.argument("names", metavar="[TABLE]...", nargs=-1)
 @text_or_json
 def check(state: State, names: tuple[str, ...], form: str) -> None:
-    """Evaluate the checks of tables, and write nothing.
+    """Evaluate the checks of tables, and write to none of them.
 
     They read what readers see, of all tables where none is named. It fails where a check of
-    severity ERROR does; one that only warns is shown.
+    severity ERROR does; one that only warns is shown. What they found is kept among the numbers
+    of runs, in monitoring.data_quality_metrics.
     """
     from lakehouse.quality.check_runs import check as evaluate
 

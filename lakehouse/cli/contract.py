@@ -40,7 +40,7 @@ def contract(state: State, names: tuple[str, ...], form: str, folder: Path | Non
 
     Of all tables that are declared but quarantines, or of those that are named: columns, rules,
     personal data, freshness, owner, and where they are. Several are documents of one stream of
-    YAML. The same declaration gives the same document.
+    YAML. The same declaration gives the same document on the same deployment.
     """
     contracts = _contracts(state, names)
     if folder is None:

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 def copy(state: State, source: str, target: str, names: tuple[str, ...], dry_run: bool) -> None:
     """Copy tables from one deployment to another.
 
-    FROM and TO are homes, by their folders, or buckets (s3://NAME) with the Glue catalog of the
-    account that the environment names. All tables, or those that are named, come with their
-    snapshots, tags and branches, as they all were at one moment, and with the records of who was
-    erased. A table is there once its rows were counted and compared at the new place by a
-    checksum, and not before; one that is there already with other rows is refused, and one that
-    only Spark reads is left out and named. After Ctrl-C or a kill the same command goes on. Nothing
-    is changed at FROM.
+    FROM and TO are homes, by their folders, or one of them is a bucket (s3://NAME) with the
+    Glue catalog of the account that the environment names. All tables, or those that are named,
+    come with their snapshots, tags and branches, as they all were at one moment, and with the
+    records of who was erased. A table is there once its rows were counted and compared at the
+    new place by a checksum (or its files, where they are Avro), and not before; one that is
+    there already with other rows is refused, and one that only Spark reads is left out and
+    named. After Ctrl-C or a kill the same command goes on. Nothing is changed at FROM.
     """
     from lakehouse.recovery.copy_home import check_who_is_gone
     from lakehouse.recovery.copy_tables import plan_copy

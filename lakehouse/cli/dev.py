@@ -19,9 +19,9 @@ UI_PORT = 3000
 def dev(state: State, host: str, port: int | None) -> None:
     """Open the Dagster UI on this home, and keep a Spark warm.
 
-    Sensors and schedules run as long as it is open; commands beside it use its Spark. Ctrl-C
-    ends all of it. Printed is what happened: runs, what they made, and what failed; with
-    --verbose each look of a sensor too.
+    Sensors and schedules run as long as it is open; commands beside it use its Spark. Where
+    SPARK_REMOTE names one, and on Spark 3.5, none is kept. Ctrl-C ends all of it. Printed is what
+    happened: runs, what they made, and what failed; with --verbose each look of a sensor too.
     """
     from lakehouse.cli.dev_processes.dev_server import serve
 

@@ -83,10 +83,11 @@ def erase(
     input, one a line; - alone reads lines of SUBJECT=VALUE. The same request again goes on from
     where it was, also without the people.
 
-    Readers see the person no more at once; what Iceberg keeps is removed a day later by the same
-    call again, or with --now at once: no past state of the tables that hold people can be read
-    any more then, and nothing may be written meanwhile. On aws files that nothing names wait for
-    that day all the same, since another host may be about to commit them.
+    Readers see the person no more at once; what Iceberg keeps is removed a day later by the
+    same call again or by `lakehouse dev`, or with --now at once: no past state of the tables
+    that hold people can be read any more then, and nothing may be written meanwhile. On aws
+    files that nothing names wait for that day all the same, since another host may be about to
+    commit them.
     """
     from lakehouse.privacy.erase import erase as erase_people
     from lakehouse.privacy.erasure import How

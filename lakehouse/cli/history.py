@@ -33,7 +33,8 @@ def history(state: State, name: str, schema: bool, form: Format) -> None:
     """List a table's snapshots, oldest first.
 
     Shown is when readers first saw each (a rollback lists none again), what made it (what the
-    lakehouse did, or nothing where something else wrote), in which run, and its rows. Added and
+    lakehouse did, or nothing where something else wrote, and of the empty snapshot that a table
+    begins with), in which run, and its rows. Added and
     deleted rows are as Iceberg counts them, rows that were carried into another file among
     them; `lakehouse diff` tells those that changed. Times are in UTC.
     """

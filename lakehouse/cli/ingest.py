@@ -36,7 +36,7 @@ def ingest(state: State, names: tuple[str, ...], path: str | None, form: str) ->
     Of all feeds where none is named. Every table that follows from them is brought up to date.
     A file that is not what its feed declares is rejected (exit code 1) and the others go on. A
     row that a rule refuses is quarantined, and the rest goes on. Files that --path names stay
-    where they are; a copy is archived.
+    where they are; a copy is archived, where the feed has its files archived.
     """
     feeds = [state.feed(name).name for name in names] or list(state.feeds)
     if not feeds:

@@ -32,9 +32,10 @@ _COLUMNS = (
 def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> None:
     """Keep tables healthy, each as its metadata calls for.
 
-    Compacts, expires snapshots, removes what nothing names any more. Of all tables where none is
-    named, and then within the bytes of a day, what is read most first; of tables that are named,
-    all that they need now. A writer is never waited for, and never waits for long.
+    Compacts, expires snapshots, removes what nothing names any more. Of all declared tables where
+    none is named, and then within the bytes of a day, what is read most first; of tables that are
+    named, all that they need now. A writer is never waited for; one of this machine waits for a
+    step that goes on, and of a compaction mostly for no more than 512 MB of it.
     """
     from lakehouse.maintenance.run_upkeep import maintain as run
     from lakehouse.maintenance.upkeep_round import at_one_moment, plan_round

@@ -21,7 +21,8 @@ def plan(state: State, names: tuple[str, ...], check: bool, form: str) -> None:
     """Show what the declarations would change.
 
     In all tables where none is named. A line marked "by lakehouse apply" waits for that; the
-    others happen by themselves at the next write. A table that is not there yet is made by its
+    others happen by themselves at the next write. No write of a table succeeds while one of its
+    changes is refused, or a rename or a drop waits. A table that is not there yet is made by its
     first run, and is nothing to --check.
     """
     from lakehouse.iceberg.evolve.planning import declared_by_earlier_version, plan_now

@@ -36,9 +36,10 @@ def reject(
     """Delete a delivered file's rows from bronze again.
 
     FILE is its name in the inbox, as `_source_file` has it; where several deliveries had that
-    name they are listed, and --sha256 says which. It is put with the rejected ones. Rows of it
-    that were refused leave the quarantines too, and with the next ingest those that were merged
-    of it alone; where another delivery gives them, its values come back.
+    name they are listed, and --sha256 says which. It is put with the rejected ones from the
+    archive; one that its feed leaves in the inbox is to be removed from there, or it may land
+    again. Rows of it that were refused leave the quarantines too, and with the next ingest those
+    that were merged of it alone; where another delivery gives them, its values come back.
     """
     from lakehouse.ingestion.withdraw_delivery import SeveralDeliveries
 

@@ -1,13 +1,14 @@
-"""`lakehouse setup`: what Spark needs, fetched once."""
+"""`lakehouse setup`: what Spark needs, fetched and made once."""
 
 from lakehouse.cli.call_context import State, command
 
 
 @command("setup")
 def setup(state: State) -> None:
-    """Fetch Spark's jars, once.
+    """Fetch Spark's jars, and archive Java's classes, once.
 
-    Where all is there it says so, and uses no network.
+    By the archive, of some 190 MB, each start of Spark is quicker. Where all is there it says so,
+    and uses no network.
     """
     from rich.console import Console
 

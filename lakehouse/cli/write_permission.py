@@ -73,7 +73,8 @@ class Written:
 
 def refuse_loss_of_refused_rows(state: State, statements: Sequence[str]) -> None:
     """Refuse to delete refused rows by SQL, also with permission: they would be in no table, and
-    no check could tell them from rows that a function leaves out.
+    no check could tell them from rows that a function leaves out. A statement whose text does not
+    tell what it deletes is let through with permission.
 
     :raises UsageError: names the quarantine, and the command that notes why rows go.
     """

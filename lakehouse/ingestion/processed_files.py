@@ -1,7 +1,7 @@
 """Files that stay in the inbox after bronze has them, for feeds that say so.
 
-A note tells them from what arrives. It only spares work: without it they are read again, and
-bronze leaves them out.
+A note tells them from what arrives. Without it they are read again, and bronze leaves out those
+that it has: what a person rejected would land again.
 """
 
 import json

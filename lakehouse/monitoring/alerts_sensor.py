@@ -58,8 +58,8 @@ def alerts_definitions(
         description=(
             "Detects failed checks and runs, tables that are blocked or overdue, rejected files,"
             " sensors and schedules that fail, and requests to erase people that are late;"
-            " notifies people of each once, and when it is resolved. `lakehouse alerts` lists"
-            " the messages."
+            " notifies people of each, again where it grows or an error lasts, and when it is"
+            " resolved. `lakehouse alerts` lists the messages."
         ),
     )
     def alerts(context: dg.SensorEvaluationContext) -> dg.SkipReason:

@@ -1,4 +1,4 @@
-"""The checks of tables alone, in one run that writes nothing."""
+"""The checks of tables alone, in one run that writes none of them."""
 
 from collections.abc import Iterable
 

@@ -101,7 +101,9 @@ class TableDeclaration:
     bloom_filters: Sequence[str] = ()
     """Columns of which each file tells which values it has not, for lookups of single values."""
     file_format: Literal["parquet", "orc", "avro"] = "parquet"
-    """Of what kind files are that are written from now on."""
+    """Of what kind files are that are written from now on. The rows of `avro` nothing here reads
+    without Spark; DuckDB and Polars read `parquet` alone.
+    """
     format_version: int = 2
     """Of Iceberg: 2, or 3, which not every engine reads and a table never leaves."""
     location: str | None = None
