@@ -1,13 +1,16 @@
-"""Dagster's memory of runs, which it keeps for ever by itself: the old ones are forgotten, a
-day at a time.
+"""Dagster's memory of runs, which it keeps for ever by itself: the old ones are forgotten
+once a day, but for what it shows of tables.
 """
 
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
+from lakehouse.orchestration.dagster_internals import last_materializations
+
 KEPT_DAYS = 90
 _BATCH = 500
+"""Runs, or materializations, that one query asks for."""
 _ENDED = [
     dg.DagsterRunStatus.SUCCESS,
     dg.DagsterRunStatus.FAILURE,
@@ -19,20 +22,38 @@ def forget_runs(instance: dg.DagsterInstance, before: datetime) -> int:
     """Delete the ended runs that were made before a moment, with their events; return how many
     those were.
 
-    The last run of each table is kept, however old: what it materialized the catalog shows. Of a
-    partition that others computed Dagster then knows no materialization. It looks at the oldest
-    500 in one call, and can be interrupted and done again.
+    The last run of each table, and of each of its partitions, is kept, however old: what it
+    materialized is what Dagster shows, and without it a partition counts as missing. It can be
+    interrupted and done again.
     """
-    newest = {record.asset_entry.last_run_id for record in instance.get_asset_records()}
+    shown = _shown_runs(instance)
     filters = dg.RunsFilter(statuses=_ENDED, created_before=before)
-    old = [
-        record.dagster_run.run_id
-        for record in instance.get_run_records(filters, ascending=True, limit=_BATCH)
-    ]
-    forgotten = [run_id for run_id in old if run_id not in newest]
+    forgotten: list[str] = []
+    cursor = None
+    while old := instance.get_run_records(filters, _BATCH, ascending=True, cursor=cursor):
+        run_ids = [record.dagster_run.run_id for record in old]
+        forgotten += [run_id for run_id in run_ids if run_id not in shown]
+        cursor = run_ids[-1]
     for run_id in forgotten:
         instance.delete_run(run_id)
     return len(forgotten)
+
+
+def _shown_runs(instance: dg.DagsterInstance) -> set[str]:
+    """Return the runs whose materializations are the last of a table or a partition."""
+    shown: set[str] = set()
+    for record in instance.get_asset_records():
+        entry = record.asset_entry
+        if entry.last_run_id:
+            shown.add(entry.last_run_id)
+        storage_ids = last_materializations(instance, entry.asset_key)
+        for first in range(0, len(storage_ids), _BATCH):
+            of_some = dg.AssetRecordsFilter(
+                entry.asset_key, storage_ids=storage_ids[first : first + _BATCH]
+            )
+            found = instance.fetch_materializations(of_some, limit=_BATCH)
+            shown.update(materialized.run_id for materialized in found.records)
+    return shown
 
 
 def old_runs_definitions() -> dg.Definitions:

@@ -254,6 +254,13 @@ def check_summaries(
     return instance.event_log_storage.get_asset_check_summary_records(list(keys))
 
 
+def last_materializations(instance: dg.DagsterInstance, key: dg.AssetKey) -> list[int]:
+    """Return the storage ids of the last materialization of each partition of an asset."""
+    of_type = dg.DagsterEventType.ASSET_MATERIALIZATION
+    latest = instance.event_log_storage.get_latest_storage_id_by_partition(key, of_type)
+    return [*latest.values()]
+
+
 def free_slots(instance: dg.DagsterInstance, run_id: str) -> None:
     """Free the slots of pools that a run holds."""
     instance.event_log_storage.free_concurrency_slots_for_run(run_id)
