@@ -46,5 +46,5 @@ def _say_files(begun: "BegunProject") -> None:
         verb = "wrote" if path in begun.written else "unchanged"
         click.echo(f"{'kept' if path in begun.kept else verb} {path}")
     for path in begun.kept:
-        if path.name == ".gitignore" and ".lakehouse" not in path.read_text(encoding="utf-8"):
+        if path.name == ".gitignore" and b".lakehouse" not in path.read_bytes():
             click.echo(f"Add .lakehouse/ to {path}: the rows of your tables are in it.")

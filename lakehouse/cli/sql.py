@@ -1,6 +1,5 @@
 """`lakehouse sql`: any Spark SQL on the catalog, one statement or several, in one JVM."""
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from lakehouse.cli.sql_text.procedures import (
     name_maintain,
 )
 from lakehouse.cli.sql_text.statements import split
+from lakehouse.cli.text_input import read_standard_input
 from lakehouse.cli.write_permission import find_written_tables, refuse_loss_of_refused_rows
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.iceberg.metadata.collected_rows import collect
@@ -43,7 +43,7 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
     one array of arrays. Times are in UTC. Spark's ${…} is not replaced: what a statement does
     is told by its text.
     """
-    parts = split(_from_stdin() if statements == "-" else statements)
+    parts = split(read_standard_input("statements") if statements == "-" else statements)
     if not parts:
         raise UsageError(
             "There is no statement to run.",
@@ -66,17 +66,6 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
     notice = shown.notice(state.tables_there, lambda: state.declared)
     if notice:
         click.echo(notice, err=True)
-
-
-def _from_stdin() -> str:
-    if sys.stdin is None:
-        raise UsageError("Standard input is closed; expected statements there.")
-    try:
-        return sys.stdin.read()
-    except UnicodeDecodeError as error:
-        raise UsageError(
-            f"Standard input is not {error.encoding}; expected statements in it."
-        ) from error
 
 
 @contextmanager

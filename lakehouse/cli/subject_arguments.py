@@ -2,17 +2,19 @@
 stays in a shell's history.
 """
 
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lakehouse.cli.text_input import lines_of_file, lines_of_standard_input
 from lakehouse.errors import UsageError
 
 if TYPE_CHECKING:
     from lakehouse.privacy.identity import Named
 
 STANDARD_INPUT = "-"
+_PAIRS = "lines of SUBJECT=VALUE"
+_VALUES = "lines of values"
 
 
 def parse_people(texts: Iterable[str], file: Path | None = None) -> "list[Named]":
@@ -37,24 +39,22 @@ def parse_people(texts: Iterable[str], file: Path | None = None) -> "list[Named]
 def _pairs(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
     for number, text in enumerate(texts, start=1):
         if text == STANDARD_INPUT:
-            for line_number, line in _lines():
+            for line_number, line in lines_of_standard_input(_PAIRS):
                 yield _pair(line, f"Line {line_number} of standard input")
             continue
         column, value = _pair(text, f"Argument {number}")
         if value != STANDARD_INPUT:
             yield column, value
             continue
-        for _, line in _lines():
+        for _, line in lines_of_standard_input(_VALUES):
             yield column, line
 
 
 def _pairs_of(file: Path | None) -> Iterator[tuple[str, str]]:
     if file is None:
         return
-    with file.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                yield _pair(line.rstrip("\r\n"), f"Line {number} of {file}")
+    for number, line in lines_of_file(file, _PAIRS):
+        yield _pair(line, f"Line {number} of {file}")
 
 
 def _pair(text: str, place: str) -> tuple[str, str]:
@@ -66,9 +66,3 @@ def _pair(text: str, place: str) -> tuple[str, str]:
             " identifies one, and its value, such as customer_id=123.",
         )
     return column.strip(), value
-
-
-def _lines() -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(sys.stdin, start=1):
-        if line.strip():
-            yield number, line.rstrip("\r\n")

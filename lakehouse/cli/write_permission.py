@@ -5,7 +5,9 @@ declaration.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import chain
+from typing import NoReturn
 
 from lakehouse.cli.call_context import State
 from lakehouse.cli.sql_text.statements import (
@@ -73,29 +75,54 @@ class Written:
 
 def refuse_loss_of_refused_rows(state: State, statements: Sequence[str]) -> None:
     """Refuse to delete refused rows by SQL, also with permission: they would be in no table, and
-    no check could tell them from rows that a function leaves out. A statement whose text does not
-    tell what it deletes is let through with permission.
+    no check could tell them from rows that a function leaves out. So is a statement whose text
+    does not tell what it deletes, such as a script.
 
-    :raises UsageError: names the quarantine, and the command that notes why rows go.
+    :raises UsageError: names the quarantine, and the command that notes why rows go; or the
+        statement, and how it is written.
     """
     owners = {
         table.quarantine.name: table.name
         for table in state.declared.values()
         if table.quarantine
     }
-    for statement in statements:
-        emptied = emptied_by(statement)
-        if ANY_TABLE in emptied:
-            continue
-        for name in declared_targets(statement, owners) if emptied else ():
-            raise UsageError(
-                f"This deletes rows of {name}, which were delivered and would be nowhere then;"
-                " nothing was run.",
-                next_step=(
-                    f"`lakehouse quarantine clear {owners[name]} --why …` takes them out, all or"
-                    " by --rule or --file, and keeps which they were, who cleared them and why."
-                ),
-            )
+    emptied = list(map(emptied_by, statements))
+    if not owners or not any(emptied):
+        return
+    of_views = through_views(lambda: _tables(state, statements), statements)
+    for number, patterns in enumerate(emptied, start=1):
+        if ANY_TABLE in patterns or (patterns and number in of_views):
+            _refuse_untold(number, len(statements), patterns)
+        for name in owners:
+            if any(fnmatchcase(name, pattern) for pattern in patterns):
+                raise UsageError(
+                    f"This deletes rows of {name}, which were delivered and would be nowhere then,"
+                    " or moves it to where they are not; nothing was run.",
+                    next_step=(
+                        f"`lakehouse quarantine clear {owners[name]} --why …` takes them out, all"
+                        " or by --rule or --file, and keeps which they were, who cleared them and"
+                        " why."
+                    ),
+                )
+
+
+def _refuse_untold(number: int, statements: int, emptied: Sequence[str]) -> NoReturn:
+    which = "this statement" if statements == 1 else f"statement {number} of {statements}"
+    if ANY_TABLE not in emptied:
+        names = ", ".join(name.removeprefix("*.") for name in emptied)
+        raise UsageError(
+            f"What {which} deletes cannot be told: {names} is no table of the catalog, and a view"
+            " may be one of refused rows; nothing was run.",
+            next_step="Name the table that holds the rows.",
+        )
+    raise UsageError(
+        f"What {which} deletes cannot be told from its text, so that it may be refused rows, which"
+        " would be nowhere then; nothing was run.",
+        next_step=(
+            "Write the statements of BEGIN … END, or the text of EXECUTE IMMEDIATE, as statements"
+            " of their own with a semicolon between, and the names of their tables in full."
+        ),
+    )
 
 
 def find_written_tables(state: State, statements: Sequence[str]) -> Written:
@@ -113,9 +140,11 @@ def find_written_tables(state: State, statements: Sequence[str]) -> Written:
 def _unclear_targets(state: State, statements: Sequence[str]) -> list[int]:
     numbered = enumerate(statements, start=1)
     unclear = {number for number, statement in numbered if ANY_TABLE in targets(statement)}
+    of_views = through_views(lambda: _tables(state, statements), statements)
+    return sorted(unclear | set(of_views))
 
-    def tables() -> list[str]:
-        named = chain.from_iterable(map(changed_rows_of, statements))
-        return [*state.tables_there(filter(_NAME.fullmatch, named)), *state.declared]
 
-    return sorted(unclear | set(through_views(tables, statements)))
+def _tables(state: State, statements: Sequence[str]) -> list[str]:
+    """Return the tables that statements may change rows of, and all that are declared."""
+    named = chain.from_iterable(map(changed_rows_of, statements))
+    return [*state.tables_there(filter(_NAME.fullmatch, named)), *state.declared]

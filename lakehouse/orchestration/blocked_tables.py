@@ -111,8 +111,8 @@ def refused_tables(
     declared: Mapping[str, IcebergTable],
     read: Mapping[str, Mapping[str, object]],
 ) -> dict[str, str]:
-    """Return, by table, the newest of the last failed runs that refused it, whatever its
-    partitions, on the same input and declaration.
+    """Return, by table, the newest run that refused it on the same input and declaration: one
+    that computed some of its partitions among the last failed runs alone.
 
     :param read: by table what is read now, by name.
     """
@@ -129,6 +129,12 @@ def refused_tables(
                 continue
             if any(digest == digest_of(declared[name], keys, states) for keys in bounds):
                 refused[name] = run.run_id
+    for name, states in read.items():
+        # Other runs may have failed more often since.
+        if name not in refused and (
+            run_id := refused_run(instance, declared[name], (), states)
+        ):
+            refused[name] = run_id
     return refused
 
 

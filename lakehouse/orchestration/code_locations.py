@@ -49,7 +49,7 @@ def place_of_value(module: ModuleType, value: object) -> str | None:
     file = module.__file__
     if file is None or not names:
         return None
-    for statement in ast.parse(Path(file).read_text(encoding="utf-8")).body:
+    for statement in ast.parse(Path(file).read_bytes()).body:
         if names & _assigned(statement):
             return file_place(file, module.__name__, statement.lineno)
     return None

@@ -88,7 +88,7 @@ def import_advice(file: str, line: int) -> str:
     line itself is read.
     """
     advice = []
-    for name in _imported_names(ast.parse(Path(file).read_text(encoding="utf-8")), line):
+    for name in _imported_names(ast.parse(Path(file).read_bytes()), line):
         if name in MOVED:
             advice.append(f"{name} has moved: import from {MOVED[name]}.")
         if name in RENAMED:

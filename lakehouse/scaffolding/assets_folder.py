@@ -36,7 +36,11 @@ class AssetsFolder:
     def has_fixtures(self) -> bool:
         """Whether the tests there have the fixtures of `lakehouse.testing` by themselves."""
         files = (self.root / "conftest.py", self.tests / "conftest.py")
-        texts = (file.read_text(encoding="utf-8") for file in files if file.is_file())
+        texts = (
+            file.read_text(encoding="utf-8", errors="replace")
+            for file in files
+            if file.is_file()
+        )
         return self._has_own_tests or any(FIXTURES in text for text in texts)
 
     @property

@@ -125,22 +125,50 @@ def test_looking_needs_no_home_yet(lakehouse, arguments):
 
 
 def test_closed_streams_are_no_error(lakehouse, monkeypatch):
-    monkeypatch.setattr("sys.stdin", None)
-    assert "Standard input is closed" in lakehouse("sql", "-").err[0]
     monkeypatch.setattr("sys.stdout", None)
     monkeypatch.setattr("sys.stderr", None)
     assert run(["status"]) == 0
     assert run(["history", "silver.fruit"]) == 2
 
 
-def test_statements_that_are_no_text_are_refused(lakehouse, monkeypatch):
-    monkeypatch.setattr(
-        "sys.stdin", io.TextIOWrapper(io.BytesIO(b"SELECT '\xff'"), encoding="utf-8")
-    )
-    ran = lakehouse("sql", "-")
+READING = [
+    (["sql", "-"], "statements"),
+    (["export", "customer_id=-"], "lines of values"),
+    (["export", "-"], "lines of SUBJECT=VALUE"),
+    (["erase", "customer_id=-", "--request", "R-1"], "lines of values"),
+    (["erase", "-", "--request", "R-1"], "lines of SUBJECT=VALUE"),
+    (["erasures", "verify", "R-1", "--subject", "customer_id=-"], "lines of values"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "expected"), READING, ids=str)
+def test_a_closed_standard_input_is_named(lakehouse, monkeypatch, arguments, expected):
+    monkeypatch.setattr("sys.stdin", None)
+    ran = lakehouse(*arguments)
     assert (ran.code, ran.err) == (
         2,
-        ["lakehouse: Standard input is not utf-8; expected statements in it."],
+        [f"lakehouse: Standard input is closed; expected {expected} there."],
+    )
+
+
+@pytest.mark.parametrize(("arguments", "expected"), READING, ids=str)
+def test_a_standard_input_that_is_no_text_is_named(lakehouse, monkeypatch, arguments, expected):
+    typed = io.TextIOWrapper(io.BytesIO(b"customer_id=\xff"), encoding="utf-8")
+    monkeypatch.setattr("sys.stdin", typed)
+    ran = lakehouse(*arguments)
+    assert (ran.code, ran.err) == (
+        2,
+        [f"lakehouse: Standard input is not utf-8; expected {expected} in it."],
+    )
+
+
+def test_a_file_of_people_that_is_no_text_is_named(lakehouse, tmp_path):
+    file = tmp_path / "people.txt"
+    file.write_text("customer_id=1", encoding="utf-16")
+    ran = lakehouse("erase", "--file", str(file), "--request", "R-1")
+    assert (ran.code, ran.err) == (
+        2,
+        [f"lakehouse: {file} is not utf-8; expected lines of SUBJECT=VALUE in it."],
     )
 
 

@@ -154,7 +154,7 @@ def test_the_same_again_overwrites_nothing_and_writes_what_is_missing(call, proj
 def test_what_a_repository_begins_with_is_kept(call, tmp_path):
     root = tmp_path / "shop"
     put(root, "README.md", "# Ours\n")
-    put(root, ".gitignore", "*.log\n")
+    (root / ".gitignore").write_bytes("*.log\n# für uns\n".encode("latin-1"))
     put(root / ".git", "config", "")
     ran = call("init", str(root))
 

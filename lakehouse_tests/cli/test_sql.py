@@ -222,6 +222,8 @@ def test_a_write_to_a_declared_table_is_said_to_be_recomputed(lakehouse):
         "DROP TABLE silver.fruits_quarantine",
         "EXECUTE IMMEDIATE 'DELETE FROM silver.fruits_quarantine'",
         "INSERT OVERWRITE silver.fruits_quarantine SELECT * FROM silver.fruits_quarantine",
+        "CALL system.rollback_to_snapshot('silver.fruits_quarantine', 1)",
+        "ALTER TABLE silver.fruits_quarantine REPLACE BRANCH main AS OF VERSION 1",
     ],
 )
 def test_refused_rows_are_not_deleted_unnoticed(lakehouse, statement):
@@ -233,6 +235,39 @@ def test_refused_rows_are_not_deleted_unnoticed(lakehouse, statement):
     assert "silver.fruits_quarantine" in said
     assert "lakehouse quarantine clear silver.fruits --why" in said
     assert "t" not in lakehouse("sql", "--format", "csv", "SHOW NAMESPACES").out
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (
+            "EXECUTE IMMEDIATE 'DEL' || 'ETE FROM silver.fruits_quarantine'",
+            "What statement 2 of 2 deletes cannot be told from its text",
+        ),
+        (
+            "DELETE FROM IDENTIFIER('silver.' || 'fruits_quarantine')",
+            "What statement 2 of 2 deletes cannot be told from its text",
+        ),
+        (
+            "CREATE TEMPORARY VIEW v AS SELECT * FROM silver.fruits_quarantine; DELETE FROM v",
+            "What statement 3 of 3 deletes cannot be told: v is no table of the catalog",
+        ),
+    ],
+)
+def test_what_may_delete_refused_rows_is_not_run(lakehouse, statement, said):
+    ran = lakehouse("sql", "--write", f"CREATE NAMESPACE t; {statement}")
+
+    assert ran.code == 2
+    assert said in ran.err[0]
+    assert "t" not in lakehouse("sql", "--format", "csv", "SHOW NAMESPACES").out
+
+
+def test_a_script_that_may_delete_refused_rows_is_not_run(lakehouse):
+    ran = lakehouse("sql", "--write", "BEGIN DELETE FROM silver.fruits_quarantine; END")
+
+    assert ran.code == 2
+    assert "What this statement deletes cannot be told from its text" in ran.err[0]
+    assert "Write the statements of BEGIN" in ran.err[0]
 
 
 def test_a_write_to_a_declared_table_takes_turns_with_runs(lakehouse, home: Path):

@@ -196,6 +196,10 @@ def test_what_changes_no_declared_table_needs_no_leave(statement: str) -> None:
         "SELECT reflect('java.nio.file.Files', 'delete', path) FROM silver.fruits.files",
         "SELECT TRANSFORM(id) USING 'rm -rf' AS (x) FROM silver.fruits",
         "SELECT 1 /* /*+ */ FROM t",
+        "CALL system.remove_orphan_files(table => 't.x', location => '/warehouse/silver/fruits')",
+        "CALL system.remove_orphan_files('t.x', now(), '/warehouse/silver/fruits')",
+        "CALL system.register_table('t.x', '/warehouse/silver/fruits/metadata/1.metadata.json')",
+        "CALL system.add_files('t.x', '`parquet`.`/warehouse/silver/fruits/data`')",
     ],
 )
 def test_where_the_text_does_not_tell_it_may_be_any_table(statement: str) -> None:
@@ -245,6 +249,18 @@ def test_the_verb_is_what_a_statement_does(statement: str, word: str) -> None:
         "CREATE OR REPLACE TABLE silver.q AS SELECT 1 AS id",
         "REPLACE TABLE silver.q AS SELECT 1 AS id",
         "INSERT INTO silver.q REPLACE WHERE true SELECT 1",
+        "EXPLAIN EXECUTE IMMEDIATE 'DELETE FROM silver.q'",
+        "CALL system.rollback_to_snapshot('silver.q', 1)",
+        "CALL system.rollback_to_timestamp(table => 'silver.q', timestamp => now())",
+        "CALL lakehouse.system.set_current_snapshot('silver.q', 1)",
+        "CALL system.fast_forward('silver.q', 'main', 'x')",
+        "EXECUTE IMMEDIATE \"CALL system.cherrypick_snapshot('silver.q', 1)\"",
+        "ALTER TABLE silver.q CREATE OR REPLACE BRANCH main AS OF VERSION 1",
+        "ALTER TABLE silver.q REPLACE BRANCH `main` AS OF VERSION 1",
+        "ALTER TABLE silver.q RENAME TO t.gone",
+        "ALTER TABLE silver.q SET TBLPROPERTIES ('current-snapshot-id' = '1')",
+        r"ALTER TABLE silver.q SET TBLPROPERTIES ('current\u002dsnapshot-i\u0064' = '1')",
+        "CREATE OR REPLACE TABLE silver.q LOCATION '/x' AS SELECT 1 AS id",
     ],
 )
 def test_what_takes_rows_out_is_seen(statement: str) -> None:
@@ -254,10 +270,41 @@ def test_what_takes_rows_out_is_seen(statement: str) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
+        "BEGIN DELETE FROM silver.q; END",
+        "BEGIN CALL system.rollback_to_snapshot('silver.q', 1); END",
+        "EXECUTE IMMEDIATE query",
+        "EXECUTE IMMEDIATE 'DEL' || 'ETE FROM silver.q'",
+        "EXECUTE IMMEDIATE 'DELETE FROM IDENTIFIER(?)' USING 'silver.q'",
+        "EXPLAIN EXECUTE IMMEDIATE query",
+        "DELETE FROM IDENTIFIER('silver.' || 'q')",
+        "DROP TABLE IDENTIFIER(name)",
+        "INSERT WITH SCHEMA EVOLUTION OVERWRITE silver.q SELECT 1",
+        "DELETE /* /*+ */ FROM silver.q",
+    ],
+)
+def test_where_the_text_does_not_tell_rows_of_any_table_may_be_taken_out(
+    statement: str,
+) -> None:
+    assert emptied_by(statement) == ["*.*"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
         "INSERT INTO silver.q SELECT 1",
         "UPDATE silver.q SET id = 1",
         "MERGE INTO silver.q AS t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *",
         "SELECT 1",
+        "EXPLAIN DELETE FROM silver.q",
+        "BEGIN INSERT INTO silver.q SELECT 1; SELECT 2; END",
+        "BEGIN CALL system.expire_snapshots('silver.q'); END",
+        "INSERT OVERWRITE DIRECTORY '/x' SELECT * FROM silver.q",
+        "ALTER TABLE silver.q ADD COLUMN colour string",
+        "ALTER TABLE silver.q RENAME COLUMN a TO b",
+        "ALTER TABLE silver.q CREATE OR REPLACE BRANCH fix",
+        "ALTER TABLE silver.q SET TBLPROPERTIES ('a' = 'b')",
+        "CALL system.rewrite_data_files('silver.q')",
+        "SELECT 1 /* /*+ */ FROM silver.q",
     ],
 )
 def test_what_takes_no_rows_out_is_none(statement: str) -> None:

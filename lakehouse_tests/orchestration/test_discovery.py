@@ -105,6 +105,20 @@ def test_two_files_that_declare_one_table_are_both_named(package: Write) -> None
         declared_tables(modules)
 
 
+def test_a_file_in_another_encoding_is_named_as_any_other(
+    tmp_path: Path, package: Write
+) -> None:
+    """As Python reads it, by its first line."""
+    package({"a": table("a"), "mine": table("a")})
+    file = tmp_path / "some_assets" / "mine.py"
+    text = f"# coding: latin-1\n# \N{LATIN SMALL LETTER E WITH ACUTE}\n{table('a')}"
+    file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(
+        DeclarationError, match=r"declared twice, .* some_assets/mine\.py:8; exp"
+    ):
+        declared_tables(modules_of("some_assets"))
+
+
 def test_a_type_that_does_not_exist_is_named_with_its_column_and_file(package: Write) -> None:
     with pytest.raises(
         DeclarationError,

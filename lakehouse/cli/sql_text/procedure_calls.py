@@ -6,8 +6,13 @@ from dataclasses import dataclass
 from lakehouse.cli.sql_text.table_names import Name, read_name, read_text
 from lakehouse.tables.sql_tokens import Token, keywords
 
+_ORPHANS = "remove_orphan_files"
 _READING = frozenset({"ancestors_of", "create_changelog_view"})
 _TABLE_IS_SECOND = frozenset({"snapshot"})
+_TAKING_FILES = frozenset({"register_table", "add_files"})
+_FILES = frozenset({"location", "file_list_view"})
+_LOCATION_AT = 2
+"""Where `remove_orphan_files` takes a folder by position."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +24,8 @@ class Call:
     procedure: str
     table: Name
     is_dry_run: bool = False
+    names_files: bool = False
+    """Whether it takes files, or removes them, that may be those of another table."""
 
     @property
     def writes(self) -> bool:
@@ -37,7 +44,10 @@ def read_call(tokens: Sequence[Token]) -> Call:
     return Call(
         procedure,
         read_text(text) if text else (),
-        is_dry_run and procedure == "remove_orphan_files",
+        is_dry_run and procedure == _ORPHANS,
+        procedure in _TAKING_FILES
+        or not _FILES.isdisjoint(named)
+        or (procedure == _ORPHANS and len(positional) > _LOCATION_AT),
     )
 
 

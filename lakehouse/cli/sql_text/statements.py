@@ -6,6 +6,7 @@ a declared table, so that a question never becomes a change by mistake. Where th
 tell, it counts as a write to any table.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain, pairwise
@@ -43,6 +44,24 @@ _SCRIPTS = frozenset({"TRANSFORM", "MAP", "REDUCE"})
 """
 _CATALOG_SETTINGS = ("spark.sql.catalog.", "spark.sql.defaultcatalog")
 _UNNAMED: Name = ()
+_WORD = re.compile(r"\w+")
+_TAKING_OUT = frozenset(
+    {"DELETE", "TRUNCATE", "DROP", "REPLACE", "OVERWRITE", "ALTER", "EXECUTE"}
+)
+"""Words of statements that may take rows out of a table."""
+_MOVING = frozenset(
+    {
+        "rollback_to_snapshot",
+        "rollback_to_timestamp",
+        "set_current_snapshot",
+        "fast_forward",
+        "cherrypick_snapshot",
+        "publish_changes",
+    }
+)
+"""Procedures that give the readers of a table another snapshot."""
+_SNAPSHOT_PROPERTY = "snapshot-id"
+"""End of the properties that Iceberg takes for a call of such a procedure."""
 
 
 def split(script: str) -> list[str]:
@@ -76,7 +95,7 @@ def call_of(statement: str) -> Call | None:
     """Return the procedure that a statement calls, also as `EXECUTE IMMEDIATE 'CALL …'`; None
     where it is no call.
     """
-    body = _body(tokenize(statement))
+    body = _ran(tokenize(statement))
     inner = _executed(body)
     if inner is not None:
         return call_of(inner)
@@ -87,7 +106,7 @@ def changed_rows_of(statement: str) -> list[str]:
     """Return what DELETE, UPDATE and MERGE change rows of, as `targets` does; nothing for other
     statements.
     """
-    body = _body(tokenize(statement))
+    body = _ran(tokenize(statement))
     inner = _executed(body)
     if inner is not None:
         return changed_rows_of(inner)
@@ -96,20 +115,21 @@ def changed_rows_of(statement: str) -> list[str]:
 
 def emptied_by(statement: str) -> list[str]:
     """Return the tables that a statement takes rows out of, as `targets` does: DELETE, TRUNCATE,
-    DROP, REPLACE, a MERGE that deletes, and an INSERT that overwrites; nothing for other
-    statements.
+    DROP, REPLACE, a MERGE that deletes, an INSERT that overwrites, and what gives a table another
+    name or its readers another snapshot; nothing for other statements.
+
+    `*.*` is what the text does not tell, as of a script that deletes.
     """
-    body = _body(tokenize(statement))
+    tokens = tokenize(statement)
+    body = _ran(tokens)
     inner = _executed(body)
     if inner is not None:
         return emptied_by(inner)
-    words = set(keywords(body))
-    head = _first_word(body)
-    deletes = head in ("DELETE", "TRUNCATE", "DROP") or (head == "MERGE" and "DELETE" in words)
-    pairs = {*pairwise(keywords(body))}
-    replaces = {("REPLACE", "TABLE"), ("REPLACE", "WHERE")} & pairs
-    overwrites = {"INSERT", "OVERWRITE"} <= words
-    return targets(statement) if deletes or replaces or overwrites else []
+    if any(token.is_mark(UNCLEAR_COMMENT) for token in tokens):
+        has_word = not _TAKING_OUT.isdisjoint(_WORD.findall(statement.upper()))
+        return [ANY_TABLE] if has_word else []
+    names = [*_emptied(_first_word(body), body), *_overwritten(body)]
+    return list(chain.from_iterable(map(patterns, names)))
 
 
 def declared_targets(statement: str, declared: Iterable[str]) -> list[str]:
@@ -131,15 +151,11 @@ def targets(statement: str) -> list[str]:
 def _targets(tokens: Sequence[Token]) -> list[str]:
     if _is_unclear(tokens):
         return [ANY_TABLE]
-    body = _body(tokens)
-    head, words = _first_word(body), keywords(body)
-    if head == "EXPLAIN":
-        # Spark runs it to know its plan.
-        return _targets(body[words.index("EXECUTE") :]) if "EXECUTE" in words else []
+    body = _ran(tokens)
     inner = _executed(body)
     if inner is not None:
         return targets(inner)
-    names = [*_inserted(body), *_changed(head, body)]
+    names = [*_inserted(body), *_changed(_first_word(body), body)]
     return list(chain.from_iterable(map(patterns, names)))
 
 
@@ -184,6 +200,70 @@ def _body(tokens: Sequence[Token]) -> Sequence[Token]:
     return ()
 
 
+def _ran(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Return the statement proper that Spark runs: nothing of an EXPLAIN, but for one of `EXECUTE
+    IMMEDIATE`, which it runs to know its plan.
+    """
+    body = _body(tokens)
+    if _first_word(body) != "EXPLAIN":
+        return body
+    words = keywords(body)
+    return body[words.index("EXECUTE") :] if "EXECUTE" in words else ()
+
+
+def _emptied(head: str, body: Sequence[Token]) -> Iterator[Name]:
+    """Find what a statement takes rows out of, by its first word."""
+    words = keywords(body)
+    if head == "EXECUTE" or (head == "BEGIN" and _may_take_out(body)):
+        yield _UNNAMED
+    elif head in ("DELETE", "TRUNCATE") or (head == "MERGE" and "DELETE" in words):
+        yield read_name(_after(_TARGET_AFTER[head], body))
+    elif head == "DROP":
+        yield from _dropped(body)
+    elif head in ("CREATE", "REPLACE") and ("REPLACE", "TABLE") in pairwise(words):
+        yield read_name(_after("TABLE", body))
+    elif head == "ALTER" and _moves_table(body):
+        yield read_name(body[2:])
+    elif head == "CALL":
+        call = read_call(body[1:])
+        yield from [call.table] if call.procedure in _MOVING else []
+
+
+def _may_take_out(script: Sequence[Token]) -> bool:
+    words = keywords(script)
+    if not _TAKING_OUT.isdisjoint(words) or ("CALL", "IDENTIFIER") in pairwise(words):
+        return True
+    return any(token.is_name and token.text.lower() in _MOVING for token in script)
+
+
+def _overwritten(body: Sequence[Token]) -> Iterator[Name]:
+    """Find what an INSERT puts its rows in place of; a folder is no table."""
+    words = keywords(body)
+    replaces = "OVERWRITE" in words or ("REPLACE", "WHERE") in pairwise(words)
+    if "INSERT" in words and replaces and words[:1] != ["BEGIN"]:
+        names = list(_inserted(body))
+        if "DIRECTORY" in words:
+            names = [name for name in names if name]
+        elif not names:
+            names = [_UNNAMED]
+        yield from names
+
+
+def _moves_table(body: Sequence[Token]) -> bool:
+    """Whether an ALTER gives a table another name, or its readers another snapshot."""
+    words = keywords(body)
+    if ("RENAME", "TO") in pairwise(words):
+        return True
+    if {"REPLACE", "BRANCH"} <= set(words):
+        return any(token.is_name and token.text == "main" for token in body)
+    if "TBLPROPERTIES" not in words:
+        return False
+    texts = [token for token in body if token.kind == "text"]
+    return any(token.plain_text is None for token in texts) or any(
+        _SNAPSHOT_PROPERTY in token.text.lower() for token in body
+    )
+
+
 def _inserted(body: Sequence[Token]) -> Iterator[Name]:
     """Find `INSERT INTO …` anywhere: after a `FROM`, Spark takes several. A folder may be that
     of a table.
@@ -209,7 +289,9 @@ def _changed(head: str, body: Sequence[Token]) -> Iterator[Name]:
         yield from _commented(body)
     elif head == "CALL":
         call = read_call(body[1:])
-        yield from [call.table] if call.writes else []
+        if call.writes:
+            yield call.table
+            yield from [_UNNAMED] if call.names_files else []
     elif head in _WRITING_ANYTHING and not any(_inserted(body)):
         yield _UNNAMED
 

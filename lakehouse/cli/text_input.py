@@ -1,0 +1,65 @@
+"""Text that a command reads, from standard input or a file: what cannot be read is named, without
+what stands in it.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lakehouse.errors import UsageError
+
+_STANDARD_INPUT = "Standard input"
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+def read_standard_input(expected: str) -> str:
+    """Return all of standard input.
+
+    :param expected: what should stand there, such as `statements`.
+    :raises UsageError: it is closed, or holds what is no text.
+    """
+    if sys.stdin is None or sys.stdin.closed:
+        raise UsageError(f"{_STANDARD_INPUT} is closed; expected {expected} there.")
+    with _explained(_STANDARD_INPUT, expected):
+        return sys.stdin.read().removeprefix(_BYTE_ORDER_MARK)
+
+
+def lines_of_standard_input(expected: str) -> Iterator[tuple[int, str]]:
+    """Yield the number and text of each line of standard input that is not blank.
+
+    :raises UsageError: as `read_standard_input`.
+    """
+    yield from _lines(read_standard_input(expected))
+
+
+def lines_of_file(file: Path, expected: str) -> Iterator[tuple[int, str]]:
+    """Yield the number and text of each line of a file in UTF-8 that is not blank.
+
+    :raises UsageError: it cannot be read, or holds what is no text.
+    """
+    with _explained(str(file), expected):
+        # Some editors begin a file with a mark of its encoding.
+        text = file.read_text(encoding="utf-8-sig")
+    yield from _lines(text)
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield number, line.rstrip("\r")
+
+
+@contextmanager
+def _explained(name: str, expected: str) -> Iterator[None]:
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        # Its own text shows the byte, which may be of a value.
+        raise UsageError(
+            f"{name} is not {error.encoding}; expected {expected} in it."
+        ) from error
+    except OSError as error:
+        raise UsageError(
+            f"{name} cannot be read ({error.strerror}); expected {expected} in it."
+        ) from error
