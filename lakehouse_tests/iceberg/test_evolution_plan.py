@@ -519,7 +519,7 @@ def test_a_plan_reads_line_by_line() -> None:
     ids=["none", "warns", "quarantines", "blocks"],
 )
 def test_versions_without_a_key_that_no_rule_refuses_are_worth_a_warning(
-    rules: list, warns: bool
+    rules: list[Any], warns: bool
 ) -> None:
     table = IcebergTable(
         "silver.of_keys",
