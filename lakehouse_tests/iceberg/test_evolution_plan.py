@@ -9,7 +9,8 @@ import pytest
 
 from lakehouse.iceberg.evolve.planning import Plan, plan
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.tables.table import Column, IcebergTable, Merge
+from lakehouse.iceberg.rules.rows import castable, not_null
+from lakehouse.tables.table import Column, IcebergTable, Merge, Versions
 from lakehouse_tests.iceberg.evolving import columns, declared, state_like
 
 CATALOG = Catalog("lake", {})
@@ -505,3 +506,29 @@ def test_a_plan_reads_line_by_line() -> None:
         "add column c int after a",
         "move column b first (by lakehouse apply)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("rules", "warns"),
+    [
+        ([castable("k", "bigint")], True),
+        ([not_null("k", on_failure="warn")], True),
+        ([not_null("k")], False),
+        ([not_null("k", on_failure="block")], False),
+    ],
+    ids=["none", "warns", "quarantines", "blocks"],
+)
+def test_versions_without_a_key_that_no_rule_refuses_are_worth_a_warning(
+    rules: list[Any], warns: bool
+) -> None:
+    table = IcebergTable(
+        "silver.of_keys",
+        "Rows.",
+        [Column("k", "bigint"), Column("n", "bigint")],
+        write=Merge(on="k"),
+        versions=Versions("k", "n"),
+        rules=rules,
+    )
+    said = [warning for warning in plan(table, None).warnings if "versions of one" in warning]
+    assert bool(said) == warns
+    assert all("not_null('k') among the rules" in warning for warning in said)

@@ -11,7 +11,7 @@ from lakehouse.iceberg.evolve.partition_count import PartitionCount, count_parti
 from lakehouse.iceberg.metadata.table_size import TableSize
 from lakehouse.iceberg.metadata.table_state import TableState
 from lakehouse.tables.partitioning import PartitionField
-from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 from lakehouse.tables.table_properties import metrics_properties, table_properties
 from lakehouse.tables.upkeep import in_days
 
@@ -33,6 +33,7 @@ def warnings(table: IcebergTable, state: TableState | None) -> Iterator[str]:
     yield from _partition_warnings(table)
     yield from _upkeep_warnings(table)
     yield from _format_warnings(table)
+    yield from _version_warnings(table)
     if state is not None:
         yield from _count_warnings(table, state)
         yield from _case_warnings(table, state)
@@ -94,6 +95,34 @@ def _format_warnings(table: IcebergTable) -> Iterator[str]:
         f"{table.name} is of format version 3, for good once it is. Amazon Athena does not read"
         " it, nor does Spark of EMR before 7.12 and of Glue 5.0; PyIceberg, DuckDB and Polars"
         " do, and PyIceberg does not write it."
+    )
+
+
+def _version_warnings(table: IcebergTable) -> Iterator[str]:
+    """Yield a sentence where rows without a key, which are versions of one another, pass the rules:
+    all but one of them are in no table.
+    """
+    of = table.versions.of if table.versions else ()
+    if not of or any(_must_have_value(table, name) for name in of):
+        return
+    rules = ", ".join(f"not_null({name!r})" for name in of)
+    yield (
+        f"{table.name}: rows without a value in {', '.join(of)} are versions of one another, of"
+        f" which one alone is kept, and no rule refuses them; {rules} among the rules sends each"
+        " to the quarantine."
+    )
+
+
+def _must_have_value(table: IcebergTable, name: str) -> bool:
+    """Whether a column of the table is filled by the machine, or a rule holds rows back that have
+    no value in it.
+    """
+    if name in SOURCE_COLUMNS or table.column(name).required:
+        return True
+    return any(
+        name in rule.columns and not rule.cast and "NULL" in rule.predicate().upper()
+        for rule in table.row_rules
+        if rule.on_failure != "warn"
     )
 
 

@@ -21,7 +21,9 @@ _FILE = "_source_file"
 
 
 def evaluate_refusals(
-    prepared: PreparedFrame, split: Split, read_target: Callable[[], History] | None = None
+    prepared: PreparedFrame,
+    split: Split,
+    read_target: Callable[[], History | None] | None = None,
 ) -> list[RuleResult]:
     """Return the share of rows that was refused, and whether that is too much; nothing without
     a quarantine.
@@ -29,8 +31,8 @@ def evaluate_refusals(
     One bad file holds none of the others back: a share that would block is an error where a
     file keeps within it.
 
-    :param read_target: reads the history of the table that is written, if it is; asked only
-        where it may be the first write.
+    :param read_target: reads the history of the table that is written, None where there is no
+        table yet; asked only where it may be the first write. Left out, it is no first one.
     """
     table = prepared.table
     if not table.quarantining_rules:
@@ -71,11 +73,11 @@ def broken_rules(by_rule: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {rows:,}" for name, rows in broken if rows)
 
 
-def _is_first(history: History) -> bool:
+def _is_first(history: History | None) -> bool:
     """Whether nothing was published yet: a table begins with commits that only give it its
     shape.
     """
-    return all(
+    return history is None or all(
         snapshot.commit is not None and snapshot.commit.kind == "evolution"
         for snapshot in history.line
     )

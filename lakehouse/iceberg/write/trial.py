@@ -4,13 +4,14 @@ nothing is written.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import together, without_keys
+from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.read.inputs import Input
@@ -199,7 +200,8 @@ def judge(
     """Evaluate a table's rules on computed rows, as a write does before it publishes them.
 
     :param existing: the rows that the table has already, among which those that are appended or
-        merged must be unique too; None where there are none.
+        merged must be unique too; None where there are none. Then it is a first write, unless
+        the catalog has a table of this name to which something was published.
     :param read_other: gives the rows of another table that a rule refers to; None where there
         are none to be had, so that the rule is not evaluated.
     :param left_out: rows that are refused without being computed.
@@ -212,7 +214,8 @@ def judge(
     counted_values = count(kept, counted(prepared, table.row_rules))
     split = split_rows(prepared, kept, counted_values, keep)
     results = evaluated(engine, prepared, split, table.row_rules)
-    results += evaluate_refusals(prepared, split)
+    read_target = partial(_published, engine, table) if existing is None else None
+    results += evaluate_refusals(prepared, split, read_target)
     rows, removed = _accepted(prepared, kept)
     asked = _asked(table, partitions)
     others = {table.name: rows} | _others(asked, read_other)
@@ -245,6 +248,11 @@ def judge(
         tuple(results),
         tuple(rule for rule in table.rules if rule.name not in known),
     )
+
+
+def _published(engine: Engine, table: IcebergTable) -> History | None:
+    """Return what was published of a table; None where it is not there yet."""
+    return read_history(engine, table.name) if engine.catalog.has(table.name) else None
 
 
 def _evaluate_left_out(table: IcebergTable, left_out: Sequence[LeftOut]) -> RuleResult:
