@@ -100,7 +100,9 @@ class Delivery:
             problem, is_final = self._post(line)
             if problem and not is_final:
                 self.logger.warning("Events of OpenLineage wait: %s.", problem)
-                self._keep(replace(sent, failed_at=time.time()))
+                # Where none was sent yet, this one is the first of those that wait.
+                waits_in = sent.file or after.file
+                self._keep(replace(sent, file=waits_in, failed_at=time.time()))
                 break
             if problem:
                 self.logger.warning("An event of OpenLineage was refused: %s.", problem)
