@@ -6,9 +6,10 @@
     ├── DeclarationError        a table, rule or feed is declared in a way that cannot work
     ├── SetupError              Java, the jars or the home are missing or damaged
     ├── CatalogDamaged          the catalog is missing beside its tables, or cannot be read
-    ├── TableUnreadable         what a table is cannot be read from its metadata
+    ├── TableUnreadable         a table, or what it is, cannot be read
     │   ├── TableDamaged        a file that a table needs is missing, or cannot be read
-    │   └── TypeUnsupported     a column of it has a type that only Spark reads
+    │   ├── TypeUnsupported     a column of it has a type that only Spark reads
+    │   └── FilesUnsupported    a file of it is of a kind that only Spark reads
     ├── TableNotFound           the catalog has no such table
     ├── SnapshotNotFound        the table has no such snapshot, tag, branch or moment
     ├── FrameMismatch           a frame does not have the columns that its table declares
@@ -68,7 +69,7 @@ class CatalogDamaged(LakehouseError):
 
 
 class TableUnreadable(LakehouseError):
-    """What a table is cannot be read from its metadata."""
+    """A table, or what it is, cannot be read."""
 
 
 class TableDamaged(TableUnreadable):
@@ -77,6 +78,13 @@ class TableDamaged(TableUnreadable):
 
 class TypeUnsupported(TableUnreadable):
     """A column of it has a type that only Spark reads.
+
+    Nothing of the table is damaged.
+    """
+
+
+class FilesUnsupported(TableUnreadable):
+    """A file of it is of a kind that only Spark reads.
 
     Nothing of the table is damaged.
     """

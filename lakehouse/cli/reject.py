@@ -37,9 +37,10 @@ def reject(
 
     FILE is its name in the inbox, as `_source_file` has it; where several deliveries had that
     name they are listed, and --sha256 says which. It is put with the rejected ones from the
-    archive; one that its feed leaves in the inbox is to be removed from there, or it may land
-    again. Rows of it that were refused leave the quarantines too, and with the next ingest those
-    that were merged of it alone; where another delivery gives them, its values come back.
+    archive; one that its feed leaves in the inbox stays there, and lands no row until it is
+    delivered anew. Rows of it that were refused leave the quarantines too, and with the next
+    ingest those that were merged of it alone; where another delivery gives them, its values come
+    back.
     """
     from lakehouse.ingestion.withdraw_delivery import SeveralDeliveries
 
@@ -77,6 +78,8 @@ def _reject(state: State, feed: "Feed", file: str, sha256: str, *, why: str, by:
     where = "The file itself was not found in the archive."
     if withdrawn.key:
         where = f"The file is kept as {shown(withdrawn.key)}."
+    elif withdrawn.stays_in_inbox:
+        where = f"The file stays in {feed.inbox}, and lands no row until it is delivered anew."
     taken_out = f"{count(withdrawn.rows[feed.table], 'row')} of {shown(file)} taken out."
     click.echo(f"{feed.table}: {taken_out} {where} The next ingest computes what follows.")
 

@@ -35,7 +35,7 @@ def archive_files(delivery: Delivery, store: ObjectStore) -> Archived:
     feed, began_at = delivery.ingest.feed, delivery.ingest.began_at
     keys, changed, errors = [], [], list(delivery.not_moved)
     if feed.after == "leave":
-        record_processed(feed, store, [file.stored for file in delivery.files])
+        record_processed(feed, store, delivery.files, delivery.still_rejected)
     for file in delivery.files:
         with collecting_errors(errors, store, file.stored):
             target, is_done = _put_away(store, feed, file, began_at)

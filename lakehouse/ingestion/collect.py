@@ -22,6 +22,7 @@ from lakehouse.ingestion.gone_people import GoneRows, IsGone
 from lakehouse.ingestion.ingest import Ingest
 from lakehouse.ingestion.processed_files import list_unprocessed
 from lakehouse.ingestion.refused_file import without_gone_rows
+from lakehouse.ingestion.rejected_and_left import read_rejected
 from lakehouse.ingestion.rewrite_file import Rewriting, look_into
 from lakehouse.ingestion.rewritten_files import RewrittenFiles
 from lakehouse.ingestion.staging import StagedFile, Staging
@@ -146,12 +147,18 @@ def collect_files(
     reading, results = _read_by_executors(staging, batch, executors, progress)
     rest = [number for number in range(len(batch)) if number not in results]
     results |= _stage_all(staging, batch, rest, progress)
-    staged, rejected, unsettled = [], [], list(waiting.unsettled)
+    withdrawn = read_rejected(feed, store)
+    staged, still_rejected, rejected = [], [], []
+    unsettled = list(waiting.unsettled)
     errors: list[LakehouseError] = []
     for number, item in enumerate(batch):
         result = results[number]
         if isinstance(result, StagedFile):
-            staged.append(result)
+            if withdrawn.get(result.source_file) == result.sha256:
+                staging.rows.remove(result.name)
+                still_rejected.append(result)
+            else:
+                staged.append(result)
             continue
         with collecting_errors(errors, store, item):
             refused = None
@@ -165,6 +172,7 @@ def collect_files(
         ingest,
         files=tuple(staged),
         rejected=tuple(rejected),
+        still_rejected=tuple(still_rejected),
         unsettled=tuple(unsettled),
         not_moved=tuple(errors),
         waiting=len(waiting.files) - len(batch),

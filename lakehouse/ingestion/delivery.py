@@ -49,6 +49,10 @@ class Delivery:
     """Why the driver read files, all or some, that executors should have."""
     by_executors: bool = False
     """Whether executors were given files: one that was given up may still stage rows."""
+    still_rejected: Sequence[StagedFile] = ()
+    """Files in the inbox that a person rejected, and that are what they were then: they land no
+    row.
+    """
 
     @property
     def arriving(self) -> list[tuple[str, str]]:
@@ -82,18 +86,26 @@ class Delivery:
     @property
     def warnings(self) -> list[str]:
         """One line for each file that brought columns which the feed does not declare, one for
-        each with rows of people who were erased, and one where the driver read files that executors
-        should have.
+        each with rows of people who were erased, one for each that stays rejected, and one where
+        the driver read files that executors should have.
         """
         added = [self._added(file) for file in self.files if file.added_columns]
         left_out = [_left_out(file) for file in self.files if file.left_out_rows]
-        return [*added, *left_out, *filter(None, [self.remark])]
+        stays = [self._stays_rejected(file) for file in self.still_rejected]
+        return [*added, *left_out, *stays, *filter(None, [self.remark])]
 
     def _added(self, file: StagedFile) -> str:
         return (
             f"{shown(file.source_file)} brings {', '.join(map(quoted, file.added_columns))},"
             f" which feed {self.ingest.feed.name} does not declare; added to"
             f" {self.ingest.feed.table} as a nullable string. Declare it to give it a meaning."
+        )
+
+    def _stays_rejected(self, file: StagedFile) -> str:
+        return (
+            f"{shown(file.source_file)} is as it was when a person rejected it, and lands no row."
+            " If its rows are to count after all, name it: `lakehouse ingest"
+            f" {self.ingest.feed.name} --path …`."
         )
 
 

@@ -1,12 +1,15 @@
 """Files that stay in the inbox after bronze has them, for feeds that say so.
 
 A note tells them from what arrives. Without it they are read again, and bronze leaves out those
-that it has: what a person rejected would land again.
+that it has.
 """
 
 import json
 from collections.abc import Sequence
 
+from lakehouse.ingestion.ad_hoc_files import AdHocStore
+from lakehouse.ingestion.rejected_and_left import forget_rejected
+from lakehouse.ingestion.staging import StagedFile
 from lakehouse.storage.object_store import ObjectStore, StoredObject
 from lakehouse.tables.feed import Feed
 
@@ -19,12 +22,26 @@ def list_unprocessed(feed: Feed, store: ObjectStore) -> list[StoredObject]:
     ]
 
 
-def record_processed(feed: Feed, store: ObjectStore, files: Sequence[StoredObject]) -> None:
-    """Note that bronze has these files; what is gone from the inbox is forgotten."""
-    processed = _read_processed(feed, store) | {file.key: file.version for file in files}
-    present = {item.key for item in store.objects(feed.inbox)}
+def record_processed(
+    feed: Feed,
+    store: ObjectStore,
+    landed: Sequence[StagedFile],
+    still_rejected: Sequence[StagedFile] = (),
+) -> None:
+    """Note that bronze has these files, or that they stay rejected; what is gone from the inbox
+    is forgotten.
+
+    Copies of what a person named are not in the inbox, and are gone with their run.
+    """
+    is_named = isinstance(store, AdHocStore)
+    own = store.base if isinstance(store, AdHocStore) else store
+    looked_at = () if is_named else (*landed, *still_rejected)
+    processed = _read_processed(feed, own)
+    processed |= {file.stored.key: file.stored.version for file in looked_at}
+    present = {item.key for item in own.objects(feed.inbox)}
     kept = {key: version for key, version in processed.items() if key in present}
-    store.write_text(_note(feed), json.dumps(kept, indent=1, sort_keys=True))
+    own.write_text(_note(feed), json.dumps(kept, indent=1, sort_keys=True))
+    forget_rejected(feed, own, landed, present, is_named=is_named)
 
 
 def _read_processed(feed: Feed, store: ObjectStore) -> dict[str, str]:

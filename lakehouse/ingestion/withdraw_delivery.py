@@ -24,6 +24,7 @@ from lakehouse.ingestion.archive_names import (
 from lakehouse.ingestion.collect import format_reason
 from lakehouse.ingestion.delivery import RejectedFile
 from lakehouse.ingestion.ingest import lock_feed
+from lakehouse.ingestion.rejected_and_left import note_rejected
 from lakehouse.ingestion.rewritten_files import KnownContent, RewrittenFiles
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import ObjectStore, StoredObject
@@ -77,11 +78,12 @@ class SeveralDeliveries(UsageError):
 @dataclass(frozen=True)
 class Withdrawn:
     """How many rows of a delivery each table had, bronze first; and where its file is, None
-    where no archive had it.
+    where no archive had it; `stays_in_inbox` where its feed leaves it there.
     """
 
     rows: Mapping[str, int]
     key: str | None
+    stays_in_inbox: bool = False
 
 
 def reject(
@@ -96,7 +98,7 @@ def reject(
     sha256: str = "",
 ) -> Withdrawn:
     """Delete a delivery's rows from bronze and quarantines, then move its file from the
-    archive to the rejected.
+    archive to the rejected; one that its feed leaves in the inbox stays there, and is noted.
 
     What was computed of it follows with the next run of each table, see
     `lakehouse.iceberg.read.withdrawn_deliveries`. Killed in between, it is done again: rows
@@ -117,13 +119,17 @@ def reject(
         came = _select_delivery(feed, source_file, known, sha256)
         rejected = RejectedDelivery(source_file, came.sha256)
         summary = rejected.to_summary(by=by, why=why)
+        stays = _is_left(store, feed, source_file, came)
+        if stays:
+            # Ahead of its rows: once these are gone, an ingest would land them again.
+            note_rejected(feed, store, source_file, came.sha256)
         rows = {}
         for name in (feed.table, *quarantines):
             rows[name] = _delete_rows(engine, name, rejected, summary)
         key = None
         for archived in came.archived:
             key = _move_to_rejected(store, feed, source_file, archived, came, by, why)
-        return Withdrawn(rows, key)
+        return Withdrawn(rows, key, stays)
 
 
 def deliveries(store: ObjectStore, engine: Engine, feed: Feed, source_file: str) -> list[Came]:
@@ -210,6 +216,18 @@ def _delete_rows(
                 name = engine.catalog.sql_name(table)
                 engine.sql(f"DELETE FROM {name} WHERE {rejected.deleted_by}")
     return rows
+
+
+def _is_left(store: ObjectStore, feed: Feed, source_file: str, came: Came) -> bool:
+    """Whether a delivery is what its feed left in the inbox."""
+    key = f"{feed.inbox}{source_file}"
+    if feed.after != "leave":
+        return False
+    try:
+        sha256 = sha256_of(store, key)
+    except FileNotFoundError:
+        return False
+    return RewrittenFiles(store, feed).find(key, sha256).sha256 == came.sha256
 
 
 def _archived(

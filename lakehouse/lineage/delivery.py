@@ -100,7 +100,9 @@ class Delivery:
             problem, is_final = self._post(line)
             if problem and not is_final:
                 self.logger.warning("Events of OpenLineage wait: %s.", problem)
-                self._keep(replace(sent, failed_at=time.time()))
+                # Where none was sent yet, this one is the first of those that wait.
+                waits_in = sent.file or after.file
+                self._keep(replace(sent, file=waits_in, failed_at=time.time()))
                 break
             if problem:
                 self.logger.warning("An event of OpenLineage was refused: %s.", problem)
@@ -152,8 +154,7 @@ def _waiting(log: EventLog, sent: Sent) -> list[tuple[bytes, Sent]]:
     """
     waiting: list[tuple[bytes, Sent]] = []
     with log.locked():
-        is_in_earlier = bool(sent.file) and sent.file == _name(log.earlier)
-        for path in (log.earlier, log.path) if is_in_earlier else (log.path,):
+        for path in _unsent_files(log, sent):
             name = _name(path)
             offset = sent.offset if name == sent.file else 0
             for line in islice(_lines_after(path, offset), _MOST_EVENTS - len(waiting)):
@@ -161,6 +162,15 @@ def _waiting(log: EventLog, sent: Sent) -> list[tuple[bytes, Sent]]:
                 if line.endswith(b"\n") and _is_event(line):
                     waiting.append((line.strip(), replace(sent, file=name, offset=offset)))
     return waiting
+
+
+def _unsent_files(log: EventLog, sent: Sent) -> tuple[Path, ...]:
+    """Return the files that may have events which were not sent. Where the file of the last one
+    that was is gone, all that are left came after it; where none was sent, those of the earlier
+    file were told before the address was.
+    """
+    is_in_newest = not sent.file or sent.file == _name(log.path)
+    return (log.path,) if is_in_newest else (log.earlier, log.path)
 
 
 def _lines_after(path: Path, offset: int) -> Iterator[bytes]:

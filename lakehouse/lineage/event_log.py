@@ -36,6 +36,9 @@ class EventLog:
         """Where is kept what is known of the events beside them: which writes have not ended,
         and what was sent.
         """
+        if not self.path.suffix:
+            # A folder cannot be called as the file is.
+            return self.path.with_name(f"{self.path.name}.state")
         return self.path.with_suffix("")
 
     def append(self, event: dict[str, Any]) -> None:

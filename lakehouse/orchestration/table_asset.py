@@ -22,7 +22,6 @@ from lakehouse.iceberg.metadata.write_result import (
     Refused,
     RuleResult,
 )
-from lakehouse.iceberg.read.sample_rows import first_rows
 from lakehouse.orchestration.asset_checks import (
     Evaluated,
     check_result,
@@ -44,6 +43,7 @@ from lakehouse.orchestration.partition_bounds import (
     computed_of,
     names_stretches,
 )
+from lakehouse.orchestration.published_sample import published_sample
 from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.orchestration.run_failures.withheld_values import (
     cause_without_data,
@@ -91,7 +91,6 @@ class Written:
     """Whether the run was interrupted once this had come of it, and ends when it is recorded."""
 
 
-_SAMPLE_ROWS = 5
 Materialize = Callable[[dg.AssetExecutionContext, Run], Written]
 Look = Callable[[IcebergIOManager, Run], list[RuleResult]]
 
@@ -279,7 +278,7 @@ def _events(
         metadata={
             **written_metadata(io.engine.catalog, table, outcome),
             **WriteMetadata(spark_page=io.engine.page() or None).to_metadata(),
-            **_sample(io, table, outcome),
+            **published_sample(context, io, table, outcome),
             **written.metadata,
         },
         # Together with its check results, so that they point at this materialization.
@@ -381,14 +380,6 @@ def _code_tags(io: IcebergIOManager, table: IcebergTable, run: Run) -> dict[str,
     older = [part for part in left if part.is_older_than(run.code_version)]
     versions = sorted(set[str]().union(*(part.versions for part in older)) - {UNKNOWN_CODE})
     return {"dagster/code_version": "+".join(versions)} if versions else {}
-
-
-def _sample(io: IcebergIOManager, table: IcebergTable, outcome: Outcome) -> dict[str, Any]:
-    """Return some rows of what was published, personal values masked; read without Spark."""
-    if not isinstance(outcome, Published) or not outcome.row_count:
-        return {}
-    rows = first_rows(io.engine, table, outcome.snapshot_id, _SAMPLE_ROWS)
-    return WriteMetadata(sample=tuple(rows)).to_metadata()
 
 
 def _quarantine_event(

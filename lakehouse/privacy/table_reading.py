@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from lakehouse.errors import LakehouseError, TableDamaged
 from lakehouse.iceberg.erasure.arrow_ids import INTEGERS, whole_numbers
 from lakehouse.iceberg.metadata.named_files import all_manifests
+from lakehouse.iceberg.metadata.scanned_batches import why_only_spark_reads
 from lakehouse.tables.column import Column
 
 if TYPE_CHECKING:
@@ -160,7 +161,8 @@ def explained(loaded: "Table", read: Callable[[], Iterable[T]]) -> Iterator[T]:
     except (ValueError, NotImplementedError) as error:
         # What PyIceberg says of it may quote a row.
         raise LakehouseError(
-            f"{name} cannot be read without Spark ({type(error).__name__}); expected data files in"
+            f"{name} cannot be read without Spark:"
+            f" {why_only_spark_reads(loaded) or type(error).__name__}; expected data files in"
             " Parquet or ORC, without equality deletes.",
             next_step="Declare file_format='parquet', or run upkeep for its delete files.",
         ) from None

@@ -31,6 +31,8 @@ _LEFT = {
     "alerts.toml": "where alerts go",
     "alerts.jsonl": "alerts that were told",
     "openlineage.jsonl": "events of OpenLineage",
+    "openlineage.earlier.jsonl": "events of OpenLineage",
+    "openlineage": "which events of OpenLineage were sent",
     "site": "pages, which are made anew",
 }
 

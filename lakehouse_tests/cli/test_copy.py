@@ -233,6 +233,7 @@ def test_what_is_no_table_is_copied_or_said_to_stay(
     write(home / "masking.key", "secret")
     write(home / "inbox" / "sales" / "a.csv", "id")
     write(home / "notes.txt", "mine")
+    write(home / "openlineage" / "sent.json", "{}")
 
     ran = lakehouse("copy", str(home), str(other))
 
@@ -246,6 +247,7 @@ def test_what_is_no_table_is_copied_or_said_to_stay(
     assert ran.err == [
         f"lakehouse: {home}/inbox stays: files that wait to be ingested.",
         f"lakehouse: {home}/notes.txt stays: unknown to the lakehouse.",
+        f"lakehouse: {home}/openlineage stays: which events of OpenLineage were sent.",
     ]
 
 

@@ -2,17 +2,23 @@
 
 from dataclasses import replace
 
+from lakehouse.ingestion.ad_hoc_files import AdHocStore
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.ingest import lock_feed
-from lakehouse_tests.ingestion.conftest import FRUITS, files
+from lakehouse.storage.object_store import LocalObjectStore
+from lakehouse_tests.ingestion.conftest import FRUITS, Inbox, files
 
 ROW = "id,fruit,berry\n1,Apple,false\n"
 
 
-def ingest(inbox) -> list[str]:
-    """Take what waits and do with it what the feed says; the files that were taken."""
-    with lock_feed(inbox.feed, inbox.store.root) as held:
+def ingest(inbox, base: LocalObjectStore | None = None) -> list[str]:
+    """Take what waits and do with it what the feed says; the files that were taken.
+
+    :param base: the store of the home, where the inbox is one of copies.
+    """
+    home = (base or inbox.store).root
+    with lock_feed(inbox.feed, home) as held:
         delivery = collect_files(inbox.store, held)
         assert archive_files(delivery, inbox.store).keys == ()
         return [file.source_file for file in delivery.files]
@@ -61,3 +67,18 @@ def test_what_is_gone_from_the_inbox_is_forgotten(inbox_of) -> None:
     inbox.put("b.csv", ROW, second=2)
     ingest(inbox)
     assert "a.csv" not in (inbox.store.root / "left" / "fruits.json").read_text()
+
+
+def test_files_that_a_person_names_do_not_make_those_that_are_left_be_taken_again(
+    inbox_of, tmp_path
+) -> None:
+    inbox = inbox_of(replace(FRUITS, after="leave"))
+    inbox.put("a.csv", ROW)
+    ingest(inbox)
+    copies = Inbox(LocalObjectStore(tmp_path / "copies", settle_seconds=0), inbox.feed)
+    copies.put("b.csv", ROW)
+
+    named = replace(inbox, store=AdHocStore(inbox.store, copies.store, inbox.feed.inbox))
+    assert ingest(named, inbox.store) == ["b.csv"]
+
+    assert ingest(inbox) == []

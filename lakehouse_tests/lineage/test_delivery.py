@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -140,6 +141,55 @@ def test_a_file_that_was_moved_aside_is_sent_to_its_end(
         *("START", "COMPLETE"),
         "OTHER",
     ]
+
+
+@pytest.mark.parametrize("answers", [[503], [201, 503]])
+def test_files_that_were_moved_aside_twice_are_sent_from_the_oldest_that_is_left(
+    sending: Settings, address: Address, monkeypatch: pytest.MonkeyPatch, answers: list[int]
+) -> None:
+    monkeypatch.setattr(delivery, "PAUSE_SECONDS", 0.0)
+    log = engine_at(sending).listener.log
+    log.append({"eventType": "1"})
+    log.append({"eventType": "2"})
+    address.answers = answers
+    send_waiting(sending)
+    monkeypatch.setattr(event_log, "MAX_BYTES", 1)
+    for kind in ("3", "4"):
+        log.append({"eventType": kind})
+        address.answers = [503]
+        send_waiting(sending)
+    address.answers, address.bodies = [], []
+    send_waiting(sending)
+
+    assert [body["eventType"] for body in address.bodies] == ["3", "4"]
+
+
+def test_what_waits_since_the_first_event_is_sent_though_its_file_was_moved_aside(
+    sending: Settings, address: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "PAUSE_SECONDS", 0.0)
+    log = engine_at(sending).listener.log
+    log.append({"eventType": "1"})
+    address.answers = [503]
+    send_waiting(sending)
+    monkeypatch.setattr(event_log, "MAX_BYTES", 1)
+    log.append({"eventType": "2"})
+    send_waiting(sending)
+
+    assert [body["eventType"] for body in address.bodies] == ["1", "2"]
+
+
+def test_a_file_of_events_needs_no_ending(
+    sending: Settings, address: Address, tmp_path: Path
+) -> None:
+    named = replace(sending, openlineage_path=tmp_path / "events")
+    append(engine_at(named), "a")
+
+    assert [event["eventType"] for event in events(tmp_path / "events")] == [
+        "START",
+        "COMPLETE",
+    ]
+    assert address.bodies == events(tmp_path / "events")
 
 
 def test_a_write_does_not_wait_long_for_an_address_that_is_down(

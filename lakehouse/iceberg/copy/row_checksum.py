@@ -5,7 +5,7 @@ they come; read by PyIceberg as a stream, no JVM.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.iceberg.metadata.manifests import read_files
+from lakehouse.iceberg.metadata.scanned_batches import why_only_spark_reads
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,8 +17,6 @@ _NULL = 0x9E3779B97F4A7C15
 _FACTOR = 0xBF58476D1CE4E5B9
 _HASH_KEY = "lakehouse_copies"
 """Sixteen characters, as pandas' hash has it."""
-_READ_FORMATS = {"parquet", "orc"}
-_READ_DELETES = {*_READ_FORMATS, "puffin"}
 
 
 @dataclass(frozen=True)
@@ -38,12 +36,7 @@ def has_readable_rows(table: "Table", snapshot_id: int) -> bool:
     """Whether PyIceberg reads the rows of a snapshot: not where a file is of Avro, nor where rows
     are deleted by their values.
     """
-    for file in read_files(table, snapshot_id):
-        if file.content == "equality deletes":
-            return False
-        if file.format not in (_READ_FORMATS if file.content == "data" else _READ_DELETES):
-            return False
-    return True
+    return not why_only_spark_reads(table, snapshot_id)
 
 
 def row_checksum(table: "Table", snapshot_id: int) -> RowChecksum:

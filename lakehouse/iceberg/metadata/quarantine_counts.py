@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.iceberg.metadata.scanned_batches import scanned_batches
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.table import Table
@@ -35,6 +37,7 @@ def quarantined_rows(table: "Table", since: datetime | None) -> QuarantinedRows:
     read.
 
     :param since: the moment after which a row is new; None where all are.
+    :raises FilesUnsupported: where only Spark reads its rows.
     """
     import pyarrow.compute as pc
 
@@ -42,7 +45,7 @@ def quarantined_rows(table: "Table", since: datetime | None) -> QuarantinedRows:
     newest: Counter[str] = Counter()
     newest_at: datetime | None = None
     rows = new_rows = 0
-    for batch in table.scan(selected_fields=_READ).to_arrow_batch_reader():
+    for batch in scanned_batches(table, table.scan(selected_fields=_READ)):
         rows += batch.num_rows
         by_rule.update(_counts(pc.list_flatten(batch.column("_reasons"))))
         new_rows += batch.num_rows if since is None else _later(batch, since).num_rows

@@ -11,6 +11,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.scanned_batches import scanned_batches
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.stale_partitions import followed
 from lakehouse.tables.casts import moment_of
@@ -39,6 +40,7 @@ def refused_values(
     partition that nobody can know.
 
     :param table: one that is overwritten by partitions, and has a quarantine.
+    :raises FilesUnsupported: where only Spark reads the rows of the quarantine, or of a source.
     """
     refused = _refused(engine, table)
     values: set[Any] = set()
@@ -62,7 +64,7 @@ def _refused(engine: Engine, table: IcebergTable) -> dict[Key, set[str | None]]:
         return refused
     loaded = engine.catalog.load(table.quarantine.name)
     columns = dict.fromkeys((*SOURCE_COLUMNS, by))
-    for batch in loaded.scan(selected_fields=tuple(columns)).to_arrow_batch_reader():
+    for batch in scanned_batches(loaded, loaded.scan(selected_fields=tuple(columns))):
         for row in batch.to_pylist():
             refused.setdefault(_key(row), set()).add(row[by])
     return refused
@@ -81,7 +83,7 @@ def _look_up(
     of_files = In("_source_file", files)  # type: ignore[call-arg,arg-type]
     columns = dict.fromkeys((*SOURCE_COLUMNS, column))
     scan = loaded.scan(of_files, selected_fields=tuple(columns))
-    for batch in scan.to_arrow_batch_reader():
+    for batch in scanned_batches(loaded, scan):
         for row in _having(batch, sought).to_pylist():
             if _key(row) in sought:
                 yield _key(row), row[column]

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.scanned_batches import scanned_batches
 from lakehouse.tables.masking import COUNTED_ROWS, redacted
 from lakehouse.tables.table import IcebergTable
 
@@ -130,7 +131,7 @@ def _batches(
     of_file: BooleanExpression = AlwaysTrue()
     if file is not None:
         of_file = EqualTo(_FILE, file)  # type: ignore[call-arg,arg-type]
-    yield from loaded.scan(of_file, selected_fields=selected).to_arrow_batch_reader()
+    yield from scanned_batches(loaded, loaded.scan(of_file, selected_fields=selected))
 
 
 def _per_rule(batch: "pa.RecordBatch") -> "pa.RecordBatch":

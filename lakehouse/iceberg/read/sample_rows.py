@@ -18,8 +18,8 @@ def first_rows(
 ) -> list[dict[str, Any]]:
     """Return some rows of a snapshot, those that it added before others; redacted, no JVM.
 
-    It reads no more files than it takes, most often one. Only declared columns are read: of
-    others nobody knows whether they identify a person.
+    It reads no more files than it takes, most often one, and none of Avro, which only Spark
+    reads. Only declared columns are read: of others nobody knows whether they identify a person.
     """
     loaded = engine.catalog.load(table.name)
     there = {field.name for field in loaded.schema().fields}
@@ -40,6 +40,7 @@ def _rows(table: "Table", scan: "DataScan") -> Iterator[list[dict[str, Any]]]:
     limit is.
     """
     from pyiceberg.io.pyarrow import ArrowScan
+    from pyiceberg.manifest import FileFormat
 
     reader = ArrowScan(
         scan.table_metadata,
@@ -50,7 +51,8 @@ def _rows(table: "Table", scan: "DataScan") -> Iterator[list[dict[str, Any]]]:
         scan.limit,
     )
     for task in _tasks(table, scan):
-        yield _values(reader.to_table([task]))
+        if task.file.file_format != FileFormat.AVRO:
+            yield _values(reader.to_table([task]))
 
 
 def _values(rows: "pa.Table") -> list[dict[str, Any]]:

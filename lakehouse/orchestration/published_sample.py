@@ -1,0 +1,37 @@
+"""Some rows beside a materialization, read without Spark; the table is published by then, and is
+that whatever becomes of them.
+"""
+
+from typing import Any
+
+import dagster as dg
+
+from lakehouse.iceberg.metadata.write_result import Outcome, Published
+from lakehouse.iceberg.read.sample_rows import first_rows
+from lakehouse.orchestration.io_manager import IcebergIOManager
+from lakehouse.orchestration.metadata_keys import WriteMetadata
+from lakehouse.orchestration.run_failures.withheld_values import cause_without_data
+from lakehouse.tables.table import IcebergTable
+
+_ROWS = 5
+
+
+def published_sample(
+    context: dg.AssetExecutionContext,
+    io: IcebergIOManager,
+    table: IcebergTable,
+    outcome: Outcome,
+) -> dict[str, Any]:
+    """Return some rows of what was published, personal values masked; nothing of data files that
+    are Avro. Where others cannot be read, the log of the run says why.
+    """
+    if not isinstance(outcome, Published) or not outcome.row_count:
+        return {}
+    try:
+        rows = first_rows(io.engine, table, outcome.snapshot_id, _ROWS)
+    except Exception as error:
+        # Whatever it is, such as a file that is gone: readers see what was published.
+        why = cause_without_data(error)
+        context.log.warning(f"{table.name} is published, and no rows of it are shown: {why}.")
+        return {}
+    return WriteMetadata(sample=tuple(rows)).to_metadata() if rows else {}

@@ -1,0 +1,96 @@
+"""Rows in Avro, which PyIceberg does not read: whoever asks for them is told so by the name of the
+format.
+"""
+
+from datetime import date
+
+import pytest
+
+from lakehouse.errors import FilesUnsupported
+from lakehouse.iceberg.evolve.planning import ensure
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.quarantine_counts import quarantined_rows
+from lakehouse.iceberg.read.inputs import versions_of
+from lakehouse.iceberg.read.refused_partitions import refused_values
+from lakehouse.iceberg.read.refused_rows import count_refused
+from lakehouse.iceberg.rules.rows import castable
+from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
+
+SOURCE = [
+    Column("_source_file", "string"),
+    Column("_source_sha256", "string"),
+    Column("_source_row", "bigint"),
+]
+RAW = IcebergTable(
+    name="bronze.raw_visits",
+    comment="Visits as delivered.",
+    columns=[Column("day", "string"), Column("sent_on", "date"), *SOURCE],
+    partitioning=["sent_on"],
+    write=Append(),
+    file_format="avro",
+)
+VISITS = IcebergTable(
+    name="silver.visits",
+    comment="Visits by day.",
+    columns=[Column("day", "date"), *SOURCE],
+    partitioning=["days(day)"],
+    write=OverwritePartitions(by="day"),
+    rules=[castable("day", "date")],
+)
+INPUTS = {"delivered": versions_of(RAW.name, by="sent_on")}
+IN_AVRO = "cannot be read without Spark: data files of it are Avro"
+
+
+@pytest.fixture
+def engine(embedded_engine: Engine) -> Engine:
+    """A source in Avro, and a quarantine, each with the same row."""
+    name = embedded_engine.catalog.sql_name
+    ensure(embedded_engine, RAW)
+    embedded_engine.sql(
+        f"INSERT INTO {name(RAW.name)} VALUES ('?', DATE '2026-01-02', 'a', 's', 1)"
+    )
+    assert VISITS.quarantine is not None
+    ensure(embedded_engine, VISITS.quarantine)
+    refuse(embedded_engine)
+    return embedded_engine
+
+
+def refuse(engine: Engine) -> None:
+    assert VISITS.quarantine is not None
+    engine.sql(
+        f"INSERT INTO {engine.catalog.sql_name(VISITS.quarantine.name)}"
+        " (day, _row_key, _reasons, _source_file, _source_sha256, _source_row, _quarantined_at)"
+        " VALUES ('?', 'k', array('castable_day'), 'a', 's', 1, current_timestamp())"
+    )
+
+
+def test_the_source_of_refused_rows_is_named(engine: Engine) -> None:
+    with pytest.raises(FilesUnsupported, match=rf"{RAW.name} {IN_AVRO}"):
+        refused_values(engine, VISITS, INPUTS)
+
+    engine.sql(
+        f"ALTER TABLE {engine.catalog.sql_name(RAW.name)}"
+        " SET TBLPROPERTIES ('write.format.default' = 'orc')"
+    )
+    engine.sql(f"DELETE FROM {engine.catalog.sql_name(RAW.name)}")
+    engine.sql(
+        f"INSERT INTO {engine.catalog.sql_name(RAW.name)}"
+        " VALUES ('?', DATE '2026-01-02', 'a', 's', 1)"
+    )
+    assert refused_values(engine, VISITS, INPUTS) == {date(2026, 1, 2)}
+
+
+def test_a_quarantine_that_somebody_made_write_avro_is_named(engine: Engine) -> None:
+    assert VISITS.quarantine is not None
+    quarantine = VISITS.quarantine.name
+    assert count_refused(engine, VISITS).rows == 1
+    engine.sql(
+        f"ALTER TABLE {engine.catalog.sql_name(quarantine)}"
+        " SET TBLPROPERTIES ('write.format.default' = 'avro')"
+    )
+    refuse(engine)
+
+    with pytest.raises(FilesUnsupported, match=rf"{quarantine} {IN_AVRO}"):
+        count_refused(engine, VISITS)
+    with pytest.raises(FilesUnsupported, match=rf"{quarantine} {IN_AVRO}"):
+        quarantined_rows(engine.catalog.load(quarantine), None)
