@@ -34,6 +34,12 @@ def publish(state: State, name: str, run_id: str, why: str, by: str) -> None:
     table = state.computed_table(name)
     with state.progress(f"Publishing {table.name}"):
         published = overrule(state.settings, state.engine, table, run_id, by=by, why=why)
+    if published.is_again:
+        click.echo(
+            f"{published.table}: run {published.run_id[:8]} was published against its rules"
+            f" already, by {published.by}: {published.why}; what was left to do is done."
+        )
+        return
     click.echo(
         f"{published.table}: published against its rules as of run {published.run_id[:8]},"
         f" {count(published.rows, 'row')} in all. The next ingest computes what follows."

@@ -16,11 +16,12 @@ def publish(
     settings: Settings, engine: Engine, table: IcebergTable, run_id: str, *, by: str, why: str
 ) -> Overridden:
     """Publish the candidate of a run that its rules refused; the table and Dagster both say who
-    wanted it, and why.
+    wanted it, and why. Where a command that was killed has published it, what that left is done.
 
     :raises UsageError: when there is no such candidate, or when the table was written since.
     """
     published = publish_refused(engine, table, run_id, by=by, why=why)
+    by, why = published.by, published.why
     override = OverrideMetadata(by=by, why=why, run_id=published.run_id)
     write = WriteMetadata(snapshot_id=published.snapshot_id, row_count=published.rows)
     publication = dg.AssetMaterialization(
@@ -30,6 +31,18 @@ def publish(
         tags={"dagster/data_version": str(published.snapshot_id)},
     )
     with open_instance(settings) as instance:
-        instance.report_runless_asset_event(publication)
+        if not (published.is_again and _is_told(instance, published)):
+            instance.report_runless_asset_event(publication)
     leave_for_overridden(engine, table, published)
     return published
+
+
+def _is_told(instance: dg.DagsterInstance, published: Overridden) -> bool:
+    """Whether Dagster knows of a candidate that it was published: main still has it, so that
+    nothing was published after it.
+    """
+    event = instance.get_latest_materialization_event(asset_key(published.table))
+    known = event.asset_materialization if event else None
+    if known is None:
+        return False
+    return OverrideMetadata.from_metadata(known.metadata).run_id == published.run_id

@@ -5,12 +5,15 @@ take a file out.
 import json
 import os
 from pathlib import Path
+from types import ModuleType
 
 import dagster as dg
 import pytest
 
 from lakehouse.definitions import definitions
+from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.publish_refused import OVERRIDDEN_BY, OVERRIDDEN_FOR
+from lakehouse.ingestion import forced_publish
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.io_manager import IcebergIOManager
@@ -91,6 +94,43 @@ def test_a_refused_run_is_published_by_a_person_who_says_why(held, home: Path) -
     with open_instance(settings_at(home)) as instance:
         event = instance.get_latest_materialization_event(asset_key("silver.fruits"))
         assert event.asset_materialization.metadata["overridden_by"].value == "somebody"
+
+
+@pytest.mark.parametrize(
+    ("module", "step"),
+    [
+        (branch, "drop_branch"),
+        (forced_publish, "open_instance"),
+        (forced_publish, "leave_for_overridden"),
+    ],
+    ids=["before its branch is dropped", "before Dagster is told", "before rows leave"],
+)
+def test_a_publish_that_was_killed_is_finished_by_the_same_command(
+    held, home: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType, step: str
+) -> None:
+    run_id = refused_run(home)
+    command = ("publish", "silver.fruits", "--run", run_id[:8], "--by", "somebody", "--why")
+    with monkeypatch.context() as killed:
+        killed.setattr(module, step, _be_interrupted)
+        assert held(*command, "it is one").code != 0
+    assert fruits(held) == ["Apple", "banana"]
+
+    for _ in range(2):
+        assert held(*command, "it is one").out == [
+            f"silver.fruits: run {run_id[:8]} was published against its rules already, by"
+            " somebody: it is one; what was left to do is done."
+        ]
+        assert _times_published_by_hand(home) == 1
+
+
+def _be_interrupted(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _times_published_by_hand(home: Path) -> int:
+    with open_instance(settings_at(home)) as instance:
+        told = instance.fetch_materializations(asset_key("silver.fruits"), limit=100).records
+    return sum("overridden_by" in event.asset_materialization.metadata for event in told)
 
 
 def test_a_run_that_was_not_refused_is_not_published(held) -> None:

@@ -1,5 +1,6 @@
 """A refused candidate published all the same, by a person who says why."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -19,12 +20,17 @@ from lakehouse.tables.upkeep import in_days
 
 OVERRIDDEN_BY, OVERRIDDEN_FOR = f"{PREFIX}overridden-by", f"{PREFIX}overridden-for"
 """Keys of the snapshot's summary that say who published it against its rules, and why."""
+_BRANCH, _BEFORE = f"{PREFIX}overridden-branch", f"{PREFIX}overridden-before"
+"""Keys that say of which branch it was, and which snapshot main had before: by them a command
+that was killed is finished.
+"""
 
 
 @dataclass(frozen=True)
 class Overridden:
     """What was published against its rules: the snapshot that main has now, of which run, its
-    rows, and the snapshot that main had before; None where it had none.
+    rows, and the snapshot that main had before; None where it had none. `by` and `why` are those
+    that the snapshot tells; `is_again` says that it was published by an earlier command.
     """
 
     table: str
@@ -33,13 +39,16 @@ class Overridden:
     branch: str
     rows: int
     before_snapshot_id: int | None
+    by: str = ""
+    why: str = ""
+    is_again: bool = False
 
 
 def publish_refused(
     engine: Engine, table: IcebergTable, run_id: str, *, by: str, why: str
 ) -> Overridden:
     """Move main to the candidate that a run staged and its rules refused; a commit on top says
-    who wanted it, and why.
+    who wanted it, and why. Nothing is published where main has that already.
 
     :param run_id: the run, or enough of the begin of its id.
     :raises UsageError: when there is no such candidate, or when main moved on since; nothing is
@@ -47,6 +56,10 @@ def publish_refused(
     """
     with table_lock(engine, table.name):
         history = read_history(engine, table.name)
+        again = _published_already(history, run_id)
+        if again is not None:
+            branch.drop_branch(engine, table.name, again.branch)
+            return again
         kept_for = table.upkeep_policy.refused_for
         name, candidate = _prepared(history, run_id, kept_for)
         main = history.main
@@ -67,7 +80,10 @@ def publish_refused(
         write_id = branch.new_write_id()
         with told(engine, _begun(table, write_id, commit)) as tell:
             noted = replace(commit, kind="write", write_id=write_id)
-            _note(engine, table, name, noted, by, why)
+            words = {OVERRIDDEN_BY: by, OVERRIDDEN_FOR: why, _BRANCH: name}
+            if main is not None:
+                words[_BEFORE] = str(main.snapshot_id)
+            _note(engine, table, name, noted, words)
             branch.fast_forward(engine, table.name, name, write_id)
             after = read_history(engine, table.name)
             published = after.main
@@ -83,7 +99,32 @@ def publish_refused(
             name,
             published.rows,
             main.snapshot_id if main else None,
+            by,
+            why,
         )
+
+
+def _published_already(history: History, run_id: str) -> Overridden | None:
+    """Return the candidate of a run where main has it as a person published it; None where main
+    has something else, or does not tell from which branch.
+    """
+    main = history.main
+    if main is None or not run_id or not _run(main).startswith(run_id):
+        return None
+    if _BRANCH not in main.summary:
+        return None
+    before = main.summary.get(_BEFORE)
+    return Overridden(
+        history.table,
+        _run(main),
+        main.snapshot_id,
+        main.summary[_BRANCH],
+        main.rows,
+        None if before is None else int(before),
+        main.summary[OVERRIDDEN_BY],
+        main.summary[OVERRIDDEN_FOR],
+        is_again=True,
+    )
 
 
 def _begun(table: IcebergTable, write_id: str, candidate: CommitProperties) -> BegunWrite:
@@ -126,10 +167,13 @@ def _run(candidate: Snapshot) -> str:
 
 
 def _note(
-    engine: Engine, table: IcebergTable, name: str, commit: CommitProperties, by: str, why: str
+    engine: Engine,
+    table: IcebergTable,
+    name: str,
+    commit: CommitProperties,
+    words: Mapping[str, str],
 ) -> None:
     """Commit nothing but the words, on top of the candidate; all else is as the candidate says,
     so that it is not stale.
     """
-    words = {OVERRIDDEN_BY: by, OVERRIDDEN_FOR: why}
     commit_without_rows(engine, table.name, {**commit.to_summary(), **words}, branch=name)

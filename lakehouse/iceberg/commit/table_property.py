@@ -1,4 +1,4 @@
-"""One property of a table, set beside what else is done to the table at the time."""
+"""One property of a table, set or taken away beside what else is done to the table at the time."""
 
 from lakehouse.iceberg.commit.retry import retry_on_refs
 from lakehouse.iceberg.metadata.engine import Engine
@@ -10,5 +10,14 @@ def set_property(engine: Engine, table: str, name: str, value: str) -> None:
     statement = (
         f"ALTER TABLE {engine.catalog.sql_name(table)} SET TBLPROPERTIES"
         f" ({literal(name)} = {literal(value)})"
+    )
+    retry_on_refs(lambda: engine.sql(statement))
+
+
+def unset_property(engine: Engine, table: str, name: str) -> None:
+    """Take a property of a table away, where it is there."""
+    statement = (
+        f"ALTER TABLE {engine.catalog.sql_name(table)} UNSET TBLPROPERTIES IF EXISTS"
+        f" ({literal(name)})"
     )
     retry_on_refs(lambda: engine.sql(statement))

@@ -93,9 +93,9 @@ class KeptRows:
         What Parquet has no type for stays on the executors; where one of them ends, a write
         begins again.
         """
-        if is_on_one_machine(frame.sparkSession) or not _can_be_staged(frame.schema):
+        if is_on_one_machine(frame.sparkSession) or not _can_bestage_rows(frame.schema):
             return frame.localCheckpoint(eager)
-        return _staged(frame, self._next_uri(), self._engine.store_options)
+        return stage_rows(frame, self._next_uri(), self._engine.store_options)
 
     def forget(self) -> None:
         """Remove what was kept so far: nobody reads it any more."""
@@ -131,7 +131,7 @@ class KeptRows:
         return folder
 
 
-def _staged(frame: "DataFrame", uri: str, options: Mapping[str, str]) -> "DataFrame":
+def stage_rows(frame: "DataFrame", uri: str, options: Mapping[str, str]) -> "DataFrame":
     """Write rows as Parquet, and return them as they are read from there.
 
     :param options: what Spark has to be told to reach the place.
@@ -156,7 +156,7 @@ def _staged(frame: "DataFrame", uri: str, options: Mapping[str, str]) -> "DataFr
     return rows.selectExpr(*terms)
 
 
-def _can_be_staged(schema: "StructType") -> bool:
+def _can_bestage_rows(schema: "StructType") -> bool:
     """Whether Parquet can hold rows of these columns: it tells them apart by their names, and
     knows fewer types than Spark.
     """

@@ -19,6 +19,7 @@ from lakehouse.iceberg.metadata.write_result import (
     Unchanged,
 )
 from lakehouse.iceberg.rules.evaluation import evaluate_age
+from lakehouse.iceberg.write.due_removals import note_removal
 from lakehouse.iceberg.write.write_attempt import Attempt
 
 
@@ -56,6 +57,7 @@ def publish(
     if attempt.look:
         attempt.look(attempt)
         return published
+    note_removal(attempt, publishes=True)
     branch.fast_forward(attempt.engine, attempt.table.name, attempt.branch, attempt.write_id)
     return published
 
@@ -114,12 +116,13 @@ def unchanged(
 
 def remember_unchanged(attempt: Attempt) -> None:
     """Note in the table's properties how far its inputs were read without a row changing, and by
-    which code all rows would be computed as they are.
+    which code all rows would be computed as they are; before that, what leaves the quarantine.
 
     A commit would be needless, and without the note the same input would be read again each
     time. The note names the snapshot of main that it holds for, so that it lapses with a
     rollback.
     """
+    note_removal(attempt, publishes=False)
     history = attempt.history()
     inputs, code_version = attempt.properties.inputs, _code_of_all(attempt)
     # What was compared is the fence's snapshot; main may have been moved since by a writer that

@@ -178,5 +178,13 @@ def leave(
         return
     gone = together(keys).dropDuplicates(["_row_key"])
     if not gone.isEmpty():
-        follows = Run(run.run_id, follows=True)
-        write(engine, table.quarantine, lambda: removal(table, gone), run=follows)
+        take_out(engine, table, run.run_id, write, gone)
+
+
+def take_out(
+    engine: Engine, table: IcebergTable, run_id: str, write: Write, keys: "DataFrame"
+) -> None:
+    """Take rows of some keys out of a quarantine, for a write of its table that has ended."""
+    assert table.quarantine is not None
+    follows = Run(run_id, follows=True)
+    write(engine, table.quarantine, lambda: removal(table, keys), run=follows)

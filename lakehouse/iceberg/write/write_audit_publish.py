@@ -43,12 +43,13 @@ from lakehouse.iceberg.read.scanned_files import with_scanned
 from lakehouse.iceberg.read.stale_partitions import affected_partitions, watermarks
 from lakehouse.iceberg.rules.evaluation import evaluate_age
 from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
+from lakehouse.iceberg.write.due_removals import finish_removals
 from lakehouse.iceberg.write.kept_rows import KeptRows, keeping_rows
 from lakehouse.iceberg.write.merge_rows import merge_attempt
 from lakehouse.iceberg.write.needed_tables import require_needed
 from lakehouse.iceberg.write.prepared_frame import DELETED, with_all_columns
 from lakehouse.iceberg.write.publish_branch import remember_unchanged
-from lakehouse.iceberg.write.quarantine import Write, leave
+from lakehouse.iceberg.write.quarantine import Write
 from lakehouse.iceberg.write.quarantine_outside_partitions import (
     evaluate_left_out,
     quarantine_left_out,
@@ -133,6 +134,9 @@ def _until_published(
     failures: list[Exception] = []
     for number in range(1, WRITE_ATTEMPTS + 1):
         plan = plan_read(engine, table, inputs, run)
+        if look is None:
+            # What a run left that was killed after its publish.
+            finish_removals(engine, table, plan.target, write)
         if not plan.has_news:
             return _unchanged(engine, table, run, plan, number)
         leaving: list[DataFrame] = []
@@ -147,8 +151,8 @@ def _until_published(
                 raise
             kept.forget()
         else:
-            if look is None and not isinstance(outcome, Refused):
-                leave(engine, table, run, write, leaving)
+            if leaving and look is None and not isinstance(outcome, Refused):
+                finish_removals(engine, table, read_history(engine, table.name), write)
             return outcome
         pause(number)
     raise _lost_each_race(table, failures[-1]) from failures[-1]

@@ -165,7 +165,8 @@ def _kept(
             why=(
                 "A write keeps its rows there while it is computed on a cluster; it removes them"
                 " when it ends. Of one that was killed on another host, the next write removes"
-                " them after seven days."
+                " them after seven days. Or they are keys of rows that leave a quarantine, which"
+                " the next write of its table takes out."
             ),
             owner="a write",
         )
