@@ -93,7 +93,7 @@ class KeptRows:
         What Parquet has no type for stays on the executors; where one of them ends, a write
         begins again.
         """
-        if is_on_one_machine(frame.sparkSession) or not _can_bestage_rows(frame.schema):
+        if is_on_one_machine(frame.sparkSession) or not _can_be_staged(frame.schema):
             return frame.localCheckpoint(eager)
         return stage_rows(frame, self._next_uri(), self._engine.store_options)
 
@@ -156,7 +156,7 @@ def stage_rows(frame: "DataFrame", uri: str, options: Mapping[str, str]) -> "Dat
     return rows.selectExpr(*terms)
 
 
-def _can_bestage_rows(schema: "StructType") -> bool:
+def _can_be_staged(schema: "StructType") -> bool:
     """Whether Parquet can hold rows of these columns: it tells them apart by their names, and
     knows fewer types than Spark.
     """
