@@ -4,7 +4,7 @@ reason.
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -147,18 +147,12 @@ def collect_files(
     reading, results = _read_by_executors(staging, batch, executors, progress)
     rest = [number for number in range(len(batch)) if number not in results]
     results |= _stage_all(staging, batch, rest, progress)
-    withdrawn = read_rejected(feed, store)
-    staged, still_rejected, rejected = [], [], []
-    unsettled = list(waiting.unsettled)
+    staged, still_rejected = _apart(staging, results)
+    rejected, unsettled = [], list(waiting.unsettled)
     errors: list[LakehouseError] = []
     for number, item in enumerate(batch):
         result = results[number]
         if isinstance(result, StagedFile):
-            if withdrawn.get(result.source_file) == result.sha256:
-                staging.rows.remove(result.name)
-                still_rejected.append(result)
-            else:
-                staged.append(result)
             continue
         with collecting_errors(errors, store, item):
             refused = None
@@ -179,6 +173,25 @@ def collect_files(
         remark=reading.remark if reading else "",
         by_executors=reading is not None,
     )
+
+
+def _apart(
+    staging: Staging, results: Mapping[int, Result]
+) -> tuple[list[StagedFile], list[StagedFile]]:
+    """Return the staged files in their order, without those that a person rejected and that
+    their feed leaves in the inbox; these too, whose rows are staged no more.
+    """
+    withdrawn = read_rejected(staging.rewriting.feed, staging.rewriting.store)
+    staged, still_rejected = [], []
+    for _, result in sorted(results.items()):
+        if not isinstance(result, StagedFile):
+            continue
+        if withdrawn.get(result.source_file) == result.sha256:
+            staging.rows.remove(result.name)
+            still_rejected.append(result)
+        else:
+            staged.append(result)
+    return staged, still_rejected
 
 
 def _plan_staging(store: ObjectStore, ingest: Ingest, gone: IsGone | None) -> Staging:

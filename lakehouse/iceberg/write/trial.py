@@ -237,7 +237,6 @@ def judge(
     if left_out and refused is not None:
         refused = together([refused, *(part.as_refused(table) for part in left_out)])
         refused_count += results[-1].failed_rows
-    known = {result.rule.name for result in results}
     return Trial(
         table,
         rows,
@@ -246,8 +245,14 @@ def judge(
         split.count + refused_count - split.refused_count,
         refused_count,
         tuple(results),
-        tuple(rule for rule in table.rules if rule.name not in known),
+        _not_evaluated(table, results),
     )
+
+
+def _not_evaluated(table: IcebergTable, results: Sequence[RuleResult]) -> tuple[Rule, ...]:
+    """Return the rules of a table that gave no result."""
+    known = {result.rule.name for result in results}
+    return tuple(rule for rule in table.rules if rule.name not in known)
 
 
 def _published(engine: Engine, table: IcebergTable) -> History | None:
