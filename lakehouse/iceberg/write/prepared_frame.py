@@ -62,12 +62,26 @@ class PreparedFrame:
 
     def violation(self, rule: Rule) -> str:
         """Return the SQL predicate of the rows that break a row rule; one that shall go breaks
-        none.
+        none but that its key can be read: it would delete the row without a key.
         """
         if rule.name in self.bits:
             return f"({BROKEN} & {1 << self.bits[rule.name]}L <> 0)"
         broken = self._broken_sql(rule)
-        return f"(NOT {DELETED} AND {broken})" if self.deletes else broken
+        is_of_any = not self.deletes or rule in self._key_casts
+        return broken if is_of_any else f"(NOT {DELETED} AND {broken})"
+
+    @property
+    def _key_casts(self) -> list[Rule]:
+        """The rules that say of what tells the row that shall go, and was cast, how it is read."""
+        names = self.table.telling_columns & self.delivered.keys()
+        return [rule for rule in self.table.row_rules if rule.cast and rule.columns[0] in names]
+
+    @property
+    def unknown_deletion(self) -> str:
+        """The SQL predicate of the rows that shall go and whose key cannot be read: they delete
+        nothing, also where a rule lets them through.
+        """
+        return f"({DELETED} AND {self.broken(self._key_casts)})" if self.deletes else "false"
 
     def _broken_sql(self, rule: Rule) -> str:
         if self._is_of_delivered(rule):
