@@ -85,7 +85,7 @@ class PreparedFrame:
 
     def _broken_sql(self, rule: Rule) -> str:
         if self._is_of_delivered(rule):
-            # What was delivered and cannot be read is there: `castable` refuses it already.
+            # What was delivered and cannot be read is there: `castable` sees to it already.
             return f"({self.delivered_sql(rule.columns[0])} IS NULL)"
         column = rule.columns[0] if rule.cast else None
         if column is None or column not in self.delivered:
@@ -98,15 +98,15 @@ class PreparedFrame:
         return rule.predicate(self.delivered_sql)
 
     def _is_of_delivered(self, rule: Rule) -> bool:
-        """Whether a rule refuses rows without a value in a column of which another one refuses
-        what cannot be read.
+        """Whether a rule refuses rows without a value in a column of which another one refuses,
+        or blocks, what cannot be read. Where that is let through, a row without a value is left.
         """
         if not isinstance(rule, RowRule) or rule.on_failure != "quarantine":
             return False
         castable = (
             other.columns == rule.columns
-            for other in self.table.quarantining_rules
-            if other.cast
+            for other in self.table.row_rules
+            if other.cast and (other.on_failure == "quarantine" or other.fails_above == 0)
         )
         is_delivered = all(column in self.delivered for column in rule.columns)
         return rule.asks_for_value and is_delivered and any(castable)
