@@ -244,6 +244,14 @@ class TableDeclaration:
         zone = self.write.windows.time_zone or self.wall_time_zone
         return replace(self.write.windows, time_zone=zone)
 
+    @cached_property
+    def telling_columns(self) -> frozenset[str]:
+        """What tells a merge which row shall go; empty where it is written otherwise."""
+        if not isinstance(self.write, Merge):
+            return frozenset()
+        of = self.versions.of if self.versions else ()
+        return frozenset((*self.write.on, *self.write.prune_by, *of))
+
     @property
     def wall_time_zone(self) -> str:
         """The time zone of moments without an offset, and of days."""

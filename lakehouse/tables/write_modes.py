@@ -146,9 +146,10 @@ class Merge:
     A frame may say by a boolean column `_deleted` of which keys the row shall go. One of keys
     and `_deleted` alone deletes, and has nobody read the other columns. Of versions, one that
     deletes counts where it is the newest. One that says nothing of what orders them deletes what
-    was there before, and none that is read with it; one whose key cannot be read deletes the row
-    without a key, if there is one. No rule of this table refuses either: let the function call
-    neither a deletion.
+    was there before, and none that is read with it; one without a key deletes the row without a
+    key, if there is one. No rule of this table refuses either: let the function call neither a
+    deletion. One whose key, or column of `prune_by`, cannot be read breaks the `castable` of that
+    column like any other row, and deletes nothing.
 
     :raises DeclarationError: when no key is named.
     """

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 _ACTION = "__action"
 _REFUSED = "__refused"
+_UNKNOWN = "__unknown"
 _FEW_VALUES = 1000
 """Values that files are pruned by; a predicate of more of them takes longer to plan than files
 to read.
@@ -105,7 +106,7 @@ def merge_attempt(
         counted_values[name] for name in (_INSERTED, _UPDATED, _DELETED)
     )
     if inserted + updated + deleted == 0:
-        if any(result.blocks for result in results if _is_of_refused(result.rule)):
+        if any(result.blocks for result in results if _is_of_delivered(result.rule)):
             return refuse(attempt, results, quarantined, number, staged=False)
         return unchanged(attempt, results, quarantined, number)
     changed = prepared.accepted(compared.where(f"{_ACTION} <> 'same'"))
@@ -244,18 +245,23 @@ def _compare(
         existing = with_keys(existing, keys, mode.on, came.rows)
     existing = broadcast(existing) if came.is_few or _is_small(attempt) else existing
     on = same_key(mode.on, "s", "t")
-    rows = prepared.frame.selectExpr("*", f"{prepared.refused_predicate} AS {_REFUSED}")
+    rows = prepared.frame.selectExpr(
+        "*",
+        f"{prepared.refused_predicate} AS {_REFUSED}",
+        f"{prepared.unknown_deletion} AS {_UNKNOWN}",
+    )
     joined = rows.alias("s").join(existing.alias("t"), on, "left_outer")
-    joined = joined.where(f"NOT {_is_corrected(attempt, mode)}").drop(_REFUSED)
+    joined = joined.where(f"NOT {_is_corrected(attempt, mode)}")
     differs = [
         differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on
     ]
     differ = f"NOT {_is_older(attempt)} AND ({' OR '.join(differs)})" if differs else "false"
+    stays = f"t.__existing IS NULL OR {_UNKNOWN} OR {_outlives(attempt)}"
     action = (
-        f"CASE WHEN {goes} THEN if(t.__existing IS NULL OR {_outlives(attempt)}, 'same', 'delete') "
+        f"CASE WHEN {goes} THEN if({stays}, 'same', 'delete') "
         f"WHEN t.__existing IS NULL THEN 'insert' WHEN {differ} THEN 'update' ELSE 'same' END"
     )
-    return joined.selectExpr("s.*", f"{action} AS {_ACTION}")
+    return joined.selectExpr("s.*", f"{action} AS {_ACTION}").drop(_REFUSED, _UNKNOWN)
 
 
 def _is_corrected(attempt: Attempt, mode: Merge) -> str:
@@ -353,9 +359,12 @@ def _aggregated(table: IcebergTable) -> list[EvaluableRule]:
     ]
 
 
-def _is_of_refused(rule: Rule) -> bool:
-    """Whether a rule speaks of the rows that go to the quarantine."""
-    return rule.on_failure == "quarantine" or rule.name == REFUSED_SHARE
+def _is_of_delivered(rule: Rule) -> bool:
+    """Whether a rule speaks of what came, also where that changes no row: of what goes to the
+    quarantine, or was lost as it was read.
+    """
+    is_of_refused = rule.on_failure == "quarantine" or rule.name == REFUSED_SHARE
+    return is_of_refused or rule.cast is not None
 
 
 def _with_repeated_keys(

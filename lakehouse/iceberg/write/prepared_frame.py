@@ -62,16 +62,30 @@ class PreparedFrame:
 
     def violation(self, rule: Rule) -> str:
         """Return the SQL predicate of the rows that break a row rule; one that shall go breaks
-        none.
+        none but that its key can be read: it would delete the row without a key.
         """
         if rule.name in self.bits:
             return f"({BROKEN} & {1 << self.bits[rule.name]}L <> 0)"
         broken = self._broken_sql(rule)
-        return f"(NOT {DELETED} AND {broken})" if self.deletes else broken
+        is_of_any = not self.deletes or rule in self._key_casts
+        return broken if is_of_any else f"(NOT {DELETED} AND {broken})"
+
+    @property
+    def _key_casts(self) -> list[Rule]:
+        """The rules that say of what tells the row that shall go, and was cast, how it is read."""
+        names = self.table.telling_columns & self.delivered.keys()
+        return [rule for rule in self.table.row_rules if rule.cast and rule.columns[0] in names]
+
+    @property
+    def unknown_deletion(self) -> str:
+        """The SQL predicate of the rows that shall go and whose key cannot be read: they delete
+        nothing, also where a rule lets them through.
+        """
+        return f"({DELETED} AND {self.broken(self._key_casts)})" if self.deletes else "false"
 
     def _broken_sql(self, rule: Rule) -> str:
         if self._is_of_delivered(rule):
-            # What was delivered and cannot be read is there: `castable` refuses it already.
+            # What was delivered and cannot be read is there: `castable` sees to it already.
             return f"({self.delivered_sql(rule.columns[0])} IS NULL)"
         column = rule.columns[0] if rule.cast else None
         if column is None or column not in self.delivered:
@@ -84,15 +98,15 @@ class PreparedFrame:
         return rule.predicate(self.delivered_sql)
 
     def _is_of_delivered(self, rule: Rule) -> bool:
-        """Whether a rule refuses rows without a value in a column of which another one refuses
-        what cannot be read.
+        """Whether a rule refuses rows without a value in a column of which another one refuses,
+        or blocks, what cannot be read. Where that is let through, a row without a value is left.
         """
         if not isinstance(rule, RowRule) or rule.on_failure != "quarantine":
             return False
         castable = (
             other.columns == rule.columns
-            for other in self.table.quarantining_rules
-            if other.cast
+            for other in self.table.row_rules
+            if other.cast and (other.on_failure == "quarantine" or other.fails_above == 0)
         )
         is_delivered = all(column in self.delivered for column in rule.columns)
         return rule.asks_for_value and is_delivered and any(castable)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 REFUSED = "__refused"
 OUTSIDE = "__outside"
+_LOOKED_AT = "__looked_at_"
 
 
 def counted(
@@ -36,6 +37,11 @@ def counted(
         REFUSED: counts(refused),
         **({OUTSIDE: counts(f"{refused} AND {outside}")} if outside else {}),
         **{rule.name: counts(_breaks(prepared, rule)) for rule in rules},
+        **{
+            f"{_LOOKED_AT}{rule.name}": counts(f"NOT {_passed_over(prepared, rule)}")
+            for rule in rules
+            if rule.cast and rule.on_failure != "quarantine"
+        },
     }
 
 
@@ -67,6 +73,12 @@ class Split:
         """How many of these belong to no partition of the table, where that was counted."""
         return int(self.counted_values.get(OUTSIDE, 0))
 
+    def looked_at(self, rule: Rule) -> int:
+        """Return how many of them a rule looks at."""
+        going_on = self.count - self.refused_count
+        default = self.count if rule.on_failure == "quarantine" else going_on
+        return int(self.counted_values.get(f"{_LOOKED_AT}{rule.name}", default))
+
 
 def split_rows(
     prepared: PreparedFrame, rows: "DataFrame", counted_values: Mapping[str, Any], keep: Keep
@@ -85,13 +97,11 @@ def evaluated(
     """Return what each rule found, in rows that were counted, with samples of those that break
     it.
 
-    A rule that quarantines looks at all rows, and the others at those that go on.
+    A rule that quarantines looks at all rows, and the others at those that go on; see
+    `_passed_over`.
     """
-    looked_at = {True: split.count, False: split.count - split.refused_count}
     results = [
-        RuleResult(
-            rule, split.counted_values[rule.name], looked_at[rule.on_failure == "quarantine"]
-        )
+        RuleResult(rule, split.counted_values[rule.name], split.looked_at(rule))
         for rule in rules
     ]
     shown = [result.rule for result in results if result.failed_rows and _is_shown(result)]
@@ -124,9 +134,23 @@ def _is_shown(result: RuleResult) -> bool:
 
 
 def _breaks(prepared: PreparedFrame, rule: Rule) -> str:
-    broken = prepared.violation(rule)
-    return (
-        broken
-        if rule.on_failure == "quarantine"
-        else f"NOT {prepared.refused_predicate} AND {broken}"
-    )
+    return f"NOT {_passed_over(prepared, rule)} AND {prepared.violation(rule)}"
+
+
+def _passed_over(prepared: PreparedFrame, rule: Rule) -> str:
+    """Return the SQL predicate of the rows that a rule does not look at: where it takes none out
+    itself, those that go to the quarantine.
+
+    A cast looks at those too that a rule on its own column takes out: for what was lost by it a
+    row may lack a value, and nothing else would say that one was there.
+    """
+    if rule.on_failure == "quarantine":
+        return "false"
+    if rule.cast is None:
+        return prepared.refused_predicate
+    others = [
+        other
+        for other in prepared.table.quarantining_rules
+        if rule.columns[0] not in other.columns
+    ]
+    return prepared.broken(others)

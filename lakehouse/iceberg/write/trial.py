@@ -275,7 +275,8 @@ def _accepted(
         return accepted, None
     goes = f"coalesce({DELETED}, false)"
     staying = accepted.where(f"NOT {goes}").drop(DELETED)
-    return staying, accepted.where(goes).selectExpr(*map(identifier, mode.on))
+    going = prepared.accepted(kept.where(f"NOT {prepared.unknown_deletion}")).where(goes)
+    return staying, going.selectExpr(*map(identifier, mode.on))
 
 
 def _asked(table: IcebergTable, partitions: Partitions | None) -> list[EvaluableRule]:

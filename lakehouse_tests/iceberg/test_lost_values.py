@@ -1,0 +1,101 @@
+"""A value that cannot be read is counted by its `castable`, of whatever severity, also where a rule
+on the same column takes rows without a value out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused
+from lakehouse.iceberg.rules.rows import accepted, between, castable, excluded, not_null
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.rule import Rule
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, WriteMode
+from lakehouse_tests.iceberg.declarations import content, rows_of
+
+pytestmark = pytest.mark.spark
+READINGS = IcebergTable(
+    "bronze.readings", "", [Column("id", "bigint"), Column("v", "int")], Append(once_by=())
+)
+QUARANTINE = "bronze.readings_quarantine"
+MODES = [Append(once_by=()), Overwrite(), Merge(on=["id"])]
+in_each_mode = pytest.mark.parametrize("mode", MODES, ids=lambda mode: type(mode).__name__)
+
+
+def outcome(
+    engine: Engine, mode: WriteMode, rules: Sequence[Rule], *values: str | None
+) -> Outcome:
+    table = replace(READINGS, write=mode, rules=rules)
+    return write(engine, table, rows_of(engine, "id bigint, v string", list(enumerate(values))))
+
+
+def found(done: Outcome) -> dict[str, tuple[int, int]]:
+    """By rule on rows, how many of how many rows break it."""
+    return {
+        result.rule.name: (result.failed_rows, result.total_rows)
+        for result in done.results
+        if result.rule.is_row_rule
+    }
+
+
+def lost(on_failure: Any, **thresholds: float) -> Rule:
+    return castable("v", "int", on_failure=on_failure, **thresholds)
+
+
+@in_each_mode
+@pytest.mark.parametrize("missing", [None, "1"], ids=["one is missing", "none is missing"])
+def test_blocks_beside_a_rule_that_quarantines_what_is_missing(
+    embedded_engine: Engine, mode: WriteMode, missing: str | None
+) -> None:
+    rules = [lost("block"), not_null("v"), between("v", 0, 9), accepted("v", [1, 3])]
+    done = outcome(embedded_engine, mode, rules, "1", "x", missing)
+    assert isinstance(done, Refused)
+    (reason,) = done.reasons
+    assert (reason.rule.name, reason.failed_rows) == ("castable_v", 1)
+    assert [row["v"] for row in reason.sample] == ["x"]
+    assert found(done)["not_null_v"] == (int(missing is None), 3)
+    if missing is None:
+        assert content(embedded_engine, QUARANTINE, "v") == [(None,)]
+    assert content(embedded_engine, READINGS.name) == []
+
+
+@in_each_mode
+@pytest.mark.parametrize(
+    "rule",
+    [lost("warn"), lost("block", fail_above=0.5)],
+    ids=["warns", "tolerated"],
+)
+def test_is_counted_where_it_is_let_through_and_no_row_is_left_without_a_value(
+    embedded_engine: Engine, mode: WriteMode, rule: Rule
+) -> None:
+    done = outcome(embedded_engine, mode, [rule, not_null("v")], "1", "x", "3")
+    assert isinstance(done, Published)
+    assert found(done) == {"castable_v": (1, 3), "not_null_v": (1, 3)}
+    (result,) = [result for result in done.results if result.rule is rule]
+    assert result.level == ("warns" if rule.on_failure == "warn" else "holds")
+    assert content(embedded_engine, READINGS.name, "v") == [(1,), (3,)]
+    assert content(embedded_engine, QUARANTINE, "v", "_reasons") == [("x", ["not_null_v"])]
+
+
+@in_each_mode
+def test_blocks_above_what_is_tolerated_of_the_rows_that_came(
+    embedded_engine: Engine, mode: WriteMode
+) -> None:
+    rules = [lost("block", fail_above=0.5), not_null("v")]
+    done = outcome(embedded_engine, mode, rules, "x", "y", "3")
+    assert isinstance(done, Refused)
+    assert found(done)["castable_v"] == (2, 3)
+
+
+@in_each_mode
+def test_of_a_row_that_is_refused_for_another_column_does_not_block(
+    embedded_engine: Engine, mode: WriteMode
+) -> None:
+    rules = [lost("block"), not_null("v"), excluded("id", [1])]
+    done = outcome(embedded_engine, mode, rules, "1", "x", "3")
+    assert isinstance(done, Published)
+    assert found(done)["castable_v"] == (0, 2)
+    assert content(embedded_engine, QUARANTINE, "v", "_reasons") == [("x", ["excluded_id"])]

@@ -1,0 +1,182 @@
+"""A row that shall go, whose key was delivered and cannot be read, is refused like any other and
+deletes nothing.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused, Unchanged
+from lakehouse.iceberg.read.inputs import versions_of
+from lakehouse.iceberg.rules.rows import castable
+from lakehouse.iceberg.write import merge_rows
+from lakehouse.iceberg.write.trial import judge
+from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.tables.table import SOURCE_COLUMNS, Column, IcebergTable, Merge, Versions
+from lakehouse_tests.frames import frame_of
+from lakehouse_tests.iceberg.declarations import DELIVERED, content, delivery, rows_of
+
+pytestmark = pytest.mark.spark
+MEMBERS = IcebergTable(
+    name="silver.members",
+    comment="One row for each number; one has none.",
+    columns=[Column("no", "bigint"), Column("shop", "int"), Column("points", "int")],
+    write=Merge(on="no"),
+    rules=[castable(name, kind) for name, kind in (("no", "bigint"), ("shop", "int"))]
+    + [castable("points", "int")],
+)
+QUARANTINE = "silver.members_quarantine"
+SCHEMA = "no string, shop string, points string, _deleted boolean"
+STOOD = [("1", "7", "10", False), ("2", "7", "20", False), (None, "7", "30", False)]
+Row = tuple[str | None, str | None, str | None, bool]
+
+
+def merge(engine: Engine, table: IcebergTable, *rows: Row) -> Outcome:
+    return write(engine, table, rows_of(engine, SCHEMA, rows))
+
+
+def numbers(engine: Engine) -> list[int | None]:
+    return [no for (no,) in content(engine, MEMBERS.name, "no")]
+
+
+def with_key(on_failure: Any, **thresholds: float) -> IcebergTable:
+    """The table, of whose key a value that cannot be read has other consequences."""
+    key = castable("no", "bigint", on_failure=on_failure, **thresholds)
+    return replace(MEMBERS, rules=[key, *MEMBERS.rules[1:]])
+
+
+@pytest.mark.parametrize("is_small", [True, False], ids=["small", "large"])
+def test_goes_to_the_quarantine(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, *, is_small: bool
+) -> None:
+    if not is_small:
+        monkeypatch.setattr(merge_rows, "_is_small", lambda _: False)
+    merge(engine, MEMBERS, *STOOD)
+    done = merge(engine, MEMBERS, ("x", None, None, True), ("2", "x", "x", True))
+    assert isinstance(done, Published) and done.removed_rows == 1
+    assert numbers(engine) == [1, None]
+    assert content(engine, QUARANTINE, "no", "_reasons") == [("x", ["castable_no"])]
+
+
+def test_with_none_to_delete_goes_to_the_quarantine(engine: Engine) -> None:
+    merge(engine, MEMBERS, *STOOD[:2])
+    done = merge(engine, MEMBERS, ("x", None, None, True))
+    assert isinstance(done, Unchanged)
+    assert numbers(engine) == [1, 2]
+    assert content(engine, QUARANTINE, "no") == [("x",)]
+
+
+def test_of_keys_alone_goes_to_the_quarantine(engine: Engine) -> None:
+    merge(engine, MEMBERS, *STOOD)
+    rows = [("x", True), ("2", True)]
+    write(engine, MEMBERS, rows_of(engine, "no string, _deleted boolean", rows))
+    assert numbers(engine) == [1, None]
+    assert content(engine, QUARANTINE, "no") == [("x",)]
+
+
+def test_without_a_key_deletes_the_row_that_has_none(engine: Engine) -> None:
+    merge(engine, MEMBERS, *STOOD)
+    done = merge(engine, MEMBERS, (None, "7", None, True))
+    assert isinstance(done, Published) and done.removed_rows == 1
+    assert numbers(engine) == [1, 2]
+
+
+@pytest.mark.parametrize("beside", [[], STOOD[1:2]], ids=["alone", "beside what stays"])
+@pytest.mark.parametrize("stood", [STOOD, STOOD[:2]], ids=["one has no key", "all have one"])
+def test_blocks_where_that_does(
+    embedded_engine: Engine, stood: list[Row], beside: list[Row]
+) -> None:
+    table = with_key("block")
+    merge(embedded_engine, table, *stood)
+    done = merge(embedded_engine, table, ("x", None, None, True), *beside)
+    assert isinstance(done, Refused)
+    assert [(result.rule.name, result.failed_rows) for result in done.reasons] == [
+        ("castable_no", 1)
+    ]
+    assert len(numbers(embedded_engine)) == len(stood)
+
+
+@pytest.mark.parametrize(
+    "table", [with_key("warn"), with_key("block", fail_above=0.5)], ids=["warns", "tolerated"]
+)
+def test_deletes_nothing_where_it_is_let_through(
+    embedded_engine: Engine, table: IcebergTable
+) -> None:
+    merge(embedded_engine, table, *STOOD)
+    done = merge(embedded_engine, table, ("x", None, None, True), ("2", None, None, True))
+    assert isinstance(done, Published) and done.removed_rows == 1
+    assert numbers(embedded_engine) == [1, None]
+    (found,) = [result for result in done.results if result.rule.name == "castable_no"]
+    assert found.failed_rows == 1
+
+
+def test_by_a_pruning_column_that_cannot_be_read_goes_to_the_quarantine(
+    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large table would be looked into where that column is NULL, and the row stay untold."""
+    monkeypatch.setattr(merge_rows, "_is_small", lambda _: False)
+    table = replace(MEMBERS, write=Merge(on="no", prune_by="shop"))
+    merge(embedded_engine, table, *STOOD)
+    done = merge(embedded_engine, table, ("1", "x", None, True), ("2", "7", "x", True))
+    assert isinstance(done, Published) and done.removed_rows == 1
+    assert numbers(embedded_engine) == [1, None]
+    assert content(embedded_engine, QUARANTINE, "no", "shop") == [("1", "x")]
+
+
+def test_is_refused_by_more_rules_than_a_number_has_bits_for(embedded_engine: Engine) -> None:
+    more = [castable("points", "int", name=f"points_{number}") for number in range(62)]
+    table = replace(MEMBERS, rules=[*more, *MEMBERS.rules])
+    merge(embedded_engine, table, *STOOD)
+    merge(embedded_engine, table, ("x", None, "x", True), ("2", None, "x", True))
+    assert numbers(embedded_engine) == [1, None]
+    assert content(embedded_engine, QUARANTINE, "no", "_reasons") == [("x", ["castable_no"])]
+
+
+@pytest.mark.parametrize("versions", [None, Versions("id", ["_source_file", "_source_row"])])
+def test_of_versions_goes_to_the_quarantine(
+    embedded_engine: Engine, versions: Versions | None
+) -> None:
+    table = replace(
+        MEMBERS,
+        columns=[Column("id", "bigint"), Column("name", "string"), *_OF_SOURCE],
+        write=Merge(on="id"),
+        versions=versions,
+        rules=[castable("id", "bigint")],
+    )
+
+    def merge_file(file: str, *rows: tuple[str | None, str | None]) -> Outcome:
+        write(embedded_engine, DELIVERED, delivery(embedded_engine, file, rows))
+        inputs = {"delivered": versions_of(DELIVERED.name)}
+        at = [f"TIMESTAMP '2026-01-01' AS {n}" for n in ("_ingested_at", "_source_modified_at")]
+        return write(
+            embedded_engine,
+            table,
+            lambda delivered: delivered.selectExpr("*", *at, "name = 'gone' AS _deleted"),
+            inputs,
+        )
+
+    merge_file("a", ("1", "ann"), ("2", "bob"), (None, "cy"))
+    merge_file("b", ("x", "gone"), ("y", "gone"), ("2", "gone"))
+    assert content(embedded_engine, table.name, "id", "name") == [(1, "ann"), (None, "cy")]
+    assert content(embedded_engine, QUARANTINE, "id", "_reasons") == [
+        ("x", ["castable_id"]),
+        ("y", ["castable_id"]),
+    ]
+
+
+_OF_SOURCE = [column for column in DELIVERED.columns if column.name in SOURCE_COLUMNS]
+
+
+@pytest.mark.parametrize("table", [MEMBERS, with_key("warn")], ids=["quarantine", "warn"])
+def test_a_trial_removes_nothing_by_it(embedded_engine: Engine, table: IcebergTable) -> None:
+    rows = [("x", None, None, True), ("2", None, None, True)]
+    trial = judge(
+        embedded_engine,
+        table,
+        frame_of(embedded_engine.spark, SCHEMA, rows),
+        read_other=lambda _: None,
+    )
+    assert trial.removed is not None
+    assert [row["no"] for row in trial.removed.collect()] == [2]
