@@ -225,9 +225,8 @@ def judge(
     ]
     among_each_other = [rule for rule in answered if rule not in on_all_rows]
     if among_each_other:
-        results += audit(
-            engine, table, rows, among_each_other, None, others.__getitem__
-        ).results
+        found = audit(engine, table, rows, among_each_other, None, others.__getitem__)
+        results += found.results
     if on_all_rows and existing is not None:
         added, staying = _beside_existing(table, rows, removed, existing)
         results += audit(engine, table, added, on_all_rows, staying).results
