@@ -439,6 +439,15 @@ def test_of_a_merged_table_the_newest_version_may_delete(embedded_engine: Engine
     assert left() == []
 
 
+def test_where_partitions_are_overwritten_a_version_that_deletes_is_no_row(
+    embedded_engine: Engine,
+) -> None:
+    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY), ("b", "0", 2, MONDAY))
+
+    with pytest.raises(FrameMismatch, match="_deleted"):
+        compute(embedded_engine, MONDAY, function=gone_without_pages)
+
+
 def gone_without_pages(delivered: DataFrame) -> DataFrame:
     """Delete visits that have no page any more."""
     return delivered.selectExpr("*", "pages = '0' AS _deleted")

@@ -274,11 +274,10 @@ def _prepared(table: IcebergTable, delivered: "DataFrame") -> PreparedFrame:
 
 
 def _known_names(table: IcebergTable) -> set[str]:
-    """Return the columns that the table, or its quarantine, keeps, and where a version may say
-    that the row shall go, what says so: of that only a merge knows.
+    """Return the columns that the table, or its quarantine, keeps, and what says of a version that
+    the row shall go: where the table is not merged, that is refused rather than taken for a row.
     """
-    deleted = {DELETED} if isinstance(table.write, Merge) else set()
-    return {*table.column_names, *SOURCE_COLUMNS} | deleted
+    return {*table.column_names, *SOURCE_COLUMNS, DELETED}
 
 
 def _newest(versions: Versions, evaluated: "DataFrame") -> "DataFrame":
