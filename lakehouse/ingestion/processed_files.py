@@ -4,10 +4,10 @@ A note tells them from what arrives. Without it they are read again, and bronze 
 that it has.
 """
 
-import json
 from collections.abc import Sequence
 
 from lakehouse.ingestion.ad_hoc_files import AdHocStore
+from lakehouse.ingestion.left_notes import read_left, write_left
 from lakehouse.ingestion.rejected_and_left import forget_rejected
 from lakehouse.ingestion.staging import StagedFile
 from lakehouse.storage.object_store import ObjectStore, StoredObject
@@ -16,7 +16,7 @@ from lakehouse.tables.feed import Feed
 
 def list_unprocessed(feed: Feed, store: ObjectStore) -> list[StoredObject]:
     """Return what is in the inbox and was not processed, by (modified time, key)."""
-    processed = _read_processed(feed, store) if feed.after == "leave" else {}
+    processed = read_left(store, _note(feed)) if feed.after == "leave" else {}
     return [
         item for item in store.objects(feed.inbox) if processed.get(item.key) != item.version
     ]
@@ -36,21 +36,12 @@ def record_processed(
     is_named = isinstance(store, AdHocStore)
     own = store.base if isinstance(store, AdHocStore) else store
     looked_at = () if is_named else (*landed, *still_rejected)
-    processed = _read_processed(feed, own)
+    processed = read_left(own, _note(feed))
     processed |= {file.stored.key: file.stored.version for file in looked_at}
     present = {item.key for item in own.objects(feed.inbox)}
     kept = {key: version for key, version in processed.items() if key in present}
-    own.write_text(_note(feed), json.dumps(kept, indent=1, sort_keys=True))
+    write_left(own, _note(feed), kept)
     forget_rejected(feed, own, landed, present, is_named=is_named)
-
-
-def _read_processed(feed: Feed, store: ObjectStore) -> dict[str, str]:
-    try:
-        with store.open(_note(feed)) as note:
-            noted: dict[str, str] = json.loads(note.read())
-            return noted
-    except FileNotFoundError:
-        return {}
 
 
 def _note(feed: Feed) -> str:

@@ -7,10 +7,10 @@ what was processed is lost), it lands no row. It does where it is delivered anew
 it, or the inbox had another content under its name since, or none.
 """
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 
 from lakehouse.ingestion.ad_hoc_files import AdHocStore
+from lakehouse.ingestion.left_notes import read_left, write_left
 from lakehouse.ingestion.staging import StagedFile
 from lakehouse.storage.object_store import ObjectStore
 from lakehouse.tables.feed import Feed
@@ -20,7 +20,8 @@ def note_rejected(feed: Feed, store: ObjectStore, source_file: str, sha256: str)
     """Note that the file in the inbox is a delivery that a person rejects; whoever does it holds
     the feed.
     """
-    _write(feed, store, {**_read(feed, store), source_file: sha256})
+    key = _note(feed)
+    write_left(store, key, {**read_left(store, key), source_file: sha256})
 
 
 def read_rejected(feed: Feed, store: ObjectStore) -> Mapping[str, str]:
@@ -29,7 +30,7 @@ def read_rejected(feed: Feed, store: ObjectStore) -> Mapping[str, str]:
     """
     if feed.after != "leave" or isinstance(store, AdHocStore):
         return {}
-    return _read(feed, store)
+    return read_left(store, _note(feed))
 
 
 def forget_rejected(
@@ -46,7 +47,7 @@ def forget_rejected(
     :param present: the keys in the inbox.
     :param is_named: whether a person named the files that landed.
     """
-    rejected = _read(feed, store)
+    rejected = read_left(store, _note(feed))
     if not rejected:
         return
     kept = {name: sha256 for name, sha256 in rejected.items() if feed.inbox + name in present}
@@ -54,20 +55,7 @@ def forget_rejected(
         if not is_named or kept.get(file.source_file) == file.sha256:
             kept.pop(file.source_file, None)
     if kept != rejected:
-        _write(feed, store, kept)
-
-
-def _read(feed: Feed, store: ObjectStore) -> dict[str, str]:
-    try:
-        with store.open(_note(feed)) as note:
-            noted: dict[str, str] = json.loads(note.read())
-            return noted
-    except FileNotFoundError:
-        return {}
-
-
-def _write(feed: Feed, store: ObjectStore, rejected: Mapping[str, str]) -> None:
-    store.write_text(_note(feed), json.dumps(rejected, indent=1, sort_keys=True))
+        write_left(store, _note(feed), kept)
 
 
 def _note(feed: Feed) -> str:

@@ -49,8 +49,8 @@ def enqueue_alerts(
     names = [LOG, *map(name_of, routes.urls)]
     queues = keep_known(state.queues, [FILE, *names])
     _record(queues, planned.alerts, now)
+    waiting = (*state.unrouted, *planned.alerts)
     for name in names:
-        waiting = (*state.unrouted, *planned.alerts)
         alerts = [alert for alert in waiting if _goes_to(name, alert, routes)]
         queues[name] = enqueue(queues[name], alerts, now, routes.at_once)
     cursors = {**state.cursors, **observed.cursors}

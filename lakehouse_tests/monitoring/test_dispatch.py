@@ -74,13 +74,19 @@ def test_a_message_reaches_log_file_and_webhook(
     assert state.undelivered == 0
 
 
-def test_a_receiver_that_was_down_gets_all_of_it_once_and_in_order(
-    settings: Settings, receiver: Receiver
-) -> None:
+def two_that_wait(settings: Settings, receiver: Receiver) -> Routes:
+    """Let two messages wait for a receiver that is down, and return the way to it."""
     routes = Routes((Route(to=(receiver.url,)),))
     receiver.is_down = True
     seen(settings, routes, 1, firing(1), firing(1.5, key=B))
     deliver(settings, routes)
+    return routes
+
+
+def test_a_receiver_that_was_down_gets_all_of_it_once_and_in_order(
+    settings: Settings, receiver: Receiver
+) -> None:
+    routes = two_that_wait(settings, receiver)
     seen(settings, routes, 2, resolved(2))
     assert deliver(settings, routes).undelivered == 3
     assert [alert.saying for alert in read_alerts(settings)] == [
@@ -100,10 +106,7 @@ def test_a_command_that_knows_no_place_drops_nothing_and_the_next_round_tells_al
     settings: Settings, receiver: Receiver
 ) -> None:
     """As `alerts close` in a shell without the addresses of `lakehouse dev`."""
-    routes = Routes((Route(to=(receiver.url,)),))
-    receiver.is_down = True
-    seen(settings, routes, 1, firing(1), firing(1.5, key=B))
-    deliver(settings, routes)
+    routes = two_that_wait(settings, receiver)
     alert = next(alert for alert in read_alerts(settings) if alert.key == A)
     assert settings.alert_urls == ()
 
