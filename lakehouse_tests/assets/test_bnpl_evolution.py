@@ -109,10 +109,21 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+# What the engine's own tests show of any table, shown of late transactions once more.
+IN_SOAK = CHANGES.keys() - {"payment_method added", "amount renamed", "region dropped"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.soak] if name in IN_SOAK else [])
+        for name in CHANGES
+    ],
+)
 def test_readers_of_old_and_new_snapshots_both_work_and_writes_go_on(
-    embedded_engine: Engine, change: Change
+    embedded_engine: Engine, name: str
 ) -> None:
+    change = CHANGES[name]
     before = land(embedded_engine, change)
     (monday,) = [
         path for path in data_files(embedded_engine, TABLE.name) if str(MONDAY) in path

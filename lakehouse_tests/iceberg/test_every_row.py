@@ -171,8 +171,8 @@ def test_a_row_comes_back_that_was_corrected_by_what_never_was_published(
 @pytest.mark.parametrize(
     ("shape", "kind"),
     [
-        ("append", "int"),
         ("versions", "date"),
+        pytest.param("append", "int", marks=pytest.mark.soak),
         pytest.param("partitions", "timestamp", marks=pytest.mark.soak),
         pytest.param("newest", "int", marks=pytest.mark.soak),
         pytest.param("merge", "string", marks=pytest.mark.soak),
@@ -197,7 +197,7 @@ def test_each_row_is_in_one_place_after_a_replay(
     ("shape", "kind"),
     [
         ("merge", "string"),
-        ("partitions", "date"),
+        pytest.param("partitions", "date", marks=pytest.mark.soak),
         pytest.param("newest", "int", marks=pytest.mark.soak),
         pytest.param("append", "int", marks=pytest.mark.soak),
         pytest.param("overwrite", "date", marks=pytest.mark.soak),

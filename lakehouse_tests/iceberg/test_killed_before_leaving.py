@@ -74,10 +74,10 @@ def of_mode(mode: WriteMode) -> IcebergTable:
 @pytest.mark.parametrize(
     "mode",
     [
-        Append(once_by=("name",)),
+        pytest.param(Append(once_by=("name",)), marks=pytest.mark.soak),
         Append(),
         Merge(on=["name"]),
-        Overwrite(),
+        pytest.param(Overwrite(), marks=pytest.mark.soak),
         OverwritePartitions(by="name"),
     ],
     ids=["append once by a column", "append", "merge", "overwrite", "partitions"],

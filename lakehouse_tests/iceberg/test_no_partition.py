@@ -186,7 +186,7 @@ def test_each_row_is_in_the_table_or_in_quarantine(embedded_engine, column_type,
     ("column_type", "mode"),
     [
         ("date", "latest"),
-        ("string", "incremental"),
+        pytest.param("string", "incremental", marks=pytest.mark.soak),
         pytest.param("int", "incremental", marks=pytest.mark.soak),
     ],
 )

@@ -76,7 +76,7 @@ def booked(filled_engine: Callable[..., Engine]) -> Engine:
     return filled_engine(fill)
 
 
-@pytest.fixture(params=["whole", "by_partition"])
+@pytest.fixture(params=[pytest.param("whole", marks=pytest.mark.soak), "by_partition"])
 def compute(request: pytest.FixtureRequest, booked: Engine) -> Callable[..., None]:
     """Computes a day from all rows of which it finds its pieces, or from its rows of a table that
     has them already; `corrected` says what some of them are now.

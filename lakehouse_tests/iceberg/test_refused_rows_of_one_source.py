@@ -94,7 +94,9 @@ def test_equal_pieces_are_held_once(embedded_engine: Engine) -> None:
     assert held(embedded_engine) == [("x", 1)]
 
 
-@pytest.mark.parametrize(("piece", "other"), [("x", "y"), ("y", "x")])
+@pytest.mark.parametrize(
+    ("piece", "other"), [("x", "y"), pytest.param("y", "x", marks=pytest.mark.soak)]
+)
 def test_a_piece_that_is_corrected_leaves_the_other(
     delivered: Engine, piece: str, other: str
 ) -> None:
@@ -131,7 +133,9 @@ def test_a_refused_piece_stays_where_a_person_publishes_the_others(
     assert held(embedded_engine) == [*of_three, ("y", 1)]
 
 
-@pytest.mark.parametrize(("piece", "other"), [("x", "y"), ("y", "x")])
+@pytest.mark.parametrize(
+    ("piece", "other"), [("x", "y"), pytest.param("y", "x", marks=pytest.mark.soak)]
+)
 def test_one_that_is_cleared_does_not_take_the_other_with_it(
     delivered: Engine, monkeypatch: pytest.MonkeyPatch, piece: str, other: str
 ) -> None:

@@ -56,7 +56,11 @@ def corrected(delivered: DataFrame) -> DataFrame:
 )
 @pytest.mark.parametrize(
     "mode",
-    [Append(once_by=("name",)), Merge(on=["name"]), Overwrite()],
+    [
+        Append(once_by=("name",)),
+        Merge(on=["name"]),
+        pytest.param(Overwrite(), marks=pytest.mark.soak),
+    ],
     ids=["append", "merge", "overwrite"],
 )
 def test_what_holds_now_comes_into_the_table_and_what_does_not_stays(
@@ -82,7 +86,11 @@ def test_what_holds_now_comes_into_the_table_and_what_does_not_stays(
         assert content(delivered, table.quarantine.name, "id", "name") == [("x", "cat")]
 
 
-@pytest.mark.parametrize("mode", [Append(), Merge(on=["name"])], ids=["append", "merge"])
+@pytest.mark.parametrize(
+    "mode",
+    [Append(), pytest.param(Merge(on=["name"]), marks=pytest.mark.soak)],
+    ids=["append", "merge"],
+)
 def test_what_a_person_publishes_leaves_the_quarantine(
     delivered: Engine, settings: Settings, mode: WriteMode
 ) -> None:

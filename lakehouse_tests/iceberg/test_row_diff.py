@@ -308,7 +308,9 @@ def test_only_partitions_that_changed_are_read(embedded_engine):
     assert [row[:2] for row in changes(embedded_engine)] == [("removed", 2), ("removed", 4)]
 
 
-@pytest.mark.parametrize("row_level", ["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize(
+    "row_level", [pytest.param("copy-on-write", marks=pytest.mark.soak), "merge-on-read"]
+)
 @pytest.mark.parametrize(
     "spec",
     ["years(at)", "months(at)", "hours(at)", "days(d), truncate(1, s)", "s, bucket(3, id)"],

@@ -222,9 +222,9 @@ DELIVERIES: dict[str, tuple[Visit, ...]] = {
 @pytest.mark.parametrize(
     ("mode", "batches"),
     [
-        ("days", "12 3"),
         ("days", "1 2 3"),
         ("merge", "1 23"),
+        pytest.param("days", "12 3", marks=pytest.mark.soak),
         pytest.param("days", "123", marks=pytest.mark.soak),
         pytest.param("days", "1 23", marks=pytest.mark.soak),
         pytest.param("merge", "123", marks=pytest.mark.soak),
@@ -387,7 +387,11 @@ def test_a_function_that_returns_no_frame_of_versions_is_told_so(
 
 @pytest.mark.parametrize(
     "newest",
-    [("_source_row",), ("_source_sha256", "_source_file"), ("_source_row", "_source_sha256")],
+    [
+        pytest.param(("_source_row",), marks=pytest.mark.soak),
+        pytest.param(("_source_sha256", "_source_file"), marks=pytest.mark.soak),
+        ("_source_row", "_source_sha256"),
+    ],
     ids=" then ".join,
 )
 def test_lines_are_versions_of_themselves(

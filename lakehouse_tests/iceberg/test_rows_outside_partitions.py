@@ -139,7 +139,7 @@ def test_a_row_without_partition_has_what_was_delivered_in_renamed_columns(spark
     assert (held["value"], held["_source_row"]) == ("1.004,50", 7)
 
 
-@pytest.mark.parametrize("kind", ["date", "timestamp"])
+@pytest.mark.parametrize("kind", [pytest.param("date", marks=pytest.mark.soak), "timestamp"])
 def test_a_row_whose_day_became_a_partition_stands_in_the_quarantine_until_that_is_computed(
     embedded_engine: Engine, kind: str
 ) -> None:

@@ -51,7 +51,7 @@ def test_its_day_is_one_of_the_time_zone(embedded_engine: Engine) -> None:
     ]
 
 
-@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize("zone", [pytest.param(ZONES[0], marks=pytest.mark.soak), ZONES[1]])
 def test_a_refused_version_stays_until_one_that_is_not_older(
     embedded_engine: Engine, zone: str
 ) -> None:

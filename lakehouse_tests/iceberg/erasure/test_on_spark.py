@@ -57,8 +57,15 @@ def everyone_else(engine: Engine, version: str = "") -> str:
     return str(frame.collect()[0][0])
 
 
-@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
-@pytest.mark.parametrize("format_version", ["2", "3"])
+@pytest.mark.parametrize(
+    ("format_version", "mode"),
+    [
+        ("2", "copy-on-write"),
+        ("3", "merge-on-read"),
+        pytest.param("2", "merge-on-read", marks=pytest.mark.soak),
+        pytest.param("3", "copy-on-write", marks=pytest.mark.soak),
+    ],
+)
 def test_other_rows_are_as_they_were(
     embedded_engine: Engine, mode: str, format_version: str
 ) -> None:
