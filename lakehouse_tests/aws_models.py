@@ -1,7 +1,7 @@
-"""What boto3 knows of AWS, read once for each worker.
+"""What boto3 and moto know of AWS, read once for each worker.
 
-Each of its sessions reads megabytes of JSON anew, and PyIceberg makes one for each catalog: 50 ms of
-the processor.
+Each session of boto3 reads megabytes of JSON anew, and looks into some four hundred folders for it;
+PyIceberg makes one for each catalog. moto looks into as many for each request.
 """
 
 from functools import cache
@@ -11,13 +11,25 @@ import pytest
 
 
 def read_once(patch: pytest.MonkeyPatch) -> None:
-    """Let all sessions of this process share what the first one reads."""
-    from botocore.loaders import JSONFileLoader
+    """Let all sessions and requests of this process share what the first one reads."""
+    from botocore.loaders import JSONFileLoader, Loader
+    from moto import backends
 
     read, loader = JSONFileLoader.load_file, JSONFileLoader()
+    available, modules = Loader.list_available_services, tuple(backends.list_of_moto_modules())
 
     @cache
     def read_file(path: str) -> Any:
         return read(loader, path)
 
+    services: dict[tuple[str, ...], list[str]] = {}
+
+    def available_services(self: Loader, type_name: str) -> list[str]:
+        where = (type_name, *self.search_paths)
+        if where not in services:
+            services[where] = available(self, type_name)
+        return services[where]
+
     patch.setattr(JSONFileLoader, "load_file", lambda _, path: read_file(path))
+    patch.setattr(Loader, "list_available_services", available_services)
+    patch.setattr(backends, "list_of_moto_modules", lambda: modules)
