@@ -1,7 +1,7 @@
 """What boto3 and moto know of AWS, read once for each worker.
 
-Each session of boto3 reads megabytes of JSON anew, and looks into some four hundred folders for it;
-PyIceberg makes one for each catalog. moto looks into as many for each request.
+Each session of boto3 reads megabytes of JSON anew, and looks into hundreds of folders for it;
+PyIceberg makes one for each catalog. moto lists its own folders for each request.
 """
 
 from functools import cache

@@ -18,11 +18,11 @@ _KEPT_LOW = """What keeps the time of `make test` low:
 
 - What many tests of a file begin with is made once, and brought back for each of them: the home of a command, or an engine's tables (`savepoint.py`).
 - A catalog in SQLite does not wait for the disk at each commit (`unsynced_catalogs.py`); the processes of whole commands do.
-- What boto3 knows of AWS is read once for each worker (`aws_models.py`).
+- What boto3 and moto know of AWS is read once for each worker (`aws_models.py`).
 - A look at a `lakehouse dev` that something is waited for takes at most a third of a processor (`wait_for` in `processes.py`).
 - Of a property that takes Spark few examples are tried, and more in `make soak` (`examples.py`).
 - What the engine's own tests show of any table is shown of late transactions, and of most changes to them, once more in `make soak` alone.
-- Of the modes, kinds of columns and time zones that a test of the quarantine is repeated for, the one or two that differ most are tried, and the others in `make soak`.
+- Of the modes, kinds of columns and time zones that a test of the engine is repeated for, the one or two that differ most are tried, and the others in `make soak`.
 - Modules and tests are not looked through for garbage again and again (`conftest.py`).
 - What a session was told of a test's catalog is taken back after the test: Spark sends its whole configuration with each task (`conftest.py`).
 - An evolution that Glue keeps no copy of is tried on SQLite alone, and on Glue in `make test-glue-catalog`.

@@ -109,7 +109,7 @@ CHANGES = {
 }
 
 
-# What the engine's own tests show of any table, shown of late transactions once more.
+# The engine's own tests show of any table that these work.
 IN_SOAK = CHANGES.keys() - {"payment_method added", "amount renamed", "region dropped"}
 
 
