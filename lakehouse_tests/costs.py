@@ -22,7 +22,7 @@ _KEPT_LOW = """What keeps the time of `make test` low:
 - A look at a `lakehouse dev` that something is waited for takes at most a third of a processor (`wait_for` in `processes.py`).
 - Of a property that takes Spark few examples are tried, and more in `make soak` (`examples.py`).
 - What the engine's own tests show of any table is shown of late transactions, and of most changes to them, once more in `make soak` alone.
-- Of the modes, kinds of columns and time zones that a test of the engine is repeated for, the one or two that differ most are tried, and the others in `make soak`.
+- Of the modes, kinds of columns, time zones, steps and moments of a kill that a test is repeated for, those that differ most are tried, and the others in `make soak` (`examples.py`).
 - Modules and tests are not looked through for garbage again and again (`conftest.py`).
 - What a session was told of a test's catalog is taken back after the test: Spark sends its whole configuration with each task (`conftest.py`).
 - An evolution that Glue keeps no copy of is tried on SQLite alone, and on Glue in `make test-glue-catalog`.

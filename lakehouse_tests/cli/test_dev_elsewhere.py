@@ -16,7 +16,7 @@ from lakehouse_tests.cli.commands import java_below
 from lakehouse_tests.cli.live import Live
 from lakehouse_tests.processes import wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.soak, pytest.mark.timeout(1800)]
 
 MANY, A_RUN, THE_SPARK = 200, 0.05, 0.01
 
@@ -39,8 +39,6 @@ def test_files_that_land_in_a_bucket_are_ingested(aws_settings: Settings) -> Non
         assert len(open_store(aws_settings).objects("archive/fruits/")) == 2
 
 
-@pytest.mark.soak
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_two_hundred_files_and_kills_at_random(settings: Settings, seed: int) -> None:
     """`silver.fruits` keeps the last value of each name, so that it proves the order too."""

@@ -17,7 +17,7 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.read.inputs import changed_keys, latest
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable, Merge
-from lakehouse_tests.examples import examples
+from lakehouse_tests.examples import examples, repeated
 from lakehouse_tests.iceberg.declarations import content, rows_of
 
 pytestmark = pytest.mark.spark
@@ -64,15 +64,7 @@ KINDS: dict[str, tuple[str, str, Callable[[random.Random], Any]]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(
-            kind, marks=[] if kind in ("days", "moment", "int") else [pytest.mark.soak]
-        )
-        for kind in KINDS
-    ],
-)
+@pytest.mark.parametrize("kind", repeated(KINDS, tried=["moment", "int"]))
 @pytest.mark.parametrize("seed", range(examples(1, 8)))
 def test_sums_are_those_of_all_rows_after_each_delivery(
     embedded_engine: Engine, kind: str, seed: int

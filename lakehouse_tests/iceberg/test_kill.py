@@ -14,6 +14,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import Snapshot, read_history
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
+from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.kills import (
     DEATHS,
     EVOLVING,
@@ -50,23 +51,17 @@ def spark_server(tmp_path_factory) -> Iterator[str]:
         yield remote
 
 
-@pytest.fixture(scope="module")
-def killed(spark, spark_server, tmp_path_factory) -> Iterator[dict[str, Path]]:
-    """Processes that all wrote to homes of their own, and died where they should."""
-    homes = {at: tmp_path_factory.mktemp("killed") / "home" for at in DEATHS}
-    for home in homes.values():
-        write_first(engine_on(home))
-    children = {
-        at: start(home, write_and_die, env=_env(at, spark_server), at=at)
-        for at, home in homes.items()
-    }
+@pytest.fixture
+def killed(spark, spark_server, tmp_path: Path, at: str) -> Path:
+    """The home of a process that wrote to it, and died where it should."""
+    home = tmp_path / "home"
+    write_first(engine_on(home))
+    child = start(home, write_and_die, env=_env(at, spark_server), at=at)
     try:
-        for at, child in children.items():
-            assert child.status() == KILLED, f"{at}: {child.said[-3000:]}"
-        yield homes
+        assert child.status() == KILLED, f"{at}: {child.said[-3000:]}"
+        return home
     finally:
-        for child in children.values():
-            child.kill()
+        child.kill()
 
 
 def _env(at: str, spark_server: str) -> dict[str, str]:
@@ -85,11 +80,15 @@ def undisturbed(spark, tmp_path_factory) -> dict[str, dict[str, Any]]:
     return states
 
 
-@pytest.mark.parametrize("at", DEATHS)
-def test_the_next_run_ends_as_if_nobody_had_died(
-    killed: dict[str, Path], undisturbed, at: str
-) -> None:
-    engine = engine_on(killed[at])
+@pytest.mark.parametrize(
+    "at",
+    repeated(
+        DEATHS,
+        tried=["between staging and the audit", "between staging a merge and publishing it"],
+    ),
+)
+def test_the_next_run_ends_as_if_nobody_had_died(killed: Path, undisturbed, at: str) -> None:
+    engine = engine_on(killed)
     for name in (LANDED.name, LATEST.name):
         with table_lock(engine, name, wait_seconds=0):
             pass
@@ -97,7 +96,7 @@ def test_the_next_run_ends_as_if_nobody_had_died(
     write_second(engine, WIDENED if at == EVOLVING else LANDED)
 
     assert _states(engine) == undisturbed["widened" if at == EVOLVING else "as it was"]
-    assert _is_each_write_told_once(killed[at])
+    assert _is_each_write_told_once(killed)
 
 
 def _is_each_write_told_once(home: Path) -> bool:
@@ -129,7 +128,12 @@ def _state(engine: Engine, name: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("next_run", ["after the late commit", "before the late commit"])
+@pytest.mark.parametrize(
+    "next_run",
+    repeated(
+        ["after the late commit", "before the late commit"], tried=["before the late commit"]
+    ),
+)
 def test_a_client_dies_and_its_server_commits_later(
     spark_server, undisturbed, tmp_path: Path, next_run: str
 ) -> None:

@@ -75,7 +75,7 @@ def of_mode(mode: WriteMode) -> IcebergTable:
     "mode",
     [
         pytest.param(Append(once_by=("name",)), marks=pytest.mark.soak),
-        Append(),
+        pytest.param(Append(), marks=pytest.mark.soak),
         Merge(on=["name"]),
         pytest.param(Overwrite(), marks=pytest.mark.soak),
         OverwritePartitions(by="name"),

@@ -57,11 +57,11 @@ def corrected(delivered: DataFrame) -> DataFrame:
 @pytest.mark.parametrize(
     "mode",
     [
-        Append(once_by=("name",)),
         Merge(on=["name"]),
+        pytest.param(Append(once_by=("name",)), marks=pytest.mark.soak),
         pytest.param(Overwrite(), marks=pytest.mark.soak),
     ],
-    ids=["append", "merge", "overwrite"],
+    ids=["merge", "append", "overwrite"],
 )
 def test_what_holds_now_comes_into_the_table_and_what_does_not_stays(
     delivered: Engine, mode: WriteMode, read: "type[Input]", keeps_source: bool

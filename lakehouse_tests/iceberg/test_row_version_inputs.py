@@ -125,7 +125,7 @@ def visits(engine: Engine) -> list[tuple[Any, ...]]:
 
 in_any_way = pytest.mark.parametrize(
     ("few", "partitions"),
-    [(2_000, 10_000), (0, 10_000), (0, 1)],
+    [(2_000, 10_000), pytest.param(0, 10_000, marks=pytest.mark.soak), (0, 1)],
     ids=["by values", "by a join", "by a join within a range of partitions"],
 )
 
@@ -147,7 +147,9 @@ def test_a_version_that_comes_late_or_moves_is_found_wherever_the_others_are(
     assert stale_values(embedded_engine, VISITS, BY_DAY, EVERY) == set()
 
 
-@in_any_way
+@pytest.mark.parametrize(
+    ("few", "partitions"), [(2_000, 10_000), pytest.param(0, 1, marks=pytest.mark.soak)]
+)
 def test_a_day_that_is_computed_by_itself_knows_the_versions_of_other_days(
     embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, few: int, partitions: int
 ) -> None:

@@ -26,6 +26,7 @@ from lakehouse.privacy.audit_chain import (
     verify_chain,
 )
 from lakehouse.settings import Settings
+from lakehouse_tests.examples import repeated
 from lakehouse_tests.privacy.appending import append_some
 from lakehouse_tests.processes import start
 
@@ -87,7 +88,7 @@ def test_many_at_once_do_not_fork_it(settings: Settings, engine: Engine) -> None
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize("hosts", [1, 2])
+@pytest.mark.parametrize("hosts", repeated([1, 2], tried=[2]))
 def test_two_processes_at_once_do_not_fork_it(
     settings: Settings, engine: Engine, home: Path, tmp_path: Path, hosts: int
 ) -> None:

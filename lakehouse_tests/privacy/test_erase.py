@@ -2,6 +2,7 @@
 and only then the request is verified.
 """
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
@@ -26,6 +27,7 @@ from lakehouse.privacy.steps import identify, take_away
 from lakehouse.privacy.steps import prove as proving
 from lakehouse.privacy.verifier.report import Report
 from lakehouse.tables.table import Column
+from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.position_deletes import delete_first_rows
 from lakehouse_tests.privacy.an_erasure import (
     ANNA,
@@ -267,16 +269,24 @@ class Killed(BaseException):
     """Stands for the end of the process."""
 
 
-@pytest.mark.parametrize("number", range(len(STEPS)), ids=[step.__name__ for _, step in STEPS])
+@pytest.mark.parametrize(
+    "last",
+    repeated(
+        [step.__name__ for _, step in STEPS],
+        tried=["erase_files", "erase_rows", "remove_physically", "conclude"],
+    ),
+)
 def test_killed_after_any_step_the_next_call_ends_the_same(
-    there: Home, monkeypatch: pytest.MonkeyPatch, number: int
+    there: Home, monkeypatch: pytest.MonkeyPatch, last: str
 ) -> None:
-    def die(erasure: Erasure) -> None:
-        STEPS[number][1](erasure)
-        raise Killed
+    def and_die(step: Callable[[Erasure], None]) -> Callable[[Erasure], None]:
+        def take(erasure: Erasure) -> None:
+            step(erasure)
+            raise Killed
 
-    steps = [*STEPS]
-    steps[number] = (steps[number][0], die)
+        return take
+
+    steps = [(title, and_die(step) if step.__name__ == last else step) for title, step in STEPS]
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(erase, "STEPS", steps)
         there.erase(*NAMED, now=True)
@@ -291,13 +301,13 @@ def test_killed_after_any_step_the_next_call_ends_the_same(
 @pytest.mark.parametrize(
     ("step", "part"),
     [
-        (identify, "seal"),
-        (identify, "add_gone"),
-        (take_away, "rewrite_files"),
+        pytest.param(identify, "seal", marks=pytest.mark.soak),
+        pytest.param(identify, "add_gone", marks=pytest.mark.soak),
+        pytest.param(take_away, "rewrite_files", marks=pytest.mark.soak),
         (take_away, "delete_rows"),
-        (take_away, "scrub_places"),
+        pytest.param(take_away, "scrub_places", marks=pytest.mark.soak),
         (proving, "remove_now"),
-        (erasing, "destroy"),
+        pytest.param(erasing, "destroy", marks=pytest.mark.soak),
     ],
 )
 def test_killed_within_a_step_the_next_call_ends_the_same(

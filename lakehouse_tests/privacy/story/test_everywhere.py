@@ -20,6 +20,7 @@ from lakehouse.privacy.verifier import places
 from lakehouse.privacy.verifier.report import Report
 from lakehouse_tests.assets.deliveries import CLEAN, PROFILES, QUARANTINE, RAW, SUMMARY
 from lakehouse_tests.conftest import on_empty_account, settings_at
+from lakehouse_tests.examples import repeated
 from lakehouse_tests.privacy.story.customers import DAYS, OTHERS_DAY, Customers, file_of, id_of
 from lakehouse_tests.privacy.story.everywhere import VISITS, Everywhere, files_by_place
 
@@ -104,10 +105,7 @@ def in_homes(*names: str) -> pytest.MarkDecorator:
     """Run a test on some homes, all but the first in `make soak`: each takes as long as a
     dozen other tests.
     """
-    homes = [
-        pytest.param(name, marks=[] if name == "embedded" else [pytest.mark.soak])
-        for name in names
-    ]
+    homes = repeated(names, tried=["embedded"])
     return pytest.mark.parametrize("told", homes, indirect=True, scope="module")
 
 
