@@ -48,6 +48,21 @@ def literal(value: object) -> str:
     raise TypeError(f"no SQL literal for {type(value).__name__}")
 
 
+def typed(value: Any, column_type: str) -> str:
+    """Write a Python value as a literal in the type of its column, so that Spark casts the value
+    and not the column: by a column that is cast, files are not left out, and Spark 3.5 replaces no
+    rows.
+
+    :param value: a moment in UTC where the column has moments, or days.
+    :param column_type: as a declaration names it.
+    """
+    if column_type == "date" and isinstance(value, datetime):
+        value = value.date()
+    if column_type == "timestamp_ntz":
+        return f"TIMESTAMP_NTZ {literal(value.replace(tzinfo=None).isoformat(sep=' '))}"
+    return literal(value)
+
+
 def literals(values: Iterable[object]) -> str:
     """Write values as a parenthesised list for `IN`."""
     return "(" + ", ".join(literal(value) for value in values) + ")"

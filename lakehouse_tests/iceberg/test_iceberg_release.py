@@ -9,9 +9,12 @@ from lakehouse.iceberg.evolve.planning import ensure, plan
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
+from lakehouse.iceberg.metadata.spark_line import is_spark_3, spark_line
 from lakehouse.iceberg.metadata.table_state import TableState
 from lakehouse.maintenance.planner import Known, plan_upkeep
 from lakehouse.settings import Settings
+from lakehouse.tables.table import Append, Column, IcebergTable
+from lakehouse.tables.upkeep import Upkeep
 from lakehouse_tests.iceberg.erasure.people import no_spark
 from lakehouse_tests.iceberg.evolving import declared, state_like
 from lakehouse_tests.maintenance.sick_tables import NOW, step_of, table
@@ -118,9 +121,33 @@ def test_one_from_before_format_3_is_not_said_to_write_it() -> None:
 def test_all_that_it_lacks_is_said_in_one_line() -> None:
     assert OLD.describe() == (
         "1.7.1: upkeep leaves out compute_statistics (no compute_table_stats), remove_orphans"
-        " (no prefix_listing); tables of format 3 are not written"
+        " (no prefix_listing); upkeep sorts by columns in turn where a z-order has date or"
+        " timestamp_ntz; tables of format 3 are not written"
     )
     assert IcebergRelease("1.9.1-amzn-0").describe() == (
-        "1.9.1-amzn-0: upkeep leaves out remove_orphans (no prefix_listing)"
+        "1.9.1-amzn-0: upkeep leaves out remove_orphans (no prefix_listing); upkeep sorts by"
+        " columns in turn where a z-order has date or timestamp_ntz"
     )
-    assert IcebergRelease("1.12.0").describe() == "1.12.0"
+    assert IcebergRelease("1.12.0").describe() == (
+        "1.12.0: upkeep sorts by columns in turn where a z-order has date"
+        if is_spark_3()
+        else "1.12.0"
+    )
+
+
+@pytest.mark.parametrize("columns", ["day", "seen", "id, seen"])
+def test_plan_says_of_which_columns_it_has_no_z_order(columns: str) -> None:
+    table = IcebergTable(
+        "silver.seen",
+        "",
+        [Column("id", "bigint"), Column("day", "date"), Column("seen", "timestamp_ntz")],
+        Append(once_by=()),
+        upkeep=Upkeep(sort_by=columns.split(", "), z_order=True),
+    )
+    kind = "day (date)" if columns == "day" else "seen (timestamp_ntz)"
+    assert plan(table, None, OLD).warnings == (
+        f"silver.seen declares z_order, and Iceberg 1.7.1 has no z-order of {kind} on Spark"
+        f" {spark_line()}: upkeep sorts by its columns in turn.",
+    )
+    known = replace(table, upkeep=Upkeep(sort_by=["id"], z_order=True))
+    assert plan(known, None, OLD).warnings == ()

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Published, Refused
 from lakehouse.iceberg.read import version_keys
@@ -146,6 +147,24 @@ def test_a_newer_version_on_another_day_is_found(
     older = [seen(id_, "TIMESTAMP_NTZ'2026-02-01 09:00:00'", 4) for id_ in (1, 2, 3)]
     land("b", [FIRST], *older)
     assert content(embedded_engine, LAST_SEEN.name, "id", "v") == [(1, 5), (2, 5), (3, 4)]
+
+
+def test_days_of_times_without_a_zone_are_replaced_by_one_commit(
+    embedded_engine: Engine,
+) -> None:
+    """Spark 3.5 can tell Iceberg which rows go where it is told so in the type of the column."""
+    mode = OverwritePartitions(by="wall")
+    table = IcebergTable(SEEN.name, "", SEEN.columns, mode, partitioning=["days(wall)"])
+    run = Run("run", Partitions(("2026-02-01",), ((FIRST, SECOND),), EVERY))
+    for v in (1, 2):
+        row = seen(1, "TIMESTAMP_NTZ'2026-02-01 09:00:00'", v)
+        write(embedded_engine, table, rows(embedded_engine, row), {}, run)
+
+    history = read_history(embedded_engine, table.name)
+    assert history.main is not None and history.main.operation == "overwrite"
+    written = [found for found in history.line if found.commit]
+    assert [found.count("added-records") for found in written] == [1, 1]
+    assert content(embedded_engine, table.name, "id", "v") == [(1, 2)]
 
 
 EARLIER, LATER = "2026-01-31 09:00:00.123400", "2026-01-31 09:00:00.123900"

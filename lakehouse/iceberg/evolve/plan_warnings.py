@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from lakehouse.iceberg.evolve.matched_columns import renamed_columns
 from lakehouse.iceberg.evolve.partition_count import PartitionCount, count_partitions
+from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
 from lakehouse.iceberg.metadata.table_size import TableSize
 from lakehouse.iceberg.metadata.table_state import TableState
 from lakehouse.tables.partitioning import PartitionField
@@ -28,10 +29,16 @@ _FINE_GRAINED = ("float", "double", "timestamp", "timestamp_ntz")
 _COARSER = {"hours": "days", "days": "months", "months": "years"}
 
 
-def warnings(table: IcebergTable, state: TableState | None) -> Iterator[str]:
-    """Yield one sentence for each; `state` is None where there is no table yet."""
+def warnings(
+    table: IcebergTable, state: TableState | None, iceberg: IcebergRelease
+) -> Iterator[str]:
+    """Yield one sentence for each; `state` is None where there is no table yet.
+
+    :param iceberg: what is to write it.
+    """
     yield from _partition_warnings(table)
     yield from _upkeep_warnings(table)
+    yield from _z_order_warnings(table, iceberg)
     yield from _format_warnings(table)
     yield from _version_warnings(table)
     if state is not None:
@@ -82,8 +89,17 @@ def _upkeep_warnings(table: IcebergTable) -> Iterator[str]:
             " without them nobody compacts it, expires its snapshots or removes its orphans;"
             " see docs/operations.md, Left to Glue."
         )
-    if policy.z_order and not policy.sort_by:
+
+
+def _z_order_warnings(table: IcebergTable, iceberg: IcebergRelease) -> Iterator[str]:
+    policy = table.upkeep_policy
+    if not policy.z_order:
+        return
+    if not policy.sort_by:
         yield f"{table.name} declares z_order, and no columns for it; expected sort_by too."
+    columns = {name: table.column(name).type for name in policy.sort_by}
+    if lacking := iceberg.lacks_z_order_of(columns):
+        yield f"{table.name} declares z_order, and {lacking}: upkeep sorts by its columns in turn."
 
 
 def _format_warnings(table: IcebergTable) -> Iterator[str]:

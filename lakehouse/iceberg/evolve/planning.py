@@ -85,7 +85,7 @@ def plan(
     refused = tuple(format_refusals(table, state, iceberg))
     if state is None:
         created = tuple(_creation(table))
-        return Plan(table.name, created, refused, tuple(warnings(table, state)))
+        return Plan(table.name, created, refused, tuple(warnings(table, state, iceberg)))
     changes = [
         *refused,
         *schema_changes(table, state),
@@ -100,7 +100,7 @@ def plan(
             _without_waiting(step, state) for step in sorted(steps, key=lambda step: step.order)
         ),
         refusals=tuple(change for change in changes if isinstance(change, Refusal)),
-        warnings=tuple(warnings(table, state)),
+        warnings=tuple(warnings(table, state, iceberg)),
     )
 
 

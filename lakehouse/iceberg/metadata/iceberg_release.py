@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from lakehouse.iceberg.metadata.spark_line import is_spark_3, spark_line
 from lakehouse.settings import Settings
 
 Number = tuple[int, int, int]
@@ -14,6 +15,13 @@ _DELETION_VECTORS_SINCE: Number = (1, 8, 0)
 _FORMAT_3_SINCE: Number = (1, 7, 0)
 _MOST_FILES_SINCE: Number = (1, 10, 0)
 """`max-files-to-rewrite`, of apache/iceberg#12824, as the notes of that release say."""
+_Z_ORDER_SINCE: Mapping[str, tuple[Number, bool]] = MappingProxyType(
+    {"date": ((1, 10, 1), False), "timestamp_ntz": ((1, 12, 0), True)}
+)
+"""By a type of columns, the release since which there is a z-order of it, and whether that is so on
+Spark 3.5: of dates on Spark 4 alone (apache/iceberg#14556, and what 1.12 does on 3.5), of moments
+without a zone on any (apache/iceberg#15778).
+"""
 _NEEDED: Mapping[str, tuple[str, Number]] = MappingProxyType(
     {
         "compute_statistics": ("compute_table_stats", (1, 8, 0)),
@@ -65,6 +73,29 @@ class IcebergRelease:
         """
         return self.number is not None and self.number >= _MOST_FILES_SINCE
 
+    def has_z_order_of(self, column_type: str) -> bool:
+        """Whether it orders rows by the bytes of a type that there is an order of at all."""
+        since, on_spark_3 = _Z_ORDER_SINCE.get(column_type, (None, True))
+        if since is None:
+            return True
+        is_new = self.number is not None and self.number >= since
+        return is_new and (on_spark_3 or not is_spark_3())
+
+    def lacks_z_order_of(self, columns: Mapping[str, str]) -> str | None:
+        """Say for people which columns it has no z-order of; None where it has one of all.
+
+        :param columns: the type of each, as a declaration names it.
+        """
+        lacking = [
+            f"{name} ({declared})"
+            for name, declared in columns.items()
+            if not self.has_z_order_of(declared)
+        ]
+        if not lacking:
+            return None
+        named = ", ".join(lacking)
+        return f"Iceberg {self.version} has no z-order of {named} on Spark {spark_line()}"
+
     def refuses_format_3(self) -> str | None:
         """Say for people why tables of format 3 are not written; None where they are."""
         if self.number is None:
@@ -92,6 +123,10 @@ class IcebergRelease:
         parts = []
         if left_out := ", ".join(self._left_out()):
             parts.append(f"upkeep leaves out {left_out}")
+        if in_turn := [kind for kind in _Z_ORDER_SINCE if not self.has_z_order_of(kind)]:
+            parts.append(
+                f"upkeep sorts by columns in turn where a z-order has {' or '.join(in_turn)}"
+            )
         if self.refuses_format_3():
             parts.append("tables of format 3 are not written")
         return f"{self.version}: {'; '.join(parts)}" if parts else self.version

@@ -5,7 +5,7 @@ the rows within.
 from collections.abc import Iterable
 from datetime import date, datetime
 
-from lakehouse.tables.quoting import identifier, literal
+from lakehouse.tables.quoting import identifier, typed
 
 Bound = date | datetime | int
 Span = tuple[Bound, Bound]
@@ -23,10 +23,16 @@ def joined(spans: Iterable[Span]) -> list[Span]:
     return merged
 
 
-def within(column: str, spans: Iterable[Span]) -> list[str]:
-    """Return for each span the SQL predicate of the rows whose column lies in it."""
+def within(column: str, spans: Iterable[Span], column_type: str = "") -> list[str]:
+    """Return for each span the SQL predicate of the rows whose column lies in it.
+
+    :param column_type: as a declaration names it; left out, that of the bounds.
+    """
     name = identifier(column)
-    return [f"({name} >= {literal(low)} AND {name} < {literal(high)})" for low, high in spans]
+    return [
+        f"({name} >= {typed(low, column_type)} AND {name} < {typed(high, column_type)})"
+        for low, high in spans
+    ]
 
 
 def text(bound: Bound) -> str:

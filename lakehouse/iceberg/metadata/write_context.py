@@ -22,11 +22,14 @@ class Partitions:
     ranges: tuple[Span, ...] = ()
     every: AllPartitions | None = None
 
-    def predicate(self, column: str) -> str:
-        """Return the SQL predicate of the rows whose `column` lies in these partitions."""
+    def predicate(self, column: str, column_type: str = "") -> str:
+        """Return the SQL predicate of the rows whose `column` lies in these partitions.
+
+        :param column_type: as a declaration names it; left out, that of their bounds.
+        """
         if not self.ranges:
             return f"{identifier(column)} IN {literals(self.values)}"
-        spans = within(column, self.spans)
+        spans = within(column, self.spans, column_type)
         return spans[0] if len(spans) == 1 else f"({' OR '.join(spans)})"
 
     def outside(self, column: str) -> str:

@@ -8,10 +8,11 @@ wins: Iceberg refuses the commit of a rewrite whose files it changed.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
+from lakehouse.iceberg.metadata.column_types import column_type
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.live_files import read_live_files
@@ -49,6 +50,8 @@ class _Compaction:
     added_bytes: int = 0
     commits: int = 0
     failed_files: int = 0
+    in_turn: str = ""
+    """Why rows are sorted by columns in turn though a z-order was asked for."""
     differences: list[str] = field(default_factory=list)
     """What is not as it was before, in words."""
     lost: RaceLost | None = None
@@ -147,7 +150,8 @@ def compact(
     Files of another partition spec whose rows may lie in a partition are written with it.
 
     :param sort_by: columns by which the rows of a file are sorted: in turn, or all at once
-        where `z_order`. Left out, files are joined as they are.
+        where `z_order` and this Iceberg can, as the reason says where it cannot. Left out, files
+        are joined as they are.
     :param chunk_bytes: how much is rewritten while the lock is held.
     :returns: `skipped` where a writer came first or nothing gains; `partial` where it came
         after some chunks, which stay.
@@ -176,7 +180,10 @@ def _compact(
     if not chunks:
         return skipped(table, _STEP, "no partition has files that gain by it")
     files_before = _file_count(engine, table)
-    compaction = _Compaction(engine, table, layout)
+    in_turn = _lacks_z_order(engine, loaded, layout)
+    if in_turn:
+        layout = replace(layout, z_order=False)
+    compaction = _Compaction(engine, table, layout, in_turn=in_turn)
     compaction.work_through(chunks)
     if compaction.commits:
         _carry_watermarks(engine, table)
@@ -188,6 +195,17 @@ def _compact(
         "added_bytes": compaction.added_bytes,
     }
     return _result(compaction, figures)
+
+
+def _lacks_z_order(engine: Engine, loaded: "Table", layout: Layout) -> str:
+    """Say why rows cannot be sorted by all columns at once; empty where they can, or shall not."""
+    if not layout.z_order:
+        return ""
+    schema = loaded.schema()
+    columns = {
+        name: str(column_type(schema.find_field(name).field_type)) for name in layout.sort_by
+    }
+    return engine.catalog.iceberg.lacks_z_order_of(columns) or ""
 
 
 def _carry_watermarks(engine: Engine, table: str) -> None:
@@ -224,4 +242,5 @@ def _result(compaction: _Compaction, figures: Mapping[str, float]) -> StepResult
         return StepResult(table, _STEP, "partial", reason, figures)
     if not compaction.commits:
         return skipped(table, _STEP, "Iceberg found no files that gain by it")
-    return StepResult(table, _STEP, "done", "", figures)
+    in_turn = f"sorted by columns in turn: {compaction.in_turn}" if compaction.in_turn else ""
+    return StepResult(table, _STEP, "done", in_turn, figures)

@@ -9,8 +9,11 @@ from lakehouse.tables.quoting import identifier
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-# As Spark 3.5 says it; whoever has Spark 4 has an Iceberg that is new enough.
-_MISSING = re.compile(r"Procedure system\.(\w+) not found|Unknown argument: (\w+)")
+# As Spark 3.5 says it, which knows no CALL; whoever has Spark 4 has an Iceberg that is new enough.
+_MISSING = re.compile(
+    r"Procedure system\.(\w+) not found|Unknown argument: (\w+)"
+    r"|Syntax error at or near 'CALL'(?s:.*)CALL \S+\.system\.(\w+)"
+)
 
 
 class ProcedureMissing(Exception):
@@ -34,5 +37,5 @@ def call_newer(engine: Engine, call: str) -> "list[Row]":
             raise
         (version,) = engine.sql(f"SELECT {system}.iceberg_version()").head() or ("(unknown)",)
         raise ProcedureMissing(
-            f"the Iceberg that Spark has here, {version}, has no {missing[1] or missing[2]}"
+            f"the Iceberg that Spark has here, {version}, has no {missing[missing.lastindex or 0]}"
         ) from error

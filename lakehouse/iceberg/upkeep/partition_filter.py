@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.iceberg.metadata.column_types import column_type
 from lakehouse.iceberg.metadata.measured_health import PartitionKey
 from lakehouse.iceberg.upkeep.column_ranges import ColumnRange
 from lakehouse.tables.partitioning import PartitionField
-from lakehouse.tables.quoting import identifier, literal
+from lakehouse.tables.quoting import identifier, literal, typed
 
 if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionField as IcebergPartitionField
@@ -39,9 +40,9 @@ def partitions_predicate(catalog: str, table: "Table", keys: Iterable[PartitionK
 
 def range_predicate(table: "Table", within: ColumnRange) -> str:
     """Return the predicate of the rows that have values of a range, in Spark SQL."""
-    column_type = str(table.schema().find_field(within.column).field_type)
+    declared = str(column_type(table.schema().find_field(within.column).field_type))
     column = identifier(within.column)
-    low, high = _typed(within.low, column_type), _typed(within.high, column_type)
+    low, high = typed(within.low, declared), typed(within.high, declared)
     return f"{column} >= {low} AND {column} <= {high}"
 
 
@@ -56,9 +57,9 @@ def partition_predicate(catalog: str, table: "Table", key: PartitionKey) -> str:
         # The column of an old spec may have been dropped.
         term = PartitionField.of_metadata(str(field.transform), column) if column else None
         if term is not None and not _misleads(table, field):
-            column_type = str(table.schema().find_field(field.source_id).field_type)
+            declared = str(column_type(table.schema().find_field(field.source_id).field_type))
             quoted = _quoted_column(table, field.source_id)
-            terms.append(_term_predicate(catalog, term, quoted, column_type, value))
+            terms.append(_term_predicate(catalog, term, quoted, declared, value))
     return " AND ".join(terms)
 
 
@@ -97,7 +98,7 @@ def _misleads(table: "Table", field: "IcebergPartitionField") -> bool:
 
 
 def _term_predicate(
-    catalog: str, field: PartitionField, column: str, column_type: str, value: Any
+    catalog: str, field: PartitionField, column: str, declared: str, value: Any
 ) -> str:
     if value is None:
         return f"{column} IS NULL"
@@ -105,12 +106,12 @@ def _term_predicate(
         function = identifier(catalog, "system", field.transform)
         return f"{function}({field.width}, {column}) = {literal(value)}"
     if field.transform == "identity":
-        return f"{column} = {_typed(value, column_type)}"
+        return f"{column} = {typed(value, declared)}"
     if isinstance(value, date):
         value = (value - _EPOCH.date()).days
     begin, end = _moment(field.transform, value), _moment(field.transform, value + 1)
-    bounds = [f"{column} >= {_typed(begin, column_type)}"] if begin else []
-    bounds += [f"{column} < {_typed(end, column_type)}"] if end else []
+    bounds = [f"{column} >= {typed(begin, declared)}"] if begin else []
+    bounds += [f"{column} < {typed(end, declared)}"] if end else []
     return " AND ".join(bounds)
 
 
@@ -125,14 +126,3 @@ def _moment(transform: str, number: int) -> datetime | None:
         return datetime(1970 + year, month + 1, 1, tzinfo=UTC)
     except (OverflowError, ValueError):
         return None
-
-
-def _typed(value: Any, column_type: str) -> str:
-    """Write a value in the type of its column, so that Spark casts the value and not the
-    column.
-    """
-    if column_type == "date" and isinstance(value, datetime):
-        value = value.date()
-    if column_type == "timestamp":
-        return f"TIMESTAMP_NTZ {literal(value.replace(tzinfo=None).isoformat(sep=' '))}"
-    return literal(value)

@@ -259,7 +259,7 @@ def _overwritten(attempt: Attempt) -> str:
             " none.",
             next_step="Run it for a partition or a range of partitions.",
         )
-    return attempt.run.partitions.predicate(mode.by)
+    return attempt.run.partitions.predicate(mode.by, attempt.table.column(mode.by).type)
 
 
 def _changed_rows(attempt: Attempt, head: Snapshot) -> "DataFrame":

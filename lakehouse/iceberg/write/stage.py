@@ -22,9 +22,13 @@ from lakehouse.tables.table import Merge
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriterV2
 
-_IN_PARTS = ("some, but not all, rows match", "does not support overwrite by expression")
+_IN_PARTS = (
+    "some, but not all, rows match",
+    "does not support overwrite by expression",
+    "Cannot convert Spark predicate to Iceberg expression",
+)
 """How errors say that Iceberg cannot replace by a predicate: a file answers it only in part, or
-Spark cannot tell it, as Spark 3.5 of moments without a zone.
+Spark cannot tell it, as of a column that is cast; so says Iceberg 1.7.1 on Spark 3.5, then 1.12.
 """
 
 

@@ -1,5 +1,7 @@
 """Compaction: fewer files, the same rows, and nothing else is touched."""
 
+from dataclasses import replace
+
 import pytest
 
 from lakehouse.iceberg.commit.lock import table_lock
@@ -7,6 +9,8 @@ from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
+from lakehouse.iceberg.metadata.spark_line import spark_line
 from lakehouse.iceberg.upkeep.compact import compact
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.tables.layout_validation import Z_ORDERABLE
@@ -235,24 +239,57 @@ def test_rows_are_sorted_where_that_is_declared(embedded_engine: Engine) -> None
     assert len(rows(embedded_engine)) == 60
 
 
-@newer_iceberg("has no z-order of moments without a zone")
 def test_a_declaration_refuses_what_iceberg_has_no_z_order_of(embedded_engine: Engine) -> None:
     orderable = {kind: kind for kind in sorted(Z_ORDERABLE)}
     columns = orderable | {"decimal": "decimal(10,2)"}
     declared = ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
-    sick = create(embedded_engine, f"{declared}, day date", "day")
+    sick = create(embedded_engine, f"{declared}, part int", "part")
     empty = ", ".join(f"CAST(NULL AS {kind})" for kind in columns.values())
-    embedded_engine.sql(f"INSERT INTO {sick} {SCATTERED} {empty}, current_date() FROM range(9)")
+    embedded_engine.sql(f"INSERT INTO {sick} {SCATTERED} {empty}, 1 FROM range(9)")
 
     def z_order(*names: str) -> StepResult:
         return compact(
             embedded_engine, NAME, target_bytes=TARGET_BYTES, sort_by=names, z_order=True
         )
 
-    for name in ("decimal", "day"):
+    for name in ("decimal", "part"):
         with pytest.raises(Exception, match=r"(?i)z-?order"):
             z_order(name)
-    assert z_order(*orderable).outcome == "done"
+    result = z_order(*orderable)
+    assert result.outcome == "done"
+    lacking = embedded_engine.catalog.iceberg.lacks_z_order_of(orderable)
+    assert result.reason == (f"sorted by columns in turn: {lacking}" if lacking else "")
+
+
+def test_where_there_is_no_z_order_of_a_column_rows_are_sorted_in_turn(
+    embedded_engine: Engine,
+) -> None:
+    sick = create(embedded_engine, "day date, id bigint")
+    for part in range(3):
+        embedded_engine.sql(
+            f"INSERT INTO {sick} {SCATTERED} date_add(DATE'2026-01-01', CAST(id % 5 AS int)),"
+            f" id FROM range({part}, 30, 3)"
+        )
+    old = replace(embedded_engine.catalog, iceberg=IcebergRelease("1.9.2"))
+
+    result = compact(
+        replace(embedded_engine, catalog=old),
+        NAME,
+        target_bytes=TARGET_BYTES,
+        sort_by=["day", "id"],
+        z_order=True,
+    )
+
+    line = spark_line()
+    assert (result.outcome, result.reason) == (
+        "done",
+        f"sorted by columns in turn: Iceberg 1.9.2 has no z-order of day (date) on Spark {line}",
+    )
+    in_file = [
+        (row["day"], row["id"])
+        for row in embedded_engine.sql(f"SELECT * FROM {sick}").collect()
+    ]
+    assert in_file == sorted(in_file) and len(in_file) == 30
 
 
 def test_it_does_nothing_while_somebody_writes(embedded_engine: Engine) -> None:
