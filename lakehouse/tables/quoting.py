@@ -49,17 +49,16 @@ def literal(value: object) -> str:
 
 
 def typed(value: Any, column_type: str) -> str:
-    """Write a Python value as a literal in the type of its column, so that Spark casts the value
-    and not the column: by a column that is cast, files are not left out, and Spark 3.5 replaces no
-    rows.
+    """Write a Python value as a literal that a column is compared with as it is: Spark casts a
+    column without a zone where a moment has one, and Spark 3.5 can tell Iceberg nothing of a column
+    that is cast.
 
-    :param value: a moment in UTC where the column has moments, or days.
-    :param column_type: as a declaration names it.
+    :param column_type: as a declaration names it; a moment is compared with a `timestamp_ntz` as
+        its time in UTC, the zone of the session.
     """
-    if column_type == "date" and isinstance(value, datetime):
-        value = value.date()
-    if column_type == "timestamp_ntz":
-        return f"TIMESTAMP_NTZ {literal(value.replace(tzinfo=None).isoformat(sep=' '))}"
+    if column_type == "timestamp_ntz" and isinstance(value, datetime):
+        moment = value.astimezone(UTC) if value.tzinfo else value
+        return f"TIMESTAMP_NTZ {literal(moment.replace(tzinfo=None).isoformat(sep=' '))}"
     return literal(value)
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import SparkSession
 
-from lakehouse.tables.quoting import between, dotted, identifier, literal, literals
+from lakehouse.tables.quoting import between, dotted, identifier, literal, literals, typed
 
 TEXTS = [
     "",
@@ -77,6 +77,32 @@ def test_a_moment_is_one_in_utc_unless_it_says_otherwise(
     meant = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     found = spark.sql(f"SELECT unix_micros({literal(moment)}) AS micros").first()["micros"]
     assert found == (meant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        datetime(2026, 1, 31, 9, 0, 0, 5),
+        datetime(2026, 1, 31, 9, tzinfo=UTC),
+        datetime(2026, 1, 31, 9, tzinfo=timezone(timedelta(hours=8))),
+    ],
+)
+def test_a_moment_in_the_type_of_a_column_without_a_zone_is_its_time_in_utc(
+    spark: SparkSession, moment: datetime
+) -> None:
+    as_time = typed(moment, "timestamp_ntz")
+    assert as_time.startswith("TIMESTAMP_NTZ ")
+    (found,) = (
+        spark.sql(f"SELECT {as_time} = CAST({literal(moment)} AS timestamp_ntz) AS same").head()
+        or ()
+    )
+    assert found
+
+
+def test_what_is_no_moment_without_a_zone_is_written_as_ever() -> None:
+    day = datetime(2026, 1, 31, 9, tzinfo=UTC)
+    assert typed(day, "date") == typed(day, "") == literal(day)
+    assert typed(3, "timestamp_ntz") == "3"
 
 
 @pytest.mark.parametrize("name", ["select", "a b", "tick`s", "größe", "order by", "1st", "a-b"])

@@ -42,7 +42,7 @@ def range_predicate(table: "Table", within: ColumnRange) -> str:
     """Return the predicate of the rows that have values of a range, in Spark SQL."""
     declared = str(column_type(table.schema().find_field(within.column).field_type))
     column = identifier(within.column)
-    low, high = typed(within.low, declared), typed(within.high, declared)
+    low, high = _typed(within.low, declared), _typed(within.high, declared)
     return f"{column} >= {low} AND {column} <= {high}"
 
 
@@ -106,12 +106,12 @@ def _term_predicate(
         function = identifier(catalog, "system", field.transform)
         return f"{function}({field.width}, {column}) = {literal(value)}"
     if field.transform == "identity":
-        return f"{column} = {typed(value, declared)}"
+        return f"{column} = {_typed(value, declared)}"
     if isinstance(value, date):
         value = (value - _EPOCH.date()).days
     begin, end = _moment(field.transform, value), _moment(field.transform, value + 1)
-    bounds = [f"{column} >= {typed(begin, declared)}"] if begin else []
-    bounds += [f"{column} < {typed(end, declared)}"] if end else []
+    bounds = [f"{column} >= {_typed(begin, declared)}"] if begin else []
+    bounds += [f"{column} < {_typed(end, declared)}"] if end else []
     return " AND ".join(bounds)
 
 
@@ -126,3 +126,10 @@ def _moment(transform: str, number: int) -> datetime | None:
         return datetime(1970 + year, month + 1, 1, tzinfo=UTC)
     except (OverflowError, ValueError):
         return None
+
+
+def _typed(value: Any, declared: str) -> str:
+    """Write a value in the type of its column, of a column of days the day of a moment."""
+    if declared == "date" and isinstance(value, datetime):
+        value = value.date()
+    return typed(value, declared)
