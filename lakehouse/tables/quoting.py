@@ -34,8 +34,7 @@ def literal(value: object) -> str:
     if isinstance(value, Decimal):
         return f"{value:f}BD"
     if isinstance(value, datetime):
-        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return f"TIMESTAMP {literal(moment.astimezone(UTC).isoformat(sep=' '))}"
+        return f"TIMESTAMP {literal(in_utc(value).astimezone(UTC).isoformat(sep=' '))}"
     if isinstance(value, date):
         return f"DATE '{value.isoformat()}'"
     if isinstance(value, bytes):
@@ -57,8 +56,8 @@ def typed(value: Any, column_type: str) -> str:
         its time in UTC, the zone of the session.
     """
     if column_type == "timestamp_ntz" and isinstance(value, datetime):
-        moment = value.astimezone(UTC) if value.tzinfo else value
-        return f"TIMESTAMP_NTZ {literal(moment.replace(tzinfo=None).isoformat(sep=' '))}"
+        time = in_utc(value).astimezone(UTC).replace(tzinfo=None)
+        return f"TIMESTAMP_NTZ {literal(time.isoformat(sep=' '))}"
     return literal(value)
 
 

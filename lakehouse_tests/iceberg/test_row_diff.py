@@ -310,7 +310,7 @@ def test_only_partitions_that_changed_are_read(embedded_engine):
 
 
 @pytest.mark.parametrize(
-    "row_level", [pytest.param("copy-on-write", marks=pytest.mark.soak), "merge-on-read"]
+    "row_level", repeated(["copy-on-write", "merge-on-read"], tried=["merge-on-read"])
 )
 @pytest.mark.parametrize(
     "spec",

@@ -30,6 +30,7 @@ from lakehouse.tables.table import (
     OverwritePartitions,
     Versions,
 )
+from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.declarations import (
     DELIVERED,
     MONDAY,
@@ -314,7 +315,7 @@ def test_a_stamp_that_is_called_as_what_orders_files_does_not_hide_it(
 
 @pytest.mark.parametrize(
     "batches",
-    ["1 2 3", *(pytest.param(one, marks=pytest.mark.soak) for one in ("123", "12 3"))],
+    repeated(["1 2 3", "123", "12 3"], tried=["1 2 3"]),
 )
 def test_a_merge_without_versions_comes_to_the_same_however_deliveries_are_batched(
     embedded_engine: Engine, batches: str

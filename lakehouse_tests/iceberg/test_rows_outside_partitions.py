@@ -21,6 +21,7 @@ from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.write.quarantine_outside_partitions import rows_without_partition
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
+from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.declarations import MONDAY, TUESDAY, WEDNESDAY, content, rows_of
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def test_a_row_without_partition_has_what_was_delivered_in_renamed_columns(spark
     assert (held["value"], held["_source_row"]) == ("1.004,50", 7)
 
 
-@pytest.mark.parametrize("kind", [pytest.param("date", marks=pytest.mark.soak), "timestamp"])
+@pytest.mark.parametrize("kind", repeated(["date", "timestamp"], tried=["timestamp"]))
 def test_a_row_whose_day_became_a_partition_stands_in_the_quarantine_until_that_is_computed(
     embedded_engine: Engine, kind: str
 ) -> None:

@@ -10,6 +10,7 @@ from lakehouse.iceberg.rules.rows import between, castable
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.person import Person
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Versions
+from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.declarations import content
 
 pytestmark = pytest.mark.spark
@@ -51,7 +52,7 @@ def test_its_day_is_one_of_the_time_zone(embedded_engine: Engine) -> None:
     ]
 
 
-@pytest.mark.parametrize("zone", [pytest.param(ZONES[0], marks=pytest.mark.soak), ZONES[1]])
+@pytest.mark.parametrize("zone", repeated(ZONES, tried=[ZONES[1]]))
 def test_a_refused_version_stays_until_one_that_is_not_older(
     embedded_engine: Engine, zone: str
 ) -> None:

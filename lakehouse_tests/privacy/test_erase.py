@@ -2,7 +2,6 @@
 and only then the request is verified.
 """
 
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
@@ -279,14 +278,15 @@ class Killed(BaseException):
 def test_killed_after_any_step_the_next_call_ends_the_same(
     there: Home, monkeypatch: pytest.MonkeyPatch, last: str
 ) -> None:
-    def and_die(step: Callable[[Erasure], None]) -> Callable[[Erasure], None]:
-        def take(erasure: Erasure) -> None:
-            step(erasure)
-            raise Killed
+    number = [step.__name__ for _, step in STEPS].index(last)
+    title, take = STEPS[number]
 
-        return take
+    def die(erasure: Erasure) -> None:
+        take(erasure)
+        raise Killed
 
-    steps = [(title, and_die(step) if step.__name__ == last else step) for title, step in STEPS]
+    steps = [*STEPS]
+    steps[number] = (title, die)
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(erase, "STEPS", steps)
         there.erase(*NAMED, now=True)

@@ -73,14 +73,6 @@ class IcebergRelease:
         """
         return self.number is not None and self.number >= _MOST_FILES_SINCE
 
-    def has_z_order_of(self, column_type: str) -> bool:
-        """Whether it orders rows by the bytes of a type that there is an order of at all."""
-        since, on_spark_3 = _Z_ORDER_SINCE.get(column_type, (None, True))
-        if since is None:
-            return True
-        is_new = self.number is not None and self.number >= since
-        return is_new and (on_spark_3 or not is_spark_3())
-
     def lacks_z_order_of(self, columns: Mapping[str, str]) -> str | None:
         """Say for people which columns it has no z-order of; None where it has one of all.
 
@@ -89,7 +81,7 @@ class IcebergRelease:
         lacking = [
             f"{name} ({declared})"
             for name, declared in columns.items()
-            if not self.has_z_order_of(declared)
+            if not self._has_z_order_of(declared)
         ]
         if not lacking:
             return None
@@ -123,13 +115,21 @@ class IcebergRelease:
         parts = []
         if left_out := ", ".join(self._left_out()):
             parts.append(f"upkeep leaves out {left_out}")
-        if in_turn := [kind for kind in _Z_ORDER_SINCE if not self.has_z_order_of(kind)]:
+        if in_turn := [kind for kind in _Z_ORDER_SINCE if not self._has_z_order_of(kind)]:
             parts.append(
                 f"upkeep sorts by columns in turn where a z-order has {' or '.join(in_turn)}"
             )
         if self.refuses_format_3():
             parts.append("tables of format 3 are not written")
         return f"{self.version}: {'; '.join(parts)}" if parts else self.version
+
+    def _has_z_order_of(self, column_type: str) -> bool:
+        """Whether it orders rows by the bytes of a type that there is an order of at all."""
+        since, on_spark_3 = _Z_ORDER_SINCE.get(column_type, (None, True))
+        if since is None:
+            return True
+        is_new = self.number is not None and self.number >= since
+        return is_new and (on_spark_3 or not is_spark_3())
 
     def _left_out(self) -> Iterator[str]:
         for step, (name, _) in sorted(_NEEDED.items()):

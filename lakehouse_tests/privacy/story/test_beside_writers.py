@@ -23,6 +23,7 @@ from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
 from lakehouse.privacy.proof import prove
 from lakehouse_tests.assets.deliveries import CLEAN
 from lakehouse_tests.conftest import settings_at
+from lakehouse_tests.examples import repeated
 from lakehouse_tests.privacy.an_erasure import (
     ANNA,
     HERS,
@@ -100,9 +101,7 @@ def grow_old(home: Path) -> None:
         os.utime(file, (moment, moment))
 
 
-@pytest.mark.parametrize(
-    "hosts", ["two hosts", pytest.param("one host", marks=pytest.mark.soak)]
-)
+@pytest.mark.parametrize("hosts", repeated(["two hosts", "one host"], tried=["two hosts"]))
 def test_writers_and_upkeep_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hosts: str
 ) -> None:
