@@ -67,7 +67,7 @@ def test_every_target_has_its_line_of_help():
 
 
 def test_without_a_python_it_says_which_one_is_needed(tmp_path):
-    command = ["bash", ROOT / ".ci" / "install", tmp_path / "venv"]
+    command = ["bash", ROOT / ".ci" / "install", tmp_path / "venv", "requirements.lock"]
     done = subprocess.run(
         command,
         env={"PATH": "/usr/bin:/bin", "PYTHON": "no-such-python"},
