@@ -38,7 +38,7 @@ hypothesis.settings.load_profile("lakehouse")
 
 pytest_plugins = ["lakehouse.testing"]
 
-SPEEDS = ("unit", "spark", "e2e", "soak")
+KINDS = ("unit", "spark", "e2e")
 REGION = "eu-central-1"
 # What a developer's shell may hold must not decide what a test does. Credentials reach the JVM
 # only at its start.
@@ -98,15 +98,27 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what has no speed of its own by whether it needs the session, and put what takes
-    longest first.
+    """Mark tests without a kind by whether they use the session, and put `e2e` tests that are no
+    scenario into the tier `long`.
+
+    Files with scenarios come first, then those with Spark, so that no worker ends with a long one.
     """
     for item in items:
-        if not any(item.get_closest_marker(speed) for speed in SPEEDS):
+        if not any(item.get_closest_marker(kind) for kind in KINDS):
             item.add_marker("spark" if "spark" in getattr(item, "fixturenames", ()) else "unit")
-    # The files that take minutes first: a worker with the last of them would run on alone.
-    with_processes = {item.path for item in items if item.get_closest_marker("e2e")}
-    items.sort(key=lambda item: item.path not in with_processes)
+        if item.get_closest_marker("e2e") and not item.get_closest_marker("scenario"):
+            item.add_marker("long")
+    markers_by_path: dict[Path, set[str]] = {}
+    for item in items:
+        markers_by_path.setdefault(item.path, set()).update(
+            mark.name for mark in item.iter_markers()
+        )
+    items.sort(
+        key=lambda item: (
+            not markers_by_path[item.path] & {"e2e", "scenario"},
+            "spark" not in markers_by_path[item.path],
+        )
+    )
 
 
 def pytest_collection_finish() -> None:

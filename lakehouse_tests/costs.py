@@ -1,68 +1,103 @@
-"""What each test costs: the processor's seconds of it and all that it starts, and how many JVMs.
+"""CPU seconds and JVM starts of each test, including the processes that it starts.
 
-`make costs` loads it. Wall time says little on a machine that does other things as well.
+`make costs` loads this plugin. It writes `docs/testing.md`, and fails if a test exceeds the budget
+of its marker. Wall time is not compared: it depends on the load of the machine.
 """
 
-import ast
+import os
 import subprocess
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
-_KEPT_LOW = """What keeps the time of `make test` low:
+from lakehouse_tests import savepoint
 
-- What many tests of a file begin with is made once, and brought back for each of them: the home of a command, or an engine's tables (`savepoint.py`).
-- A catalog in SQLite does not wait for the disk at each commit (`unsynced_catalogs.py`); the processes of whole commands do.
-- What boto3 and moto know of AWS is read once for each worker (`aws_models.py`).
-- A look at a `lakehouse dev` that something is waited for takes at most a third of a processor (`wait_for` in `processes.py`).
-- Of a property that takes Spark few examples are tried, and more in `make soak` (`examples.py`).
-- What the engine's own tests show of any table is shown of late transactions, and of most changes to them, once more in `make soak` alone.
-- Of the modes, kinds of columns, time zones, steps and moments of a kill that a test is repeated for, those that differ most are tried, and the others in `make soak` (`examples.py`).
-- Modules and tests are not looked through for garbage again and again (`conftest.py`).
-- What a session was told of a test's catalog is taken back after the test: Spark sends its whole configuration with each task (`conftest.py`).
-- An evolution that Glue keeps no copy of is tried on SQLite alone, and on Glue in `make test-glue-catalog`.
-- A cluster, deaths of processes, contests of writers, and `dev` in a project of an installed wheel are in `make test-long`.
-"""
-_EVERY_SECONDS = 0.2
-_SLOWEST = 50
+BUDGET_CPU_SECONDS = {"unit": 0.5, "spark": 3.0, "scenario": 60.0}
+"""The most that one test may take, by marker. Tests with the marker `long` have no budget."""
+
+_POLL_SECONDS = 0.2
+_LISTED_TESTS = 40
 _PROPERTY = "costs"
 _Process = tuple[int, float]
-"""Its number, and when it was started: numbers come again."""
+"""Process id and creation time: the system reuses ids."""
+
+
+@dataclass(frozen=True)
+class _Usage:
+    """CPU seconds of this process and its descendants so far, and the JVMs among them."""
+
+    cpu_seconds: float = 0.0
+    jvms: int = 0
+
+    def __add__(self, other: "_Usage") -> "_Usage":
+        return _Usage(self.cpu_seconds + other.cpu_seconds, self.jvms + other.jvms)
+
+    def __sub__(self, other: "_Usage") -> "_Usage":
+        return _Usage(self.cpu_seconds - other.cpu_seconds, self.jvms - other.jvms)
 
 
 @dataclass
 class _Meter:
-    """The processes below this one, looked at again and again, since one that has ended tells
-    nothing.
-    """
+    """Polls the process tree, because a process that has exited reports nothing."""
 
     seconds: dict[_Process, float] = field(default_factory=dict)
     jvms: set[_Process] = field(default_factory=set)
+    shared: _Usage = _Usage()
+    """Usage of setup that several tests share: fixtures with a wide scope, filled homes."""
     lock: threading.Lock = field(default_factory=threading.Lock)
-    ended: threading.Event = field(default_factory=threading.Event)
+    stopped: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        """Look until the run has ended."""
-        while not self.ended.wait(_EVERY_SECONDS):
-            self.look()
+        """Poll until the session has finished."""
+        while not self.stopped.wait(_POLL_SECONDS):
+            self.usage()
 
-    def look(self) -> tuple[float, int]:
-        """Return the seconds of all processes so far, and how many of them were JVMs."""
+    def usage(self) -> _Usage:
+        """Return the usage of all processes so far."""
         with self.lock:
             for process, name, seconds in _processes():
                 self.seconds[process] = seconds
                 if name == "java":
                     self.jvms.add(process)
-            return sum(self.seconds.values()), len(self.jvms)
+            return _Usage(sum(self.seconds.values()), len(self.jvms))
+
+    def own_usage(self) -> _Usage:
+        """Return the usage so far without shared setup."""
+        return self.usage() - self.shared
+
+    @contextmanager
+    def sharing(self) -> Iterator[None]:
+        """Charge a block to shared setup, also if it contains other shared setup."""
+        before = self.own_usage()
+        try:
+            yield
+        finally:
+            self.shared += self.own_usage() - before
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one test used."""
+
+    marker: str
+    cpu_seconds: float
+    jvms: int
+
+    @property
+    def exceeds_budget(self) -> bool:
+        """Whether it used more CPU than its marker allows."""
+        return self.cpu_seconds > BUDGET_CPU_SECONDS.get(self.marker, float("inf"))
 
 
 def _processes() -> Iterator[tuple[_Process, str, float]]:
-    """Yield this process and all that it started: each with its name and seconds."""
+    """Yield this process and its descendants, with their names and CPU seconds."""
     this = psutil.Process()
     for process in [this, *this.children(recursive=True)]:
         try:
@@ -76,81 +111,104 @@ def _processes() -> Iterator[tuple[_Process, str, float]]:
 
 
 _meter = _Meter()
-_before: dict[str, tuple[float, int]] = {}
-_costs: dict[str, tuple[float, int]] = {}
+_before: dict[str, _Usage] = {}
+_costs: dict[str, Cost] = {}
+_shared: dict[str, float] = {}
+"""CPU seconds of shared setup of each worker."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--costs-page", metavar="FILE", help="write the costs to this page")
 
 
 def pytest_sessionstart() -> None:
     threading.Thread(target=_meter.run, daemon=True).start()
+    savepoint.while_filling = _meter.sharing
 
 
-def pytest_sessionfinish() -> None:
-    _meter.ended.set()
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
+    if fixturedef.scope == "function":
+        return (yield)
+    with _meter.sharing():
+        return (yield)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    _meter.stopped.set()
+    over_budget = any(cost.exceeds_budget for cost in _costs.values())
+    if over_budget and exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    _before[item.nodeid] = _meter.look()
+    _before[item.nodeid] = _meter.own_usage()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    if call.when == "teardown":
-        seconds, jvms = _meter.look()
-        seconds_before, jvms_before = _before.pop(item.nodeid)
-        cost = (round(seconds - seconds_before, 2), jvms - jvms_before)
-        item.user_properties.append((_PROPERTY, cost))
+    if call.when != "teardown":
+        return
+    used = _meter.own_usage() - _before.pop(item.nodeid)
+    markers = [name for name in ("long", *BUDGET_CPU_SECONDS) if item.get_closest_marker(name)]
+    marker = "long" if "long" in markers else markers[-1] if markers else "soak"
+    cost = (marker, round(used.cpu_seconds, 2), used.jvms)
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    item.user_properties.append((_PROPERTY, (cost, worker, _meter.shared.cpu_seconds)))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    cost = dict(report.user_properties).get(_PROPERTY)
-    if report.when == "teardown" and isinstance(cost, tuple | list):
-        _costs[report.nodeid] = (cost[0], cost[1])
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--costs-page", metavar="FILE", help="write the costs of a run that passed here as well"
-    )
+    measured = dict(report.user_properties).get(_PROPERTY)
+    if report.when == "teardown" and isinstance(measured, tuple | list):
+        cost, worker, shared_cpu_seconds = measured
+        _costs[report.nodeid] = Cost(*cost)
+        _shared[worker] = shared_cpu_seconds
 
 
 def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    lines = list(_tables(config.rootpath))
+    lines = list(_tables())
     terminalreporter.section("costs")
     for line in lines:
         terminalreporter.line(line)
-    page = config.getoption("--costs-page")
-    if page and exitstatus == pytest.ExitCode.OK:
+    if page := config.getoption("--costs-page"):
         Path(page).write_text("\n".join([*_heading(), *lines, ""]), encoding="utf-8")
 
 
 def _heading() -> Iterator[str]:
-    """Yield the lines above the tables: what the figures are, and of which code."""
     git = ["git", "log", "-1", "--format=%h of %cs"]
     commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
-    yield "# What the tests cost\n"
-    yield f"Written by `make costs` on {commit}, after a run that passed.\n"
-    yield _KEPT_LOW
+    yield "# Test costs\n"
+    yield f"`make costs` wrote this page on {commit}."
+    yield "It fails if a test uses more CPU than the budget of its marker."
+    yield "`CONTRIBUTING.md` describes the tiers and how to keep tests cheap.\n"
 
 
-def _tables(root: Path) -> Iterator[str]:
-    """Yield the lines of the sums, the slowest tests, and the tests that start JVMs."""
-    minutes = sum(seconds for seconds, _ in _costs.values()) / 60
-    jvms = Counter({test: count for test, (_, count) in _costs.items() if count})
-    yield f"{len(_costs)} tests, {minutes:.1f} minutes of the processor, {jvms.total()} JVMs"
-    yield "\n| seconds of the processor | test |\n|---:|---|"
-    slowest = sorted(_costs.items(), key=lambda test: -test[1][0])[:_SLOWEST]
-    for test, (seconds, _) in slowest:
-        yield f"| {seconds:.1f} | `{test}` |"
-    yield "\n| JVMs | test | why |\n|---:|---|---|"
-    for test, count in jvms.most_common():
-        yield f"| {count} | `{test}` | {_reason(root, test)} |"
-
-
-def _reason(root: Path, test: str) -> str:
-    """Return why a test starts JVMs: the first sentence that its file says of itself."""
-    path = root / test.partition("::")[0]
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return text.partition("\n\n")[0].replace("\n", " ")
+def _tables() -> Iterator[str]:
+    yield "| marker | tests | CPU minutes | JVM starts | budget per test (CPU s) | over budget |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for marker in sorted({cost.marker for cost in _costs.values()}):
+        costs = [cost for cost in _costs.values() if cost.marker == marker]
+        minutes = sum(cost.cpu_seconds for cost in costs) / 60
+        budget = BUDGET_CPU_SECONDS.get(marker, "none")
+        yield (
+            f"| {marker} | {len(costs)} | {minutes:.1f} | {sum(cost.jvms for cost in costs)}"
+            f" | {budget} | {sum(cost.exceeds_budget for cost in costs)} |"
+        )
+    yield f"| shared setup | | {sum(_shared.values()) / 60:.1f} | | | |"
+    yield "\nTests over their budget, and the most expensive ones:\n"
+    yield "| CPU seconds | JVM starts | marker | test |\n|---:|---:|---|---|"
+    by_cost = sorted(_costs.items(), key=lambda test: -test[1].cpu_seconds)
+    for rank, (test, cost) in enumerate(by_cost):
+        if cost.exceeds_budget or rank < _LISTED_TESTS:
+            excess = " (over)" if cost.exceeds_budget else ""
+            yield f"| {cost.cpu_seconds:.1f}{excess} | {cost.jvms} | {cost.marker} | `{test}` |"
+    yield "\nThe most expensive files:\n"
+    yield "| CPU seconds | file |\n|---:|---|"
+    files: Counter[str] = Counter()
+    for test, cost in _costs.items():
+        files[test.partition("::")[0]] += cost.cpu_seconds
+    for file, cpu_seconds in files.most_common(_LISTED_TESTS):
+        yield f"| {cpu_seconds:.1f} | `{file}` |"

@@ -1,4 +1,4 @@
-"""How many examples of a property are tried, and which repetitions of a test."""
+"""How many examples of a property run, and which repetitions of a test, by tier."""
 
 import os
 from collections.abc import Collection, Iterable
@@ -12,8 +12,25 @@ def examples(few: int, many: int) -> int:
     return many if os.environ.get("SOAK") else few
 
 
-def repeated(values: Iterable[Any], *, tried: Collection[Any]) -> list[Any]:
-    """Return what a test is repeated for: all but those that are tried wait for `make soak`."""
+def repeated(
+    values: Iterable[Any],
+    *,
+    tried: Collection[Any],
+    tier: str | None = None,
+    rest: str = "soak",
+) -> list[Any]:
+    """Return the parameters of a test.
+
+    :param tried: the values that run in `tier`, by default the tier of the test.
+    :param rest: the tier of all other values.
+    """
     values = list(values)
-    assert all(one in values for one in tried), f"{tried} are not among {values}"
-    return [pytest.param(one, marks=[] if one in tried else pytest.mark.soak) for one in values]
+    assert all(value in values for value in tried), f"{tried} are not among {values}"
+    tried_marks = getattr(pytest.mark, tier) if tier else ()
+    return [
+        pytest.param(
+            *(value if isinstance(value, tuple) else (value,)),
+            marks=tried_marks if value in tried else getattr(pytest.mark, rest),
+        )
+        for value in values
+    ]

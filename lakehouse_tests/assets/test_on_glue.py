@@ -16,13 +16,13 @@ from lakehouse_tests.processes import start
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.long,
     pytest.mark.skipif(
         not is_spark_3(), reason="of Spark 3.5; `lakehouse_tests/cluster` has Spark 4.1 on Glue"
     ),
 ]
 
 
+@pytest.mark.scenario
 def test_fruits_come_are_kept_and_come_again(aws_settings: Settings) -> None:
     lake = Lake(aws_settings, on_account(aws_settings))
     samples = files("lakehouse.sample_data.fruits")

@@ -84,6 +84,7 @@ def page() -> "Iterator[Page]":
         yield page
 
 
+@pytest.mark.scenario
 def test_it_says_where_it_is_and_commands_beside_it_start_no_jvm(live: Live) -> None:
     home = live.settings.home
     wait_for(
@@ -110,10 +111,19 @@ def test_it_says_where_it_is_and_commands_beside_it_start_no_jvm(live: Live) -> 
     assert asked.status(60) == 0, asked.said
 
 
+@pytest.mark.scenario
 def test_a_second_one_on_the_same_home_is_refused(live: Live) -> None:
     second = live.command("dev", "--port", str(free_port()))
     assert second.status(60) == 2
     assert "runs already on" in second.said
+
+
+@pytest.mark.scenario
+def test_a_delivered_file_is_ingested(live: Live) -> None:
+    live.drop("delivered.csv", "1,Quince,false")
+    live.wait_for_fruits("Quince")
+    live.wait_for_an_empty_inbox()
+    live.wait_for_runs()
 
 
 def test_each_row_is_there_once_whoever_ingests(live: Live) -> None:
@@ -297,6 +307,7 @@ def test_people_see_the_site_that_a_command_makes(
     take_picture(page, "site-quality", tmp_path)
 
 
+@pytest.mark.scenario
 def test_ctrl_c_ends_it_and_all_that_it_started(live: Live) -> None:
     """The last one of this file: no test can follow."""
     assert live.end(signal.SIGINT) == 130, live.dev.said

@@ -16,7 +16,7 @@ from lakehouse_tests.cli.kills import DEATHS, ingest_and_die
 from lakehouse_tests.examples import repeated
 from lakehouse_tests.processes import KILLED, start
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long]
+pytestmark = pytest.mark.e2e
 FAILED, SUCCEEDED = dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS
 
 
@@ -53,7 +53,10 @@ def undisturbed(spark, tmp_path_factory) -> dict[str, Any]:
     return state(fruits)
 
 
-@pytest.mark.parametrize("at", repeated(DEATHS, tried=["in the middle of the archive"]))
+@pytest.mark.parametrize(
+    "at",
+    repeated(DEATHS, tried=["in the middle of the archive"], tier="scenario", rest="long"),
+)
 def test_the_next_ingest_ends_as_if_nobody_had_died(
     killed: Fruits, undisturbed, at: str
 ) -> None:

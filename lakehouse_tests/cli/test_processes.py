@@ -108,6 +108,7 @@ def test_a_command_whose_spark_is_nowhere_ends_and_names_the_setting(home):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.scenario
 def test_ctrl_c_ends_a_query_with_one_line_and_leaves_no_process(home, started):
     child = started(
         "sql", "SELECT count(*) FROM range(1000000) AS a CROSS JOIN range(1000000) AS b"
@@ -161,6 +162,7 @@ def test_the_demo_is_stopped_then_takes_one_jvm_and_again_no_network_and_changes
     assert not list((home / "inbox" / "fruits").iterdir())
 
 
+@pytest.mark.scenario
 def test_dev_refuses_a_port_that_is_taken(started):
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         child = started("dev", "--port", str(taken.getsockname()[1]))

@@ -87,7 +87,6 @@ def test_a_command_in_a_folder_of_the_project(project: Path, settings: Settings)
     assert ingest(project, settings) == ["HEYHEY"]
 
 
-@pytest.mark.long
 def test_a_server_that_was_started_elsewhere(
     project: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,7 +79,6 @@ def test_a_feed_of_a_project_is_begun(shop):
     assert "silver.orders" in tables
 
 
-@pytest.mark.long
 def test_files_of_a_project_are_ingested_checked_and_what_is_wrong_is_told(shop):
     inbox = shop.home / "inbox" / "orders"
     put(inbox, "orders_1.csv", kinds.ORDERS)

@@ -8,7 +8,7 @@ import pytest
 from lakehouse_tests.cluster.spark_cluster import Part, on_account
 from lakehouse_tests.processes import ROOT, engine_of_process, start
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long]
+pytestmark = pytest.mark.e2e
 
 
 def read_lines(file: str) -> dict[str, str | int]:

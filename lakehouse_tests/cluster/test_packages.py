@@ -8,7 +8,7 @@ import pytest
 from lakehouse_tests.cluster.lake import lake_on
 from lakehouse_tests.jar_repository import JAR, served_repository
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.soak]
+pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 
 
 def test_executors_get_the_jars_of_packages(cluster, aws_settings, tmp_path: Path) -> None:

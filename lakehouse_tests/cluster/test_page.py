@@ -22,7 +22,7 @@ from lakehouse_tests.docs.markdown import ROOT, Block, sections
 from lakehouse_tests.docs.shell import commands
 from lakehouse_tests.processes import start_command
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long]
+pytestmark = pytest.mark.e2e
 PAGE = ROOT / "docs" / "cluster.md"
 
 

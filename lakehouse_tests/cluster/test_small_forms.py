@@ -44,7 +44,7 @@ from lakehouse_tests.cluster.test_no_worker_left import kill_all, start_two
 from lakehouse_tests.conftest import on_empty_account, settings_at
 from lakehouse_tests.processes import KILLED, Child, start, start_command, wait_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long]
+pytestmark = pytest.mark.e2e
 WAIT = "LAKEHOUSE_EXECUTOR_WAIT_SECONDS"
 HOPELESS = {WAIT: "2"}
 """For a command that gets no executor, however long it waits."""
@@ -210,6 +210,7 @@ def test_the_code_of_somebody_else_runs_on_executors(server, mortal_cluster, acc
         assert title.startswith(shelf[0].lower()) and not title.endswith((".", " ", ","))
 
 
+@pytest.mark.scenario
 def test_where_executors_have_no_pyarrow_the_driver_reads(fruits):
     fruits.check()
     (line,) = [one for one in fruits.said.splitlines() if "The driver read the files" in one]

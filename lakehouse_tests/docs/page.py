@@ -38,10 +38,6 @@ ELSEWHERE = {
     ),
     "make bench BENCHMARKS=refresh": "a smaller one is run in lakehouse_tests/docs/test_why.py",
     "make test": "is what runs this",
-    "make test-unit": "runs a part of what `make test` runs",
-    "make test-spark": "runs a part of what `make test` runs",
-    "make test-e2e": "runs a part of what `make test` runs",
-    "make test-long": "kills processes and starts a cluster, for minutes",
 }
 """Commands that are shown and not run from a page, and why that is right."""
 

@@ -25,30 +25,30 @@ def contest(
 ) -> Contest:
     """A short contest; `make soak` holds the other one too, and longer ones."""
     folder = tmp_path_factory.mktemp("contest")
-    return hold(folder, [request.param], writers=3, rounds=2)[request.param]
+    return hold(folder, [request.param], writers=2, rounds=2)[request.param]
 
 
+@pytest.mark.scenario
 @pytest.mark.e2e
-@pytest.mark.long
 def test_every_row_is_there_once(contest: Contest) -> None:
     check_rows(contest)
 
 
+@pytest.mark.scenario
 @pytest.mark.e2e
-@pytest.mark.long
 def test_main_went_from_each_snapshot_to_its_child(contest: Contest) -> None:
     check_history(contest)
 
 
+@pytest.mark.scenario
 @pytest.mark.e2e
-@pytest.mark.long
 def test_a_reader_saw_published_states_only(contest: Contest) -> None:
     """What the reader sees is checked while it looks; here it is seen that it did look."""
     assert contest.looks > MANY_LOOKS
 
 
+@pytest.mark.scenario
 @pytest.mark.e2e
-@pytest.mark.long
 def test_writers_get_in_each_others_way_where_they_share_no_locks(contest: Contest) -> None:
     check_conflicts(contest)
 

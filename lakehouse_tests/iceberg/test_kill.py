@@ -14,7 +14,6 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import Snapshot, read_history
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
-from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.kills import (
     DEATHS,
     EVOLVING,
@@ -31,7 +30,7 @@ from lakehouse_tests.lineage.told import types_by_run
 from lakehouse_tests.processes import KILLED, start, wait_for
 from lakehouse_tests.spark_server import running_server
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long]
+pytestmark = pytest.mark.e2e
 WITH_A_JVM = ("between publishing and dropping the branch", EVOLVING)
 """Those that take their JVM with them; the others are clients of a server that lives on."""
 NAMES = (LANDED.name, f"{LANDED.name}_quarantine", LATEST.name)
@@ -80,13 +79,7 @@ def undisturbed(spark, tmp_path_factory) -> dict[str, dict[str, Any]]:
     return states
 
 
-@pytest.mark.parametrize(
-    "at",
-    repeated(
-        DEATHS,
-        tried=["between staging and the audit", "between staging a merge and publishing it"],
-    ),
-)
+@pytest.mark.parametrize("at", DEATHS)
 def test_the_next_run_ends_as_if_nobody_had_died(killed: Path, undisturbed, at: str) -> None:
     engine = engine_on(killed)
     for name in (LANDED.name, LATEST.name):
@@ -128,12 +121,7 @@ def _state(engine: Engine, name: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(
-    "next_run",
-    repeated(
-        ["after the late commit", "before the late commit"], tried=["before the late commit"]
-    ),
-)
+@pytest.mark.parametrize("next_run", ["after the late commit", "before the late commit"])
 def test_a_client_dies_and_its_server_commits_later(
     spark_server, undisturbed, tmp_path: Path, next_run: str
 ) -> None:

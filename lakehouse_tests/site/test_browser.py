@@ -39,6 +39,7 @@ def index(facts, tmp_path) -> str:
     return Path(publish_site(make_pages(facts), SiteFolder(tmp_path / "site")).place).as_uri()
 
 
+@pytest.mark.scenario
 def test_people_come_from_the_index_to_a_table_and_along_its_lineage(page, index, tmp_path):
     requested: list[str] = []
     page.on("request", lambda request: requested.append(request.url))

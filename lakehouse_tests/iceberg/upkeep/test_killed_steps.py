@@ -16,7 +16,6 @@ from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
-from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.upkeep.killed_steps import STEPS, leave_orphans, make_table
 from lakehouse_tests.iceberg.upkeep.tables import (
     NAME,
@@ -49,7 +48,7 @@ def killed(spark, tmp_path: Path, step: str) -> Iterator[Engine]:
 
 # Each starts a Java of its own to kill, for half a minute: one of them is enough for each run
 # of all tests.
-@pytest.mark.parametrize("step", repeated(STEPS, tried=["compaction"]))
+@pytest.mark.parametrize("step", STEPS)
 def test_the_table_reads_the_same_and_the_next_run_cleans_up(killed: Engine, step: str) -> None:
     engine = killed
     expected = sorted(((number, number % 4) for number in range(400)), key=repr)

@@ -37,7 +37,6 @@ from lakehouse_tests.processes import wait_for
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.long,
     # Clients of dagster-aws use them.
     pytest.mark.filterwarnings(r"ignore:AssetExecutionContext\.\w+ is deprecated"),
 ]
@@ -308,6 +307,7 @@ def interrupt_once_said(log: Path, text: str) -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
+@pytest.mark.scenario
 @on_glue
 def test_a_job_computes_the_partitions_of_a_run(shop: Shop) -> None:
     land_orders(shop.settings)

@@ -33,7 +33,7 @@ from lakehouse_tests.privacy.story.home_copy import HomeCopy
 from lakehouse_tests.privacy.test_erase import DONE
 from lakehouse_tests.processes import KILLED, start
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long]
+pytestmark = pytest.mark.e2e
 
 
 def test_killed_after_the_rows_of_a_table_the_next_call_goes_on(
