@@ -130,6 +130,7 @@ def deliver_in_each_order(
     assert all(state == found[0] for state in found)
 
 
+@pytest.mark.long
 def test_any_order_of_delivery_comes_to_the_truth(
     bnpl: Pipeline, generated: Generated, delivered: Pipeline
 ) -> None:
@@ -151,6 +152,7 @@ def test_a_month_in_any_order_comes_to_the_truth(
     deliver_in_each_order(bnpl, month, at_once)
 
 
+@pytest.mark.scenario
 def test_pandas_computes_the_same_from_the_files(
     delivered: Pipeline, generated: Generated
 ) -> None:
@@ -169,6 +171,7 @@ def test_pandas_computes_the_same_from_the_files(
     assert {row[0]: row[1:] for row in profiles} == bnpl_oracle.profiles(clean)
 
 
+@pytest.mark.long
 def test_the_same_files_again_change_nothing(delivered: Pipeline, generated: Generated) -> None:
     before = delivered.snapshots()
     assert delivered.deliver(*generated.files).success

@@ -32,7 +32,7 @@ from lakehouse_tests.assets.pipeline import Pipeline
 from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.declarations import content, data_files, snapshot_id
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 DEVICE = Column("device", "struct<os:string>")
 NEWER_DEVICE = Column("device", "struct<os:string,version:string>")
 

@@ -79,6 +79,7 @@ def files_by_day(pipeline: Pipeline, table: str) -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.scenario
 def test_only_the_late_day_is_written(five_days: Pipeline) -> None:
     before = {table: files_by_day(five_days, table) for table in (CLEAN, SUMMARY)}
     profiles = five_days.rows(f"SELECT * FROM {PROFILES} WHERE customer_id <> 2 ORDER BY 1")
@@ -97,6 +98,7 @@ def test_only_the_late_day_is_written(five_days: Pipeline) -> None:
     ]
 
 
+@pytest.mark.long
 def test_of_bronze_only_what_arrived_is_read(five_days: Pipeline) -> None:
     result = put(five_days, "late.csv", line(99, DAYS[2]), second=1)
     (silver,) = (asset for asset in result.assets if asset.table == CLEAN)
@@ -104,6 +106,7 @@ def test_of_bronze_only_what_arrived_is_read(five_days: Pipeline) -> None:
     assert (read["scanned_files"], read["scanned_total_files"]) == (1, 6)
 
 
+@pytest.mark.long
 def test_computed_by_hand_a_day_reads_the_bronze_files_of_that_day(five_days: Pipeline) -> None:
     put(five_days, "late.csv", line(99, DAYS[2]), second=1)
     (silver,) = five_days.materialize(CLEAN, partition=DAYS[2]).assets
@@ -111,7 +114,7 @@ def test_computed_by_hand_a_day_reads_the_bronze_files_of_that_day(five_days: Pi
     assert (read["scanned_files"], read["scanned_total_files"]) == (2, 6)
 
 
-@pytest.mark.soak
+@pytest.mark.long
 def test_a_row_that_was_taken_by_hand_and_comes_again_counts_once(five_days: Pipeline) -> None:
     five_days.write(
         "late.csv", "\n".join([HEADER, line(99, DAYS[2]), line(98, DAYS[4])]), second=1
@@ -138,7 +141,7 @@ def noted_days(pipeline: Pipeline, run_id: str, table: str) -> dict[str, list[st
     }
 
 
-@pytest.mark.soak
+@pytest.mark.long
 def test_days_with_a_gap_are_one_run_that_leaves_the_days_between_as_they_are(
     five_days: Pipeline,
 ) -> None:
@@ -163,7 +166,7 @@ def test_days_with_a_gap_are_one_run_that_leaves_the_days_between_as_they_are(
     assert five_days.ingest().runs == ()
 
 
-@pytest.mark.soak
+@pytest.mark.long
 def test_what_a_stopped_run_did_is_not_done_again(
     five_days: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +193,7 @@ def test_what_a_stopped_run_did_is_not_done_again(
     assert five_days.rows(f"SELECT sum(transactions) FROM {SUMMARY}") == [(12,)]
 
 
+@pytest.mark.long
 def test_a_version_with_another_day_moves_the_row(five_days: Pipeline) -> None:
     moved = line(10, DAYS[4], customer=1, created=f"{DAYS[4]}T23:00:00+08:00")
     assert days_of(put(five_days, "moved.csv", moved, second=1), CLEAN) == [[DAYS[1], DAYS[4]]]
@@ -199,7 +203,7 @@ def test_a_version_with_another_day_moves_the_row(five_days: Pipeline) -> None:
     ) == [(DAYS[4],)]
 
 
-@pytest.mark.soak
+@pytest.mark.long
 def test_an_older_version_that_comes_late_displaces_nothing(five_days: Pipeline) -> None:
     put(
         five_days,
@@ -211,7 +215,7 @@ def test_an_older_version_that_comes_late_displaces_nothing(five_days: Pipeline)
     assert len(clean(five_days)) == 10
 
 
-@pytest.mark.soak
+@pytest.mark.long
 def test_an_invalid_version_displaces_nothing_and_is_quarantined(five_days: Pipeline) -> None:
     bad = put(five_days, "bad.csv", line(10, DAYS[1], amount="-1", at="13:00"), second=1)
     assert bad.quarantined == {CLEAN: 1}
@@ -222,6 +226,7 @@ def test_an_invalid_version_displaces_nothing_and_is_quarantined(five_days: Pipe
     assert put(five_days, "late.csv", line(99, DAYS[1]), second=2).quarantined == {}
 
 
+@pytest.mark.scenario
 def test_a_corrected_row_leaves_the_quarantine(five_days: Pipeline) -> None:
     undated = line(50, "2999-01-01", customer=9, created=f"{DAYS[0]}T12:00:00+08:00")
     bad = [undated, line(51, DAYS[0], amount="1.005"), line("", DAYS[0])]
@@ -235,6 +240,7 @@ def test_a_corrected_row_leaves_the_quarantine(five_days: Pipeline) -> None:
     assert {50, 51} <= clean(five_days).keys()
 
 
+@pytest.mark.long
 def test_rows_without_a_day_are_quarantined_and_touch_no_day(five_days: Pipeline) -> None:
     before = five_days.paths(CLEAN)
     assert put(
@@ -252,7 +258,7 @@ def test_rows_without_a_day_are_quarantined_and_touch_no_day(five_days: Pipeline
     assert five_days.ingest().runs == ()
 
 
-@pytest.mark.soak
+@pytest.mark.long
 def test_a_customer_without_transactions_disappears(five_days: Pipeline) -> None:
     given_away = [line(20 + k, DAYS[2], customer=1, at="13:00") for k in range(2)]
     put(five_days, "other_customer.csv", *given_away, second=1)
@@ -261,6 +267,7 @@ def test_a_customer_without_transactions_disappears(five_days: Pipeline) -> None
     ) == [(1, 4)]
 
 
+@pytest.mark.long
 def test_what_is_owed_is_told_by_the_tables(five_days: Pipeline) -> None:
     five_days.write(
         "late.csv", "\n".join([HEADER, line(99, DAYS[2]), line(98, DAYS[4])]), second=1
@@ -272,7 +279,7 @@ def test_what_is_owed_is_told_by_the_tables(five_days: Pipeline) -> None:
     assert five_days.ingest().runs == ()
 
 
-@pytest.mark.soak
+@pytest.mark.long
 def test_a_day_computed_by_hand_is_the_same_and_leaves_what_is_owed(
     five_days: Pipeline,
 ) -> None:
@@ -289,7 +296,7 @@ def test_a_day_computed_by_hand_is_the_same_and_leaves_what_is_owed(
     assert five_days.ingest().runs == ()
 
 
-@pytest.mark.soak
+@pytest.mark.long
 def test_days_that_bronze_lost_by_a_rollback_are_emptied(five_days: Pipeline) -> None:
     before = five_days.snapshots()[RAW.name]
     put(five_days, "another.csv", line(99, "2026-03-20"), second=1)
@@ -304,7 +311,7 @@ def test_days_that_bronze_lost_by_a_rollback_are_emptied(five_days: Pipeline) ->
     ) == [(0,)]
 
 
-@pytest.mark.soak
+@pytest.mark.long
 def test_an_older_version_counts_again_once_the_newer_is_deleted(five_days: Pipeline) -> None:
     put(
         five_days,
@@ -317,7 +324,7 @@ def test_an_older_version_counts_again_once_the_newer_is_deleted(five_days: Pipe
     assert clean(five_days)[10] == (DAYS[1], "10.00")
 
 
-@pytest.mark.soak
+@pytest.mark.long
 def test_a_row_without_a_day_counts_once_over_all_runs(
     five_days: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:

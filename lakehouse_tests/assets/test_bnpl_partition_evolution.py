@@ -33,7 +33,7 @@ from lakehouse_tests.assets.bnpl_variants import (
 from lakehouse_tests.assets.pipeline import Pipeline
 from lakehouse_tests.iceberg.declarations import content, data_files, run_of, snapshot_id
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 BUCKETED = replace(TABLE, partitioning=["days(transaction_date)", "bucket(customer_id, 10)"])
 SUMMARY, PROFILES = "gold.bnpl_daily_summary", "gold.customer_profiles"
 CUSTOMERS = range(1, 21)

@@ -43,6 +43,7 @@ def samples(ingested: tuple[Fruits, IngestResult, Savepoint]) -> tuple[Fruits, I
     return fruits, result
 
 
+@pytest.mark.scenario
 def test_the_sample_files_give_180_rows_and_155_fruits_of_which_57_are_berries(samples):
     fruits, result = samples
 
@@ -55,6 +56,7 @@ def test_the_sample_files_give_180_rows_and_155_fruits_of_which_57_are_berries(s
     assert not {"Banana", "Blueberry"} & fruits.silver().keys()
 
 
+@pytest.mark.scenario
 def test_each_table_reports_the_rows_that_it_was_given(samples):
     _, result = samples
     (run,) = result.runs
@@ -62,6 +64,7 @@ def test_each_table_reports_the_rows_that_it_was_given(samples):
     assert [asset.metadata["nr_rows"] for asset in run.assets] == [180, 180]
 
 
+@pytest.mark.scenario
 def test_files_are_archived_once_bronze_has_them(samples):
     fruits, _ = samples
 
@@ -86,6 +89,7 @@ def test_each_table_is_written_by_the_upkeep_of_its_layer(fruits, monkeypatch):
         assert properties["write.metadata.previous-versions-max"] == "9", name
 
 
+@pytest.mark.scenario
 def test_nothing_is_owed_after_an_ingest(samples):
     fruits, _ = samples
     before = fruits.snapshots()
@@ -211,6 +215,7 @@ def test_only_rejected_files_leave_the_tables_alone(fruits):
     assert fruits.rows("SELECT count(*) FROM silver.fruits") == [(0,)]
 
 
+@pytest.mark.scenario
 def test_a_delivery_that_breaks_a_blocking_rule_is_refused(fruits):
     fruits.put("good.csv", "1,Apple,false")
     fruits.ingest()

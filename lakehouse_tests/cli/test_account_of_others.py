@@ -67,6 +67,7 @@ def account(aws_settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator
     yield found
 
 
+@pytest.mark.long
 def test_status_lists_what_is_in_the_databases_of_declared_tables(
     lakehouse: Lakehouse, account: Account
 ) -> None:
@@ -89,6 +90,7 @@ def test_export_looks_for_undeclared_tables_in_the_databases_of_declared_ones(
     assert lakehouse("export", "customer_id=7").code == 0
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("account")
 def test_doctor_looks_into_the_databases_of_declared_tables(aws_settings: Settings) -> None:
     found = {one.name: one for one in findings(aws_settings)}

@@ -54,6 +54,7 @@ def held(lakehouse, home: Path, filled: FilledOnce):
     return lakehouse
 
 
+@pytest.mark.long
 def test_rows_in_quarantine_are_told_until_none_is_left_and_status_says_the_same(
     lakehouse, home: Path
 ) -> None:
@@ -84,6 +85,7 @@ def test_rows_in_quarantine_are_told_until_none_is_left_and_status_says_the_same
     )
 
 
+@pytest.mark.long
 def test_a_person_closes_what_stays_in_quarantine(lakehouse, home: Path) -> None:
     look(home)
     assert deliver(lakehouse, home, "1.csv", "x,Apple,false", "2,Pear,false") == 0
@@ -101,6 +103,7 @@ def test_a_person_closes_what_stays_in_quarantine(lakehouse, home: Path) -> None
     assert lakehouse("alerts", "zzzz").code == 2
 
 
+@pytest.mark.long
 def test_a_table_that_is_held_back_is_one_message_with_the_ways_out(held, home: Path) -> None:
     (alert,) = look(home)
     assert (alert.title, alert.brief) == (HELD, "rule excluded_fruit_in_any_spelling")
@@ -121,6 +124,7 @@ def test_a_table_that_is_held_back_is_one_message_with_the_ways_out(held, home: 
     assert look(home) == []
 
 
+@pytest.mark.long
 def test_trying_again_is_not_told_again_and_a_check_of_main_does_not_end_it(
     held, home: Path
 ) -> None:
@@ -130,6 +134,7 @@ def test_trying_again_is_not_told_again_and_a_check_of_main_does_not_end_it(
     assert look(home) == []
 
 
+@pytest.mark.long
 def test_taking_the_file_out_and_the_next_delivery_end_it(held, home: Path) -> None:
     look(home)
     assert held("reject", "banana.csv", "--feed", "fruits", "--why", "by mistake").code == 0
@@ -184,6 +189,7 @@ def test_where_nobody_looked_nothing_is_said_to_be_whole(lakehouse) -> None:
     assert lakehouse("alerts").out[-1] == "Nothing was monitored yet; `lakehouse dev` does."
 
 
+@pytest.mark.long
 def test_a_file_that_is_rejected_is_told(lakehouse, home: Path) -> None:
     look(home)
     inbox = home / "inbox" / "fruits"
@@ -199,6 +205,7 @@ def test_a_file_that_is_rejected_is_told(lakehouse, home: Path) -> None:
     assert titles(look(home)) == ["Resolved: feed fruits: file short.csv was rejected"]
 
 
+@pytest.mark.long
 def test_personal_data_is_in_no_message_log_reason_sample_or_event(
     lakehouse, home: Path, caplog
 ) -> None:

@@ -67,6 +67,7 @@ def refused_run(home: Path) -> str:
         return instance.get_runs(limit=1)[0].run_id
 
 
+@pytest.mark.long
 def test_a_refused_run_is_published_by_a_person_who_says_why(held, home: Path) -> None:
     run_id = refused_run(home)
     ran = held(
@@ -151,6 +152,7 @@ def test_a_candidate_that_the_table_went_on_without_is_not_published(held, home:
     assert fruits(held) == ["Apple"]
 
 
+@pytest.mark.long
 def test_a_run_that_failed_by_hand_and_up_to_date_is_done_again_until_one_succeeds(
     held, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +173,7 @@ def test_a_run_that_failed_by_hand_and_up_to_date_is_done_again_until_one_succee
     assert held("retry", "silver.fruits").out == up_to_date
 
 
+@pytest.mark.long
 def test_a_file_is_taken_out_of_bronze_and_kept_with_the_rejected(held, home: Path) -> None:
     assert held("retry", "silver.fruits").code == 1
     ran = held(
@@ -200,6 +203,7 @@ def test_a_file_is_taken_out_of_bronze_and_kept_with_the_rejected(held, home: Pa
     assert fruits(held) == ["Apple"]
 
 
+@pytest.mark.long
 def test_refused_rows_of_a_file_leave_the_quarantine_with_it(held, home: Path) -> None:
     with_one_refused = home / "inbox" / "fruits" / "mixed.csv"
     with_one_refused.write_text("id,fruit,berry\nx,Apple,false\n5,Plum,false\n")
@@ -245,6 +249,7 @@ def fruits_whole(lakehouse) -> list[str]:
     ).out[1:]
 
 
+@pytest.mark.long
 def test_the_deliveries_that_a_name_stands_for_are_listed(twice) -> None:
     ran = twice("reject", "daily.csv", "--feed", "fruits", "--why", "sent by mistake")
     assert ran.code == 2
@@ -263,6 +268,7 @@ def test_the_deliveries_that_a_name_stands_for_are_listed(twice) -> None:
     assert fruits_whole(twice) == ["2,Pear,false", "3,Plum,false", "9,Apple,true"]
 
 
+@pytest.mark.long
 def test_a_delivery_is_rejected_by_its_content(twice, home: Path) -> None:
     """What it alone gave goes, and where another delivery gave the same before, its values come
     back.
@@ -315,6 +321,7 @@ def test_a_hash_that_no_delivery_has_is_named(twice) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_file_that_was_published_against_the_rules_is_taken_out_again(
     held, home: Path
 ) -> None:

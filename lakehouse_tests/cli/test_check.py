@@ -16,6 +16,7 @@ def snapshots(lakehouse) -> list[str]:
     ).out
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("sample_fruits")
 def test_all_checks_are_evaluated_and_nothing_is_written(lakehouse, home: Path) -> None:
     before = snapshots(lakehouse)

@@ -111,6 +111,7 @@ def test_tables_with_other_rows_are_refused_by_name_and_nothing_is_copied(
     assert counts(other) == {"silver.clean": 1, "silver.clean_quarantine": 3}
 
 
+@pytest.mark.long
 def test_a_table_that_went_on_at_the_other_place_is_refused(
     lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
 ) -> None:
@@ -167,6 +168,7 @@ def test_a_dry_run_copies_nothing(
     assert not other.exists()
 
 
+@pytest.mark.long
 def test_to_aws_and_back(
     lakehouse: Lakehouse,
     tables: Catalog,
@@ -186,6 +188,7 @@ def test_to_aws_and_back(
     assert aws.load("bronze.raw").location().startswith("s3://lake/warehouse/bronze.db/raw-")
 
 
+@pytest.mark.long
 def test_tables_of_the_account_outside_of_the_bucket_are_named(
     lakehouse: Lakehouse, aws_settings: Settings, other: Path, monkeypatch
 ) -> None:
@@ -348,6 +351,7 @@ def test_another_key_is_refused_where_nobody_is_gone_yet(
     assert "or has another key" in ran.err[0]
 
 
+@pytest.mark.long
 def test_rows_of_who_is_erased_meanwhile_are_not_registered(
     lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch
 ) -> None:
@@ -371,6 +375,7 @@ def test_rows_of_who_is_erased_meanwhile_are_not_registered(
     assert known(other) == {"ab": "2026-01-01"}
 
 
+@pytest.mark.long
 def test_a_bucket_comes_with_the_home_that_knows_who_was_erased(
     lakehouse: Lakehouse, aws_settings: Settings, home: Path, other: Path, monkeypatch
 ) -> None:
@@ -386,6 +391,7 @@ def test_a_bucket_comes_with_the_home_that_knows_who_was_erased(
     assert lakehouse("copy", "s3://lake", str(other)).code == 0
 
 
+@pytest.mark.long
 def test_what_was_copied_before_ctrl_c_stays_and_the_rest_comes_then(
     lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch
 ) -> None:

@@ -52,6 +52,7 @@ def test_a_rewritten_file_is_the_same_delivery_at_the_other_place(
     assert missing(places[1], REWRITTEN) == {2}
 
 
+@pytest.mark.long
 def test_what_was_rewritten_since_a_copy_is_known_after_the_next(
     lakehouse: Lakehouse, places: list[Settings]
 ) -> None:

@@ -33,6 +33,7 @@ def file_bytes(lakehouse: Lakehouse, *kinds: str) -> int:
     return sum(file["bytes"] for file in files if file["kind"] in kinds)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark", "sample_fruits")
 def test_each_file_of_a_table_is_of_one_part_and_priced(

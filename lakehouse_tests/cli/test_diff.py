@@ -98,6 +98,7 @@ def test_diff_of_a_point_with_itself_is_nothing(lakehouse, sold):
     assert lakehouse("diff", "t.sold", "--from", "main", "--format", "json").out == ["[]"]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("sample_fruits")
 def test_a_declared_table_is_compared_by_its_key(lakehouse, home):
     inbox = home / "inbox" / "fruits"

@@ -74,6 +74,7 @@ def test_an_archive_for_executors_that_is_missing_is_named(settings):
     assert found.next_step == "`lakehouse pack-python` makes it anew."
 
 
+@pytest.mark.long
 def test_an_archive_of_a_bucket_is_none_of_what_a_cluster_answers(aws_settings):
     place = f"s3://{aws_settings.bucket}/env.tar.gz"
     cluster = replace(aws_settings.cluster, executor_archive=place)

@@ -104,6 +104,7 @@ def test_a_folder_that_cannot_be_written_to_is_named(lakehouse, tmp_path):
     assert f"{tmp_path}/file/out could not be written: Not a directory." in ran.err[0]
 
 
+@pytest.mark.long
 def test_ctrl_c_leaves_no_file(tmp_path):
     out = tmp_path / "out"
     command = [

@@ -21,6 +21,7 @@ def deliver(home: Path):
     return put
 
 
+@pytest.mark.long
 def test_the_demo_says_what_it_did_and_what_to_try_next_and_again_leaves_the_same_snapshots(
     lakehouse, home
 ):
@@ -43,6 +44,7 @@ def test_the_demo_says_what_it_did_and_what_to_try_next_and_again_leaves_the_sam
     assert lakehouse("sql", both).out == before
 
 
+@pytest.mark.long
 def test_quarantined_rows_are_counted_and_shown_the_way_to(lakehouse, deliver):
     deliver("a.csv", "id,fruit,berry\n1,Apple,false\nx2,Fig,false\nx3,Kiwi,true\n")
     ran = lakehouse("ingest", "fruits")
@@ -123,6 +125,7 @@ def test_an_unknown_feed_is_wrong_usage_with_the_list(lakehouse):
     ]
 
 
+@pytest.mark.long
 def test_files_that_a_path_names_are_ingested_and_stay(lakehouse, home, tmp_path):
     given = tmp_path / "elsewhere"
     given.mkdir()

@@ -74,6 +74,7 @@ def shop(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch):
         yield root
 
 
+@pytest.mark.long
 def test_what_needs_a_table_of_a_later_feed_is_computed_at_the_end(shop, lakehouse):
     ran = lakehouse("ingest")
     assert (ran.code, ran.err) == (0, [])

@@ -298,6 +298,7 @@ def test_commands_work_where_nothing_is_declared_yet(call, project, arguments):
     assert ran.code == 0, ran.err
 
 
+@pytest.mark.long
 def test_doctor_says_which_project_a_folder_is_of(call, project, monkeypatch):
     def said() -> list[str]:
         return [" ".join(line.split()) for line in call("doctor").out]

@@ -40,6 +40,7 @@ def content(lakehouse: Lakehouse) -> list[str]:
     return lakehouse("sql", query, "--format", "csv").out
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("sample_fruits")
 def test_what_is_due_is_planned_done_kept_and_shown(lakehouse: Lakehouse, home: Path) -> None:
     insert_small_files(lakehouse, 6)

@@ -22,6 +22,7 @@ def of_the_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     return file
 
 
+@pytest.mark.long
 def test_it_holds_what_executors_need_and_can_be_made_again(
     lakehouse: Lakehouse, of_the_setting: Path, settings: Settings
 ) -> None:
@@ -51,6 +52,7 @@ def test_it_holds_what_executors_need_and_can_be_made_again(
     )
 
 
+@pytest.mark.long
 def test_a_bucket_may_have_it_with_more_packages(
     lakehouse: Lakehouse,
     aws_settings: Settings,

@@ -23,6 +23,7 @@ def test_the_difference_to_main_is_shown_and_nothing_published(lakehouse: Lakeho
     assert records(lakehouse("history", "silver.fruits", "--format", "json")) == before
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_of_a_table_with_partitions_each_is_counted(lakehouse: Lakehouse, home: Path) -> None:

@@ -65,6 +65,7 @@ class TestWatermark:
     def history(self, settings) -> History:
         return history_of("silver.fruits", Catalog.of(settings).load("silver.fruits"))
 
+    @pytest.mark.long
     def test_is_kept_by_compaction_and_expiry_by_hand(self, lakehouse, settings):
         mark = self.history(settings).watermark(RAW)
         assert mark is not None
@@ -73,6 +74,7 @@ class TestWatermark:
         kept = self.history(settings)
         assert (len(kept.line), kept.watermark(RAW)) == (1, mark)
 
+    @pytest.mark.long
     def test_is_kept_by_an_expiry_whose_text_does_not_tell(self, lakehouse, settings):
         mark = self.history(settings).watermark(RAW)
         lakehouse("sql", "--write", "INSERT INTO silver.fruits (fruit) VALUES ('Quince')")

@@ -18,6 +18,7 @@ def test_help_is_quick_since_it_imports_nothing_heavy(arguments, home):
     assert imported_by(*arguments, env={"LAKEHOUSE_HOME": str(home)}) == set()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["files", "history"])
 def test_looking_imports_neither_spark_nor_dagster(table_there, home, command):
     assert imported_by(command, table_there, env={"LAKEHOUSE_HOME": str(home)}).isdisjoint(

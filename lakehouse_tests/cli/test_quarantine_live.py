@@ -19,6 +19,7 @@ def refused(lakehouse, home: Path):
     return lakehouse
 
 
+@pytest.mark.long
 def test_what_is_refused_again_stays_and_what_is_cleared_is_counted(refused) -> None:
     ran = refused("quarantine", "replay", "silver.fruits")
     assert ran.code == 0
@@ -44,6 +45,7 @@ def test_what_is_refused_again_stays_and_what_is_cleared_is_counted(refused) -> 
     assert checked.code == 0
 
 
+@pytest.mark.long
 def test_a_reason_is_asked_for_in_words(refused) -> None:
     assert refused("quarantine", "clear", "silver.fruits").code == 2
     assert refused("quarantine", "clear", "silver.fruits", "--why", "…").code == 2

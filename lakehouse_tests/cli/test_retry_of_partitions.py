@@ -115,6 +115,7 @@ def compute(engine: Engine) -> None:
     come(engine, table.name, {"day": DAY, "city": "Ipoh"}, **properties.to_summary())
 
 
+@pytest.mark.long
 def test_a_change_of_what_tells_no_partition_is_said_and_not_called_up_to_date(
     engine: Engine, lakehouse: Any
 ) -> None:

@@ -101,6 +101,7 @@ def test_a_table_is_stale_until_it_is_computed_from_what_came(
     assert state_of(lakehouse, BRONZE) == (False, None, "")
 
 
+@pytest.mark.long
 def test_a_refused_table_is_blocked_until_its_input_changes(
     lakehouse, settings: Settings, arrive: Arrive
 ) -> None:
@@ -119,6 +120,7 @@ def test_a_refused_table_that_was_published_since_is_not_blocked(
     assert state_of(lakehouse) == (False, None, "")
 
 
+@pytest.mark.long
 def test_rows_of_older_code_are_said(lakehouse, settings: Settings, arrive: Arrive) -> None:
     def code() -> tuple[str | None, str]:
         said = records(lakehouse("status", "--format", "json"))

@@ -44,6 +44,7 @@ def test_status_says_that_it_is_not_read_and_does_not_fail(lakehouse: Lakehouse)
     assert NAMED in found[EVENTS]["unsupported"]
 
 
+@pytest.mark.long
 @pytest.mark.unit
 @pytest.mark.usefixtures("strange")
 def test_doctor_looks_after_its_files_all_the_same(settings: Settings) -> None:

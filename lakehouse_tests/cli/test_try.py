@@ -130,6 +130,7 @@ def test_programs_get_the_refused_rows_with_their_reasons(
     assert "schema_as_declared" in silver["not_evaluated"]
 
 
+@pytest.mark.long
 def test_a_file_is_followed_through_the_tables_between(
     lakehouse: Lakehouse, transactions: str
 ) -> None:

@@ -239,6 +239,7 @@ def test_an_owner_with_an_address_can_be_asked():
     assert contract["support"][0]["url"] == "mailto:orders@example.com"
 
 
+@pytest.mark.long
 @settings(
     deadline=None, max_examples=examples(20, 60), suppress_health_check=[HealthCheck.too_slow]
 )

@@ -45,6 +45,7 @@ def problems(readers: Path, contract: dict[str, Any]) -> list[str]:
     return [error.message for error in validator(readers).iter_errors(contract)]
 
 
+@pytest.mark.long
 @settings(
     deadline=None,
     max_examples=60,
@@ -59,6 +60,7 @@ def test_the_schema_is_one_that_refuses(readers: Path):
     assert problems(readers, {"apiVersion": "v3.2.0", "kind": "DataContract", "ids": 1})
 
 
+@pytest.mark.long
 def test_the_contracts_of_all_tables_pass_the_lint(readers: Path, tmp_path: Path):
     files = []
     for name, table in TABLES.items():

@@ -41,6 +41,7 @@ VERSIONS = (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
 TABLES = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.scenario
 @pytest.mark.spark
 def test_the_tutorial_prints_what_it_shows(page, clone):
     page("docs/tutorial.md").do()
@@ -48,6 +49,7 @@ def test_the_tutorial_prints_what_it_shows(page, clone):
     assert not (clone / ".tutorial").exists()
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_own_files_become_tables_as_the_page_says(page, clone):
     page("docs/your-data.md").do()
@@ -55,6 +57,7 @@ def test_own_files_become_tables_as_the_page_says(page, clone):
     assert not (clone / "shop").exists()
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["merges", "partitions", "personal-data"])
 def test_a_how_to_goes_as_the_page_says(page, name):
@@ -103,11 +106,13 @@ def test_the_index_names_every_page():
     assert linked == {path.name for path in PAGES if path.name != "README.md"}
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_operations_go_as_the_page_says(page):
     page("docs/operations.md").do()
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_table_is_tried_as_the_page_says(page):
     page("docs/trying.md").do()
@@ -125,6 +130,7 @@ def test_the_tests_on_the_page_of_trying_pass(try_table):
         test(try_table)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_person_is_erased_as_the_page_says(page, clone):
     page("docs/erasure.md").do()
@@ -134,11 +140,13 @@ def test_a_person_is_erased_as_the_page_says(page, clone):
     assert not [file for file in files if b"customer1000131@" in file.read_bytes()]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_writes_are_told_as_the_page_says(page):
     page("docs/lineage.md").do()
 
 
+@pytest.mark.scenario
 @pytest.mark.spark
 def test_the_readme_shows_what_the_demo_leaves(page):
     readme = page("README.md")

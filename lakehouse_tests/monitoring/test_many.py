@@ -61,6 +61,7 @@ def test_five_hundred_checks_that_fail_are_one_message(
     assert len(read_alerts(settings)) == MANY
 
 
+@pytest.mark.long
 @example([(5, 0), (6, 0), (6, 0)])
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 8)), max_size=40))
 def test_each_message_is_sent_by_itself_or_counted_in_one_summary(

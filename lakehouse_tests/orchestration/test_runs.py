@@ -91,6 +91,7 @@ def test_a_run_killed_with_its_process_is_failed_by_the_next(running, settings, 
         assert instance.get_run_by_id(dead.run_id).status == dg.DagsterRunStatus.FAILURE
 
 
+@pytest.mark.long
 def test_a_run_tells_its_events_as_they_happen(settings, quick, capfd):
     seen = []
     with open_instance(settings) as instance:

@@ -75,6 +75,7 @@ def test_an_empty_chain_is_whole(settings: Settings, engine: Engine) -> None:
     assert verify_chain(settings, engine, TABLE).is_whole
 
 
+@pytest.mark.long
 def test_many_at_once_do_not_fork_it(settings: Settings, engine: Engine) -> None:
     occasions = [f"R-{number % 6}" for number in range(12)]
     with ThreadPoolExecutor(4) as threads:
