@@ -34,3 +34,9 @@ def repeated(
         )
         for value in values
     ]
+
+
+glue_in_test_all = pytest.mark.parametrize(
+    "engine", repeated(["embedded", "glue"], tried=["embedded"], rest="long"), indirect=True
+)
+"""For a test on both catalogs whose code path another test runs on Glue in `make test`."""

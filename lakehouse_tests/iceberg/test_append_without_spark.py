@@ -19,6 +19,7 @@ from lakehouse.iceberg.write.append_without_spark import (
     append_once,
 )
 from lakehouse.tables.table import Append, Column, IcebergTable
+from lakehouse_tests.examples import glue_in_test_all
 
 TABLE = IcebergTable(
     "monitoring.numbers",
@@ -59,6 +60,7 @@ def without_spark(engine: Engine) -> Engine:
     return replace(engine, session=no_spark)
 
 
+@glue_in_test_all
 def test_each_engine_reads_what_was_appended(engine: Engine, without_spark: Engine) -> None:
     append_once(without_spark, TABLE, rows("a", 1.5, 2.5), "a", made_at="at")
     append_once(without_spark, TABLE, rows("b", 4.0), "b", made_at="at")
@@ -85,6 +87,7 @@ def test_a_run_is_appended_once(without_spark: Engine) -> None:
     assert read_history(without_spark, TABLE.name).main.snapshot_id == first
 
 
+@glue_in_test_all
 def test_the_table_is_as_declared_and_its_commits_are_stamped(
     engine: Engine, without_spark: Engine
 ) -> None:
@@ -99,6 +102,7 @@ def test_the_table_is_as_declared_and_its_commits_are_stamped(
     )
 
 
+@glue_in_test_all
 def test_spark_may_write_the_table_too(engine: Engine, without_spark: Engine) -> None:
     append_once(without_spark, TABLE, rows("a", 1.0), "a", made_at="at")
     name = engine.catalog.sql_name(TABLE.name)
@@ -109,6 +113,7 @@ def test_spark_may_write_the_table_too(engine: Engine, without_spark: Engine) ->
     assert engine.sql(f"SELECT sum(value) FROM {name}").first()[0] == 6.0
 
 
+@glue_in_test_all
 def test_a_column_that_was_declared_since_is_added(
     engine: Engine, without_spark: Engine
 ) -> None:

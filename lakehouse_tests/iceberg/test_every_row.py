@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.declarations import content
 from lakehouse_tests.iceberg.stories import (
     LEFT_OUT,
@@ -83,8 +84,6 @@ STORY: list[Step] = [
 a rejection.
 """
 
-SHORT_STORY: list[Step] = [FIRST, Compute(), SECOND, Compute(killed=True), Reject(1)]
-
 UNDONE: list[Step] = [
     Deliver("x.csv", (("a", "bad", 1, 0),)),
     Compute(),
@@ -137,25 +136,6 @@ def _age(row: tuple) -> tuple:
     """Return what orders versions."""
     file, sha256, number, _, version = row
     return version, file, number, sha256
-
-
-@pytest.mark.parametrize(
-    ("shape", "kind", "row_levels"),
-    [
-        ("merge", "string", "delete files"),
-        ("newest", "int", "both"),
-    ],
-)
-def test_each_row_is_in_one_place(
-    embedded_engine: Engine,
-    monkeypatch: pytest.MonkeyPatch,
-    shape: str,
-    kind: str,
-    row_levels: str,
-) -> None:
-    lakehouse = Lakehouse(embedded_engine, shape, kind, row_levels)
-    lakehouse.play(SHORT_STORY, monkeypatch)
-    check(lakehouse)
 
 
 @pytest.mark.parametrize("shape", ["versions", "merge"])
@@ -216,26 +196,30 @@ def test_each_row_is_in_one_place_after_rows_were_cleared(
     assert not {row for row in found["quarantine"] if row[:3] in found["cleared"]}
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize(
     ("shape", "kind", "row_levels"),
-    [
-        ("merge", "string", "whole files"),
-        ("merge", "string", "delete files"),
-        ("merge", "string", "both"),
-        ("newest", "int", "whole files"),
-        ("newest", "int", "delete files"),
-        ("newest", "int", "both"),
-        # Their quarantines are merged.
-        ("append", "int", "delete files"),
-        ("overwrite", "date", "delete files"),
-        ("partitions", "string", "both"),
-        ("partitions", "timestamp", "whole files"),
-        ("versions", "date", "delete files"),
-        ("versions", "timestamp", "whole files"),
-        ("four inputs", "date", "both"),
-        ("newest of all", "string", "delete files"),
-    ],
+    repeated(
+        [
+            ("merge", "string", "whole files"),
+            ("merge", "string", "delete files"),
+            ("merge", "string", "both"),
+            ("newest", "int", "whole files"),
+            ("newest", "int", "delete files"),
+            ("newest", "int", "both"),
+            # Their quarantines are merged.
+            ("append", "int", "delete files"),
+            ("overwrite", "date", "delete files"),
+            ("partitions", "string", "both"),
+            ("partitions", "timestamp", "whole files"),
+            ("versions", "date", "delete files"),
+            ("versions", "timestamp", "whole files"),
+            ("four inputs", "date", "both"),
+            ("newest of all", "string", "delete files"),
+        ],
+        tried=[("merge", "string", "delete files")],
+        tier="scenario",
+        rest="long",
+    ),
 )
 def test_each_row_is_in_one_place_in_a_long_story(
     embedded_engine: Engine,

@@ -225,20 +225,17 @@ EVOLUTIONS = {
 }
 
 
-ON_BOTH = (
+GLUE_TOO = ("column renamed and its name used anew", "properties set, changed and unset")
+"""Two that change what Glue stores; `make test-glue-catalog` runs all of them on Glue."""
+STANDARD = (
+    *GLUE_TOO,
     "column added",
-    "column renamed and its name used anew",
-    "columns reordered",
-    "column described",
     "fields of structs added, widened and moved",
-    "names that need quotes",
     "partition field replaced",
-    "properties set, changed and unset",
-    "table described",
+    "sort order set",
+    "format upgraded",
 )
-"""Of all that Glue keeps a copy of, and of a change that the metadata file alone tells; on Glue all
-of them are tried by `make test-glue-catalog`.
-"""
+"""Those that differ most; the others run in `make test-all`."""
 
 
 @pytest.mark.parametrize(
@@ -248,11 +245,14 @@ of them are tried by `make test-glue-catalog`.
             catalog,
             evolution,
             id=f"{catalog}-{name}",
-            marks=[with_format_3] if evolution.after.format_version == 3 else [],
+            marks=[
+                *([with_format_3] if evolution.after.format_version == 3 else []),
+                *([] if name in STANDARD else [pytest.mark.long]),
+            ],
         )
         for name, evolution in EVOLUTIONS.items()
         for catalog in ("embedded", "glue")
-        if catalog == "embedded" or name in ON_BOTH
+        if catalog == "embedded" or name in GLUE_TOO
     ],
     indirect=["engine"],
 )

@@ -20,6 +20,7 @@ from lakehouse.iceberg.read.snapshot_rows import rows_at
 from lakehouse.tables.quoting import literal
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.conftest import on_embedded_alone, with_format_3
+from lakehouse_tests.examples import glue_in_test_all
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
 REGIONS = columns(id="bigint", region="string")
@@ -75,6 +76,7 @@ def test_a_table_is_created_where_its_location_says(embedded_engine: Engine) -> 
     assert plan_now(embedded_engine, table).is_empty
 
 
+@glue_in_test_all
 def test_nothing_to_do_needs_no_spark(engine: Engine) -> None:
     ensure(engine, declared())
     insert(engine, "(1, 'a')")
@@ -82,6 +84,7 @@ def test_nothing_to_do_needs_no_spark(engine: Engine) -> None:
         assert change(without_spark(engine), declared()).is_empty
 
 
+@glue_in_test_all
 def test_waiting_changes_that_do_not_stop_a_write_need_no_spark(engine: Engine) -> None:
     ensure(engine, declared(columns=REGIONS))
     insert(engine, "(1, 'north')")
@@ -95,6 +98,7 @@ def test_waiting_changes_that_do_not_stop_a_write_need_no_spark(engine: Engine) 
     ]
 
 
+@glue_in_test_all
 @pytest.mark.parametrize(
     ("after", "message"),
     [
@@ -127,6 +131,7 @@ def test_a_rename_or_a_drop_stops_a_write_until_it_is_applied(
     assert ensure(engine, after).is_empty
 
 
+@glue_in_test_all
 def test_additions_run_by_themselves_while_the_rest_waits(engine: Engine) -> None:
     ensure(engine, declared(columns=REGIONS))
     insert(engine, "(1, 'north')")
@@ -142,6 +147,7 @@ def test_additions_run_by_themselves_while_the_rest_waits(engine: Engine) -> Non
     assert read_history(engine, NAME).main.commit.run_id == "r2"
 
 
+@glue_in_test_all
 def test_foreign_properties_stay(engine: Engine) -> None:
     ensure(engine, declared(properties={"ours": "1"}))
     engine.sql(
@@ -153,6 +159,7 @@ def test_foreign_properties_stay(engine: Engine) -> None:
     assert properties["theirs"] == "2"
 
 
+@glue_in_test_all
 def test_a_personal_column_keeps_no_bounds_after_it_was_renamed(engine: Engine) -> None:
     ensure(
         engine,
@@ -174,6 +181,7 @@ def run_first_statement(engine: Engine, found: Plan) -> None:
     engine.sql(found.steps[0].statements(engine.catalog, found.table)[0])
 
 
+@glue_in_test_all
 @pytest.mark.parametrize("finish", [ensure, apply])
 def test_an_evolution_killed_between_two_changes_is_finished(
     engine: Engine, finish: Callable[[Engine, IcebergTable], Plan]
@@ -209,6 +217,7 @@ def test_an_evolution_killed_before_its_commit_is_committed_by_the_next_write(
     assert rows_at(engine, NAME, main.snapshot_id).columns == ["id", "note", "a"]
 
 
+@glue_in_test_all
 def test_a_creation_killed_before_its_sort_order_is_finished(engine: Engine) -> None:
     table = declared(sort_order=["id"])
     for statement in plan_now(engine, table).steps[0].statements(engine.catalog, NAME):
@@ -230,6 +239,7 @@ def test_processes_that_create_and_evolve_a_table_at_once_agree(
         assert plan_now(embedded_engine, table).is_empty
 
 
+@glue_in_test_all
 def test_a_watermark_that_a_property_notes_outlives_the_commit_of_a_schema(
     engine: Engine,
 ) -> None:

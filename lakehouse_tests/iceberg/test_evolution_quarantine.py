@@ -14,6 +14,7 @@ from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Column, IcebergTable, Merge, Overwrite, Versions
+from lakehouse_tests.examples import glue_in_test_all
 from lakehouse_tests.iceberg.declarations import content, rows_of
 
 pytestmark = pytest.mark.spark
@@ -38,6 +39,7 @@ def published(engine: Engine, table: IcebergTable, *rows: str) -> Published:
     return done
 
 
+@glue_in_test_all
 def test_a_rule_that_quarantines_comes_later(engine: Engine) -> None:
     unruled = replace(TABLE, rules=[])
     published(engine, unruled, DELIVERED, REFUSED)
@@ -51,6 +53,7 @@ def test_a_rule_that_quarantines_comes_later(engine: Engine) -> None:
     assert content(engine, QUARANTINE, "id", "v", "_reasons") == [("4", "44", ["between_v"])]
 
 
+@glue_in_test_all
 def test_a_column_with_values_becomes_the_stamp(engine: Engine) -> None:
     published(engine, TABLE, DELIVERED, REFUSED)
     done = published(engine, STAMPED, "3 AS id, 3 AS v", "4 AS id, 44 AS v")

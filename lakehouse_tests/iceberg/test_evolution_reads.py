@@ -14,6 +14,7 @@ from lakehouse.iceberg.read.inputs import changed_keys, incremental
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, OverwritePartitions
 from lakehouse_tests.conftest import newer_iceberg
+from lakehouse_tests.examples import glue_in_test_all
 from lakehouse_tests.iceberg.declarations import EVENTS, MONDAY, content, rows_of, run_of
 
 pytestmark = pytest.mark.spark
@@ -54,6 +55,7 @@ def read_values(engine: Engine) -> list[tuple]:
     return content(engine, VALUES.name)
 
 
+@glue_in_test_all
 def test_rows_appended_before_and_after_a_rename_are_read_under_the_new_name(
     engine: Engine,
 ) -> None:
@@ -83,6 +85,7 @@ def guests(engine: Engine, key: str, by: str) -> list[int]:
     return seen
 
 
+@glue_in_test_all
 @newer_iceberg("plans no read by a column of the partitioning that was renamed")
 def test_keys_of_changed_days_are_told_across_renames_wider_types_and_specs(
     engine: Engine,

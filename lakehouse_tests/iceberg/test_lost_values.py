@@ -14,6 +14,7 @@ from lakehouse.iceberg.rules.rows import accepted, between, castable, excluded, 
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, WriteMode
+from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.declarations import content, rows_of
 
 pytestmark = pytest.mark.spark
@@ -22,7 +23,12 @@ READINGS = IcebergTable(
 )
 QUARANTINE = "bronze.readings_quarantine"
 MODES = [Append(once_by=()), Overwrite(), Merge(on=["id"])]
-in_each_mode = pytest.mark.parametrize("mode", MODES, ids=lambda mode: type(mode).__name__)
+
+
+def in_mode(standard: WriteMode) -> pytest.MarkDecorator:
+    """The code path is the same in each mode: the others run in `make test-all`."""
+    modes = repeated(MODES, tried=[standard], rest="long")
+    return pytest.mark.parametrize("mode", modes, ids=lambda mode: type(mode).__name__)
 
 
 def outcome(
@@ -45,7 +51,7 @@ def lost(on_failure: Any, **thresholds: float) -> Rule:
     return castable("v", "int", on_failure=on_failure, **thresholds)
 
 
-@in_each_mode
+@in_mode(MODES[0])
 @pytest.mark.parametrize("missing", [None, "1"], ids=["one is missing", "none is missing"])
 def test_blocks_beside_a_rule_that_quarantines_what_is_missing(
     embedded_engine: Engine, mode: WriteMode, missing: str | None
@@ -62,7 +68,7 @@ def test_blocks_beside_a_rule_that_quarantines_what_is_missing(
     assert content(embedded_engine, READINGS.name) == []
 
 
-@in_each_mode
+@in_mode(MODES[2])
 @pytest.mark.parametrize(
     "rule",
     [lost("warn"), lost("block", fail_above=0.5)],
@@ -80,7 +86,7 @@ def test_is_counted_where_it_is_let_through_and_no_row_is_left_without_a_value(
     assert content(embedded_engine, QUARANTINE, "v", "_reasons") == [("x", ["not_null_v"])]
 
 
-@in_each_mode
+@in_mode(MODES[0])
 def test_blocks_above_what_is_tolerated_of_the_rows_that_came(
     embedded_engine: Engine, mode: WriteMode
 ) -> None:
@@ -90,7 +96,7 @@ def test_blocks_above_what_is_tolerated_of_the_rows_that_came(
     assert found(done)["castable_v"] == (2, 3)
 
 
-@in_each_mode
+@in_mode(MODES[0])
 def test_of_a_row_that_is_refused_for_another_column_does_not_block(
     embedded_engine: Engine, mode: WriteMode
 ) -> None:

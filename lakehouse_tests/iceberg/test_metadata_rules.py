@@ -29,6 +29,7 @@ from lakehouse.iceberg.rules.size_schema_and_freshness import (
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Column, IcebergTable
+from lakehouse_tests.examples import glue_in_test_all
 from lakehouse_tests.iceberg.declarations import (
     DAYS,
     EVENTS,
@@ -84,6 +85,7 @@ def test_add_no_job_to_a_write(embedded_engine: Engine, count_jobs) -> None:
     assert ruled.jobs == bare.jobs
 
 
+@glue_in_test_all
 def test_look_at_the_candidate(engine: Engine) -> None:
     events(engine, 10)
     before = snapshot_id(engine, EVENTS.name)

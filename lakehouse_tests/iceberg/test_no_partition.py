@@ -26,7 +26,7 @@ from lakehouse_tests.iceberg.declarations import MONDAY, content, rows_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 SOURCE = [
     Column("_source_file", "string"),

@@ -18,6 +18,7 @@ from lakehouse.iceberg.rules.rows import castable, excluded
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.masking import mask
 from lakehouse.tables.table import Column, IcebergTable, Merge, OverwritePartitions
+from lakehouse_tests.examples import glue_in_test_all
 from lakehouse_tests.iceberg.declarations import rows_of, snapshot_id
 
 CUSTOMERS = IcebergTable(
@@ -87,6 +88,7 @@ def test_stays_personal_in_the_quarantine() -> None:
     )
 
 
+@glue_in_test_all
 @pytest.mark.spark
 def test_keeps_no_bounds_in_metadata(engine: Engine) -> None:
     write(

@@ -20,6 +20,7 @@ from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.conftest import skip_old_iceberg
+from lakehouse_tests.examples import glue_in_test_all
 from lakehouse_tests.iceberg.declarations import (
     DAYS,
     EVENTS,
@@ -65,12 +66,14 @@ def test_is_pinned_against_later_commits(engine: Engine) -> None:
     assert [row["id"] for row in frame.collect()] == [1]
 
 
+@glue_in_test_all
 def test_by_predicate(engine: Engine) -> None:
     add(engine, 1, 2, 3)
     pinned = pin(engine, {"x": latest(EVENTS.name)}, EVENTS.name)["x"]
     assert sorted(row["id"] for row in read(engine, pinned, "id > 1").collect()) == [2, 3]
 
 
+@glue_in_test_all
 def test_narrows_an_input_to_the_runs_partitions(engine: Engine) -> None:
     write(
         engine, DAYS, days(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2)), run=run_of(MONDAY, TUESDAY)
@@ -117,6 +120,7 @@ def test_names_what_is_not_there(embedded_engine: Engine) -> None:
         as_of(EVENTS.name, timestamp=datetime(2024, 1, 1))
 
 
+@glue_in_test_all
 def test_incremental_reads_what_was_appended_since(engine: Engine) -> None:
     add(engine, 1)
     copy(engine)
@@ -135,6 +139,7 @@ def test_incremental_without_news_starts_no_job(embedded_engine: Engine, count_j
     assert isinstance(done, Unchanged) and counted.jobs == 0
 
 
+@glue_in_test_all
 def test_incremental_passes_over_a_compaction(engine: Engine) -> None:
     add(engine, 1)
     add(engine, 2)
@@ -149,6 +154,7 @@ def test_incremental_passes_over_a_compaction(engine: Engine) -> None:
     assert ids(engine, INPUTS["events"]) == [3, 4]
 
 
+@glue_in_test_all
 def test_incremental_falls_back_to_a_full_read_after_a_delete(engine: Engine) -> None:
     add(engine, 1, 2)
     copy(engine)
@@ -158,6 +164,7 @@ def test_incremental_falls_back_to_a_full_read_after_a_delete(engine: Engine) ->
     assert "read in full" in pinned.note and ids(engine, INPUTS["events"]) == [2, 3]
 
 
+@glue_in_test_all
 def test_the_watermark_follows_a_rollback(engine: Engine) -> None:
     add(engine, 1)
     copy(engine)

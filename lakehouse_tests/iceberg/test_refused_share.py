@@ -33,6 +33,7 @@ from lakehouse.tables.table import (
     Overwrite,
     OverwritePartitions,
 )
+from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.declarations import rows_of
 
 DAY = date(2026, 1, 1)
@@ -106,7 +107,11 @@ def test_a_share_is_declared_only_where_rows_can_be_refused() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: type(mode).__name__)
+@pytest.mark.parametrize(
+    "mode",
+    repeated(MODES, tried=[MODES[0], MODES[3]], rest="long"),
+    ids=lambda mode: type(mode).__name__,
+)
 def test_the_first_computation_is_kept_aside_where_most_is_refused(
     embedded_engine: Engine, mode: Any
 ) -> None:

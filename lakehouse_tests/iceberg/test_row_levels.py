@@ -34,9 +34,9 @@ pytestmark = [
     pytest.mark.parametrize(
         ("row_level", "version"),
         [
-            ("copy-on-write", 2),
+            pytest.param("copy-on-write", 2, marks=pytest.mark.long),
             ("merge-on-read", 2),
-            pytest.param("merge-on-read", 3, marks=with_format_3),
+            pytest.param("merge-on-read", 3, marks=[with_format_3, pytest.mark.long]),
         ],
     ),
 ]

@@ -126,7 +126,7 @@ def visits(engine: Engine) -> list[tuple[Any, ...]]:
 
 in_any_way = pytest.mark.parametrize(
     ("few", "partitions"),
-    [(2_000, 10_000), pytest.param(0, 10_000, marks=pytest.mark.soak), (0, 1)],
+    [(2_000, 10_000), *(pytest.param(0, most, marks=pytest.mark.long) for most in (10_000, 1))],
     ids=["by values", "by a join", "by a join within a range of partitions"],
 )
 

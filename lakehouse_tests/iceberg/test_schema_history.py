@@ -13,6 +13,7 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.quoting import literal
 from lakehouse.tables.table import Column
+from lakehouse_tests.examples import glue_in_test_all
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
 pytestmark = pytest.mark.spark
@@ -63,6 +64,7 @@ def test_each_change_stands_with_the_run_that_made_it(engine: Engine) -> None:
     assert [one.at for one in found] == sorted(one.at for one in found)
 
 
+@glue_in_test_all
 def test_a_rename_and_the_way_back_are_two_changes(engine: Engine) -> None:
     add(engine, SECOND, "run-1", "SELECT 2L AS id, 1.00BD AS amount, 'x' AS note")
     apply(engine, RENAMED)
@@ -115,6 +117,7 @@ def test_a_column_that_may_be_null_by_now_is_told(embedded_engine: Engine) -> No
     ]
 
 
+@glue_in_test_all
 def test_partitioning_and_sort_order_are_told(engine: Engine) -> None:
     first = declared(columns=columns(id="bigint", d="date"), partitioning=["days(d)"])
     add(engine, first, "run", "SELECT 1L AS id, DATE '2024-01-01' AS d")

@@ -120,7 +120,7 @@ EVERY = AllPartitions(((FIRST, THIRD),))
 
 @pytest.mark.parametrize(
     ("few", "partitions"),
-    [(2_000, 10_000), (0, 10_000), (0, 1)],
+    [*(pytest.param(few, 10_000, marks=pytest.mark.long) for few in (2_000, 0)), (0, 1)],
     ids=["by values", "by a join", "by a join within a range of partitions"],
 )
 def test_a_newer_version_on_another_day_is_found(

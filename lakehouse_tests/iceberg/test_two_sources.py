@@ -26,7 +26,7 @@ from lakehouse_tests.iceberg.two_source_model import (
 )
 from lakehouse_tests.iceberg.two_sources import TwoSources
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 SOURCES = st.integers(0, 1)
 ROWS = st.lists(

@@ -15,6 +15,7 @@ from lakehouse.iceberg.write import merge_rows
 from lakehouse.iceberg.write.trial import judge
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import SOURCE_COLUMNS, Column, IcebergTable, Merge, Versions
+from lakehouse_tests.examples import glue_in_test_all
 from lakehouse_tests.frames import frame_of
 from lakehouse_tests.iceberg.declarations import DELIVERED, content, delivery, rows_of
 
@@ -47,6 +48,7 @@ def with_key(on_failure: Any, **thresholds: float) -> IcebergTable:
     return replace(MEMBERS, rules=[key, *MEMBERS.rules[1:]])
 
 
+@glue_in_test_all
 @pytest.mark.parametrize("is_small", [True, False], ids=["small", "large"])
 def test_goes_to_the_quarantine(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, *, is_small: bool
@@ -60,6 +62,7 @@ def test_goes_to_the_quarantine(
     assert content(engine, QUARANTINE, "no", "_reasons") == [("x", ["castable_no"])]
 
 
+@glue_in_test_all
 def test_with_none_to_delete_goes_to_the_quarantine(engine: Engine) -> None:
     merge(engine, MEMBERS, *STOOD[:2])
     done = merge(engine, MEMBERS, ("x", None, None, True))
@@ -68,6 +71,7 @@ def test_with_none_to_delete_goes_to_the_quarantine(engine: Engine) -> None:
     assert content(engine, QUARANTINE, "no") == [("x",)]
 
 
+@glue_in_test_all
 def test_of_keys_alone_goes_to_the_quarantine(engine: Engine) -> None:
     merge(engine, MEMBERS, *STOOD)
     rows = [("x", True), ("2", True)]
@@ -76,6 +80,7 @@ def test_of_keys_alone_goes_to_the_quarantine(engine: Engine) -> None:
     assert content(engine, QUARANTINE, "no") == [("x",)]
 
 
+@glue_in_test_all
 def test_without_a_key_deletes_the_row_that_has_none(engine: Engine) -> None:
     merge(engine, MEMBERS, *STOOD)
     done = merge(engine, MEMBERS, (None, "7", None, True))

@@ -16,6 +16,7 @@ from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans, tables_in_location
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Column
+from lakehouse_tests.examples import glue_in_test_all
 from lakehouse_tests.iceberg.erasure.people import no_spark
 from lakehouse_tests.iceberg.strangers import EVENTS, make_events
 from lakehouse_tests.iceberg.upkeep.tables import NAME, create
@@ -125,6 +126,7 @@ def test_a_declaration_of_a_variant_is_refused_with_what_to_declare(kind: str) -
     assert str(raised.value).startswith(f"Column event: {kind!r} is not a column type")
 
 
+@glue_in_test_all
 @pytest.mark.spark
 @pytest.mark.skipif(is_spark_3(), reason="Spark 3.5 knows no VARIANT")
 def test_one_that_spark_made_hinders_the_upkeep_of_no_other(engine: Engine) -> None:

@@ -18,6 +18,7 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.quoting import literal
 from lakehouse.tables.table import SOURCE_COLUMNS, Append, Column, IcebergTable
 from lakehouse_tests.conftest import whatever_the_catalog
+from lakehouse_tests.examples import glue_in_test_all
 from lakehouse_tests.iceberg.declarations import (
     DELIVERED,
     EVENTS,
@@ -83,6 +84,7 @@ def test_of_a_delivery_again_adds_nothing(engine: Engine, arriving: list | None)
     assert snapshot_id(engine, DELIVERED.name) == before
 
 
+@glue_in_test_all
 def test_of_an_old_and_a_new_delivery_adds_the_new_one(engine: Engine) -> None:
     write(engine, DELIVERED, delivery(engine, "a", [("1", "x")]))
 

@@ -3,6 +3,7 @@ nothing.
 """
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from pyspark.sql import DataFrame
@@ -22,7 +23,7 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables import row_level
 from lakehouse.tables.table import IcebergTable, Merge
 from lakehouse_tests.conftest import whatever_the_catalog, with_format_3
-from lakehouse_tests.examples import repeated
+from lakehouse_tests.examples import glue_in_test_all, repeated
 from lakehouse_tests.frames import frame_of
 from lakehouse_tests.iceberg.declarations import (
     DELIVERED,
@@ -37,6 +38,7 @@ from lakehouse_tests.iceberg.declarations import (
 
 pytestmark = pytest.mark.spark
 INPUTS = {"delivered": incremental("bronze.delivered")}
+MODES = ["copy-on-write", "merge-on-read"]
 
 
 def land(engine: Engine, file: str, *rows: tuple[str | None, str | None]) -> None:
@@ -58,7 +60,7 @@ def test_inserts_and_updates_by_key(engine: Engine) -> None:
 
 
 @whatever_the_catalog
-@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize("mode", repeated(MODES, tried=["copy-on-write"], rest="long"))
 def test_of_few_changed_rows_does_not_shuffle_the_table(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
@@ -100,7 +102,9 @@ def row_levels(engine: Engine) -> tuple[str, str, int]:
 
 
 @whatever_the_catalog
-@pytest.mark.parametrize("version", [2, pytest.param(3, marks=with_format_3)])
+@pytest.mark.parametrize(
+    "version", [2, pytest.param(3, marks=[with_format_3, pytest.mark.long])]
+)
 def test_of_a_large_table_use_delete_files_unless_they_change_much(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
@@ -172,6 +176,7 @@ def test_stamps_only_the_rows_that_change(engine: Engine) -> None:
     assert after["ann"] == before["ann"] and after["bob"] > before["bob"]
 
 
+@glue_in_test_all
 def test_of_the_same_rows_commits_nothing(engine: Engine) -> None:
     land(engine, "a", ("1", "ann"), ("2", "bob"))
     merge(engine)
@@ -185,6 +190,7 @@ def test_of_the_same_rows_commits_nothing(engine: Engine) -> None:
     assert refs(engine, PEOPLE.name) == {"main"}
 
 
+@glue_in_test_all
 def test_reads_on_from_where_a_merge_changed_nothing(engine: Engine) -> None:
     land(engine, "a", ("1", "ann"))
     merge(engine)
@@ -248,15 +254,21 @@ def test_keeps_a_null_key_once(engine: Engine) -> None:
 
 
 @whatever_the_catalog
-@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 @pytest.mark.parametrize(
-    "joined",
+    ("joined", "mode", "new"),
     repeated(
-        ["with all of the table", "few", "many", "many by a Bloom filter"],
-        tried=["few", "many by a Bloom filter"],
+        product(
+            ["with all of the table", "few", "many", "many by a Bloom filter"],
+            MODES,
+            [(), (("eve", 7, False),)],
+        ),
+        tried=[
+            ("few", "merge-on-read", (("eve", 7, False),)),
+            ("many by a Bloom filter", "copy-on-write", ()),
+        ],
+        rest="long",
     ),
 )
-@pytest.mark.parametrize("new", [(), (("eve", 7, False),)], ids=["none is new", "one is new"])
 def test_few_rows_are_merged_as_many_are(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, mode: str, joined: str, new: tuple
 ) -> None:
@@ -314,6 +326,7 @@ def filter_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(frame_joins._WITH_BLOOM_FILTER, broadcast, "-1")
 
 
+@glue_in_test_all
 def test_drops_rows_of_a_large_table_before_it_is_shuffled(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,7 +354,8 @@ def some_people(engine: Engine, *rows: tuple[str | None, int]) -> DataFrame:
     return frame.selectExpr("*", "CAST(NULL AS map<string,int>) AS marks")
 
 
-@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+@glue_in_test_all
+@pytest.mark.parametrize("mode", repeated(MODES, tried=["merge-on-read"], rest="long"))
 def test_deletes_rows_of_which_the_key_alone_is_given(engine: Engine, mode: str) -> None:
     table = replace(PEOPLE, rules=(), row_level=mode)
     write(engine, table, lambda: some_people(engine, ("ann", 1), ("bob", 2), (None, 3)))
@@ -357,6 +371,7 @@ def test_deletes_rows_of_which_the_key_alone_is_given(engine: Engine, mode: str)
     assert isinstance(again, Unchanged)
 
 
+@glue_in_test_all
 @pytest.mark.parametrize("has_rows", [True, False])
 def test_fails_where_a_row_of_a_key_alone_shall_not_go(
     engine: Engine, *, has_rows: bool

@@ -9,6 +9,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Published, Refused
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse_tests.conftest import whatever_the_catalog
+from lakehouse_tests.examples import glue_in_test_all
 from lakehouse_tests.iceberg.declarations import (
     DAYS,
     MONDAY,
@@ -27,6 +28,7 @@ from lakehouse_tests.iceberg.declarations import (
 pytestmark = pytest.mark.spark
 
 
+@glue_in_test_all
 def test_of_the_table_replaces_every_row(engine: Engine) -> None:
     write(engine, TOTALS, rows_of(engine, "v int", [(1,), (2,)]))
     write(engine, TOTALS, rows_of(engine, "v int", [(3,)]))
@@ -97,6 +99,7 @@ def test_needs_the_runs_partitions(embedded_engine: Engine) -> None:
     assert not any(ref.startswith("audit_") for ref in refs(embedded_engine, DAYS.name))
 
 
+@glue_in_test_all
 def test_works_across_a_change_of_the_partition_spec(engine: Engine) -> None:
     """A file of a month answers the predicate of a day only in part."""
     monthly = replace(DAYS, partitioning=["months(d)"])
@@ -111,6 +114,7 @@ def test_works_across_a_change_of_the_partition_spec(engine: Engine) -> None:
     assert content(engine, DAYS.name, "v") == [(1,), (7,)]
 
 
+@glue_in_test_all
 def test_quarantines_and_publishes_the_rest(engine: Engine) -> None:
     done = write(
         engine, DAYS, days(engine, (MONDAY, 1, 1), (MONDAY, 200, 2)), run=run_of(MONDAY)

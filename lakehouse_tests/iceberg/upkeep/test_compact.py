@@ -1,6 +1,7 @@
 """Compaction: fewer files, the same rows, and nothing else is touched."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -15,6 +16,7 @@ from lakehouse.iceberg.upkeep.compact import compact
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.tables.layout_validation import Z_ORDERABLE
 from lakehouse_tests.conftest import newer_iceberg
+from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.upkeep.tables import (
     MERGE_ON_READ,
     NAME,
@@ -178,8 +180,10 @@ def test_a_large_partition_of_an_old_spec_moves_in_chunks(embedded_engine: Engin
     assert rows(embedded_engine) == rows_before
 
 
-@pytest.mark.parametrize("version", ["2", "3"])
-@pytest.mark.parametrize("partitioning", ["", "part"])
+@pytest.mark.parametrize(
+    ("version", "partitioning"),
+    repeated(product("23", ["", "part"]), tried=[("2", "part"), ("3", "")], rest="long"),
+)
 def test_deleted_rows_and_their_delete_files_are_gone(
     embedded_engine: Engine, version: str, partitioning: str
 ) -> None:

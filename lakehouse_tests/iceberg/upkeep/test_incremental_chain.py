@@ -294,6 +294,7 @@ def run_chain(engine: Engine, cycles: int, days_a_cycle: int) -> None:
 
 
 @on_embedded_alone("days pass in a folder")
+@pytest.mark.long
 def test_six_cycles(embedded_engine: Engine) -> None:
     run_chain(embedded_engine, cycles=6, days_a_cycle=8)
 

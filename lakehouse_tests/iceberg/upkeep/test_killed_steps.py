@@ -27,7 +27,7 @@ from lakehouse_tests.iceberg.upkeep.tables import (
 )
 from lakehouse_tests.processes import KILLED, start
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 
 @pytest.fixture

@@ -117,6 +117,7 @@ def _healthy(engine: Engine) -> set[str]:
     return paths_by_partition(engine)[PartitionKey(0, (("part", HEALTHY),))]
 
 
+@pytest.mark.long
 def test_sixty_commits(embedded_engine: Engine) -> None:
     make_sick(embedded_engine, commits=60, partitions=2)
 

@@ -217,6 +217,7 @@ def run_as_on_two_hosts(engine: Engine, locks: Path, seconds: float) -> None:
     assert lost_races(results) or any(writer.conflicts for writer in writers)
 
 
+@pytest.mark.long
 def test_on_one_host(embedded_engine: Engine) -> None:
     run_under_the_lock(embedded_engine, seconds=4)
 
