@@ -64,6 +64,7 @@ KINDS: dict[str, tuple[str, str, Callable[[random.Random], Any]]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", repeated(KINDS, tried=["moment", "int"]))
 @pytest.mark.parametrize("seed", range(examples(1, 8)))
 def test_sums_are_those_of_all_rows_after_each_delivery(

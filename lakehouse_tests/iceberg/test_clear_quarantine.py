@@ -66,6 +66,7 @@ def held(engine: Engine) -> list[str]:
     return [row[0] for row in content(engine, QUARANTINE, "id")]
 
 
+@pytest.mark.long
 def test_rows_are_cleared_by_rule_and_by_file(refused: Engine) -> None:
     assert clear(refused, rule="not_null_name") == 1
     assert held(refused) == ["two", "y"]
@@ -97,6 +98,7 @@ def test_who_why_and_how_many_is_kept_and_no_value(refused: Engine) -> None:
     ]
 
 
+@pytest.mark.long
 def test_what_is_refused_once_more_does_not_come_back(refused: Engine) -> None:
     clear(refused, file="a")
     compute(refused, run="again")
@@ -113,6 +115,7 @@ def test_what_holds_after_a_correction_comes_into_the_table(refused: Engine) -> 
     assert held(refused) == []
 
 
+@pytest.mark.long
 def test_killed_before_it_deletes_it_is_done_again(
     refused: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +147,7 @@ def test_of_a_table_that_no_run_made_yet_nothing_is_cleared(embedded_engine: Eng
     assert clear(embedded_engine) == 0
 
 
+@pytest.mark.long
 def test_a_reason_that_names_a_person_of_the_rows_is_refused(refused: Engine) -> None:
     write(refused, DELIVERED, delivery(refused, "c", [("z", "Annabel")]))
     compute(refused)

@@ -138,6 +138,7 @@ def _age(row: tuple) -> tuple:
     return version, file, number, sha256
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", ["versions", "merge"])
 def test_a_row_comes_back_that_was_corrected_by_what_never_was_published(
     embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, shape: Shape
@@ -148,6 +149,7 @@ def test_a_row_comes_back_that_was_corrected_by_what_never_was_published(
     assert len(lakehouse.fates()["quarantine"]) == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("shape", "kind"),
     [
@@ -173,6 +175,7 @@ def test_each_row_is_in_one_place_after_a_replay(
     assert not [value for value, place in held if value == "mend" and place is not None]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("shape", "kind"),
     [

@@ -53,6 +53,7 @@ def test_a_rule_that_quarantines_comes_later(engine: Engine) -> None:
     assert content(engine, QUARANTINE, "id", "v", "_reasons") == [("4", "44", ["between_v"])]
 
 
+@pytest.mark.long
 @glue_in_test_all
 def test_a_column_with_values_becomes_the_stamp(engine: Engine) -> None:
     published(engine, TABLE, DELIVERED, REFUSED)
@@ -65,6 +66,7 @@ def test_a_column_with_values_becomes_the_stamp(engine: Engine) -> None:
     assert content(engine, TABLE.name, "id", "year(at) = 2024") == [(1, True), (3, False)]
 
 
+@pytest.mark.long
 def test_a_stamp_becomes_a_column_that_is_delivered(embedded_engine: Engine) -> None:
     published(embedded_engine, STAMPED, "1 AS id, 1 AS v", "2 AS id, 99 AS v")
     published(embedded_engine, TABLE, DELIVERED, REFUSED.replace("2 AS id", "4 AS id"))
@@ -74,6 +76,7 @@ def test_a_stamp_becomes_a_column_that_is_delivered(embedded_engine: Engine) -> 
     ]
 
 
+@pytest.mark.long
 def test_a_stamp_is_a_new_column(embedded_engine: Engine) -> None:
     published(
         embedded_engine,
@@ -99,6 +102,7 @@ def test_a_quarantine_made_before_stamps_had_a_column_there_gets_it(
     assert plan_now(embedded_engine, made).is_empty
 
 
+@pytest.mark.long
 def test_versions_are_declared_later(embedded_engine: Engine) -> None:
     published(embedded_engine, TABLE, DELIVERED, REFUSED)
     versioned = replace(TABLE, versions=Versions(of="id", newest="at"))
@@ -109,6 +113,7 @@ def test_versions_are_declared_later(embedded_engine: Engine) -> None:
     assert content(embedded_engine, TABLE.name, "id") == [(1,), (2,)]
 
 
+@pytest.mark.long
 def test_another_write_mode_changes_nothing_of_it(embedded_engine: Engine) -> None:
     published(embedded_engine, STAMPED, "1 AS id, 1 AS v", "2 AS id, 99 AS v")
     published(embedded_engine, replace(TABLE, write=Overwrite()), DELIVERED, REFUSED)

@@ -55,6 +55,7 @@ def read_values(engine: Engine) -> list[tuple]:
     return content(engine, VALUES.name)
 
 
+@pytest.mark.long
 @glue_in_test_all
 def test_rows_appended_before_and_after_a_rename_are_read_under_the_new_name(
     engine: Engine,

@@ -126,6 +126,7 @@ def test_by_hand_a_day_is_computed_from_all_that_ever_came(first: Engine) -> Non
     assert content(first, DAYS.name, "id") == [(1,), (2,), (3,)]
 
 
+@pytest.mark.long
 def test_what_a_day_was_given_while_another_waits_is_not_given_again(first: Engine) -> None:
     come(first, (MONDAY, 3, 3), (TUESDAY, 4, 4))
     assert compute(first, MONDAY) == (1, 1)
@@ -138,6 +139,7 @@ def test_what_a_day_was_given_while_another_waits_is_not_given_again(first: Engi
     assert content(first, DAYS.name, "id") == [(1,), (2,), (3,), (4,), (5,), (6,)]
 
 
+@pytest.mark.long
 def test_nor_where_the_commit_that_says_so_has_expired(embedded_engine: Engine) -> None:
     engine = embedded_engine
     come(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2))
@@ -150,6 +152,7 @@ def test_nor_where_the_commit_that_says_so_has_expired(embedded_engine: Engine) 
     assert compute(engine, MONDAY) == (3, 0)
 
 
+@pytest.mark.long
 def test_nor_where_upkeep_has_left_no_commit_of_a_run(embedded_engine: Engine) -> None:
     engine = embedded_engine
     come(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2))
@@ -183,6 +186,7 @@ def test_no_day_is_computed_anew_for_what_decides_no_row(first: Engine) -> None:
     ) == (1, 1)
 
 
+@pytest.mark.long
 def test_no_day_is_computed_anew_because_an_earlier_version_wrote_it(
     embedded_engine: Engine,
 ) -> None:

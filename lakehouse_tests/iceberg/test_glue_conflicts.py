@@ -65,6 +65,7 @@ def on_each_emulator(*, always_loses: bool) -> pytest.MarkDecorator:
     )
 
 
+@pytest.mark.scenario
 @on_each_emulator(always_loses=True)
 def test_who_comes_second_is_refused(account: Settings, monkeypatch) -> None:
     catalog = Catalog.of(account)
@@ -104,6 +105,7 @@ def at_once(append_one: Callable[[int, int], bool]) -> list[bool]:
         return [one for done in pool.map(append_rounds, range(WRITERS)) for one in done]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @on_each_emulator(always_loses=False)
 def test_without_retries_rows_are_what_was_reported(spark, account: Settings) -> None:
@@ -129,6 +131,7 @@ def test_without_retries_rows_are_what_was_reported(spark, account: Settings) ->
     assert not all(reported), "nobody came second"
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_writers_on_hosts_of_their_own_lose_nothing(
     spark, on_ministack: Settings, tmp_path: Path

@@ -54,6 +54,7 @@ def health(catalog: Catalog) -> TableHealth:
     return measure_health(NAME, catalog.load(NAME))
 
 
+@pytest.mark.long
 def test_files_are_counted_by_partition(catalog: Catalog) -> None:
     table = made(catalog)
     for ids in ((1, 2), (1, 1), (1,)):

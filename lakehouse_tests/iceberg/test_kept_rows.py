@@ -70,6 +70,7 @@ def test_a_session_tells_whether_it_is_on_one_machine(spark):
     assert is_on_one_machine(spark)
 
 
+@pytest.mark.long
 def test_rows_of_each_kind_are_read_as_they_were_and_computed_once(engine, on_a_cluster):
     frame = engine.sql(OF_EACH_KIND)
     with keeping_rows(engine) as kept:
@@ -130,6 +131,7 @@ def test_what_fails_leaves_no_rows_and_lets_the_next_one_look_again(
     assert looked_at_again.is_left
 
 
+@pytest.mark.long
 def test_a_merge_and_its_quarantine_are_the_same(embedded_engine, on_a_cluster):
     engine = embedded_engine
     rows = [("1", "ann"), ("x", "bob"), ("3", None)]

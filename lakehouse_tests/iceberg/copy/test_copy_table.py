@@ -60,7 +60,7 @@ def catalog(settings: Settings) -> Catalog:
     return Catalog.of(settings)
 
 
-@pytest.fixture(params=["home", "aws"])
+@pytest.fixture(params=["home", pytest.param("aws", marks=pytest.mark.long)])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog:
     """A catalog of each kind to copy to."""
     if request.param == "aws":

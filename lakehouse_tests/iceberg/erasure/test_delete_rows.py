@@ -301,6 +301,7 @@ def test_a_tag_shows_the_columns_that_it_had(filled: Engine) -> None:
     assert set(shown(filled, "experiment")[0]) == {"id", "customer_id", "email", "remark"}
 
 
+@pytest.mark.long
 def test_a_tag_of_before_the_subject_was_renamed_loses_one_after_the_other(
     filled: Engine,
 ) -> None:
@@ -352,6 +353,7 @@ def changed_before(engine: Engine) -> tuple[str, str]:
     return alone, task.file.file_path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_seen_too", [False, True])
 def test_rows_under_delete_files_leave_branches_and_tags(
     engine: Engine, *, is_seen_too: bool

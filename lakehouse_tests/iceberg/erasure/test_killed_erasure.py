@@ -40,6 +40,7 @@ def erase(engine: Engine) -> None:
     remove_unnamed(engine, [ORDERS.name])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("killed_at", range(4))
 def test_the_next_one_ends_in_the_same_state(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, killed_at: int

@@ -57,6 +57,7 @@ def everyone_else(engine: Engine, version: str = "") -> str:
     return str(frame.collect()[0][0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("format_version", "mode"),
     [
@@ -149,6 +150,7 @@ def test_spark_finds_a_value_inside_of_a_personal_column(
     assert left == ["another's"] * (len(others) + 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("format_version", "files"),
     [("2", "avro"), pytest.param("3", "parquet", marks=with_format_3)],
@@ -289,6 +291,7 @@ def to_format_3(engine: Engine, table: IcebergTable) -> None:
     engine.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('format-version' = '3')")
 
 
+@pytest.mark.long
 def test_on_s3(glue_engine: Engine) -> None:
     engine = glue_engine
     fill(engine, ORDERS, [(1, 7, None, "hers", None), (2, 8, None, "his", None)])

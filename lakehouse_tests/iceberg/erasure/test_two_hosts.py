@@ -53,6 +53,7 @@ def erase_beside(hosts: list[Engine], transaction: Transaction) -> StepResult:
     return result
 
 
+@pytest.mark.long
 def test_a_write_of_another_host_keeps_its_files(hosts: list[Engine]) -> None:
     writing = hosts[1].catalog.load(ORDERS.name).transaction()
     writing.append(rows_of(hosts[1], CLEO))
@@ -66,6 +67,7 @@ def test_a_write_of_another_host_keeps_its_files(hosts: list[Engine]) -> None:
     assert timedelta(hours=23) < due <= timedelta(days=1)
 
 
+@pytest.mark.long
 def test_a_compaction_of_another_host_keeps_the_rows(hosts: list[Engine]) -> None:
     compacting = hosts[1].catalog.load(ORDERS.name).transaction()
     compacting.overwrite(rows_of(hosts[1], BEN))
@@ -75,6 +77,7 @@ def test_a_compaction_of_another_host_keeps_the_rows(hosts: list[Engine]) -> Non
     assert content(hosts[0], ORDERS) == [BEN]
 
 
+@pytest.mark.long
 def test_what_is_a_day_old_goes(hosts: list[Engine]) -> None:
     table = hosts[0].catalog.load(ORDERS.name)
     lost = f"{table.location()}/data/lost.parquet"
