@@ -14,6 +14,9 @@ def dangling_deletes(files: Sequence[LiveFile]) -> list[LiveFile]:
     (https://iceberg.apache.org/spec/#scan-planning). Where more cannot be told without reading
     it, it is needed.
     """
+    delete_files = [file for file in files if file.content != "data"]
+    if not delete_files:
+        return []
     ages: dict[str, int] = {}
     oldest: dict[PartitionKey, int] = {}
     for file in files:
@@ -24,9 +27,7 @@ def dangling_deletes(files: Sequence[LiveFile]) -> list[LiveFile]:
         oldest[file.partition] = min(known, file.sequence_number)
     oldest_of_all = min(oldest.values(), default=None)
     dangling = []
-    for file in files:
-        if file.content == "data":
-            continue
+    for file in delete_files:
         if file.deletes_from is not None:
             age = ages.get(file.deletes_from)
         elif file.content == "equality deletes" and not file.partition.values:
