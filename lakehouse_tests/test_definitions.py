@@ -13,6 +13,7 @@ from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION, has_pa
 from lakehouse.maintenance.health_check import HEALTHY
 from lakehouse.orchestration.asset_checks import checked_rules, severity
 from lakehouse.orchestration.asset_keys import table_name
+from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.project import execution
 from lakehouse.quality.metrics.metric import NO_ANOMALY
 from lakehouse.settings import TableJob
@@ -188,3 +189,16 @@ def test_every_check_is_known_by_name_severity_and_whether_it_blocks():
         if table in tables:
             found.append(f"{table} {key.name} {said}: {blocks}")
     assert sorted(found) == golden
+
+
+def test_each_layer_and_the_quarantines_have_an_asset_group() -> None:
+    graph = asset_graph(defs)
+    groups = {
+        key.to_user_string(): graph.get(key).group_name for key in graph.get_all_asset_keys()
+    }
+    assert {name: group for name, group in groups.items() if name.endswith("_quarantine")} == {
+        name: "quarantine" for name in groups if name.endswith("_quarantine")
+    }
+    assert set(groups.values()) == {
+        "bronze", "silver", "gold", "quarantine", "audit", "monitoring"
+    }  # fmt: skip

@@ -35,13 +35,17 @@ def table_spec(
     )
 
 
+QUARANTINE_GROUP = "quarantine"
+"""The asset group of all quarantine tables; that of the other tables is their layer."""
+
+
 def quarantine_spec(table: IcebergTable) -> dg.AssetSpec | None:
     """Return the quarantine of a table as an asset that the table's own runs fill; None where
     it has none.
     """
     if table.quarantine is None:
         return None
-    return table_spec(
+    spec = table_spec(
         table.quarantine,
         description=(
             f"{table.quarantine.comment} `lakehouse quarantine {table.name}` counts and shows them,"
@@ -49,6 +53,7 @@ def quarantine_spec(table: IcebergTable) -> dg.AssetSpec | None:
         ),
         deps=[asset_key(table.name)],
     )
+    return spec.replace_attributes(group_name=QUARANTINE_GROUP)
 
 
 def _owners(table: IcebergTable) -> list[str]:
