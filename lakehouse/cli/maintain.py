@@ -70,7 +70,7 @@ def _print_plan(plan: "UpkeepPlan", form: str, *, with_all: bool) -> None:
     if form == "json":
         print_records(map(_plan_record, plan.steps))
         return
-    shown = plan.steps if with_all else plan.due
+    shown = [step for step in plan.steps if with_all or step.is_due or _retains(step)]
     waiting = len(plan.steps) - len(plan.due)
     footer = f"{count(len(plan.due), 'step')} due, {waiting} not"
     if not with_all:
@@ -84,7 +84,17 @@ def _cells(step: "PlannedStep") -> list[Any]:
         due = f"{step.not_before:%Y-%m-%d %H:%M}"
     gain = ", ".join(_gain(step))
     cost = size(step.cost_bytes) if step.cost_bytes else ""
-    return [step.table, step.step, due, step.reason, gain, cost]
+    reasons = [step.reason, *(text for text in _unmet(step) if text != step.reason)]
+    return [step.table, step.step, due, "; ".join(reasons), gain, cost]
+
+
+def _unmet(step: "PlannedStep") -> list[str]:
+    return [condition.text for condition in step.conditions if not condition.is_met]
+
+
+def _retains(step: "PlannedStep") -> bool:
+    """Whether a reader, a tag or a branch retains snapshots that are old enough to expire."""
+    return step.step == "expire_snapshots" and len(_unmet(step)) > 1
 
 
 def _gain(step: "PlannedStep") -> Iterator[str]:

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from lakehouse.cli.maintain import _print_plan
 from lakehouse.iceberg.commit.branch import audit_branch
 from lakehouse.iceberg.metadata.measured_health import RefHealth, SnapshotPin, TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.maintenance.planner import Known, plan_upkeep
 from lakehouse.maintenance.table_reads import TableReads
-from lakehouse.maintenance.upkeep_plan import PlannedStep
+from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
 from lakehouse.maintenance.upkeep_record import UpkeepRecord, record_of
 from lakehouse.tables.upkeep import UpkeepPolicy
 from lakehouse_tests.maintenance.sick_tables import (
@@ -100,6 +101,16 @@ def test_a_watermark_keeps_its_snapshot_and_all_since_and_is_named() -> None:
     ]
     first = replace(pin, committed_at=days_ago(50))
     assert not planned(with_snapshots(*OLD, pins=(first,)), "expire_snapshots").is_due
+
+
+@pytest.mark.parametrize("with_all", [True, False])
+def test_a_dry_run_names_the_reader_that_retains_snapshots(
+    capsys: pytest.CaptureFixture[str], *, with_all: bool
+) -> None:
+    pin = SnapshotPin("watermark of silver.fruits", 1, days_ago(50), needs_later=True)
+    step = planned(with_snapshots(*OLD, pins=(pin,)), "expire_snapshots")
+    _print_plan(UpkeepPlan(NOW, (step,)), "table", with_all=with_all)
+    assert "for the watermark of silver.fruits needs that of" in capsys.readouterr().out
 
 
 def test_a_tag_keeps_its_snapshot_alone() -> None:
