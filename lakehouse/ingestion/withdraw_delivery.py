@@ -66,12 +66,9 @@ class SeveralDeliveries(UsageError):
     def __init__(self, feed: Feed, source_file: str, deliveries: Sequence[Came]) -> None:
         self.deliveries = tuple(deliveries)
         super().__init__(
-            f"{source_file!r} stands for {len(deliveries)} deliveries to {feed.name}; expected"
-            " one of them.",
-            next_step=(
-                f"Say which by its hash, such as --sha256 {deliveries[-1].short_sha256} for the"
-                " last."
-            ),
+            f"{source_file!r} was delivered {len(deliveries)} times to {feed.name}; expected"
+            " the hash of one delivery.",
+            next_step="Pass the hash of the delivery to reject with --sha256.",
         )
 
 

@@ -262,8 +262,8 @@ def test_the_deliveries_that_a_name_stands_for_are_listed(twice) -> None:
         ["(2 rows)"],
     )
     assert ran.err == [
-        "lakehouse: 'daily.csv' stands for 2 deliveries to fruits; expected one of them. "
-        f"Say which by its hash, such as --sha256 {listed[1][2]} for the last."
+        "lakehouse: 'daily.csv' was delivered 2 times to fruits; expected the hash of one"
+        " delivery. Pass the hash of the delivery to reject with --sha256."
     ]
     assert fruits_whole(twice) == ["2,Pear,false", "3,Plum,false", "9,Apple,true"]
 
