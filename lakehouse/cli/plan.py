@@ -26,10 +26,15 @@ def plan(state: State, names: tuple[str, ...], check: bool, form: str) -> None:
     first run, and is nothing to --check.
     """
     from lakehouse.iceberg.evolve.planning import declared_by_earlier_version, plan_now
+    from lakehouse.orchestration.asset_inputs import partitions_read
 
     tables = declared_tables(state, names)
     with state.progress("Reading the tables' metadata"):
-        plans = [plan_now(state.engine, table) for table in tables]
+        graph = state.project.graph
+        plans = [
+            plan_now(state.engine, table, partitions_read(graph, table.name))
+            for table in tables
+        ]
         earlier = [
             table.name for table in tables if declared_by_earlier_version(state.engine, table)
         ]

@@ -5,12 +5,15 @@ from it.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from lakehouse.iceberg.read.inputs import SINCE, Input
 from lakehouse.orchestration.asset_keys import table_name
+
+if TYPE_CHECKING:
+    from lakehouse.orchestration.dagster_internals import AssetGraph
 
 READS = "lakehouse/reads"
 _TYPED: Mapping[str, Callable[[Any], Any]] = {
@@ -50,6 +53,13 @@ def incremental_readers(
             if read.mode in SINCE:
                 readers.setdefault(read.table, set()).add(table_name(spec.key))
     return readers
+
+
+def partitions_read(graph: "AssetGraph", source: str) -> set[str]:
+    """Return the columns of a table whose partitions other tables read."""
+    nodes = map(graph.get, graph.get_all_asset_keys())
+    inputs = (read for node in nodes for read in inputs_of(node.metadata).values())
+    return {read.by for read in inputs if read.table == source and read.by}
 
 
 def _plain(declared: Input) -> dict[str, Any]:

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
+from lakehouse.definitions import defs
 from lakehouse.iceberg.evolve.partition_count import count_partitions
 from lakehouse.iceberg.evolve.planning import apply, ensure, plan, plan_now
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.table_size import TableSize, read_table_size
+from lakehouse.orchestration.asset_inputs import partitions_read
+from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.tables.partitioning import PartitionField
 from lakehouse.tables.table import Column, IcebergTable, OverwritePartitions
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared, state_like
@@ -135,6 +138,33 @@ def test_what_is_needed_is_not_advised_against() -> None:
         write=OverwritePartitions(by="d"),
     )
     assert "Leave out bucket(10, id), or declare fewer buckets than 10 in its place." in warning
+
+
+@pytest.mark.parametrize(
+    ("partitioning", "advice"),
+    [
+        (["d"], []),
+        (["days(ts)"], []),
+        (["d", "bucket(10, id)"], ["Leave out bucket(10, id)"]),
+    ],
+)
+def test_a_column_that_other_tables_read_by_stays(
+    partitioning: list[str], advice: list[str]
+) -> None:
+    table = declared(columns=COLUMNS, partitioning=partitioning)
+    size = table_size(days=4000, size_bytes=10**6, ts=(MOMENT, MOMENT + 4000 * 86_400_000_000))
+    state = replace(state_like(table), size=size)
+    assert plan(table, state).warnings
+    warned = plan(table, state, read_by={"d", "ts"}).warnings
+    assert [text in warning for text, warning in zip(advice, warned, strict=True)] == [
+        True for _ in advice
+    ]
+
+
+def test_partitions_that_other_tables_read_are_known() -> None:
+    graph = asset_graph(defs)
+    assert partitions_read(graph, "bronze.bnpl_transactions_raw") == {"_event_date"}
+    assert partitions_read(graph, "gold.bnpl_daily_summary") == set()
 
 
 def fill(engine: Engine, table: IcebergTable, rows: int) -> None:

@@ -2,7 +2,7 @@
 refuse it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
@@ -30,11 +30,15 @@ _COARSER = {"hours": "days", "days": "months", "months": "years"}
 
 
 def warnings(
-    table: IcebergTable, state: TableState | None, iceberg: IcebergRelease
+    table: IcebergTable,
+    state: TableState | None,
+    iceberg: IcebergRelease,
+    read_by: Collection[str] = (),
 ) -> Iterator[str]:
     """Yield one sentence for each; `state` is None where there is no table yet.
 
     :param iceberg: what is to write it.
+    :param read_by: the columns whose partitions other tables read.
     """
     yield from _partition_warnings(table)
     yield from _upkeep_warnings(table)
@@ -42,7 +46,7 @@ def warnings(
     yield from _format_warnings(table)
     yield from _version_warnings(table)
     if state is not None:
-        yield from _count_warnings(table, state)
+        yield from _count_warnings(table, state, read_by)
         yield from _case_warnings(table, state)
         yield from _personal_warnings(table, state)
         yield from _swap_warnings(table, state)
@@ -142,7 +146,9 @@ def _must_have_value(table: IcebergTable, name: str) -> bool:
     )
 
 
-def _count_warnings(table: IcebergTable, state: TableState) -> Iterator[str]:
+def _count_warnings(
+    table: IcebergTable, state: TableState, read_by: Collection[str]
+) -> Iterator[str]:
     if state.size is None or not table.partition_fields or not state.size.rows:
         return
     former_names = {new: old for old, new in renamed_columns(table, state).items()}
@@ -160,15 +166,16 @@ def _count_warnings(table: IcebergTable, state: TableState) -> Iterator[str]:
         return
     finest, most_values = None, 1
     for field, values in zip(table.partition_fields, counted.values.values(), strict=True):
-        if values > most_values and not _is_needed(table, field):
+        if values > most_values and not _is_needed(table, field, read_by):
             finest, most_values = field, values
     if finest:
         yield _count_warning(table, counted, state.size, finest)
 
 
-def _is_needed(table: IcebergTable, field: PartitionField) -> bool:
-    """Whether a run replaces the very partitions that a field makes."""
-    return field.column == table.overwritten_by and field.transform in ("identity", "days")
+def _is_needed(table: IcebergTable, field: PartitionField, read_by: Collection[str]) -> bool:
+    """Whether runs replace or read exactly the partitions of a field."""
+    is_used = field.column == table.overwritten_by or field.column in read_by
+    return is_used and field.transform in ("identity", "days")
 
 
 def _count_warning(

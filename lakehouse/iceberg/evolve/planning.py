@@ -3,7 +3,7 @@ is carried out.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
@@ -76,11 +76,15 @@ class Plan:
 
 
 def plan(
-    table: IcebergTable, state: TableState | None, iceberg: IcebergRelease = PINNED
+    table: IcebergTable,
+    state: TableState | None,
+    iceberg: IcebergRelease = PINNED,
+    read_by: Collection[str] = (),
 ) -> Plan:
     """Compare a declaration with what the table is; `state` is None where there is no table.
 
     :param iceberg: what is to write it.
+    :param read_by: the columns whose partitions other tables read.
     """
     refused = tuple(format_refusals(table, state, iceberg))
     if state is None:
@@ -100,7 +104,7 @@ def plan(
             _without_waiting(step, state) for step in sorted(steps, key=lambda step: step.order)
         ),
         refusals=tuple(change for change in changes if isinstance(change, Refusal)),
-        warnings=tuple(warnings(table, state, iceberg)),
+        warnings=tuple(warnings(table, state, iceberg, read_by)),
     )
 
 
@@ -126,14 +130,16 @@ def ensure(
     )
 
 
-def apply(engine: Engine, table: IcebergTable, run_id: str = "") -> Plan:
+def apply(
+    engine: Engine, table: IcebergTable, run_id: str = "", read_by: Collection[str] = ()
+) -> Plan:
     """Make all declared changes, those that wait for a person too; takes the table's lock.
 
     :returns: the plan as it was found, all of it carried out.
     :raises EvolutionRefused: when a declared change would lose data or break readers; then
         nothing is changed.
     """
-    planned = plan_now(engine, table)
+    planned = plan_now(engine, table, read_by)
     if planned.is_empty:
         return planned
     with table_lock(engine, table.name):
@@ -141,12 +147,12 @@ def apply(engine: Engine, table: IcebergTable, run_id: str = "") -> Plan:
     return replace(done, warnings=planned.warnings)
 
 
-def plan_now(engine: Engine, table: IcebergTable) -> Plan:
+def plan_now(engine: Engine, table: IcebergTable, read_by: Collection[str] = ()) -> Plan:
     """Plan from the table's current metadata, for people: warnings look at what the table
     holds; starts no JVM.
     """
     state = read_state(engine, table.name, with_size=bool(table.partitioning))
-    return plan(table, state, engine.catalog.iceberg)
+    return plan(table, state, engine.catalog.iceberg, read_by)
 
 
 def declared_by_earlier_version(engine: Engine, table: IcebergTable) -> bool:
