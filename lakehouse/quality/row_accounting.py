@@ -112,12 +112,12 @@ def account(
     sample: tuple[Any, ...] = ()
     with keeping_rows(engine) as kept:
         if first and counts["lost"]:
-            rest = kept.keep(outcomes.where("outcome = 'lost'").drop("outcome"), eager=True)
+            rest = kept.keep(outcomes.where("__outcome = 'lost'").drop("__outcome"), eager=True)
             lost_before = counts.pop("lost")
             outcomes = _with_outcome(engine, target, rest, pending=pending, rest=lost_before)
             counts += _count(outcomes)
         if counts["lost"]:
-            lost = outcomes.where("outcome = 'lost'")
+            lost = outcomes.where("__outcome = 'lost'")
             not_erased = _without_erased(
                 engine, Pin(source.name, snapshot_id), lost, gone.begin()
             )
@@ -162,8 +162,8 @@ def _typed(target: IcebergTable, rows: "DataFrame") -> "DataFrame":
 
 
 def _count(outcomes: "DataFrame") -> Counter[str]:
-    rows = outcomes.groupBy("outcome").count().collect()
-    return Counter({row["outcome"]: row["count"] for row in rows})
+    rows = outcomes.groupBy("__outcome").count().collect()
+    return Counter({row["__outcome"]: row["count"] for row in rows})
 
 
 def _arrived_since(
@@ -269,5 +269,5 @@ def _with_outcome(
         "s.*",
         "CASE WHEN __refused THEN 'quarantined' WHEN v.__is = s.__is THEN 'clean' "
         f"WHEN __existing IS NOT NULL AND NOT {is_newer} THEN 'superseded' "
-        f"{when_cleared} {when_pending} ELSE 'lost' END AS outcome",
+        f"{when_cleared} {when_pending} ELSE 'lost' END AS __outcome",
     )

@@ -9,7 +9,12 @@ from typing import Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
 from lakehouse.errors import DeclarationError
-from lakehouse.tables.layout_validation import RESERVED_COLUMNS
+from lakehouse.tables.reserved_names import (
+    ICEBERG_NAMES,
+    INGEST_NAMES,
+    reserved_for,
+    suggest_name,
+)
 from lakehouse.tables.table import SOURCE_KEY, Append, Column, IcebergTable
 from lakehouse.tables.time_windows import check_time_zone
 
@@ -52,14 +57,11 @@ INGEST_COLUMNS = (
     ),
 )
 """What each bronze table has beside the delivered columns."""
-_INGEST_NAMES = frozenset(column.name for column in INGEST_COLUMNS)
 
 
 def is_own_name(name: str) -> bool:
-    """Whether no delivered column can have a name in bronze, in whatever case: the ingest fills a
-    column of that name, or Iceberg does.
-    """
-    return name.lower() in _INGEST_NAMES | RESERVED_COLUMNS
+    """Whether no delivered column can have a name in bronze, in whatever case."""
+    return name.lower() in INGEST_NAMES or bool(reserved_for(name))
 
 
 REWRITTEN = "privacy/rewritten/"
@@ -250,8 +252,8 @@ def bronze_table(
 
 
 def _former_names(column: FeedColumn) -> tuple[str, ...]:
-    """Return what files call a column, unless bronze has another column of that name."""
-    if not column.header or is_own_name(column.header):
+    """Return what files call a column, unless bronze never had a delivered column of that name."""
+    if not column.header or column.header.lower() in INGEST_NAMES | ICEBERG_NAMES:
         return ()
     return (column.header,)
 
@@ -292,13 +294,13 @@ def _check_columns(feed: Feed) -> None:
     declared = feed.column_names
     own = [name for name in declared if is_own_name(name)]
     if own:
+        columns = ", ".join(
+            f"FeedColumn({suggest_name(name)!r}, header={name!r})" for name in own
+        )
         raise DeclarationError(
             f"feed {feed.name} declares the column {own[0]}, which bronze cannot have from a file:"
-            " the ingest or Iceberg fills a column of that name.",
-            next_step=(
-                "Give it another name, and say what files call it:"
-                f" FeedColumn({own[0].lstrip('_').lower()!r}, header={own[0]!r})."
-            ),
+            f" the name is reserved for {reserved_for(own[0]) or 'the ingest'}.",
+            next_step=f"Give it another name, and say what files call it: {columns}.",
         )
     headers = [
         column.header

@@ -1,25 +1,15 @@
 """What Iceberg would refuse of a declaration, said at import rather than at the first write."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from lakehouse.errors import DeclarationError
 from lakehouse.tables import types
+from lakehouse.tables.column import Column
 from lakehouse.tables.declaration import TableDeclaration
 from lakehouse.tables.partitioning import PartitionField
+from lakehouse.tables.reserved_names import reserved_for, suggest_name
 from lakehouse.tables.table_properties import table_properties
 
-RESERVED_COLUMNS = frozenset(
-    {
-        "_file",
-        "_pos",
-        "_deleted",
-        "_spec_id",
-        "_partition",
-        "_row_id",
-        "_last_updated_sequence_number",
-    }
-)
-"""Names that Iceberg keeps for its metadata columns."""
 _RESERVED_PROPERTIES = {
     "comment": "comment=…",
     "location": "location=…",
@@ -41,12 +31,14 @@ Z_ORDERABLE = frozenset(
 """Types whose bytes Iceberg interleaves; it has no z-order of a decimal."""
 
 
-def check_layout(table: TableDeclaration) -> None:
+def check_layout(table: TableDeclaration, of_quarantine: Sequence[Column]) -> None:
     """Check names, partitioning, sort order and properties.
+
+    :param of_quarantine: columns that a quarantine declares under reserved names.
 
     :raises DeclarationError: names the table, the part, what it holds and what was expected.
     """
-    _check_names(table)
+    _check_names(table, of_quarantine)
     _check_transforms(table)
     _check_partition_names(table)
     _check_properties(table)
@@ -62,13 +54,16 @@ def can_be_read(name: str) -> bool:
     return bool(name.strip()) and "." not in name and "${" not in name
 
 
-def _check_names(table: TableDeclaration) -> None:
-    for name in table.column_names:
-        if name.lower() in RESERVED_COLUMNS:
+def _check_names(table: TableDeclaration, of_quarantine: Sequence[Column]) -> None:
+    for column in table.columns:
+        name, owner = column.name, reserved_for(column.name)
+        if owner and column not in of_quarantine:
             raise DeclarationError(
-                f"{table.name} declares the column {name}, a name that Iceberg keeps for its"
-                " metadata columns.",
-                next_step="Give the column another name.",
+                f"{table.name} declares the column {name}: the name is reserved for {owner}.",
+                next_step=(
+                    f"Call it {suggest_name(name)!r}; if the table already has the column, add"
+                    f" renamed_from={name!r}."
+                ),
             )
         if not can_be_read(name):
             raise DeclarationError(

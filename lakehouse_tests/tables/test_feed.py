@@ -50,6 +50,12 @@ def test_bronze_knows_a_column_by_the_name_in_files_too() -> None:
     assert plan(table, None).describe() == ["create the table with 7 columns"]
 
 
+def test_bronze_renames_a_column_that_it_had_under_a_reserved_name() -> None:
+    feed = Feed("a", ["id", FeedColumn("reasons", header="_reasons")], "bronze.a")
+
+    assert bronze_table(feed, "").column("reasons").renamed_from == ("_reasons",)
+
+
 def test_bronze_may_have_columns_of_its_own_and_what_else_a_table_declares() -> None:
     day = Column("_event_date", "date", "The day of the row.")
 
@@ -73,7 +79,7 @@ def test_bronze_may_have_columns_of_its_own_and_what_else_a_table_declares() -> 
             {"columns": ["id", "_source_file"]},
             "say what files call it: FeedColumn.'source_file', header='_source_file'.",
         ),
-        ({"columns": ["id", "_POS"]}, "the ingest or Iceberg fills a column of that name"),
+        ({"columns": ["id", "_POS"]}, "the name is reserved for Iceberg's metadata columns"),
         ({"columns": ["id", FeedColumn("no", header="ID")]}, "more than once"),
         ({"formats": ["xlsx"]}, "xlsx; expected some of csv, csv.gz"),
         ({"formats": []}, "empty; expected"),

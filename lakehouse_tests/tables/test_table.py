@@ -39,7 +39,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a name that Iceberg keeps": (
         {"columns": columns(_file="string")},
-        "_file, a name that Iceberg keeps",
+        "the column _file: the name is reserved for Iceberg's metadata columns",
     ),
     "an unknown partition column": (
         {"partitioning": ["days(ts)"]},
