@@ -15,11 +15,15 @@ _DECIMAL = re.compile(r"^decimal\((\d+),\s*(\d+)\)$")
 _QUICK = 18
 _DAY = r"^\s*[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _WHOLE_DAY = rf"{_DAY}\s*$"
-_OFFSET = r"([Zz]|UTC|GMT|[+-][0-9]{2}(:?[0-9]{2})?)\s*$"
-_MOMENT = rf"{_DAY}[T ][0-9]{{1,2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]+)?)?\s*({_OFFSET[:-1]})?$"
+_MINUTE = rf"{_DAY}[T ][0-9]{{1,2}}:[0-9]{{2}}"
+_OFFSET = r"([Zz]|UTC|GMT|(UTC|GMT)?[+-][0-9]{2}(:?[0-9]{2})?)\s*$"
+_MOMENT = rf"{_MINUTE}(:[0-9]{{2}}([.][0-9]+)?)?\s*({_OFFSET[:-1]})?$"
 """A moment with or without an offset. Names of zones are not taken: what they mean changes with
 the law.
 """
+_OFFSET_BEFORE = _OFFSET.replace("(UTC|GMT)?", "")
+_MOMENT_BEFORE = _MOMENT.replace("(UTC|GMT)?", "")
+"""The patterns in `Cast.identity`, which must not change."""
 _FITS_FLOAT = 38
 """Digits of a number that is not too large for a `float`, and so for a `double`."""
 # Java leaves out all of these characters at both ends.
@@ -198,19 +202,23 @@ def _date(raw: str, time_zone: str, *, is_bounded: bool) -> str:
     no closer look. A `timestamp` is a moment too: as text it would be one without an offset.
     """
     moment, day = f"try_cast({raw} AS timestamp)", f"try_cast({raw} AS date)"
-    local_day = f"CAST(from_utc_timestamp({moment}, {literal(time_zone)}) AS date)"
-    utc_day = f"CAST({moment} AS date)"
+
+    def there(value: str) -> str:
+        return f"CAST(from_utc_timestamp({value}, {literal(time_zone)}) AS date)"
+
+    local_day, utc_day = there(moment), f"CAST({moment} AS date)"
     is_usual = f"length(trim({raw})) = 10 AND {_starts_as_a_day(raw)}"
-    usual_day, typed = day, ""
+    usual_day, typed, pattern, offset = day, "", _MOMENT_BEFORE, _OFFSET_BEFORE
     if is_bounded:
-        is_usual += f" AND {_is_far_inside(raw)}"
+        is_usual += f" AND {_is_far_inside(raw)} AND {_is_digit(f'trim({raw})', -1)}"
+        typed = f"WHEN {is_moment_sql(raw)} THEN {_bounded(local_day, raw)} "
+        pattern, offset, local_day = _MOMENT, _OFFSET, there(_with_offset(raw))
         day, local_day, utc_day = (_bounded(one, raw) for one in (day, local_day, utc_day))
-        typed = f"WHEN {is_moment_sql(raw)} THEN {local_day} "
     return (
         f"(CASE {typed}WHEN {is_usual} THEN {usual_day}"
         f" WHEN {raw} RLIKE {literal(_WHOLE_DAY)} THEN {day}"
-        f" WHEN NOT coalesce({raw} RLIKE {literal(_MOMENT)}, false) THEN NULL"
-        f" WHEN {raw} RLIKE {literal(_OFFSET)} THEN {local_day} ELSE {utc_day} END)"
+        f" WHEN NOT coalesce({raw} RLIKE {literal(pattern)}, false) THEN NULL"
+        f" WHEN {raw} RLIKE {literal(offset)} THEN {local_day} ELSE {utc_day} END)"
     )
 
 
@@ -228,18 +236,34 @@ def _timestamp(raw: str, time_zone: str, *, is_bounded: bool) -> str:
         f"length({text}) > 16 AND {_starts_as_a_day(raw)} AND substr({text}, 14, 1) = ':' AND"
         f" {has_offset}"
     )
-    usual_moment, typed = moment, ""
+    usual_moment, zoned, typed = moment, moment, ""
+    pattern, offset = _MOMENT_BEFORE, _OFFSET_BEFORE
     if is_bounded:
-        is_usual += f" AND {_is_far_inside(raw)}"
+        # Spark also takes one digit for the seconds, and names of zones.
+        is_usual = (
+            f"substr({text}, 17, 1) = ':' AND {_starts_as_a_day(raw)} AND substr({text}, 14, 1)"
+            f" = ':' AND {_is_digit(text, 19)} AND (right({text}, 1) = 'Z' AND"
+            f" {_is_digit(text, -2)} OR substr({text}, -6, 1) IN ('+', '-') AND"
+            f" {_is_digit(text, -7)}) AND {_is_far_inside(raw)}"
+        )
+        pattern, offset = _MOMENT, _OFFSET
+        zoned = _bounded(_with_offset(raw), raw)
         moment, local = (_bounded(one, raw) for one in (moment, local))
         typed = f"WHEN {is_moment_sql(raw)} THEN {moment} "
     return (
         f"(CASE {typed}WHEN {is_usual} THEN {usual_moment} "
         f"WHEN {raw} RLIKE {literal(_WHOLE_DAY)} THEN {local} "
-        f"WHEN NOT coalesce({raw} RLIKE {literal(_MOMENT)}, false) THEN NULL "
-        f"WHEN {raw} RLIKE {literal(_OFFSET)} THEN {moment} "
+        f"WHEN NOT coalesce({raw} RLIKE {literal(pattern)}, false) THEN NULL "
+        f"WHEN {raw} RLIKE {literal(offset)} THEN {zoned} "
         f"ELSE {local} END)"
     )
+
+
+def _with_offset(raw: str) -> str:
+    """Return SQL for a moment with an offset: Spark reads none without seconds, and no `z`."""
+    without_seconds = rf"^({_MINUTE[1:]})(\s*[A-Z+-])"
+    text = f"regexp_replace(upper({raw}), {literal(without_seconds)}, '$1:00$2')"
+    return f"try_cast({text} AS timestamp)"
 
 
 def _bounded(value: str, raw: str) -> str:
@@ -256,6 +280,10 @@ def _is_far_inside(raw: str) -> str:
     """
     text = f"CAST({raw} AS string)"
     return f"{text} >= '0002' AND {text} < '9999'"
+
+
+def _is_digit(text: str, at: int) -> str:
+    return f"substr({text}, {at}, 1) BETWEEN '0' AND '9'"
 
 
 def _starts_as_a_day(raw: str) -> str:
