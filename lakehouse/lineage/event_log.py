@@ -1,7 +1,6 @@
 """The file of events: one JSON object a line, in the order in which they came."""
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.errors import LakehouseError
+from lakehouse.storage.append_line import append_line
 from lakehouse.storage.file_lock import file_lock
 
 MAX_BYTES = 16 * 2**20
@@ -20,8 +20,8 @@ _LOCK_SECONDS = 5.0
 class EventLog:
     """Events in a file, and the earlier ones in a second file beside it.
 
-    A line is written in one call, so that readers see none in parts; half a line of a process
-    that was killed is ended by the next.
+    A line is written in one call, so that readers see none in parts; an incomplete one of a
+    killed process is removed by the next.
     """
 
     path: Path
@@ -46,10 +46,10 @@ class EventLog:
 
         :raises LakehouseError: when another process holds the file for seconds.
         """
-        line = json.dumps(event, ensure_ascii=False).encode() + b"\n"
+        line = json.dumps(event, ensure_ascii=False).encode()
         with self.locked():
             self._make_room(len(line))
-            self._write(line)
+            append_line(self.path, line)
 
     def locked(self) -> AbstractContextManager[None]:
         """Keep other processes from adding events, and from beginning another file.
@@ -79,14 +79,6 @@ class EventLog:
         if size and size + wanted_bytes > MAX_BYTES:
             self.path.replace(self.earlier)
 
-    def _write(self, line: bytes) -> None:
-        with self.path.open("ab+", buffering=0) as file:
-            if file.seek(0, os.SEEK_END):
-                file.seek(-1, os.SEEK_END)
-                if file.read(1) != b"\n":
-                    line = b"\n" + line
-            file.write(line)
-
 
 def _lines(path: Path) -> Iterator[bytes]:
     if path.is_file():
@@ -98,6 +90,6 @@ def _kind(line: bytes, run_id: str) -> set[str]:
     try:
         event = json.loads(line)
     except ValueError:
-        # Half a line, of a process that was killed.
+        # An incomplete line of a killed process.
         return set()
     return {event["eventType"]} if event["run"]["runId"] == run_id else set()

@@ -1,6 +1,7 @@
 """The record of all alerts: `alerts.jsonl` in the home, one message a line."""
 
 import json
+from contextlib import suppress
 
 from lakehouse.monitoring.earlier_field_names import rename_fields
 from lakehouse.monitoring.sinks import FILE_NAME
@@ -9,8 +10,8 @@ from lakehouse.settings import Settings
 
 
 def read_alerts(settings: Settings) -> list[Alert]:
-    """Return the messages of the record, oldest first; half a line of a process that was killed
-    is none.
+    """Return the messages of the record, oldest first; an incomplete line of a killed process is
+    skipped.
     """
     file = settings.home / FILE_NAME
     if not file.is_file():
@@ -18,6 +19,9 @@ def read_alerts(settings: Settings) -> list[Alert]:
     alerts = []
     # A name in it may hold what Python takes for the end of a line, such as U+2028.
     for line in file.read_text(encoding="utf-8", errors="replace").split("\n"):
-        if line.startswith("{") and line.endswith("}"):
-            alerts.append(Alert.from_json(rename_fields(json.loads(line))))
+        record = None
+        with suppress(ValueError):
+            record = json.loads(line)
+        if isinstance(record, dict):
+            alerts.append(Alert.from_json(rename_fields(record)))
     return alerts

@@ -14,6 +14,7 @@ from lakehouse.errors import LakehouseError, SettingsError
 from lakehouse.monitoring.alert_settings import name_of
 from lakehouse.orchestration.alert import Alert
 from lakehouse.settings import Settings
+from lakehouse.storage.append_line import append_line
 
 if TYPE_CHECKING:
     import apprise
@@ -23,13 +24,17 @@ FILE_NAME = "alerts.jsonl"
 # Such services hand on headers of a URL, and what they call can tell a message that comes
 # twice.
 _WITH_HEADERS = ("json", "jsons", "form", "forms", "xml", "xmls")
-_TAGS_COME_THROUGH = ("tgram",)
-_TAG = re.compile(r"<(?=[A-Za-z/!])")
+_PLAIN_TEXT = (*_WITH_HEADERS, "mailto", "mailtos")
+"""Data, and mail, whose HTML apprise escapes."""
+_MARKUP = re.compile(r"(?<=\])(?=\()|(?<=@)(?=\w)|(?<=<)(?=[\w/!@#:&])")
+"""Where a link `[text](url)`, a mention `@everyone`, and a tag `<a>`, `<!here>` or `<url|text>`
+are broken: chat services do not agree on an escape sign, and apprise restores some.
+"""
+_INVISIBLE = "\u2060"
 # A single line end is a space in the Markdown of a card of Teams.
 _LINES_ARE_JOINED = ("workflow", "workflows")
 _TOPIC = re.compile(r"^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_.-]+$")
 _LONGEST_SUBJECT = 100
-_TAIL_BYTES = 1 << 20
 
 
 class Sink(Protocol):
@@ -72,19 +77,11 @@ class FileSink:
     name: str = FILE
 
     def send(self, alert: Alert) -> None:
-        """Add the message, unless it is there; half a line of a process that was killed is
-        ended first.
-        """
+        """Add the message, unless it is there."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab+") as file:
-            end = file.seek(0, 2)
-            file.seek(max(0, end - _TAIL_BYTES))
-            tail = file.read()
-            if json.dumps(alert.alert_id).encode() in tail:
-                return
-            record = replace(alert, lakehouse=self.lakehouse).to_json()
-            line = json.dumps(record, ensure_ascii=False).encode()
-            file.write((b"\n" if tail and not tail.endswith(b"\n") else b"") + line + b"\n")
+        record = replace(alert, lakehouse=self.lakehouse).to_json()
+        line = json.dumps(record, ensure_ascii=False).encode()
+        append_line(self.path, line, unless=json.dumps(alert.alert_id).encode())
 
 
 @dataclass(frozen=True)
@@ -120,12 +117,10 @@ class AppriseSink:
             )
 
     def _rendered(self, text: str) -> str:
-        """Return a text as its service shows it like it is."""
-        kind = self.url.partition("://")[0]
-        if kind in _TAGS_COME_THROUGH:
-            # Apprise restores the tags that it escaped: one that begins with an invisible sign
-            # is none.
-            return _TAG.sub("<\u2060", text)
+        """Return a text that its service shows as it is, and not as a link or a mention."""
+        kind = self.url.partition("://")[0].lower()
+        if kind not in _PLAIN_TEXT:
+            text = _MARKUP.sub(_INVISIBLE, text)
         return text.replace("\n", "\n\n") if kind in _LINES_ARE_JOINED else text
 
     def service(self, message_id: str = "") -> "apprise.NotifyBase":

@@ -144,3 +144,38 @@ def test_a_place_that_nothing_can_be_sent_to_is_found_before_something_breaks(
         check_url(wrong, url)
     (found,) = (finding for finding in findings(wrong) if finding.name == "alerts")
     assert not found.ok
+
+
+_CHATS = (
+    "discord://1234567890/abcdefghijklmnop",
+    "mmost://127.0.0.1/3ccdd113474722377935511fc85d3dd4",
+    "rocket://user:pass@127.0.0.1/#general",
+    "gchat://workspace/key/token",
+    "workflows://host.example:443/workflow/signature",
+    "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#data",
+    "tgram://123456789:abcdefg_hijklmnop/12315544/",
+)
+_TRAPS = ("[text](http", "@everyone", "@all", "<!channel", "<http", "<a href")
+
+
+@pytest.mark.parametrize("url", _CHATS, ids=lambda url: url.partition(":")[0])
+def test_markup_in_data_reaches_no_chat(settings: Settings, url: str, monkeypatch) -> None:
+    import requests
+
+    payloads: list[str] = []
+
+    def record(address: str, data: object = None, json: object = None, **_: object):
+        payloads.append(str(data if json is None else json))
+        answer = requests.Response()
+        answer.status_code = 200
+        answer._content = b"ok" if "slack" in address else b'{"ok": true, "status": "success"}'
+        return answer
+
+    monkeypatch.setattr(requests, "post", record)
+    text = "[text](http://x.example) @everyone @all <!channel> <http://x|y> <a href='x'>b</a>"
+
+    sink(settings, url).send(replace(ALERT, title=text, lines=(text,)))
+
+    sent = "\n".join(payload.encode().decode("unicode_escape") for payload in payloads)
+    assert "text" in sent
+    assert [trap for trap in _TRAPS if trap in sent] == []

@@ -1,0 +1,36 @@
+"""Lines are appended to a file complete or not at all, also on a full disk."""
+
+import logging
+import mmap
+import os
+from pathlib import Path
+
+_TAIL_BYTES = 1 << 20
+_LOG = logging.getLogger(__name__)
+
+
+def append_line(path: Path, line: bytes, *, unless: bytes = b"") -> None:
+    """Append a line, whose end is added; the caller holds a lock.
+
+    An incomplete last line, of a killed process or a full disk, is removed first.
+
+    :param unless: leave the file as it is where its last MiB contains these bytes.
+    :raises OSError: when the line cannot be written; the file then is as it was.
+    """
+    with path.open("ab+", buffering=0) as file:
+        size = end = file.seek(0, os.SEEK_END)
+        if size:
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                end = content.rfind(b"\n") + 1
+                if unless and content.rfind(unless, max(0, end - _TAIL_BYTES), end) >= 0:
+                    return
+        if end < size:
+            file.truncate(end)
+            _LOG.warning("%s: removed an incomplete last line, %d bytes.", path, size - end)
+        left = line + b"\n"
+        try:
+            while left:
+                left = left[file.write(left) :]
+        except OSError:
+            file.truncate(end)
+            raise
