@@ -41,7 +41,7 @@ from lakehouse.orchestration.table_jobs.job_choice import TableJobs
 from lakehouse.privacy.detect_late_requests import detect_late_requests
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.erasure_job import Eraser
-from lakehouse.privacy.gone import read_gone
+from lakehouse.privacy.gone import read_audited
 from lakehouse.privacy.holders import Subject, find_subjects
 from lakehouse.privacy.rows_of_people import row_moments, subject_names
 from lakehouse.quality.daily_check import daily_check_definitions
@@ -159,7 +159,7 @@ class Project:
         """Return who is gone of the people that the tables hold."""
         names, moments = self._people_known_by
         return GonePeople(
-            lambda: read_gone(settings), self.tables, names, moments, self.sources
+            lambda: read_audited(settings), self.tables, names, moments, self.sources
         )
 
     def erasable(self, settings: Settings, engine: Engine) -> Erasable:

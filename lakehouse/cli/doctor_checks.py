@@ -5,10 +5,8 @@ started for it, and one that is elsewhere is asked.
 import os
 import shlex
 import shutil
-import sqlite3
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,14 +17,19 @@ from lakehouse.cli.output.printing import count
 from lakehouse.cli.staged_object import read_staged_object
 from lakehouse.cli.tables_there import tables_there
 from lakehouse.errors import LakehouseError, TableDamaged, TypeUnsupported
-from lakehouse.iceberg.metadata.catalog import CATALOG_NAME, Catalog
-from lakehouse.iceberg.metadata.catalog_file import check_catalog_file, require_catalog_file
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.catalog_file import (
+    check_catalog_file,
+    require_catalog_file,
+    require_own_tables,
+)
 from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
 from lakehouse.iceberg.metadata.missing_files import missing_files
 from lakehouse.iceberg.metadata.unknown_commits import find_unknown_commits
 from lakehouse.monitoring.alert_settings import name_of, read_routes
 from lakehouse.monitoring.heartbeat import read_heartbeat
 from lakehouse.monitoring.sinks import FILE, FILE_NAME, LOG, check_url
+from lakehouse.privacy.gone import read_audited
 from lakehouse.runtime import jars, jvm
 from lakehouse.runtime.configuration_order import driver_memory, overruled
 from lakehouse.runtime.dev_address_file import DevNote, running_dev
@@ -242,7 +245,7 @@ def _home(settings: Settings) -> str:
         )
     if not home.exists():
         return f"{home}, made by the first run"
-    _require_its_own_tables(settings)
+    require_own_tables(settings.home)
     _require_closed_to_others(home)
     return str(home)
 
@@ -267,62 +270,6 @@ def _require_mode(path: Path, allowed: int) -> None:
         )
 
 
-def _require_its_own_tables(settings: Settings) -> None:
-    """Refuse tables that the catalog has in another home's warehouse: metadata holds absolute
-    paths.
-    """
-    strays = {
-        table: file
-        for table, file in _metadata_files(settings.home / "catalog.db").items()
-        if _is_of_another_home(settings, table, file)
-    }
-    if not strays:
-        return
-    table, file = next(iter(strays.items()))
-    former = str(file).rpartition("/warehouse/")[0]
-    raise LakehouseError(
-        f"{settings.home} was moved or copied: {count(len(strays), 'table')}, such as {table},"
-        f" stand in {former}",
-        next_step=(
-            f"Move it back to {former}, or set LAKEHOUSE_HOME to that: tables hold absolute"
-            " paths."
-        ),
-    )
-
-
-def _is_of_another_home(settings: Settings, table: str, file: Path) -> bool:
-    # A link to the home is another name of it.
-    is_below = file.resolve().is_relative_to(settings.home.resolve())
-    # A table with a declared location of its own is where it should be.
-    return not is_below and f"/warehouse/{table.partition('.')[0]}/" in str(file)
-
-
-def _metadata_files(catalog_file: Path) -> dict[str, Path]:
-    """Read where the embedded catalog has its tables; one that was moved cannot be loaded to
-    ask.
-    """
-    if not catalog_file.exists():
-        return {}
-    query = (
-        "SELECT table_namespace || '.' || table_name, metadata_location FROM iceberg_tables"
-        " WHERE catalog_name = ?"
-    )
-    try:
-        with closing(
-            sqlite3.connect(f"{catalog_file.as_uri()}?mode=ro", uri=True)
-        ) as connection:
-            rows = connection.execute(query, (CATALOG_NAME,)).fetchall()
-    except sqlite3.DatabaseError:
-        # Without tables yet, or damaged, which the line of the catalog says.
-        return {}
-    # Iceberg writes `file:/x` as well as `file:///x`.
-    return {
-        table: Path("/" + location.removeprefix("file:").lstrip("/"))
-        for table, location in rows
-        if location
-    }
-
-
 def _catalog(settings: Settings) -> str:
     file = settings.home / "catalog.db"
     catalog = _opened(settings)
@@ -331,6 +278,7 @@ def _catalog(settings: Settings) -> str:
     if settings.deployment == "local":
         check_catalog_file(file)
     kind = "Glue" if settings.deployment == "aws" else str(file)
+    read_audited(settings)
     return f"{count(len(_tables_there(settings, catalog)), 'table')} ({kind})"
 
 

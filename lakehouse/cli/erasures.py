@@ -14,6 +14,8 @@ from lakehouse.cli.output.cell_values import columns_named, utc_seconds
 from lakehouse.cli.output.printing import count, printable, table
 from lakehouse.cli.output.records import print_records, table_or_json
 from lakehouse.cli.show_group import ShowGroup
+from lakehouse.cli.subject_arguments import parse_people
+from lakehouse.cli.why_and_by_options import by_option, why_option
 
 if TYPE_CHECKING:
     from lakehouse.privacy.states import Request
@@ -53,7 +55,26 @@ def show(state: State, request_id: str, form: str) -> None:
     _list([read_request(state.settings, request_id)], form)
 
 
-for _command in (show, verify):
+@command("allow")
+@click.argument("people", metavar="SUBJECT=VALUE", nargs=-1, required=True)
+@why_option("Why, such as a new contract; it is kept.")
+@by_option
+def allow(state: State, people: tuple[str, ...], why: str, by: str) -> None:
+    """Let new rows of erased people land again.
+
+    Name each person by the column and the id that were erased; - reads standard input. What was
+    erased stays erased. Rows that arrive from now on, or are computed again, are no longer left
+    out. Who allowed it and why are kept in privacy/gone.json, who and when in audit.gdpr_actions.
+    """
+    from lakehouse.privacy.allow import allow_people
+
+    there = state.project.erasable(state.settings, state.engine)
+    named = parse_people(people)
+    allow_people(there, named, by=by, why=why)
+    click.echo(f"New rows of {len(named)} erased people land again.")
+
+
+for _command in (show, verify, allow):
     erasures.add_command(_command)
 
 

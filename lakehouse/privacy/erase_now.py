@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import TableBusy
+from lakehouse.iceberg.commit.branch import drop_dead_branches
+from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.erasure.remove_from_files import CostOfNow, cost_of_now
-from lakehouse.iceberg.erasure.remove_unnamed import refuse_where_written
+from lakehouse.iceberg.erasure.remove_unnamed import WAIT_SECONDS, refuse_where_written
 from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.privacy.erasable import Erasable
@@ -55,6 +57,9 @@ def refuse_now(erasable: Erasable) -> None:
             next_step="Wait for their end, or leave out --now.",
         )
     for name in _tables(erasable):
+        # A branch of a crashed run is no write under way.
+        with table_lock(erasable.engine, name, WAIT_SECONDS) as log:
+            drop_dead_branches(erasable.engine, name, log)
         refuse_where_written(erasable.engine, name)
 
 

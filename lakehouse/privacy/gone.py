@@ -7,17 +7,23 @@ again only after its file changed; a home where nobody was erased has none.
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 
+from lakehouse.errors import LakehouseError
+from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.privacy.folder import privacy_folder
 from lakehouse.privacy.hmac_key import hmac_key
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import brief_lock
 from lakehouse.storage.json_files import read_json, write_json
 from lakehouse.tables.person import person_hmac
+
+_AUDIT = "audit.gdpr_actions"
+_ERASED = ("files_rewritten", "rows_erased", "logically_deleted", "verified")
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,9 @@ class GonePerson:
     subject: str
     hmac: str
     erased_at: datetime
+    allowed_by: str = ""
+    """Who allowed new rows of the person; empty for a person who stays erased."""
+    allowed_why: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,16 @@ def read_gone(settings: Settings) -> GoneList:
     return _read_version(settings, gone_version(settings))
 
 
+def read_audited(settings: Settings) -> GoneList:
+    """Return the list, which has the erasures that `audit.gdpr_actions` records.
+
+    :raises LakehouseError: when the list is missing or older.
+    """
+    version = gone_version(settings)
+    _check_audited(settings, version)
+    return _read_version(settings, version)
+
+
 def is_gone(settings: Settings, names: Iterable[str], value: str) -> datetime | None:
     """Return when a person was erased; None for who was not (see `GoneList.is_gone`)."""
     return read_gone(settings).is_gone(names, value)
@@ -95,19 +114,46 @@ def add_gone(settings: Settings, people: Iterable[GonePerson]) -> None:
     _change(settings, add)
 
 
-def allow_again(settings: Settings, hmacs: Iterable[str]) -> None:
-    """Take people from those who are gone, so that rows of theirs are taken again."""
+def allow_again(
+    settings: Settings, hmacs: Iterable[str], *, by: str = "unknown", why: str = ""
+) -> None:
+    """Let new rows of erased people land again."""
 
     def allow(known: dict[str, GonePerson]) -> None:
         for digest in hmacs:
-            known.pop(digest, None)
+            person = known.get(digest)
+            if person and not person.allowed_by:
+                known[digest] = replace(person, allowed_by=by, allowed_why=why)
 
     _change(settings, allow)
 
 
 @lru_cache(maxsize=1)
+def _check_audited(settings: Settings, version: str) -> None:
+    catalog = Catalog.of(settings)
+    if not catalog.has(_AUDIT):
+        return
+    scan = catalog.load(_AUDIT).scan(selected_fields=("at", "action", "request"))
+    actions = scan.to_arrow().to_pylist()
+    erased = {one["request"] for one in actions if one["action"] in _ERASED}
+    begun = [
+        one for one in actions if one["action"] == "requested" and one["request"] in erased
+    ]
+    listed = [person.erased_at for person in _read(_file(settings))] if version else []
+    newest = max(begun, key=itemgetter("at"), default=None)
+    if newest is None or (listed and max(listed) >= newest["at"]):
+        return
+    raise LakehouseError(
+        f"{_file(settings)} is {'older' if listed else 'missing'}: {_AUDIT} records the erasure of"
+        f" request {newest['request']}; without it, rows of erased people would return.",
+        next_step="Put a copy of privacy/ back, or erase the people again by new requests.",
+    )
+
+
+@lru_cache(maxsize=1)
 def _read_version(settings: Settings, version: str) -> GoneList:
     people = _read(_file(settings)) if version else []
+    people = [person for person in people if not person.allowed_by]
     erased_at = {bytes.fromhex(person.hmac): person.erased_at for person in people}
     return GoneList(version, hmac_key(settings, is_needed=True) if people else None, erased_at)
 

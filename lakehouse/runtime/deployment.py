@@ -2,13 +2,16 @@
 key.
 """
 
+import os
 import secrets
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.catalog_file import require_own_tables
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.lineage.open_lineage import OpenLineageEvents
 from lakehouse.runtime.s3a import s3a_options
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 def open_engine(settings: Settings) -> Engine:
     """Return the engine of these settings; Spark is started by the first call that needs it."""
     keep_private()
+    if settings.deployment == "local":
+        require_own_tables(settings.home)
     catalog = Catalog.of(settings)
 
     def session() -> object:
@@ -79,13 +84,25 @@ def _engine_of_run(settings: Settings) -> Engine:
 def masking_key(settings: Settings) -> bytes:
     """Return the key that personal values are shown by; one of the home's own, made once, where
     none is set.
+
+    :raises LakehouseError: when the home had one, and it is lost.
     """
     if settings.masking_key:
         return settings.masking_key.encode()
-    file = _key_file(settings)
+    # In another folder than the key: it is known to be lost, and not replaced.
+    file, made = _key_file(settings), settings.lock_dir / "masking.key.made"
+    if made.exists() and not file.exists():
+        raise LakehouseError(
+            f"{file} is lost; expected the key that personal values of this home are masked with,"
+            " since another one gives equal values another mask.",
+            next_step=f"Put a copy back, or accept a new key by `rm {made}`.",
+        )
     if not file.exists():
         settings.make_home()
         _make_once(file, secrets.token_hex(32))
+    if not made.exists() and os.access(settings.home, os.W_OK):
+        made.parent.mkdir(exist_ok=True)
+        made.touch()
     return file.read_text(encoding="utf-8").encode()
 
 

@@ -205,7 +205,7 @@ def test_a_home_that_was_moved_is_told_from_one_that_was_not(spark, settings, tm
     found = line(moved, "home")
     assert not found.ok
     assert (
-        f"{moved.home} was moved or copied: 1 table, such as silver.fruits, stand in"
+        f"{moved.home} was moved or copied: the files of 1 table, such as silver.fruits, are in"
         f" {settings.home}" in found.found
     )
     assert str(settings.home) in found.next_step

@@ -100,3 +100,13 @@ def test_without_the_key_nobody_is_taken_for_not_gone(
     add_gone(settings, [GonePerson("customer_id", "ab" * 32, AT)])
     with pytest.raises(LakehouseError, match=r"hmac\.key is no key, or not there"):
         is_gone(settings, NAMES, "7")
+
+
+def test_a_person_who_is_erased_again_is_allowed_no_more(settings: Settings) -> None:
+    person = gone(settings, "7")
+    add_gone(settings, [person])
+    allow_again(settings, [person.hmac], by="me", why="new contract")
+    add_gone(settings, [person])
+    assert is_gone(settings, NAMES, "7") is None
+    add_gone(settings, [gone(settings, "7", AT + timedelta(days=9))])
+    assert is_gone(settings, NAMES, "7") == AT + timedelta(days=9)

@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 
+import pytest
+
+from lakehouse.errors import LakehouseError
 from lakehouse.runtime.deployment import masking_key, open_engine
 from lakehouse.runtime.s3a import s3a_options
 
@@ -24,7 +27,17 @@ def test_a_home_makes_one_masking_key_and_keeps_it_to_itself(settings):
     assert masking_key(settings) == first
     assert len(first) == 64
     assert (settings.home / "masking.key").stat().st_mode & 0o777 == 0o600
-    assert [file.name for file in settings.home.iterdir()] == ["masking.key"]
+    assert sorted(file.name for file in settings.home.iterdir()) == ["locks", "masking.key"]
+
+
+def test_a_lost_masking_key_is_not_replaced(settings):
+    masking_key(settings)
+    (settings.home / "masking.key").unlink()
+
+    with pytest.raises(LakehouseError, match=r"masking\.key is lost"):
+        masking_key(settings)
+
+    assert not (settings.home / "masking.key").exists()
 
 
 def test_a_masking_key_that_is_set_is_used(settings):

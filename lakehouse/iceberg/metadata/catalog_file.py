@@ -43,6 +43,59 @@ def require_catalog_file(file: Path, warehouse: Path) -> None:
         )
 
 
+def require_own_tables(home: Path) -> None:
+    """Reject a home that was moved or copied: metadata holds absolute paths, so upkeep and
+    erasure would delete files of the original.
+
+    :raises CatalogDamaged: names a table and the home that has its files.
+    """
+    strays = {
+        table: file
+        for table, file in _metadata_files(home / "catalog.db").items()
+        if _is_of_another_home(home, table, file)
+    }
+    if not strays:
+        return
+    table, file = next(iter(strays.items()))
+    former = str(file).rpartition("/warehouse/")[0]
+    tables = f"{len(strays)} table{'s' if len(strays) > 1 else ''}, such as {table}"
+    raise CatalogDamaged(
+        f"{home} was moved or copied: the files of {tables}, are in {former}",
+        next_step=(
+            f"Move it back to {former}, or set LAKEHOUSE_HOME to that; `lakehouse copy` makes a"
+            " copy with files of its own."
+        ),
+    )
+
+
+def _is_of_another_home(home: Path, table: str, file: Path) -> bool:
+    # A link to the home is another name of it.
+    is_below = file.resolve().is_relative_to(home.resolve())
+    # A table with a declared location of its own is where it should be.
+    return not is_below and f"/warehouse/{table.partition('.')[0]}/" in str(file)
+
+
+def _metadata_files(catalog_file: Path) -> dict[str, Path]:
+    """Read where the embedded catalog has its tables; one that was moved cannot be loaded to
+    ask.
+    """
+    if not catalog_file.exists():
+        return {}
+    query = "SELECT table_namespace || '.' || table_name, metadata_location FROM iceberg_tables"
+    try:
+        with closing(_open(catalog_file)) as connection:
+            rows = connection.execute(query).fetchall()
+    except sqlite3.DatabaseError:
+        # Without tables yet, or damaged: whoever opens it reports that.
+        return {}
+    # Iceberg writes `file:/x` as well as `file:///x`.
+    return {
+        table: Path("/" + location.removeprefix("file:").lstrip("/"))
+        for table, location in rows
+        if location
+    }
+
+
 def check_catalog_file(file: Path) -> None:
     """Read all of the catalog's file.
 

@@ -1,0 +1,44 @@
+"""New rows of an erased person land again, by a decision that is recorded."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from lakehouse.errors import UsageError
+from lakehouse.privacy.audit_chain import AuditedAction, append_actions
+from lakehouse.privacy.erasable import Erasable
+from lakehouse.privacy.gone import allow_again, read_gone
+from lakehouse.privacy.hmac_key import hmac_key
+from lakehouse.privacy.identity import Named
+from lakehouse.tables.person import Person, person_hmac
+
+_NO_REQUEST = "allow"
+"""What the audit table has as the request of a decision that is of none."""
+
+
+def allow_people(erasable: Erasable, named: Sequence[Named], *, by: str, why: str) -> None:
+    """Let new rows of erased people land again.
+
+    :raises UsageError: when a person is not on the list of erased people. No value is in it.
+    """
+    settings, now = erasable.settings, datetime.now(UTC)
+    key = hmac_key(settings, is_needed=True)
+    for number, one in enumerate(named, start=1):
+        subject = erasable.subject_of(Person(one.column, frozenset({one.value})))
+        is_id = one.column.lower() in subject.names
+        names = sorted(subject.names) if is_id else [one.column.lower()]
+        digests = {name: person_hmac(key, name, one.value) for name in names}
+        listed = read_gone(settings).erased_at
+        actions = [
+            AuditedAction("allowed_again", _NO_REQUEST, by, name, digest)
+            for name, digest in digests.items()
+            if bytes.fromhex(digest) in listed
+        ]
+        if not actions:
+            raise UsageError(
+                f"Person {number}, named by {one.column}, is not on the list of erased people;"
+                " expected an id as it was erased.",
+                next_step="`lakehouse erasures` lists the requests.",
+            )
+        occasion = f"allow-{now:%Y%m%dT%H%M%S.%f}-{number}"
+        append_actions(settings, erasable.engine, erasable.audit, actions, occasion, now=now)
+        allow_again(settings, digests.values(), by=by, why=why)
