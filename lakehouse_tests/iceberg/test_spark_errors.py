@@ -90,6 +90,27 @@ FILE = "/home/warehouse/silver/fruits-2e00ebe171564d1ca6add1552b2df56a/data/a.pa
             ),
             "The disk is full.",
         ),
+        (
+            (
+                "UnknownException: Unknown failure\nJVM stacktrace:\nCaused by:"
+                " org.sqlite.SQLiteException: [SQLITE_BUSY] The database file is locked"
+                " (database is locked)"
+            ),
+            "Another process kept a database of this home locked: catalog.db",
+        ),
+        (
+            "UnknownException: Unknown failure\nJVM stacktrace:\nCaused by:"
+            " org.sqlite.SQLiteException: [SQLITE_READONLY] Attempt to write",
+            "A database of this home is read-only: catalog.db",
+        ),
+        (
+            "PermissionError: [Errno 13] Permission denied: '/data/home/locks/silver.a.lock'",
+            "This user cannot write or read /data/home/locks/silver.a.lock. Make it accessible",
+        ),
+        (
+            "Py4JJavaError: x.\n: java.io.FileNotFoundException: /data/home/a (Permission denied)",
+            "This user cannot write or read /data/home/a. Make it accessible",
+        ),
         ("NoRegionError: You must specify a region.", "No AWS region is set. Set AWS_REGION."),
         (
             (

@@ -30,6 +30,8 @@ _FULL = (
     " stays, and the same command again does what is left."
 )
 _JAVA_IS_GONE = "Answer from Java side is empty"
+_NO_CAUSE = "Unknown failure"
+"""All that Iceberg's JDBC catalog reports of an error of its database."""
 _LOOKED_FOR_JAVA = "_lakehouse_looked_for_java"
 """An attribute of errors after which it was waited for the end of Java, for a second."""
 _OF_CALLS_TO_JAVA = ("Py4JError", "ConnectionRefusedError", "ConnectionResetError")
@@ -85,6 +87,23 @@ _KNOWN = (
         r"disk I/O error",
         "The disk could not be written: it is full, or fails. `lakehouse doctor` says how much"
         " of it is free; the same command again does what is left.",
+    ),
+    _known(
+        r"SQLITE_BUSY|SQLITE_LOCKED|database (?:table )?is locked",
+        "Another process kept a database of this home locked: catalog.db, or one of Dagster's"
+        " below dagster/. Wait for that process or end it, then run this again; `fuser FILE`"
+        " lists the processes that have a file open.",
+    ),
+    _known(
+        r"SQLITE_READONLY|attempt to write a readonly database",
+        "A database of this home is read-only: catalog.db, or one of Dagster's below dagster/."
+        " Make the home writable, or set LAKEHOUSE_HOME to a folder that this user can write.",
+    ),
+    _known(
+        r"(?:Permission denied|Read-only file system): '([^']+)'"
+        r"|(/\S+) \((?:Permission denied|Read-only file system)\)",
+        "This user cannot write or read {0}. Make it accessible; where it is in the home, make"
+        " the home writable, or set LAKEHOUSE_HOME to a folder that this user can write.",
     ),
     _known(
         r"System memory \d+ must be at least",
@@ -189,7 +208,13 @@ def text_of(error: BaseException) -> str:
         text = f"{kind}: {error}"
     except Exception:
         return f"{kind}: {_JAVA_IS_GONE}"
-    return f"{text}. {_JAVA_IS_GONE}" if _came_of_gone_java(error) else text
+    if _came_of_gone_java(error):
+        return f"{text}. {_JAVA_IS_GONE}"
+    if _NO_CAUSE in text:
+        from lakehouse.iceberg.metadata.pyspark_internals import java_causes
+
+        text += f"\nJVM stacktrace:\n{java_causes(error)}"
+    return text
 
 
 def _came_of_gone_java(error: BaseException) -> bool:

@@ -312,3 +312,9 @@ def connect_channel(remote: str) -> "grpc.Channel":
     builder = getattr(core, "ChannelBuilder" if is_spark_3() else "DefaultChannelBuilder")
     channel: grpc.Channel = builder(remote).toChannel()
     return channel
+
+
+def java_causes(error: BaseException) -> str:
+    """Return the causes of a Java error, a line each; its own text leaves them out."""
+    stack = str(getattr(error, "_stackTrace", "") or "")
+    return "\n".join(line for line in stack.split("\n") if line.startswith("Caused by: "))
