@@ -42,6 +42,7 @@ Action = Literal[
 BEGIN = "0" * 64
 """What stands in place of the hash before the first row."""
 _NAME = re.compile(r"[A-Za-z0-9._:/@+-]{1,200}")
+_COLUMN = re.compile(r".{1,200}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _HASHED = (
     "sequence",
@@ -83,7 +84,8 @@ class AuditedAction:
         check_request_id(self.request_id)
         _check("action", [self.action], lambda text: text in get_args(Action))
         _check("who", [self.who], _NAME.fullmatch)
-        _check("subject", [self.subject] if self.subject else [], _NAME.fullmatch)
+        # The name of a declared column, which may have spaces and letters of any script.
+        _check("subject", [self.subject] if self.subject else [], _COLUMN.fullmatch)
         _check("person", [self.person] if self.person else [], _DIGEST.fullmatch)
         _check("counts", self.counts, _NAME.fullmatch)
         _check("snapshots", self.snapshots, _NAME.fullmatch)

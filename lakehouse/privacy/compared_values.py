@@ -46,6 +46,8 @@ def may_be_ids(values: Values, wanted: Collection[str]) -> Mask:
     if pa.types.is_integer(values.type):
         numbers = pa.array(whole_numbers(wanted, "long"), pa.int64())
         return pc.is_in(values.cast(pa.int64()), value_set=numbers)
+    if pa.types.is_decimal(values.type):
+        values = values.cast(pa.string())
     return texts_may_be_ids(values, wanted) if _is_text(values.type) else values.is_valid()
 
 

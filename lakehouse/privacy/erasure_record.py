@@ -39,6 +39,8 @@ class ErasureRecord:
     """Since when the people are on the list of who is gone."""
     hmacs: tuple[str, ...] = ()
     """Keyed hashes of the people's ids, by which `erasures verify` finds them."""
+    personal_hmacs: tuple[str, ...] = ()
+    """Keyed hashes of their personal values that no one else has."""
     unknown: int = 0
     """How many of those who were named nothing holds."""
     rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

@@ -22,6 +22,7 @@ from lakehouse.privacy.unread_tables import gaps_of_unread
 from lakehouse.privacy.verifier.held_columns import HeldColumns
 from lakehouse.privacy.verifier.report import Report
 from lakehouse.privacy.verifier.verify import verify, verify_by_hmac
+from lakehouse.tables.column import Column
 from lakehouse.tables.people import names_of
 from lakehouse.tables.person import Person, normal_id
 
@@ -57,13 +58,17 @@ def prove_again(erasable: Erasable, request_id: str, named: Sequence[Named] = ()
     record = read_record(erasable.settings, request_id)
     if named:
         return prove(erasable, [_person(erasable, one) for one in named], record)
-    hmacs = [*record.hmacs, *(person.hmac for person in request.people)]
+    hmacs = [*record.hmacs, *record.personal_hmacs, *(one.hmac for one in request.people)]
     folders = folders_of_holders(erasable, record.folders)
+    columns = held_columns(erasable, folders)
+    if not record.personal_hmacs:
+        # What cannot be compared is not reported as compared.
+        columns = [replace(one, personal={}) for one in columns]
     report = verify_by_hmac(
         list(searched_roots(erasable, folders)),
         hmac_key(erasable.settings, is_needed=True),
         list(dict.fromkeys(hmacs)),
-        held_columns(erasable, folders),
+        columns,
     )
     return _with_unread(erasable, report, record.elsewhere)
 
@@ -82,26 +87,51 @@ def held_columns(erasable: Erasable, folders: Folders) -> list[HeldColumns]:
             of_table = folders_below_roots(
                 erasable.settings, holder.table, folders[holder.table]
             )
-            columns.append(_held(erasable, subject, holder, of_table))
+            held = _held(subject, holder)
+            columns.append(_in_data_files(erasable, holder, replace(held, folders=of_table)))
+            for feed in erasable.feeds.values():
+                if feed.table == holder.table:
+                    of_feed = [f"{folder}/{feed.name}" for folder in _FEED_FOLDERS]
+                    columns.append(replace(held, folders=of_feed))
     return columns
 
 
-def _held(
-    erasable: Erasable, subject: Subject, holder: Holder, folders: list[str]
-) -> HeldColumns:
-    for feed in erasable.feeds.values():
-        if feed.table == holder.table:
-            folders += [f"{folder}/{feed.name}" for folder in _FEED_FOLDERS]
+def _in_data_files(erasable: Erasable, holder: Holder, held: HeldColumns) -> HeldColumns:
+    """Return the columns as Iceberg writes them: with field ids, and names that it escapes."""
+    from pyiceberg.io.pyarrow import schema_to_pyarrow
+    from pyiceberg.schema import sanitize_column_names
+
+    if not erasable.engine.catalog.has(holder.table):
+        return held
+    loaded = erasable.engine.catalog.load(holder.table)
+    names = frozenset().union(*map(names_of, holder.columns))
+    fields = {}
+    for schema in loaded.schemas().values():
+        for field in schema.fields:
+            if field.name.lower() in names:
+                fields[field.field_id] = field.name
+    in_files = schema_to_pyarrow(sanitize_column_names(loaded.schema()))
+    return replace(held, fields=fields, schema=in_files)
+
+
+def _held(subject: Subject, holder: Holder) -> HeldColumns:
     ids: set[str] = set()
     for column in holder.ids:
-        ids |= names_of(column)
+        ids |= _names_in_files(column)
     personal: dict[str, frozenset[str]] = {}
     for column in holder.personal:
         # A value is a person's under each name that anything calls it.
         for name in subject.personal_names(column.name):
-            personal[name] = personal.get(name, frozenset()) | names_of(column)
+            personal[name] = personal.get(name, frozenset()) | _names_in_files(column)
     subjects = dict.fromkeys({subject.name, *subject.names}, frozenset(ids)) if ids else {}
-    return HeldColumns(tuple(folders), subjects, personal)
+    return HeldColumns((), subjects, personal)
+
+
+def _names_in_files(column: Column) -> frozenset[str]:
+    """Return the names of a column, also as Iceberg escapes them in files."""
+    from pyiceberg.schema import make_compatible_name
+
+    return names_of(column).union(map(make_compatible_name, names_of(column)))
 
 
 def _person(erasable: Erasable, named: Named) -> Person:

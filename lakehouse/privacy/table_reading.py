@@ -125,6 +125,8 @@ def text_of(value: Any) -> str | None:
         return value.decode(errors="replace")
     if isinstance(value, datetime):
         return value.replace(tzinfo=None).isoformat(" ")
+    if isinstance(value, float) and value.is_integer():
+        return f"{value:.1f}"
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 

@@ -3,13 +3,20 @@
 import pytest
 
 from lakehouse.assets.audit.gdpr_actions import TABLE as ACTIONS
+from lakehouse.iceberg.commit.branch import audit_branch
+from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.privacy.audit_chain import AuditedAction, append_actions, verify_chain
+from lakehouse.privacy.erase_now import refuse_now
 from lakehouse.privacy.export import export_people
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.identity import Named, find_people
+from lakehouse.privacy.proof import prove
 from lakehouse.settings import Settings
+from lakehouse.tables.person import Person
 from lakehouse.tables.table import Column, IcebergTable, Merge
+from lakehouse_tests.privacy.declared_tables import Lakehouse
+from lakehouse_tests.privacy.small_lakehouse import declared, personal
 
 pytestmark = pytest.mark.spark
 
@@ -74,3 +81,46 @@ def test_spark_reads_the_chain_and_rewrites_its_files(
     assert verify_chain(settings, engine, ACTIONS).is_whole
     engine.sql(f"UPDATE {name} SET who = 'you' WHERE sequence = 2")
     assert verify_chain(settings, engine, ACTIONS).broken_at == 2
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_a_column_whose_name_spark_escapes_is_compared(
+    engine: Engine, settings: Settings, file_format: str
+) -> None:
+    members = declared(
+        f"bronze.members_{file_format}",
+        Column("Mitglied-Nr", "decimal(11,2)"),
+        personal("E-Mail"),
+        subject="Mitglied-Nr",
+    )
+    name = engine.catalog.sql_name(members.name)
+    engine.sql(f"CREATE NAMESPACE IF NOT EXISTS {engine.catalog.name}.bronze")
+    engine.sql(
+        f"CREATE TABLE {name} (`Mitglied-Nr` decimal(11,2), `E-Mail` string) USING iceberg"
+        f" TBLPROPERTIES ('write.format.default' = '{file_format}')"
+    )
+    engine.sql(f"INSERT INTO {name} VALUES (17, 'a@b.c'), (18, 'd@e.f')")
+    home = Lakehouse(engine, settings, members)
+    person = Person("Mitglied-Nr", frozenset({"17"}), {"e-mail": frozenset({"A@b.c"})})
+
+    report = prove(home.erasable, [person])
+
+    in_data = {(one.column, one.how) for one in report.findings if "/data/" in one.file}
+    assert in_data >= {("Mitglied-Nr", "column"), ("E-Mail", "column")}
+    assert report.control.missed == ()
+
+
+def test_a_branch_of_a_crashed_run_does_not_block_an_erasure_now(
+    engine: Engine, settings: Settings
+) -> None:
+    orders = declared("gold.orders", Column("customer_id", "bigint"), subject="customer_id")
+    home = Lakehouse(engine, settings, orders)
+    home.people.add(orders, (17,))
+    with table_lock(engine, orders.name) as log:
+        log.begin("0" * 32)
+    branch = audit_branch("0" * 32)
+    engine.sql(f"ALTER TABLE {engine.catalog.sql_name(orders.name)} CREATE BRANCH {branch}")
+
+    refuse_now(home.erasable)
+
+    assert branch not in engine.catalog.load(orders.name).metadata.refs

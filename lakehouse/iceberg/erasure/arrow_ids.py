@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import reduce
 from typing import Any
 
-_DIGITS = r"^\+?0*([0-9]+)$"
+from lakehouse.tables.person import INTEGER
+
 _ABOVE = {"int": 2**31, "long": 2**63}
 INTEGERS = tuple(_ABOVE)
 """The types of whole numbers, as Iceberg names them."""
@@ -20,7 +21,7 @@ def normal_ids(text: Values) -> Values:
     """Return delivered ids as `normal_id` does."""
     import pyarrow.compute as pc
 
-    return pc.replace_substring_regex(stripped(text), pattern=_DIGITS, replacement=r"\1")
+    return pc.replace_substring_regex(stripped(text), pattern=INTEGER, replacement=r"\1\2")
 
 
 def is_id_among(text: Values, wanted: Collection[str]) -> Mask:
@@ -48,9 +49,9 @@ def may_be_ids(text: Values, wanted: Collection[str]) -> Mask:
     """
     import pyarrow.compute as pc
 
-    # What is left of an id without what its forms may have in front.
-    bare = pc.utf8_ltrim(stripped(text), characters="+0")
-    return is_among(bare, {one.lstrip("+0") for one in wanted})
+    # What is left of an id without what its forms may have in front and behind.
+    bare = pc.utf8_rtrim(pc.utf8_ltrim(stripped(text), characters="+-0"), characters=".0")
+    return is_among(bare, {one.lstrip("+-0").rstrip(".0") for one in wanted})
 
 
 def stripped(text: Values) -> Values:

@@ -1,6 +1,6 @@
 """Which columns of a table stand for a person, and which of their values are the person's."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.types import IcebergType, NestedField
 
+_NUMBERS = ("decimal", "float", "double")
 _QUARANTINE = frozenset({"_row_key", "_reasons"})
 
 
@@ -34,8 +35,10 @@ class PersonColumn:
     """Whether Iceberg may leave out files by it: it looks the names of a past snapshot up among
     those that the table has now, and fails at others.
     """
-    is_delivered: bool = False
-    """Whether it holds text as it came, so that ` 007 ` is the id 7."""
+    is_normalized: bool = False
+    """Whether its values are compared as `normal_id` returns them: delivered text (` 007 ` is
+    7), decimals (17.00 is 17) and floats.
+    """
 
     @property
     def type(self) -> str:
@@ -49,7 +52,7 @@ class PersonColumn:
 
     @cached_property
     def normal_values(self) -> frozenset[str]:
-        """The values as ids of delivered text are compared."""
+        """The values as `normal_id` returns them."""
         return frozenset(normal_id(value) for value in self.values)
 
     @cached_property
@@ -110,13 +113,14 @@ def person_columns(
     """
     holds_deliveries = set(SOURCE_KEY) <= set(table.column_names)
     is_delivered = holds_deliveries or set(table.column_names) >= _QUARANTINE
+    normalized = (*_NUMBERS, "string") if is_delivered else _NUMBERS
     subject: list[PersonColumn] = []
     personal: list[PersonColumn] = []
     for column in table.columns:
         names = names_of(column)
         ids = frozenset(_ids(names, persons))
         if ids:
-            subject += _of_table(loaded, names, ids, is_delivered=is_delivered)
+            subject += _of_table(loaded, names, ids, normalized)
             continue
         values = frozenset(_personal_values(names, persons))
         if values:
@@ -141,8 +145,7 @@ def _of_table(
     loaded: "Table",
     names: frozenset[str],
     values: frozenset[str],
-    *,
-    is_delivered: bool = False,
+    normalized: Collection[str] = (),
 ) -> Iterator[PersonColumn]:
     """Yield the columns of these names that a table has; where it has none of them, those that
     it had.
@@ -159,7 +162,7 @@ def _of_table(
             field.field_type,
             values,
             is_current=field_id in current,
-            is_delivered=is_delivered and str(field.field_type) == "string",
+            is_normalized=str(field.field_type).partition("(")[0] in normalized,
         )
 
 

@@ -139,7 +139,7 @@ def _prunable(column: PersonColumn) -> list[Any] | None:
     """Return the values as the statistics of a column have them; None where that cannot be
     said.
     """
-    if not column.is_current or column.is_delivered:
+    if not column.is_current or column.is_normalized:
         return None
     if column.type in INTEGERS:
         return list(column.integers)
@@ -231,7 +231,7 @@ def _is_value(column: PersonColumn, values: Values | None, rows: int) -> Mask:
         numbers = values.cast(pa.int64())
         return pc.is_in(numbers, value_set=pa.array(column.integers, pa.int64()))
     text = values.cast(pa.string())
-    if not column.is_delivered:
+    if not column.is_normalized:
         return is_among(text, column.values)
     return is_id_among(text, column.normal_values)
 

@@ -127,9 +127,9 @@ def _predicate(columns: PersonColumns, parameters: _Parameters) -> str:
 
 def _is_value(column: PersonColumn, parameters: _Parameters) -> str:
     name = identifier(column.name)
-    if column.is_delivered:
+    if column.is_normalized:
         known = parameters.listed(sorted(column.normal_values))
-        return f"coalesce({normal_id_sql(name)} IN {known}, false)"
+        return f"coalesce({normal_id_sql(name, column.type)} IN {known}, false)"
     known = parameters.listed(sorted(column.values))
     is_value = any_leaf_sql(
         name,

@@ -129,9 +129,10 @@ def _with_hashes(frame: "DataFrame", key: bytes, subject: str, names: list[str])
     rows = pa.table(dict(zip((_INNER, _OUTER), arrays, strict=True)))
     padded = arrow_to_spark(frame.sparkSession, rows)
     terms = []
+    normal = normal_id_sql(identifier(subject), dict(frame.dtypes)[subject])
     for at, name in enumerate(names):
         prefix = literal(f"{name}\0".encode())
-        text = f"encode({normal_id_sql(identifier(subject))}, 'UTF-8')"
+        text = f"encode({normal}, 'UTF-8')"
         inner = f"unhex(sha2(concat({_INNER}, {prefix}, {text}), 256))"
         terms.append(f"unhex(sha2(concat({_OUTER}, {inner}), 256)) AS {_HMAC}{at}")
     return frame.crossJoin(broadcast(padded)).selectExpr("*", *terms)

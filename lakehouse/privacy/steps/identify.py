@@ -16,7 +16,7 @@ from lakehouse.privacy.hmac_key import hmac_key
 from lakehouse.privacy.identity import Identity, Named, find_people
 from lakehouse.privacy.sealed_values import SealedValues, seal, unseal
 from lakehouse.privacy.unread_tables import unread_tables
-from lakehouse.tables.person import person_hmac
+from lakehouse.tables.person import folded, person_hmac
 
 
 def note_request(erasure: Erasure) -> None:
@@ -100,7 +100,8 @@ def mark_gone(erasure: Erasure) -> None:
     """Put the people on the list of who is gone, before anything of them goes."""
     key = hmac_key(erasure.erasable.settings)
     erased_at = erasure.record.erased_at or datetime.now(UTC)
-    gone, hmacs = [], []
+    erasure.shared = shared_values(erasure.erasable, erasure.persons)
+    gone, hmacs, personal = [], [], []
     for person in erasure.persons:
         subject = erasure.erasable.subject_of(person)
         names = {person.subject.lower(), subject.name}
@@ -109,8 +110,14 @@ def mark_gone(erasure: Erasure) -> None:
             hmacs += [person_hmac(key, name, value) for name in sorted(names)]
             for name in sorted(subject.names if is_by_id else {person.subject.lower()}):
                 gone.append(GonePerson(name, person_hmac(key, name, value), erased_at))
-    erasure.keep(
-        replace(erasure.record, erased_at=erased_at, hmacs=tuple(dict.fromkeys(hmacs)))
+        for name, values in person.personal.items():
+            own = sorted(map(folded, values - erasure.shared))
+            personal += [person_hmac(key, name, value) for value in own if value]
+    record = replace(
+        erasure.record,
+        erased_at=erased_at,
+        hmacs=tuple(dict.fromkeys(hmacs)),
+        personal_hmacs=tuple(dict.fromkeys(personal)),
     )
+    erasure.keep(record)
     add_gone(erasure.erasable.settings, gone)
-    erasure.shared = shared_values(erasure.erasable, erasure.persons)

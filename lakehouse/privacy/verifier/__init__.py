@@ -1,5 +1,5 @@
 """Whether a person still is somewhere below a home or in a bucket: every byte is read, by code
-that shares nothing with what erases.
+that shares with what erases only how values are compared.
 
     verify                      the proof: a search, and a control that has to be found
     search, inspection          all files of all roots, then one file

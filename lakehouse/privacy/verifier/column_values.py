@@ -11,12 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakehouse.iceberg.erasure.arrow_ids import may_be_ids, normal_ids
 from lakehouse.privacy.verifier.held_columns import HeldColumn
 from lakehouse.privacy.verifier.sought_values import Kind, Sought, SoughtValues
-from lakehouse.tables.person import normal_id, person_hmac
-
-_PLAIN_ZERO = r"^\+?0*([0-9]+)$"
-"""An integer as `normal_id` reads it."""
+from lakehouse.tables.person import folded, normal_id, person_hmac
 
 
 class ColumnMatcher(Protocol):
@@ -79,7 +77,9 @@ class HmacMatcher:
     def _people_of(self, column: HeldColumn, values: Iterable[str | None]) -> Mapping[int, int]:
         people = {}
         for index, value in enumerate(values):
-            person = self._people.get(person_hmac(self._key, column.name, value or ""))
+            text = value or ""
+            text = text if column.is_subject else folded(text)
+            person = self._people.get(person_hmac(self._key, column.name, text))
             if person is not None:
                 people[index] = person
         return people
@@ -87,21 +87,19 @@ class HmacMatcher:
 
 def _may_be_among(values: pa.StringArray, wanted: Any, column: HeldColumn) -> Any:
     """Return of each value whether it may be one of some, which are comparable already."""
-    stripped = pc.utf8_trim_whitespace(values)
     if column.is_subject:
-        # What is left without all that stands before an integer.
-        bare = pc.utf8_ltrim(stripped, characters="+0")
-        may_be = pc.is_in(bare, value_set=pc.utf8_ltrim(wanted, characters="+0"))
+        may_be = may_be_ids(values, wanted.to_pylist())
     else:
+        stripped = pc.utf8_trim_whitespace(values)
         is_same = pc.is_in(pc.utf8_lower(stripped), value_set=wanted)
         may_be = pc.or_(is_same, pc.invert(pc.string_is_ascii(stripped)))
     return may_be.fill_null(False).to_numpy(zero_copy_only=False)
 
 
 def _comparable(values: pa.StringArray, column: HeldColumn) -> Any:
-    stripped = pc.utf8_trim_whitespace(values)
     if column.is_subject:
-        return pc.replace_substring_regex(stripped, _PLAIN_ZERO, r"\1")
+        return normal_ids(values)
+    stripped = pc.utf8_trim_whitespace(values)
     composed = pc.utf8_normalize(stripped, form="NFC")  # type: ignore[attr-defined]
     return pc.utf8_lower(composed)
 
@@ -146,4 +144,4 @@ def _moment_text(moment: datetime) -> str:
 
 def _float_text(value: float) -> str:
     # An id that pandas made a float, such as 7.0, is still that id.
-    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return f"{value:.0f}" if value.is_integer() else repr(value)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+import pyarrow as pa
+
 _UNIQUE_ENDING = r"(-[0-9a-f-]{32,36})?"
 """What a table's location ends in, so that no other table has the same."""
 _NAMES_OF_MANY = frozenset({"id", "key", "name", "value"})
@@ -33,6 +35,12 @@ class HeldColumns:
     """By subject, the names that its column has or had, also as a header of files."""
     personal: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The same by personal column."""
+    fields: Mapping[int, str] = field(default_factory=dict)
+    """Iceberg's field ids of these columns, each with a name of the column: data files have
+    `Member-No` as `Member_x2DNo`.
+    """
+    schema: pa.Schema | None = None
+    """Columns of the table's data files, for the control."""
 
 
 Names = Mapping[str, tuple[HeldColumn, ...]]
@@ -49,24 +57,37 @@ class ColumnNames:
         """Return the names that count in a file; where it is no table's, those of all tables
         together, but for those that anything has.
         """
-        for pattern, names in self._by_folder:
-            if pattern.match(key):
-                return names
-        return self._elsewhere
+        found = self._table_of(key)
+        return found[0] if found else self._elsewhere
+
+    def fields_of(self, key: str) -> Mapping[int, str]:
+        """Return the names that count in a file by field id."""
+        found = self._table_of(key)
+        return found[1] if found else {}
 
     def are_declared(self, key: str) -> bool:
         """Whether a file is of a table, or delivered to one, that has people in it."""
-        return any(pattern.match(key) for pattern, _ in self._by_folder)
+        return self._table_of(key) is not None
+
+    def _table_of(self, key: str) -> tuple[Names, Mapping[int, str]] | None:
+        return next((held for pattern, held in self._by_folder if pattern.match(key)), None)
 
     @cached_property
-    def _by_folder(self) -> list[tuple[re.Pattern[str], Names]]:
+    def _by_folder(self) -> list[tuple[re.Pattern[str], tuple[Names, Mapping[int, str]]]]:
+        # A table may hold people of several subjects.
+        tables: dict[str, list[HeldColumns]] = {}
+        for table in self.tables:
+            for folder in table.folders:
+                tables.setdefault(folder.strip("/"), []).append(table)
         # The longest first: a folder may lie in another.
-        folders = [(folder, table) for table in self.tables for folder in table.folders]
-        folders.sort(key=lambda item: -len(item[0]))
-        return [
-            (re.compile(f"{re.escape(folder.strip('/'))}{_UNIQUE_ENDING}/"), _names([table]))
-            for folder, table in folders
-        ]
+        by_folder = []
+        for folder in sorted(tables, key=len, reverse=True):
+            fields: Mapping[int, str] = dict(
+                item for one in tables[folder] for item in one.fields.items()
+            )
+            pattern = re.compile(f"{re.escape(folder)}{_UNIQUE_ENDING}/")
+            by_folder.append((pattern, (_names(tables[folder]), fields)))
+        return by_folder
 
     @cached_property
     def _elsewhere(self) -> Names:

@@ -152,6 +152,7 @@ def _part(
         names,
         state.names.are_declared(entry.key),
         open_beside=lambda name: root.open_beside(entry, name),
+        fields=state.names.fields_of(entry.key),
     )
     # The finding in a name needs a name, which does not have the value in it.
     unnamed = replace(part, file=_parent(entry.key))

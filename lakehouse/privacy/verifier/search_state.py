@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -89,6 +89,15 @@ class FilePart:
     depth: int = 0
     """How often it was unpacked."""
     open_beside: Callable[[str], BinaryIO | None] = _none_beside
+    fields: Mapping[int, str] = field(default_factory=dict)
+    """Names of columns by Iceberg's field id."""
+
+    def column_name(self, name: str, field_id: Any) -> str:
+        """Return the name of a column in the table; a file may have it escaped.
+
+        :param field_id: its id in the file; None where it has none.
+        """
+        return name if field_id is None else self.fields.get(int(field_id), name)
 
     def within(self, name: str) -> "FilePart":
         """Return a part of this one."""

@@ -29,7 +29,7 @@ def verify(
     :param scratch: the folder in which the control is planted, and removed.
     """
     report = search(roots, people, columns, remaining_values, progress)
-    return replace(report, control=run_control(report.places, scratch))
+    return replace(report, control=run_control(report.places, scratch, columns))
 
 
 def verify_by_hmac(
@@ -46,4 +46,4 @@ def verify_by_hmac(
     :param hmacs: `person_hmac` of each, in hexadecimal digits.
     """
     report = search_hmacs(roots, key, hmacs, columns, progress)
-    return replace(report, control=run_hmac_control(scratch))
+    return replace(report, control=run_hmac_control(scratch, columns))

@@ -13,7 +13,7 @@ from lakehouse.tables.person import normal_id
 from lakehouse_tests.frames import frame_of
 
 _SPACES = [chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()]
-_PARTS = [*_SPACES, *"+-007xÄ٣\x00\u200b\ufeff\x1b"]
+_PARTS = [*_SPACES, *"+-007.xÄ٣\x00\u200b\ufeff\x1b", ".0", "07"]
 
 
 def some_texts() -> list[str]:
@@ -23,6 +23,25 @@ def some_texts() -> list[str]:
     for _ in range(1000):
         texts.append("".join(chance.choices(_PARTS, k=chance.randint(0, 6))))
     return texts
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("17", "17"),
+        ("17.0", "17"),
+        (" +0017.00 ", "17"),
+        ("-17.0", "-17"),
+        ("-017", "-17"),
+        ("170", "170"),
+        ("17.5", "17.5"),
+        ("2021.10", "2021.10"),
+        ("1.0.0", "1.0.0"),
+    ],
+)
+def test_an_integer_has_one_form(text: str, normal: str) -> None:
+    assert normal_id(text) == normal
 
 
 @pytest.mark.unit
@@ -53,3 +72,17 @@ def test_spark_compares_ids_as_python_does(embedded_engine: Engine) -> None:
 
     compared = [row[0] for row in frame.selectExpr(normal_id_sql("id")).collect()]
     assert compared == list(map(normal_id, texts))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "kind", ["decimal(11,2)", "decimal(20,0)", "double", "float", "bigint"]
+)
+def test_spark_compares_numbers_as_ids(embedded_engine: Engine, kind: str) -> None:
+    numbers = ("17", "0", "12345680", "-17")
+    rows = ", ".join(f"(CAST({number} AS {kind}))" for number in numbers)
+
+    frame = embedded_engine.spark.sql(f"SELECT * FROM VALUES {rows} AS t(id)")
+
+    compared = [row[0] for row in frame.selectExpr(normal_id_sql("id", kind)).collect()]
+    assert compared == list(numbers)

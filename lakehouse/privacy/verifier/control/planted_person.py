@@ -2,6 +2,7 @@
 
 import secrets
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from lakehouse.privacy.verifier.held_columns import HeldColumns
 from lakehouse.tables.person import Person
@@ -36,6 +37,17 @@ class PlantedPerson:
             10**11 + secrets.randbelow(10**11),
             f"é{name}@control.invalid",
         )
+
+    @property
+    def born(self) -> datetime:
+        """Return a day that no one else has."""
+        return datetime(1001, 1, 1, tzinfo=UTC) + timedelta(days=self.small_id % 300_000)
+
+    @property
+    def texts(self) -> frozenset[str]:
+        """Return the values as text, whatever the type of a column."""
+        texts = (str(self.small_id), self.email, f"{self.born:%F}", f"{self.born:%F %T}")
+        return frozenset(texts)
 
     @property
     def person(self) -> Person:

@@ -8,7 +8,9 @@ import sqlite3
 import zlib
 from collections.abc import Callable
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,6 +27,7 @@ from lakehouse.privacy.verifier.control.planted_person import PERSONAL, SUBJECT,
 Plant = Callable[[Path, PlantedPerson], Path]
 """Writes below a home, and returns the file that has to be found."""
 
+FIELD_ID = b"PARQUET:field_id"
 _HEADER = f"{SUBJECT},{PERSONAL}\n"
 
 
@@ -163,6 +166,42 @@ def _id_in_json(home: Path, person: PlantedPerson) -> Path:
     file = _file(home, "rejected/control/ids.csv.reason.json")
     file.write_text(json.dumps({"rows": [{SUBJECT: person.small_id}]}), encoding="utf-8")
     return file
+
+
+def plant_column(
+    home: Path, folder: str, column: "pa.Field[Any]", person: PlantedPerson
+) -> str | None:
+    """Plant a person in a data file that has one column of a table; return the key of the file,
+    or None for a type that identifies no one, such as boolean.
+    """
+    value = _typed(column.type, person)
+    if value is None:
+        return None
+    key = f"{folder}/data/control-{int((column.metadata or {})[FIELD_ID])}.parquet"
+    rows = {column.name: pa.array([None, value], column.type)}
+    schema = pa.schema([column.with_nullable(True)])
+    pq.write_table(pa.table(rows, schema), _file(home, key))
+    return key
+
+
+def _typed(kind: Any, person: PlantedPerson) -> Any:
+    types = pa.types
+    if types.is_struct(kind):
+        return {field.name: _typed(field.type, person) for field in kind}
+    if types.is_map(kind):
+        return [(_typed(kind.key_type, person), _typed(kind.item_type, person))]
+    if types.is_list(kind) or types.is_large_list(kind):
+        return [_typed(kind.value_type, person)]
+    if types.is_string(kind) or types.is_large_string(kind):
+        return person.email
+    if types.is_date(kind):
+        return person.born.date()
+    if types.is_timestamp(kind):
+        return person.born
+    if types.is_decimal(kind):
+        fits = person.small_id < 10 ** (kind.precision - kind.scale)
+        return Decimal(person.small_id) if fits else None
+    return person.small_id if types.is_integer(kind) or types.is_floating(kind) else None
 
 
 PLANTS: dict[str, tuple[Plant, ...]] = {

@@ -24,17 +24,26 @@ def read_avro(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa:
     is_metadata = part.place in _METADATA
     columns = RecordColumns(part)
     own_fields = RecordColumns(part.outside_of_rows()) if is_metadata else columns
+    names = {} if is_metadata else _column_names(reader.writer_schema, part)
     row = 0
     for block in reader:
         # As it is once decompressed: what records lie side by side, and anything between them.
         part.search_block(block.bytes_.getvalue())  # type: ignore[attr-defined]
         for record in block:
             row += 1
+            if names and isinstance(record, dict):
+                record = {names.get(name, name): value for name, value in record.items()}
             own_fields.add(record, row)
             for path, value in _kept_values(record, header, part):
                 columns.add(value, row, path)
     columns.flush()
     own_fields.flush()
+
+
+def _column_names(schema: Any, part: FilePart) -> dict[str, str]:
+    """Return the names that the table has for the columns of a file."""
+    fields = schema.get("fields", ()) if isinstance(schema, dict) else ()
+    return {one["name"]: part.column_name(one["name"], one.get("field-id")) for one in fields}
 
 
 def _kept_values(

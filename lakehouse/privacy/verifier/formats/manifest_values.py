@@ -22,7 +22,6 @@ class ManifestHeader:
     """The names and types of the fields that a manifest keeps values of."""
 
     fields: Mapping[int, tuple[_Path, str]]
-    partition_names: tuple[str, ...]
     partition_columns: PartitionColumns
 
     @classmethod
@@ -37,7 +36,7 @@ class ManifestHeader:
             fields.get(field["source-id"]) if field["transform"] == "identity" else None
             for field in partition
         )
-        return cls(fields, tuple(field["name"] for field in partition), columns)
+        return cls(fields, columns)
 
     def values(self, entry: Mapping[str, Any]) -> Iterator[tuple[_Path, Any]]:
         """Yield the values of columns that an entry of the manifest keeps."""
@@ -47,9 +46,10 @@ class ManifestHeader:
                 path, kind = self.fields.get(field_id, ((), "binary"))
                 yield path, _bound(bound, kind)
         partition = data_file.get("partition") or {}
-        for name, column in zip(self.partition_names, self.partition_columns, strict=True):
-            if column and name in partition:
-                yield column[0], partition[name]
+        # By position: Avro escapes the names.
+        for value, column in zip(partition.values(), self.partition_columns, strict=True):
+            if column:
+                yield column[0], value
 
 
 def list_values(

@@ -1,6 +1,7 @@
 """Parquet: data by column and row group, dictionaries, statistics of the footer."""
 
-from typing import BinaryIO
+from collections.abc import Mapping
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +13,7 @@ _BATCH_ROWS = 64 * 1024
 _DICTIONARY_BATCH_ROWS = 1024 * 1024
 """Each batch comes with all values of the dictionary so far, which are searched each time."""
 _BYTES = "BYTE_ARRAY"
+_FIELD_ID = b"PARQUET:field_id"
 _READ_PLAIN = frozenset({"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"})
 
 
@@ -30,9 +32,10 @@ def read_parquet(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # no
         page_checksum_verification=True,
     ) as parquet:
         first_row = 1
+        names = {field.name: _name(field, part) for field in parquet.schema_arrow}
         for group in range(metadata.num_row_groups):
             within = part.within(f"row group {group}")
-            _search_footer(metadata.row_group(group), within)
+            _search_footer(metadata.row_group(group), names, within)
             rows = metadata.row_group(group).num_rows
             if rows <= _BATCH_ROWS:
                 # Each read takes a millisecond, however few rows it is of.
@@ -75,16 +78,23 @@ def _search_group(
     row = first_row
     batches = parquet.iter_batches(batch_rows, row_groups=[group], columns=columns)
     for batch in batches:
-        for index, column in enumerate(batch.schema.names):
-            search_column(part, [column], batch.column(index), row)
+        for index, field in enumerate(batch.schema):
+            search_column(part, [_name(field, part)], batch.column(index), row)
         row += batch.num_rows
 
 
-def _search_footer(group: pq.RowGroupMetaData, part: FilePart) -> None:
+def _name(field: "pa.Field[Any]", part: FilePart) -> str:
+    return part.column_name(field.name, (field.metadata or {}).get(_FIELD_ID))
+
+
+def _search_footer(
+    group: pq.RowGroupMetaData, names: Mapping[str, str], part: FilePart
+) -> None:
     """Compare the bounds of declared columns, and name their bloom filters."""
     for number in range(group.num_columns):
         column = group.column(number)
-        path = column.path_in_schema.split(".")
+        top, *inner = column.path_in_schema.split(".")
+        path = [names.get(top, top), *inner]
         if not part.compares(path):
             continue
         if column.bloom_filter_offset is not None:  # type: ignore[attr-defined]

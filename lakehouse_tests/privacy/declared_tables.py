@@ -1,0 +1,43 @@
+"""Some declared tables of a home, each computed from the first, to erase people from."""
+
+from pathlib import Path
+
+from lakehouse.assets.audit.gdpr_actions import TABLE as AUDIT
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.privacy.erasable import Erasable
+from lakehouse.privacy.erase import erase
+from lakehouse.privacy.erasure import Erasure, How
+from lakehouse.privacy.holders import find_subjects
+from lakehouse.privacy.identity import Named
+from lakehouse.settings import Settings
+from lakehouse.tables.table import IcebergTable
+from lakehouse_tests.privacy.small_lakehouse import People, no_spark
+
+
+class Lakehouse:
+    """Some tables of a home, and their rows."""
+
+    def __init__(self, engine: Engine, settings: Settings, *tables: IcebergTable) -> None:
+        self.settings = settings
+        self.tables = {table.name: table for table in tables}
+        sources = {table.name: {tables[0].name} for table in tables[1:]}
+        self.subjects = find_subjects(self.tables, sources)
+        self.people = People(engine, self.subjects)
+        self.erasable = Erasable(
+            settings,
+            engine,
+            {**self.tables, AUDIT.name: AUDIT},
+            {},
+            self.subjects,
+            sources,
+            {},
+            AUDIT,
+            no_spark,  # type: ignore[arg-type]
+        )
+
+    def erase(self, column: str, value: str) -> Erasure:
+        return erase(self.erasable, "R-1", [Named(column, value)], How("me", now=True))
+
+    def data_files(self, table: IcebergTable) -> list[Path]:
+        location = self.people.engine.catalog.load(table.name).location()
+        return sorted(Path(location.removeprefix("file://"), "data").rglob("*.parquet"))

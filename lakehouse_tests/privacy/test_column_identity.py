@@ -1,0 +1,215 @@
+"""Erasure finds a person by field id and by value, whatever the name and type of a column."""
+
+import shutil
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from lakehouse.assets.audit.gdpr_actions import TABLE as AUDIT
+from lakehouse.errors import CatalogDamaged, LakehouseError, UsageError
+from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
+from lakehouse.privacy import proof
+from lakehouse.privacy.allow import allow_people
+from lakehouse.privacy.erase import erase
+from lakehouse.privacy.erasure import How
+from lakehouse.privacy.erasure_record import read_record, write_record
+from lakehouse.privacy.gone import read_audited
+from lakehouse.privacy.identity import Named
+from lakehouse.privacy.proof import held_columns, prove_again
+from lakehouse.privacy.verifier.control.run_control import run_control, run_hmac_control
+from lakehouse.privacy.verifier.search_state import FilePart
+from lakehouse.runtime.deployment import open_engine
+from lakehouse.tables.people import names_of
+from lakehouse.tables.table import Column
+from lakehouse_tests.privacy.an_erasure import (
+    expire_without_spark,
+    remove_orphans_without_spark,
+)
+from lakehouse_tests.privacy.declared_tables import Lakehouse
+from lakehouse_tests.privacy.small_lakehouse import declared, personal
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture
+def lakehouse(engine_without_spark, settings, monkeypatch):
+    monkeypatch.setattr(expire_snapshots, "_call_procedure", expire_without_spark)
+    monkeypatch.setattr(remove_orphans, "_call_procedure", remove_orphans_without_spark)
+    return lambda *tables: Lakehouse(engine_without_spark, settings, *tables)
+
+
+def compared_columns(report):
+    return {column for file in report.compared for column in file.columns}
+
+
+BRONZE = declared("bronze.orders", "customer_id", "amount", subject="customer_id")
+SILVER = declared(
+    "silver.orders", Column("customer_id", "decimal(11,2)"), "amount", subject="customer_id"
+)
+GOLD = declared("gold.orders", Column("customer_id", "bigint"), "amount", subject="customer_id")
+
+
+@pytest.mark.parametrize("named", ["17", "17.0", " +017.00 "])
+def test_a_person_is_erased_in_every_numeric_form(lakehouse, named):
+    home = lakehouse(BRONZE, SILVER, GOLD)
+    home.people.add(BRONZE, ("17.0", "a"), ("17", "b"), ("17.00", "c"), ("170", "d"))
+    home.people.add(SILVER, (Decimal("17.00"), "a"), (Decimal("17.50"), "d"))
+    home.people.add(GOLD, (17, "a"), (170, "d"))
+
+    erasure = home.erase("customer_id", named)
+
+    assert erasure.request.state == "verified"
+    for table in (BRONZE, SILVER, GOLD):
+        assert [row["amount"] for row in home.people.rows(table)] == ["d"]
+
+
+NAMES = [
+    ("Mitglied-Nr", "E-Mail"),
+    ("Member No", "E Mail"),
+    ("1st_id", "élan"),
+    ("№", "почта"),
+]
+
+
+@pytest.mark.parametrize(("key", "mail"), NAMES, ids=[key for key, _ in NAMES])
+def test_a_file_that_came_back_is_found_by_hash(lakehouse, tmp_path, key, mail):
+    members = declared("bronze.members", key, personal(mail), "fee", subject=key)
+    home = lakehouse(members)
+    home.people.add(members, ("1000105", "A1@mail.example", "1"))
+    home.people.add(members, ("", "a1@mail.example", "2"))
+    home.people.add(members, ("1000106", "a2@mail.example", "3"))
+    copies = [shutil.copy(file, tmp_path) for file in home.data_files(members)]
+    folder = home.data_files(members)[0].parent
+
+    assert home.erase(key, "1000105").request.state == "verified"
+    for copy in copies:
+        shutil.copy(copy, folder)
+    report = prove_again(home.erasable, "R-1")
+
+    kinds = {(finding.kind, finding.column) for finding in report.findings}
+    assert kinds == {("id", key), ("personal value", mail)}
+    assert len({finding.file for finding in report.findings}) == 2
+
+
+def test_a_file_elsewhere_in_the_home_is_found(lakehouse, settings):
+    members = declared("bronze.members", "Mitglied-Nr", "fee", subject="Mitglied-Nr")
+    home = lakehouse(members)
+    home.people.add(members, ("1000105", "1"))
+    (settings.home / "copies").mkdir()
+    shutil.copy(home.data_files(members)[0], settings.home / "copies" / "members.parquet")
+
+    erasure = home.erase("Mitglied-Nr", "1000105")
+
+    assert erasure.proof is not None
+    assert {finding.file for finding in erasure.proof.findings} == {"copies/members.parquet"}
+
+
+def test_a_partition_by_an_escaped_column_is_found(lakehouse, tmp_path):
+    members = declared(
+        "bronze.members", "Mitglied-Nr", "fee", subject="Mitglied-Nr", partitioning=["fee"]
+    )
+    home = lakehouse(members)
+    home.people.add(members, ("1000105", "1"))
+
+    assert home.erase("Mitglied-Nr", "1000105").request.state == "verified"
+
+
+def test_hashes_of_a_former_version_report_only_ids_as_compared(lakehouse, settings):
+    members = declared("bronze.members", "id", personal("mail"), subject="id")
+    home = lakehouse(members)
+    home.people.add(members, ("1000105", "a@mail.example"), ("1000106", "b@mail.example"))
+    assert home.erase("id", "1000105").request.state == "verified"
+    assert "mail" in {
+        one for file in prove_again(home.erasable, "R-1").compared for one in file.columns
+    }
+    record = read_record(settings, "R-1")
+    write_record(settings, "R-1", replace(record, personal_hmacs=()))
+
+    report = prove_again(home.erasable, "R-1")
+
+    assert "mail" not in compared_columns(report)
+
+
+def test_the_control_plants_the_names_and_types_of_the_tables(lakehouse, tmp_path, monkeypatch):
+    members = declared(
+        "bronze.members",
+        Column("Mitglied-Nr", "decimal(11,2)"),
+        personal("E-Mail"),
+        Column("born", "date", personal=True),
+        Column("seen", "timestamp", personal=True),
+        Column("phone", "double", personal=True),
+        Column("contacts", "array<struct<mail: string>>", personal=True),
+        subject="Mitglied-Nr",
+    )
+    home = lakehouse(members)
+    home.people.add(members, (Decimal("17.00"), "a@b.example", *[None] * 4))
+    columns = held_columns(home.erasable, {members.name: []})
+
+    controls = [run_control([], tmp_path, columns), run_hmac_control(tmp_path, columns)]
+    monkeypatch.setattr(FilePart, "column_name", lambda _, name, __: name)
+    monkeypatch.setattr(proof, "_names_in_files", names_of)
+    columns = held_columns(home.erasable, {members.name: []})
+    blind = run_hmac_control(tmp_path, columns)
+
+    assert [control.missed for control in controls] == [(), ()]
+    assert "data file" in controls[0].found
+    assert len(blind.missed) == 2
+
+
+def test_rows_of_an_erased_person_land_again_once_they_are_allowed(lakehouse, settings):
+    home = lakehouse(GOLD)
+    home.people.add(GOLD, (17, "a"), (170, "d"))
+    home.erase("customer_id", "17")
+    assert read_audited(settings).is_gone(["customer_id"], "17.0") is not None
+
+    with pytest.raises(UsageError, match="not on the list"):
+        allow_people(home.erasable, [Named("customer_id", "18")], by="me", why="?")
+    allow_people(home.erasable, [Named("customer_id", "17.0")], by="me", why="new contract")
+
+    assert read_audited(settings).is_gone(["customer_id"], "17") is None
+    listed = (settings.home / "privacy" / "gone.json").read_text()
+    assert '"allowed_by":"me"' in listed.replace(" ", "")
+    assert "new contract" in listed
+    rows = home.people.engine.catalog.load(AUDIT.name).scan().to_arrow().to_pylist()
+    assert {row["who"] for row in rows if row["action"] == "allowed_again"} == {"me"}
+
+
+def test_a_lost_or_older_list_of_erased_people_stops_computation(lakehouse, settings):
+    home = lakehouse(GOLD)
+    home.people.add(GOLD, (17, "a"), (18, "b"), (170, "d"))
+    home.erase("customer_id", "17")
+    list_file = settings.home / "privacy" / "gone.json"
+    older = list_file.read_bytes()
+    erase(home.erasable, "R-2", [Named("customer_id", "18")], How("me", now=True))
+    read_audited(settings)
+
+    list_file.write_bytes(older)
+    with pytest.raises(LakehouseError, match=r"gone\.json is older: .* request R-2"):
+        read_audited(settings)
+    shutil.rmtree(settings.home / "privacy")
+    with pytest.raises(LakehouseError, match=r"gone\.json is missing: .* request R-2"):
+        read_audited(settings)
+
+
+def test_a_torn_line_of_events_is_reported_and_blocks_no_proof(lakehouse, settings):
+    home = lakehouse(GOLD)
+    home.people.add(GOLD, (17, "a"), (170, "d"))
+    (settings.home / "openlineage.jsonl").write_text('{"a": 1}\n{"b": \n{"c": 3}\n{"d')
+
+    erasure = home.erase("customer_id", "17")
+
+    assert erasure.request.state == "verified"
+    torn = [gap.what for gap in erasure.proof.not_proved if gap.file == "openlineage.jsonl"]
+    assert [what.partition(" is ")[0] for what in torn] == ["line 2", "line 4"]
+
+
+def test_a_copied_home_cannot_change_the_tables_of_the_original(lakehouse, settings, tmp_path):
+    home = lakehouse(GOLD)
+    home.people.add(GOLD, (17, "a"))
+    open_engine(settings)
+    copy = tmp_path / "copy"
+    shutil.copytree(settings.home, copy)
+
+    with pytest.raises(CatalogDamaged, match=r"was moved or copied: .* gold\.orders"):
+        open_engine(replace(settings, home=copy))
