@@ -93,7 +93,10 @@ def read_audited(settings: Settings) -> GoneList:
     :raises LakehouseError: when the list is missing or older.
     """
     version = gone_version(settings)
-    _check_audited(settings, version)
+    catalog = Catalog.of(settings)
+    if catalog.has(_AUDIT):
+        snapshot_id = catalog.load(_AUDIT).metadata.current_snapshot_id
+        _check_audited(settings, version, snapshot_id)
     return _read_version(settings, version)
 
 
@@ -129,11 +132,9 @@ def allow_again(
 
 
 @lru_cache(maxsize=1)
-def _check_audited(settings: Settings, version: str) -> None:
-    catalog = Catalog.of(settings)
-    if not catalog.has(_AUDIT):
-        return
-    scan = catalog.load(_AUDIT).scan(selected_fields=("at", "action", "request"))
+def _check_audited(settings: Settings, version: str, snapshot_id: int | None) -> None:
+    table = Catalog.of(settings).load(_AUDIT)
+    scan = table.scan(snapshot_id=snapshot_id, selected_fields=("at", "action", "request"))
     actions = scan.to_arrow().to_pylist()
     erased = {one["request"] for one in actions if one["action"] in _ERASED}
     begun = [

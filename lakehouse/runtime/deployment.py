@@ -89,8 +89,7 @@ def masking_key(settings: Settings) -> bytes:
     """
     if settings.masking_key:
         return settings.masking_key.encode()
-    # In another folder than the key: it is known to be lost, and not replaced.
-    file, made = _key_file(settings), settings.lock_dir / "masking.key.made"
+    file, made = _key_file(settings), settings.home / ".masking.key.made"
     if made.exists() and not file.exists():
         raise LakehouseError(
             f"{file} is lost; expected the key that personal values of this home are masked with,"
@@ -101,7 +100,6 @@ def masking_key(settings: Settings) -> bytes:
         settings.make_home()
         _make_once(file, secrets.token_hex(32))
     if not made.exists() and os.access(settings.home, os.W_OK):
-        made.parent.mkdir(exist_ok=True)
         made.touch()
     return file.read_text(encoding="utf-8").encode()
 

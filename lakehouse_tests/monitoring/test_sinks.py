@@ -172,6 +172,7 @@ def test_markup_in_data_reaches_no_chat(settings: Settings, url: str, monkeypatc
         return answer
 
     monkeypatch.setattr(requests, "post", record)
+    monkeypatch.setattr(requests, "request", lambda _, address, **rest: record(address, **rest))
     text = "[text](http://x.example) @everyone @all <!channel> <http://x|y> <a href='x'>b</a>"
 
     sink(settings, url).send(replace(ALERT, title=text, lines=(text,)))

@@ -27,7 +27,8 @@ def test_a_home_makes_one_masking_key_and_keeps_it_to_itself(settings):
     assert masking_key(settings) == first
     assert len(first) == 64
     assert (settings.home / "masking.key").stat().st_mode & 0o777 == 0o600
-    assert sorted(file.name for file in settings.home.iterdir()) == ["locks", "masking.key"]
+    files = sorted(file.name for file in settings.home.iterdir())
+    assert files == [".masking.key.made", "masking.key"]
 
 
 def test_a_lost_masking_key_is_not_replaced(settings):

@@ -16,6 +16,7 @@ def normal_id_sql(column: str, column_type: str = "string") -> str:
     :param column_type: its type; Spark writes a large float with an exponent.
     """
     if column_type in ("float", "double"):
-        column = f"coalesce(CAST(CAST({column} AS DECIMAL(38, 6)) AS STRING), {column})"
+        text = f"CAST(try_cast({column} AS DECIMAL(38, 6)) AS STRING)"
+        column = f"coalesce(TRIM(TRAILING '0' FROM {text}), CAST({column} AS STRING))"
     text = f"regexp_replace(CAST({column} AS STRING), '{_SPACE}', '')"
     return f"regexp_replace({text}, '{INTEGER}', '$1$2')"

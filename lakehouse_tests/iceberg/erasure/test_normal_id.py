@@ -9,6 +9,7 @@ import pytest
 from lakehouse.iceberg.erasure.arrow_ids import is_blank, is_id_among, normal_ids
 from lakehouse.iceberg.erasure.normal_id_sql import normal_id_sql
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.privacy.table_reading import text_of
 from lakehouse.tables.person import normal_id
 from lakehouse_tests.frames import frame_of
 
@@ -86,3 +87,14 @@ def test_spark_compares_numbers_as_ids(embedded_engine: Engine, kind: str) -> No
 
     compared = [row[0] for row in frame.selectExpr(normal_id_sql("id", kind)).collect()]
     assert compared == list(numbers)
+
+
+@pytest.mark.spark
+def test_spark_compares_floats_as_python_does(embedded_engine: Engine) -> None:
+    numbers = (17.0, 17.5, 0.25, 1e20, 1e300)
+    frame = frame_of(embedded_engine.spark, "id double", [(number,) for number in numbers])
+
+    compared = [row[0] for row in frame.selectExpr(normal_id_sql("id", "double")).collect()]
+
+    assert compared[:4] == [normal_id(text_of(number) or "") for number in numbers[:4]]
+    assert compared[4] == "1.0E300"
