@@ -1,8 +1,8 @@
 """What an executor of Spark does with delivered files: each is judged and staged there, by the
 reader that one machine uses.
 
-It needs this package, pyarrow, numpy, and boto3 where files are in a bucket; nothing else of what
-the driver has.
+It needs this package, pyarrow, numpy, fastavro for Avro, and boto3 where files are in a bucket;
+nothing else of what the driver has.
 """
 
 import importlib
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -89,6 +90,8 @@ class ExecutorTask:
         """Return why the files of a group cannot be read in this process; nothing where they can,
         as far as the first one tells.
         """
+        if "avro" in self.converter.feed.formats and find_spec("fastavro") is None:
+            return "No module named 'fastavro'"
         if isinstance(self.rows, LocalRows):
             is_there = self.rows.folder.is_dir()
             return "" if is_there else f"executors do not see {self.rows.folder}"

@@ -20,7 +20,7 @@ from lakehouse.orchestration.table_asset import Written, table_asset
 from lakehouse.orchestration.table_function import TableFunction, keep_function
 from lakehouse.runtime.run_tags import readable_tags
 from lakehouse.storage.stores import open_store
-from lakehouse.tables.feed import Feed
+from lakehouse.tables.feed import Feed, uncompressed
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def feed_asset(
             table,
             materialize,
             description=inspect.getdoc(compute),
-            kinds=frozenset({"csv"}),
+            kinds=frozenset(uncompressed(name) for name in feed.formats),
             resources=frozenset({"settings"}),
             metadata=code_references(compute),
             freshness_policy=_freshness(feed),

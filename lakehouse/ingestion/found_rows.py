@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from lakehouse.errors import FileRejected, LakehouseError
 from lakehouse.ingestion.archive_names import file_format
+from lakehouse.ingestion.readers.arrow_types import with_texts
 from lakehouse.ingestion.readers.byte_source import HashedBytes, Readable, unpacked
 from lakehouse.ingestion.readers.formats import open_landed, row_bytes
 from lakehouse.ingestion.readers.row_bytes import Row, RowBytes
@@ -104,7 +105,8 @@ def _find_in_rows(
         delivered = HashedBytes(raw, _ignore_progress)
         reader = open_landed(feed, its_format, delivered, use_threads=use_threads)
         for batch in reader.batches():
-            positions += [rows + 1 + place for place in finder.of_batch(batch)]
+            found = finder.of_batch(with_texts(batch, finder.columns))
+            positions += [rows + 1 + place for place in found]
             rows += batch.num_rows
         return FoundRows(delivered.sha256(), rows, tuple(positions))
 
@@ -122,7 +124,7 @@ def _find_in_bytes(
             search = _Search(feed, finder, text, row_bytes(its_format, feed.delimiter))
             found = _search(unpacked(delivered, its_format), search)
         except (EOFError, gzip.BadGzipFile, zlib.error):
-            found = _unreadable("it is no complete gzip file")
+            found = _unreadable("it is no complete compressed file")
         except LakehouseError as error:
             found = _unreadable(str(error))
         return replace(found, sha256=delivered.sha256())

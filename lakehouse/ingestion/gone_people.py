@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lakehouse.iceberg.erasure.gone_people import GonePeople
 from lakehouse.iceberg.erasure.without_gone import Gone
+from lakehouse.ingestion.readers.arrow_types import text_of
 from lakehouse.tables.feed import Feed
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class GoneRows:
         column = self.feed.moment
         if column is None or column not in batch.schema.names:
             return None
-        texts: list[str | None] = batch.column(batch.schema.names.index(column)).to_pylist()
+        texts: list[str | None] = text_of(batch.column(column)).to_pylist()
         return texts
 
 

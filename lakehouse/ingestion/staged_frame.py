@@ -26,8 +26,10 @@ def read_staged_rows(
 
     :param added: columns that bronze got from files of any time; NULL where a file lacks them.
     """
-    names = dict.fromkeys((*delivery.ingest.feed.column_names, *delivery.added_columns, *added))
-    columns = (*(Column(name, "string") for name in names), *INGEST_COLUMNS)
+    feed = delivery.ingest.feed
+    names = dict.fromkeys((*delivery.added_columns, *added), "string")
+    names = {column.name: column.type for column in feed.declared_columns} | names
+    columns = (*(Column(name, of_type) for name, of_type in names.items()), *INGEST_COLUMNS)
     rows = delivery.ingest.rows
     hash_sql, file_name_sql = rows.hash_sql, FILE_NAME_SQL
     if "_metadata" in map(str.lower, names):

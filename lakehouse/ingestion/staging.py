@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.archive_names import file_format
 from lakehouse.ingestion.found_rows import FoundRows, RowFinder
+from lakehouse.ingestion.readers.arrow_types import column_types, with_texts
 from lakehouse.ingestion.readers.byte_source import HashedBytes
 from lakehouse.ingestion.readers.csv_header import Header
 from lakehouse.ingestion.readers.formats import open_reader
@@ -247,7 +248,7 @@ class _RowPlan:
 
     def left_out(self, batch: "pa.RecordBatch", numbers: "pa.Int64Array") -> list[int]:
         """Return the places of the rows of a batch that are not staged, in order."""
-        places = set(self.gone.of_batch(batch))
+        places = set(self.gone.of_batch(with_texts(batch, self.gone.columns)))
         if self.erased:
             for place, number in enumerate(numbers.to_pylist()):
                 if number in self.erased:
@@ -328,12 +329,11 @@ class Origin:
 
     @property
     def schema(self) -> "pa.Schema":
-        """The feed's columns as strings, those that the file added, and the stamps."""
+        """The feed's columns, those that the file added, and the stamps."""
         import pyarrow as pa
 
         moment = pa.timestamp("us", tz="UTC")
-        names = (*self.feed.column_names, *self.header.added)
-        delivered: list[tuple[str, pa.DataType]] = [(name, pa.string()) for name in names]
+        delivered = column_types(self.feed, self.header.added).items()
         stamps: list[tuple[str, pa.DataType]] = [
             ("_source_file", pa.string()),
             ("_source_modified_at", moment),

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
 from lakehouse.errors import DeclarationError
+from lakehouse.tables import types
 from lakehouse.tables.reserved_names import (
     ICEBERG_NAMES,
     INGEST_NAMES,
@@ -21,8 +22,15 @@ from lakehouse.tables.time_windows import check_time_zone
 OnNewColumn = Literal["reject", "ignore", "add"]
 After = Literal["archive", "delete", "leave"]
 IngestBy = Literal["sensor", "schedule"]
-FORMATS = ("csv", "csv.gz")
-"""Each has a reader in `ingestion/readers/formats.py`; `.gz` is a format that is compressed."""
+_TEXT_FORMATS = ("csv", "jsonl", "json")
+FORMATS = (
+    *(f"{name}{end}" for name in _TEXT_FORMATS for end in ("", ".gz", ".zst")),
+    "parquet",
+    "avro",
+)
+"""Each has a reader in `ingestion/readers/formats.py`; `.gz` and `.zst` are compressed."""
+CSV_FORMATS = ("csv", "csv.gz")
+"""What a feed takes by default."""
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 """What may stand between the fields of a row, and what it is called."""
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
@@ -64,6 +72,11 @@ def is_own_name(name: str) -> bool:
     return name.lower() in INGEST_NAMES or bool(reserved_for(name))
 
 
+def uncompressed(file_format: str) -> str:
+    """Return the format of what is in a file of a format."""
+    return file_format.removesuffix(".gz").removesuffix(".zst")
+
+
 REWRITTEN = "privacy/rewritten/"
 """The prefix of what is noted of files that were rewritten, of all feeds."""
 
@@ -81,6 +94,10 @@ class FeedColumn:
     """Whether a file may lack it; it is NULL then."""
     personal: bool = False
     """Whether it identifies a person directly."""
+    type: str = "string"
+    """Its type in bronze. CSV has text only. Of JSON, `string` is a value as written, nested ones
+    as JSON; Parquet and Avro files have types of their own, which `lakehouse new feed` declares.
+    """
     header: str | None = None
     """What files call it where that is another name, such as one with dots; "" where it has none
     there.
@@ -107,8 +124,8 @@ class Feed:
     """The bronze table, `namespace.table`."""
     time_zone: str = "UTC"
     """Where the feed's days begin; the archive has a folder for each."""
-    formats: Sequence[str] = FORMATS
-    """What is taken from the inbox, by the end of a file's name; `.gz` is compressed."""
+    formats: Sequence[str] = CSV_FORMATS
+    """What is taken from the inbox, by the end of a file's name: some of `FORMATS`."""
     delimiter: str = ","
     """What stands between the fields of a row: one of `DELIMITERS`."""
     on_new_column: OnNewColumn = "reject"
@@ -218,8 +235,8 @@ class Feed:
 def bronze_table(
     feed: Feed, comment: str, *, extra: Sequence[Column] = (), **declaration: Any
 ) -> IcebergTable:
-    """Declare the bronze table of a feed: its columns as delivered strings, and where each row
-    came from.
+    """Declare the bronze table of a feed: its columns as delivered, and where each row came
+    from.
 
     Rows are appended once for each file and content, so that a re-run adds nothing.
 
@@ -232,7 +249,7 @@ def bronze_table(
     delivered = (
         Column(
             column.name,
-            "string",
+            column.type,
             column.doc,
             personal=column.personal,
             # By it people are found in files, and a column that bronze had under it stays.
@@ -266,6 +283,7 @@ def _check(feed: Feed) -> None:
         )
     _check_columns(feed)
     _check_among(feed, "formats", feed.formats, FORMATS)
+    _check_types(feed)
     if feed.delimiter not in DELIMITERS:
         raise DeclarationError(
             f"feed {feed.name}: delimiter is {feed.delimiter!r}; expected one of"
@@ -314,6 +332,27 @@ def _check_columns(feed: Feed) -> None:
             f"feed {feed.name} declares {', '.join(twice)} more than once; expected names that"
             " differ in more than case."
         )
+
+
+def _check_types(feed: Feed) -> None:
+    """Check the types of columns: CSV has text only, and people are found by plain values."""
+    for column in feed.declared_columns:
+        parsed = types.parse(column.type)
+        if str(parsed) == "string":
+            continue
+        if any(uncompressed(name) == "csv" for name in feed.formats):
+            raise DeclarationError(
+                f"feed {feed.name}: column {column.name} has type {column.type}; expected string,"
+                " since CSV files contain text.",
+                next_step="Declare the type in the table that is computed from bronze.",
+            )
+        is_of_people = column.personal or column.name in (feed.subject, feed.moment)
+        if is_of_people and (types.is_nested(parsed) or column.type == "binary"):
+            raise DeclarationError(
+                f"feed {feed.name}: column {column.name} identifies people, or says when a row"
+                f" was written, and has type {column.type}; expected a type without parts.",
+                next_step="Declare it as string.",
+            )
 
 
 def _check_among(feed: Feed, part: str, values: Sequence[str], known: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from lakehouse.orchestration.table_function import (
 from lakehouse.orchestration.table_trial import try_function
 from lakehouse.tables.bounds import Level
 from lakehouse.tables.escaping import shown
-from lakehouse.tables.feed import INGEST_COLUMNS, Feed
+from lakehouse.tables.feed import INGEST_COLUMNS, Feed, uncompressed
 from lakehouse.tables.suggestions import meant_name
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse.testing.row_frames import Row, delivered, frame_of, with_delivery
@@ -214,12 +214,18 @@ def _file_rows(function: TableFunction, path: Path) -> Rows:
             " expected rows of its inputs.",
             next_step="Give the rows that come out of the table of the feed.",
         )
-    rows: Rows = read_delivered(function.feed, path, _MOST_FILE_ROWS).rows.to_pylist()
+    feed = function.feed
+    if "csv" not in map(uncompressed, feed.formats):
+        # A sample that people can read and review, for files that they cannot.
+        feed = replace(feed, formats=(*feed.formats, "jsonl"))
+    delivered_rows = read_delivered(feed, path, _MOST_FILE_ROWS).rows
+    rows: Rows = delivered_rows.to_pylist(maps_as_pydicts="strict")
     return rows
 
 
 def _delivered_columns(feed: Feed) -> list[Column]:
-    return [*(Column(name, "string") for name in feed.column_names), *INGEST_COLUMNS]
+    delivered = (Column(column.name, column.type) for column in feed.declared_columns)
+    return [*delivered, *INGEST_COLUMNS]
 
 
 def _collected(trial: Trial) -> TriedTable:

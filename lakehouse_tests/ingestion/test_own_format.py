@@ -22,7 +22,7 @@ from lakehouse.ingestion.staged_rows import LocalRows
 from lakehouse.ingestion.staging import StagedFile, Staging
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables import feed as feeds
-from lakehouse.tables.feed import FORMATS, Feed
+from lakehouse.tables.feed import FORMATS, Feed, uncompressed
 
 pytestmark = pytest.mark.unit
 Stage = Callable[[str, bytes], StagedFile]
@@ -42,14 +42,14 @@ class JsonLinesReader:
 
 
 def test_each_format_has_a_reader() -> None:
-    assert {name.removesuffix(".gz") for name in FORMATS} == set(READERS)
+    assert {uncompressed(name) for name in FORMATS} == set(READERS)
 
 
 @pytest.fixture
 def stage_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    monkeypatch.setitem(cast(dict[str, type], READERS), "jsonl", JsonLinesReader)
-    monkeypatch.setattr(feeds, "FORMATS", (*FORMATS, "jsonl", "jsonl.gz"))
-    feed = Feed("people", ["id", "name"], "bronze.people", formats=["jsonl", "jsonl.gz"])
+    monkeypatch.setitem(cast(dict[str, type], READERS), "lines", JsonLinesReader)
+    monkeypatch.setattr(feeds, "FORMATS", (*FORMATS, "lines", "lines.gz"))
+    feed = Feed("people", ["id", "name"], "bronze.people", formats=["lines", "lines.gz"])
     store = LocalObjectStore(tmp_path)
 
     def stage_file(name: str, content: bytes) -> StagedFile:
@@ -72,7 +72,7 @@ def stage_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     return stage_file
 
 
-@pytest.mark.parametrize("name", ["people.jsonl", "People.JSONL.GZ"])
+@pytest.mark.parametrize("name", ["people.lines", "People.LINES.GZ"])
 def test_its_rows_are_staged(stage_file: Stage, tmp_path: Path, name: str) -> None:
     content = b'{"name": "Ada", "id": "1"}\n{"name": "Alan", "id": "2"}\n'
     is_compressed = name.endswith("GZ")
@@ -88,4 +88,4 @@ def test_its_rows_are_staged(stage_file: Stage, tmp_path: Path, name: str) -> No
 
 def test_a_column_that_is_missing_is_refused(stage_file: Stage) -> None:
     with pytest.raises(FileRejected, match="name"):
-        stage_file("people.jsonl", b'{"id": "1"}\n')
+        stage_file("people.lines", b'{"id": "1"}\n')

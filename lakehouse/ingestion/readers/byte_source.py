@@ -7,8 +7,9 @@ import hashlib
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Condition
-from typing import BinaryIO, Protocol, TypeVar
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 from lakehouse.errors import FileRejected
 
@@ -160,10 +161,60 @@ def unpacked(delivered: Readable, file_format: str) -> Readable:
     """Return the content of a file, decompressed where its format says that it is
     compressed.
     """
+    if file_format.endswith(".zst"):
+        return _ZstdContent(delivered)
     if not file_format.endswith(".gz"):
         return delivered
     # Of a source gzip asks for no more than `Readable` has; its stubs want a whole file.
     return gzip.GzipFile(fileobj=delivered, mode="rb")  # type: ignore[call-overload,no-any-return]
+
+
+class DamagedZstd(EOFError):
+    """A `.zst` is cut off or damaged."""
+
+
+class _ZstdContent:
+    """The content of a file that is compressed by zstd.
+
+    Arrow decompresses it: zstandard takes a file that is cut off for a complete one.
+    """
+
+    def __init__(self, delivered: Readable) -> None:
+        self._delivered = delivered
+        self._stream: Any = None
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return the next bytes.
+
+        :raises DamagedZstd: the file is damaged or cut off, or no zstd.
+        """
+        import pyarrow as pa
+
+        try:
+            if self._stream is None:
+                file = pa.PythonFile(_Unclosed(self._delivered), "r")  # type: ignore[arg-type]
+                self._stream = pa.CompressedInputStream(file, "zstd")
+            block: bytes = self._stream.read(size if size >= 0 else None)
+            return block
+        except OSError as error:
+            if error.errno is not None:
+                raise
+        raise DamagedZstd
+
+
+@dataclass
+class _Unclosed:
+    """What is read of a file; whoever opened the file closes it."""
+
+    content: Readable
+    closed: bool = False
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes."""
+        return self.content.read(size)
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 @contextmanager
@@ -172,6 +223,12 @@ def packed(target: BinaryIO, file_format: str) -> Iterator[Writable]:
 
     No moment and no name is in a compressed file, so that the same blocks give the same bytes.
     """
+    if file_format.endswith(".zst"):
+        from zstandard import ZstdCompressor
+
+        with ZstdCompressor().stream_writer(target, closefd=False) as zstd:
+            yield zstd
+        return
     if not file_format.endswith(".gz"):
         yield target
         return
@@ -182,21 +239,21 @@ def packed(target: BinaryIO, file_format: str) -> Iterator[Writable]:
 def refuse_damaged(read: Callable[[], T]) -> T:
     """Call what reads a file's bytes.
 
-    :raises FileRejected: for a `.gz` that is none, or is damaged or cut off; other errors are
-        the system's, and pass.
+    :raises FileRejected: for a `.gz` or `.zst` that is none, or is damaged or cut off; other
+        errors are the system's, and pass.
     """
     try:
         return read()
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        found = (
-            "one that is cut off"
-            if isinstance(error, EOFError)
-            else "bytes that gzip cannot decompress"
-        )
+    except DamagedZstd:
+        kind, found = "zstd", "one that is cut off, or bytes that zstd cannot decompress"
+    except EOFError:
+        kind, found = "gzip", "one that is cut off"
+    except (gzip.BadGzipFile, zlib.error):
+        kind, found = "gzip", "bytes that gzip cannot decompress"
     raise FileRejected(
-        "not a gzip file",
+        f"not a {kind} file",
         found=found,
-        expected="a complete gzip file, as its name says",
+        expected=f"a complete {kind} file, as its name says",
         next_step="Compress it and put it back.",
     )
 

@@ -1,19 +1,27 @@
 """The formats that feeds are delivered in, and which reader reads each: a new format is a reader
 in a file of its own, its line here, and its name among `FORMATS` of `tables/feed.py`. Its line
-in `ROW_BYTES` says how rows are left out of its files.
+in `ROW_BYTES` says how its files are searched as bytes, and that in `WRITERS` how rows are left
+out of it where its bytes have no rows.
 """
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from lakehouse.errors import LakehouseError
-from lakehouse.ingestion.readers.byte_source import Readable, packed, unpacked
+from lakehouse.ingestion.readers.avro_reader import AvroReader, write_avro_without
+from lakehouse.ingestion.readers.byte_source import Readable, Writable, packed, unpacked
 from lakehouse.ingestion.readers.csv import CsvReader
 from lakehouse.ingestion.readers.csv_header import Header
 from lakehouse.ingestion.readers.csv_rows import csv_row_bytes
-from lakehouse.ingestion.readers.row_bytes import RowBytes
-from lakehouse.tables.feed import Feed
+from lakehouse.ingestion.readers.json_reader import (
+    JsonReader,
+    json_row_bytes,
+    write_json_without,
+)
+from lakehouse.ingestion.readers.parquet_reader import ParquetReader, write_parquet_without
+from lakehouse.ingestion.readers.row_bytes import LeftOut, RowBytes
+from lakehouse.tables.feed import Feed, uncompressed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,12 +42,18 @@ class FileReader(Protocol):
         """Read as much as tells the columns."""
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
-        """Give the rows in order, in batches of the strings of the header's `columns`; none of
-        them is empty.
+        """Give the rows in order, in batches of the header's `columns` in the types that the
+        feed declares; none of them is empty.
         """
 
 
-READERS: Mapping[str, type[FileReader]] = {"csv": CsvReader}
+READERS: Mapping[str, type[FileReader]] = {
+    "csv": CsvReader,
+    "jsonl": JsonReader,
+    "json": JsonReader,
+    "parquet": ParquetReader,
+    "avro": AvroReader,
+}
 """By the format's name; a compressed file, such as `csv.gz`, is read as what is in it."""
 
 _READERS_OF_LANDED = {"csv": partial(CsvReader, is_strict=False)}
@@ -47,10 +61,22 @@ _READERS_OF_LANDED = {"csv": partial(CsvReader, is_strict=False)}
 another: their rows are numbered as they were then.
 """
 
-ROW_BYTES: Mapping[str, Callable[[str], RowBytes]] = {"csv": csv_row_bytes}
-"""By the format's name, what gives the division of a file with a delimiter; of a format that is
-not here no row can be left out.
+ROW_BYTES: Mapping[str, Callable[[str], RowBytes]] = {
+    "csv": csv_row_bytes,
+    "jsonl": json_row_bytes,
+    "json": json_row_bytes,
+}
+"""By the format's name, what gives the division of a file with a delimiter; a format that is not
+here cannot be searched as bytes.
 """
+
+WRITERS: Mapping[str, Callable[[Readable, LeftOut, Writable], None]] = {
+    "jsonl": write_json_without,
+    "json": write_json_without,
+    "parquet": write_parquet_without,
+    "avro": write_avro_without,
+}
+"""By the format's name, what writes a file without some rows; others are written by their bytes."""
 
 
 def open_reader(
@@ -60,7 +86,7 @@ def open_reader(
 
     :raises FileRejected: as its reader does.
     """
-    reader = READERS[file_format.removesuffix(".gz")]
+    reader = READERS[uncompressed(file_format)]
     return reader(feed, unpacked(delivered, file_format), use_threads=use_threads)
 
 
@@ -71,7 +97,7 @@ def open_landed(
 
     :raises FileRejected: as its reader does.
     """
-    name = file_format.removesuffix(".gz")
+    name = uncompressed(file_format)
     reader = _READERS_OF_LANDED.get(name, READERS[name])
     return reader(feed, unpacked(landed, file_format), use_threads=use_threads)
 
@@ -82,12 +108,11 @@ def row_bytes(file_format: str, delimiter: str = ",") -> RowBytes:
     :param delimiter: that of the feed, for formats of text.
     :raises LakehouseError: the format does not say so.
     """
-    name = file_format.removesuffix(".gz")
+    name = uncompressed(file_format)
     if name not in ROW_BYTES:
         raise LakehouseError(
-            f"No row can be left out of a file of the format {name!r}; expected one of"
-            f" {', '.join(ROW_BYTES)}.",
-            next_step="Give it a line in ROW_BYTES of ingestion/readers/formats.py.",
+            f"it cannot be read as {name}, and no row is found in the bytes of that format;"
+            f" expected a complete file, or one of {', '.join(ROW_BYTES)}"
         )
     return ROW_BYTES[name](delimiter)
 
@@ -95,20 +120,24 @@ def row_bytes(file_format: str, delimiter: str = ",") -> RowBytes:
 def write_without_rows(
     file_format: str,
     delivered: Readable,
-    left_out: Container[int],
+    left_out: LeftOut,
     target: BinaryIO,
     *,
     delimiter: str = ",",
 ) -> None:
-    """Write a file without some of its rows, compressed as it was; all other bytes stay as
-    they are.
+    """Write a file without some of its rows, compressed as it was; all other rows stay as they
+    are, and in a format of text all other bytes.
 
     The same rows left out of the same content give the same bytes.
 
     :param left_out: numbers of rows, as they are counted in this content.
     :raises LakehouseError: the format does not say how.
     """
-    rows = row_bytes(file_format, delimiter)
+    writer = WRITERS.get(uncompressed(file_format))
     with packed(target, file_format) as content:
+        if writer:
+            writer(unpacked(delivered, file_format), left_out, content)
+            return
+        rows = row_bytes(file_format, delimiter)
         for block in rows.without(unpacked(delivered, file_format), left_out):
             content.write(block)

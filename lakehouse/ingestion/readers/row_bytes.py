@@ -9,6 +9,8 @@ from typing import NamedTuple
 from lakehouse.ingestion.readers.byte_source import Readable
 
 _BLOCK_BYTES = 1 << 20
+LeftOut = Container[int]
+"""Numbers of rows, as they are counted in a content."""
 
 
 class Row(NamedTuple):

@@ -1,0 +1,296 @@
+"""The rows of an Avro file, in the types that the feed declares."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from io import SEEK_END, BytesIO
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+from zlib import crc32
+
+from lakehouse.errors import FileRejected
+from lakehouse.ingestion.readers.arrow_types import (
+    column_types,
+    convert_column,
+    json_text,
+)
+from lakehouse.ingestion.readers.byte_source import Readable, Writable
+from lakehouse.ingestion.readers.csv_header import plan_header
+from lakehouse.ingestion.readers.declared_columns import require_declared
+from lakehouse.ingestion.readers.row_bytes import LeftOut
+from lakehouse.ingestion.readers.spooled import spooled
+from lakehouse.tables.feed import Feed
+from lakehouse.tables.types import WIDEST
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+T = TypeVar("T")
+_BATCH_ROWS = 4096
+_LARGEST_BLOCK = 1 << 28
+_SYNC_MARKER = b"lakehouse-erased"
+"""Sixteen bytes between blocks; always the same, so that the same rows give the same file."""
+
+
+class AvroReader:
+    """One file's columns and rows."""
+
+    def __init__(self, feed: Feed, content: Readable, *, use_threads: bool) -> None:  # noqa: ARG002
+        self._feed = feed
+        with ExitStack() as stack:
+            copy = stack.enter_context(avro_copy(content))
+            self._records = open_avro(copy)
+            self._fields = avro_fields(self._records)
+            names = feed.named([*self._fields])
+            require_declared(feed, names)
+            self.header = plan_header(feed, names)
+            self._in_files = dict(zip(names, self._fields, strict=True))
+            # Closed with the last batch.
+            self._opened = stack.pop_all()
+
+    def batches(self) -> "Iterator[pa.RecordBatch]":
+        """Give the rows in order.
+
+        :raises FileRejected: they cannot be read, or do not fit the declared types.
+        """
+        import pyarrow as pa
+
+        targets = column_types(self._feed, self.header.added)
+        first_row = 1
+        with self._opened:
+            while records := call_avro(lambda: _next_records(self._records)):
+                arrays = []
+                for name in self.header.columns:
+                    column = self._column(self._in_files[name], records)
+                    arrays.append(
+                        convert_column(self._feed, name, column, targets[name], first_row)
+                    )
+                yield pa.RecordBatch.from_arrays(arrays, names=list(self.header.columns))
+                first_row += len(records)
+
+    def _column(self, field: str, records: list[dict[str, Any]]) -> "pa.Array[Any]":
+        return call_avro(lambda: avro_column(self._fields[field], records, field))
+
+
+def _next_records(records: Iterator[Any]) -> list[dict[str, Any]]:
+    return [record for _, record in zip(range(_BATCH_ROWS), records, strict=False)]
+
+
+def avro_copy(content: Readable) -> IO[bytes]:
+    """Return a temporary copy of an Avro file, without compression where that is snappy.
+
+    :raises FileRejected: it is no Avro file, or cut off.
+    """
+    with ExitStack() as stack:
+        copy = stack.enter_context(spooled(content))
+        if call_avro(lambda: _read_header(copy))["meta"].get("avro.codec") != b"snappy":
+            copy.seek(0)
+            stack.pop_all()
+            return copy
+        plain = spooled(BytesIO())
+        try:
+            call_avro(lambda: _unpack_snappy(copy, plain))
+        except FileRejected:
+            plain.close()
+            raise
+        return plain
+
+
+def open_avro(copy: IO[bytes], **options: Any) -> Any:
+    """Open a copy of a file.
+
+    :raises FileRejected: it is no Avro file of records.
+    """
+    import fastavro
+
+    return call_avro(lambda: fastavro.reader(copy, **options))
+
+
+def avro_fields(reader: Any) -> "dict[str, Any]":
+    """Return the Avro schema of each field of the records.
+
+    :raises FileRejected: the file has no records.
+    """
+    schema = reader.writer_schema
+    if not isinstance(schema, Mapping) or schema.get("type") != "record":
+        raise _unreadable("values that are no records")
+    return {field["name"]: field["type"] for field in schema["fields"]}
+
+
+def avro_column(schema: Any, records: list[dict[str, Any]], field: str) -> "pa.Array[Any]":
+    """Return a field of some records as Arrow has it."""
+    import pyarrow as pa
+
+    found = arrow_of_avro(schema)
+    values = [record[field] for record in records]
+    return pa.array([_value(value, found) for value in values], found)
+
+
+def arrow_of_avro(schema: Any) -> "pa.DataType":
+    """Return the Arrow type of an Avro schema; text for a union of several types."""
+    import pyarrow as pa
+
+    if isinstance(schema, list):
+        types = [part for part in schema if part != "null"]
+        return arrow_of_avro(types[0]) if len(types) == 1 else pa.string()
+    if isinstance(schema, str):
+        schema = {"type": schema}
+    kind, logical = schema["type"], schema.get("logicalType", "")
+    if not isinstance(kind, str):
+        return arrow_of_avro(kind)
+    if logical == "decimal" and schema["precision"] <= WIDEST:
+        return pa.decimal128(schema["precision"], schema.get("scale", 0))
+    by_logical_type: dict[str, pa.DataType] = {
+        "date": pa.date32(),
+        "timestamp-millis": pa.timestamp("us", "UTC"),
+        "timestamp-micros": pa.timestamp("us", "UTC"),
+        "local-timestamp-millis": pa.timestamp("us"),
+        "local-timestamp-micros": pa.timestamp("us"),
+        "time-millis": pa.time64("us"),
+        "time-micros": pa.time64("us"),
+        "uuid": pa.string(),
+        "decimal": pa.string(),
+    }
+    if logical in by_logical_type:
+        return by_logical_type[logical]
+    if kind in ("record", "error"):
+        return pa.struct(
+            [(part["name"], arrow_of_avro(part["type"])) for part in schema["fields"]]
+        )
+    if kind == "array":
+        return pa.list_(arrow_of_avro(schema["items"]))
+    if kind == "map":
+        return pa.map_(pa.string(), arrow_of_avro(schema["values"]))
+    primitives: dict[str, pa.DataType] = {
+        "boolean": pa.bool_(),
+        "int": pa.int32(),
+        "long": pa.int64(),
+        "float": pa.float32(),
+        "double": pa.float64(),
+        "bytes": pa.binary(),
+        "fixed": pa.binary(),
+        "null": pa.null(),
+    }
+    # An enum is text, and so is a record within itself, which is called by its name.
+    return primitives.get(kind, pa.string())
+
+
+def _value(value: Any, found: Any) -> Any:
+    """Return a value as Arrow takes it."""
+    import pyarrow as pa
+
+    kind = pa.types
+    if value is None or kind.is_primitive(found) or kind.is_binary(found):
+        return value
+    if kind.is_struct(found):
+        return {part.name: _value(value[part.name], part.type) for part in found}
+    if kind.is_list(found):
+        return [_value(item, found.value_type) for item in value]
+    if kind.is_map(found):
+        return [(key, _value(item, found.item_type)) for key, item in value.items()]
+    if kind.is_string(found) and not isinstance(value, str):
+        return json_text(value) if isinstance(value, dict | list | bool) else str(value)
+    return value
+
+
+def call_avro(read: Callable[[], T]) -> T:
+    """Call what reads an Avro file.
+
+    :raises FileRejected: the file is damaged; an error of the system passes.
+    """
+    try:
+        return read()
+    except FileRejected:
+        raise
+    except Exception as error:
+        # fastavro raises whatever its bytes lead to.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+    # Raised out of reach of the error, whose text may have a value.
+    raise _unreadable("one that is damaged or cut off, or has a codec that is not read")
+
+
+def _unreadable(found: str) -> FileRejected:
+    return FileRejected(
+        "not a readable Avro file",
+        found=found,
+        expected="a complete Avro file of records, as its name says",
+        next_step="Write the file again and put it back.",
+    )
+
+
+def _fixed(name: str, size: int) -> dict[str, Any]:
+    return {"name": name, "type": {"type": "fixed", "name": f"{name}_bytes", "size": size}}
+
+
+_SYNC = _fixed("sync", 16)
+_META = {"name": "meta", "type": {"type": "map", "values": "bytes"}}
+_HEADER = {"type": "record", "name": "header", "fields": [_fixed("magic", 4), _META, _SYNC]}
+_BLOCK = {
+    "type": "record",
+    "name": "block",
+    "fields": [{"name": "rows", "type": "long"}, {"name": "data", "type": "bytes"}, _SYNC],
+}
+
+
+def _read_header(file: IO[bytes]) -> dict[str, Any]:
+    from fastavro import schemaless_reader
+
+    file.seek(0)
+    return cast(dict[str, Any], schemaless_reader(file, _HEADER, None))
+
+
+def _unpack_snappy(file: IO[bytes], plain: IO[bytes]) -> None:
+    """Write a file of snappy without compression.
+
+    fastavro reads snappy by a package that is not installed, and Arrow has it. The container is
+    Avro itself.
+    """
+    import pyarrow as pa
+    from fastavro import schemaless_reader, schemaless_writer
+
+    header, codec = _read_header(file), pa.Codec("snappy")
+    header["meta"]["avro.codec"] = b"null"
+    schemaless_writer(plain, _HEADER, header)
+    begin = file.tell()
+    end = file.seek(0, SEEK_END)
+    file.seek(begin)
+    while file.tell() < end:
+        block = cast(dict[str, Any], schemaless_reader(file, _BLOCK, None))
+        data, checksum = block["data"][:-4], block["data"][-4:]
+        block["data"] = codec.decompress(data, _unpacked_bytes(data), asbytes=True)
+        if crc32(block["data"]).to_bytes(4) != checksum or block["sync"] != header["sync"]:
+            raise ValueError("checksum")
+        schemaless_writer(plain, _BLOCK, block)
+    plain.seek(0)
+
+
+def _unpacked_bytes(data: bytes) -> int:
+    """Return the size that a block of snappy begins with, seven bits in each byte."""
+    size = 0
+    for at, byte in enumerate(data[:5]):
+        size |= (byte & 127) << 7 * at
+        if byte < 128:
+            break
+    if size > _LARGEST_BLOCK:
+        raise ValueError("block")
+    return size
+
+
+def write_avro_without(content: Readable, left_out: LeftOut, target: Writable) -> None:
+    """Write a file without some rows: the same schema and codec, other blocks.
+
+    A file of snappy is written without compression.
+    """
+    import fastavro
+
+    with avro_copy(content) as copy:
+        reader = open_avro(copy, return_record_name=True, return_named_type=True)
+        kept = (record for number, record in enumerate(reader, 1) if number not in left_out)
+        fastavro.writer(
+            cast(BinaryIO, target),
+            json.loads(reader.metadata["avro.schema"]),
+            kept,
+            codec=reader.metadata["avro.codec"],
+            metadata={k: v for k, v in reader.metadata.items() if not k.startswith("avro.")},
+            sync_marker=_SYNC_MARKER,
+        )

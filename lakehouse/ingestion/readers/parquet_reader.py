@@ -1,0 +1,144 @@
+"""The rows of a Parquet file, in the types that the feed declares."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar
+
+from lakehouse.errors import FileRejected
+from lakehouse.ingestion.readers.arrow_types import column_types, convert_column
+from lakehouse.ingestion.readers.byte_source import Readable
+from lakehouse.ingestion.readers.csv_header import plan_header
+from lakehouse.ingestion.readers.declared_columns import require_declared
+from lakehouse.ingestion.readers.row_bytes import LeftOut
+from lakehouse.ingestion.readers.spooled import spooled
+from lakehouse.tables.feed import Feed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+T = TypeVar("T")
+_BATCH_ROWS = 8192
+_WRITTEN_ROWS = 1 << 16
+
+
+class ParquetReader:
+    """One file's columns and rows."""
+
+    def __init__(self, feed: Feed, content: Readable, *, use_threads: bool) -> None:
+        self._feed = feed
+        self._use_threads = use_threads
+        with ExitStack() as stack:
+            copy = stack.enter_context(spooled(content))
+            self._file = open_parquet(copy)
+            names = feed.named(self._file.schema_arrow.names)
+            require_declared(feed, names)
+            self.header = plan_header(feed, names)
+            self._in_files = dict(zip(names, self._file.schema_arrow.names, strict=True))
+            # Closed with the last batch.
+            self._opened = stack.pop_all()
+
+    def batches(self) -> "Iterator[pa.RecordBatch]":
+        """Give the rows in order.
+
+        :raises FileRejected: they cannot be read, or do not fit the declared types.
+        """
+        import pyarrow as pa
+
+        targets, columns = column_types(self._feed, self.header.added), self.header.columns
+        first_row = 1
+        with self._opened:
+            batches = self._file.iter_batches(
+                _BATCH_ROWS,
+                columns=[self._in_files[name] for name in columns],
+                use_threads=self._use_threads,
+            )
+            while (batch := call_parquet(lambda: next(batches, None))) is not None:
+                read = dict(zip(batch.schema.names, batch.columns, strict=True))
+                arrays = [
+                    convert_column(
+                        self._feed, name, read[self._in_files[name]], targets[name], first_row
+                    )
+                    for name in columns
+                ]
+                first_row += batch.num_rows
+                if batch.num_rows:
+                    yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
+
+
+def open_parquet(file: "IO[bytes] | BinaryIO") -> "ParquetFile":
+    """Open a file that can be read from any position.
+
+    :raises FileRejected: it is no Parquet file, or cut off.
+    """
+    from pyarrow import parquet
+
+    def opened() -> "ParquetFile":
+        return parquet.ParquetFile(
+            file,
+            pre_buffer=False,
+            # INT96 has nanoseconds, and years that do not fit 64 bits of them.
+            coerce_int96_timestamp_unit="us",
+            page_checksum_verification=True,
+        )
+
+    return call_parquet(opened)
+
+
+def call_parquet(read: Callable[[], T]) -> T:
+    """Call what reads a Parquet file.
+
+    :raises FileRejected: the file is damaged, or has what Arrow does not read; an error of the
+        system passes.
+    """
+    import pyarrow as pa
+
+    try:
+        return read()
+    except pa.ArrowNotImplementedError:
+        found = "one with a type, a codec or an encoding that Arrow does not read"
+    except (pa.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        found = "one that is damaged, cut off or encrypted"
+    # Raised out of reach of the error, whose text may have a value.
+    raise FileRejected(
+        "not a readable Parquet file",
+        found=found,
+        expected="a complete Parquet file, as its name says",
+        next_step="Write the file again and put it back.",
+    )
+
+
+def write_parquet_without(content: Readable, left_out: LeftOut, target: Any) -> None:
+    """Write a file without some rows: the same columns and compression, other row groups."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with spooled(content) as copy:
+        file = open_parquet(copy)
+        codecs = _codecs(file)
+        first_row = 1
+        with parquet.ParquetWriter(target, file.schema_arrow, compression=codecs) as writer:
+            for batch in file.iter_batches(_WRITTEN_ROWS):
+                rows = range(first_row, first_row + batch.num_rows)
+                stays = pa.array([row not in left_out for row in rows], pa.bool_())
+                writer.write_batch(batch.filter(stays))
+                first_row += batch.num_rows
+
+
+def _codecs(file: "ParquetFile") -> Any:
+    """Return the codec of each column, as the first row group has it."""
+    if not file.metadata.num_row_groups:
+        return "snappy"
+    group = file.metadata.row_group(0)
+    columns = (group.column(at) for at in range(group.num_columns))
+    writable = ("SNAPPY", "GZIP", "BROTLI", "LZ4", "ZSTD", "UNCOMPRESSED")
+    return {
+        column.path_in_schema: (
+            "none" if column.compression == "UNCOMPRESSED" else column.compression.lower()
+        )
+        if column.compression in writable
+        else "snappy"
+        for column in columns
+    }
