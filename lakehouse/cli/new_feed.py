@@ -51,7 +51,7 @@ def feed(
     and a small sample, in which values of people are replaced. What it guessed stands in
     comments, to be confirmed; what it cannot tell stays text, and is said. Files are CSV in
     UTF-8, with commas, semicolons, tabs or bars between the fields, and with the names of the
-    columns in the first row.
+    columns in the first row; or JSON, Parquet or Avro, whose types are used.
     """
     from lakehouse.scaffolding.feed_files import feed_files
     from lakehouse.scaffolding.feed_plan import plan_feed

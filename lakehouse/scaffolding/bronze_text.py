@@ -58,6 +58,10 @@ def _feed(plan: FeedPlan) -> Call:
         Argument("columns", Collection([_column(column) for column in plan.columns])),
         Argument("time_zone", quoted_text(plan.time_zone)),
     ]
+    if plan.formats:
+        parts.append(
+            Argument("formats", Collection([quoted_text(name) for name in plan.formats]))
+        )
     if plan.delimiter != ",":
         parts.append(Argument("delimiter", quoted_text(plan.delimiter)))
     if plan.subject is not None:
@@ -78,6 +82,8 @@ def _column(column: PlannedColumn) -> Code:
     chosen = [Argument(name, "True") for name, is_chosen in options.items() if is_chosen]
     if column.in_bronze != column.delivered:
         chosen.append(Argument("header", quoted_text(column.delivered)))
+    if column.bronze_type != "string":
+        chosen.append(Argument("type", quoted_text(column.bronze_type)))
     name = quoted_text(column.in_bronze)
     return Call("FeedColumn", [name, *chosen]) if chosen else name
 

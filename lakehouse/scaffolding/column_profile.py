@@ -63,6 +63,8 @@ class ColumnProfile:
     """The counts of one column over all files that have it."""
 
     name: str
+    file_type: str = ""
+    """Its type in files that have types, see `file_types.column_type`."""
     rows: int = 0
     empty_rows: int = 0
     blank_rows: int = 0

@@ -36,6 +36,8 @@ def reading_of(profile: ColumnProfile, of_files: FileForms = UNKNOWN) -> Reading
 
     :param of_files: what the columns beside it tell.
     """
+    if profile.file_type:
+        return _typed(profile, of_files)
     if not profile.filled_rows:
         return Reading(unclear="empty in all rows")
     compact_rows = profile.looks["compact_date"]
@@ -63,6 +65,22 @@ def reading_of(profile: ColumnProfile, of_files: FileForms = UNKNOWN) -> Reading
     if profile.filled_rows in profile.looks.values():
         return Reading(unclear="one letter in all rows, a code or a boolean")
     return Reading("boolean")
+
+
+def _typed(profile: ColumnProfile, of_files: FileForms) -> Reading:
+    """Return how a column is read that has a type in the files: text as dates or as text."""
+    if profile.file_type == "string":
+        return _dates(profile, of_files) if profile.only({"date"}) else Reading()
+    if profile.file_type == "json boolean":
+        return Reading("boolean")
+    if profile.file_type == "json number":
+        numbers = read_numbers(profile, ".", points_may_group=False)
+        if numbers is None or numbers.unclear:
+            return Reading("double")
+        return Reading(numbers.type, numbers=numbers)
+    has_days = profile.file_type in ("date", "timestamp") and profile.only({"date"})
+    dates = read_dates(profile, of_files.date_orders) if has_days else None
+    return Reading(profile.file_type, dates=dates)
 
 
 def _mixed(profile: ColumnProfile) -> str:

@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from lakehouse.scaffolding.column_profile import ColumnProfile
 from lakehouse.scaffolding.column_reading import Reading, reading_of
 from lakehouse.scaffolding.file_forms import FileForms, file_forms
+from lakehouse.scaffolding.file_types import bronze_type
 from lakehouse.scaffolding.inspect_files import Inspection
 from lakehouse.scaffolding.key_choice import ChosenKey, choose_key
 from lakehouse.scaffolding.people import (
@@ -21,7 +22,7 @@ from lakehouse.scaffolding.people import (
 )
 from lakehouse.scaffolding.uniqueness import is_key_name
 from lakehouse.scaffolding.words import words_of
-from lakehouse.tables.feed import is_own_name
+from lakehouse.tables.feed import CSV_FORMATS, is_own_name
 from lakehouse.tables.layout_validation import can_be_read
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -50,6 +51,8 @@ class PlannedColumn:
     is_filled: bool
     """Whether each row that was looked at has something in it."""
     why_personal: str = ""
+    file_type: str = ""
+    """Its type in files that have types."""
     blank_rows: int = 0
     """Rows that have spaces in it and nothing else."""
     nothing: Mapping[str, int] = field(default_factory=dict)
@@ -58,12 +61,18 @@ class PlannedColumn:
     @property
     def has_blanks(self) -> bool:
         """Whether spaces or words stand where its type has no value."""
-        return self.type != "string" and bool(self.blank_rows or self.nothing)
+        is_text = self.bronze_type == "string"
+        return is_text and self.type != "string" and bool(self.blank_rows or self.nothing)
 
     @property
     def type(self) -> str:
         """Its type in silver."""
         return self.reading.type
+
+    @property
+    def bronze_type(self) -> str:
+        """Its type in bronze."""
+        return bronze_type(self.file_type)
 
     @property
     def in_bronze(self) -> str:
@@ -109,6 +118,8 @@ class FeedPlan:
     files: int
     columns: tuple[PlannedColumn, ...]
     delimiter: str = ","
+    formats: tuple[str, ...] = ()
+    """Those of the files, where they are not those that feeds take by default."""
     key: tuple[str, ...] = ()
     chosen_key: ChosenKey = field(default_factory=ChosenKey)
     """How that came to be, by the names of columns in the files."""
@@ -119,6 +130,11 @@ class FeedPlan:
     subject: PlannedColumn | None = None
     moment: PlannedColumn | None = None
     days: PlannedDays | None = None
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether the files have types."""
+        return any(column.file_type for column in self.columns)
 
     @property
     def files_text(self) -> str:
@@ -167,6 +183,7 @@ def plan_feed(found: Inspection, name: str, time_zone: str, today: date) -> Feed
         len(found.files),
         columns,
         delimiter=found.delimiter,
+        formats=_formats(found),
         key=tuple(names[part] for part in key.columns),
         chosen_key=key,
         repeated_rows=found.repeated_rows,
@@ -179,6 +196,11 @@ def plan_feed(found: Inspection, name: str, time_zone: str, today: date) -> Feed
         moment=moment,
         days=_days(found, columns, today),
     )
+
+
+def _formats(found: Inspection) -> tuple[str, ...]:
+    formats = {file.file_format for file in found.files}
+    return () if formats <= set(CSV_FORMATS) else tuple(sorted(formats))
 
 
 def _silver_names(columns: Collection[str]) -> dict[str, str]:
@@ -240,6 +262,7 @@ def _planned(
         profile.name,
         # A number that identifies a person, as of a phone, is none to reckon with.
         Reading() if personal and reading.numbers else reading,
+        file_type=profile.file_type,
         is_optional=is_optional,
         is_filled=not is_optional and 0 < profile.rows == profile.filled_rows,
         why_personal=personal,

@@ -5,11 +5,12 @@ refused there for the same reason.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import FileRejected, LakehouseError, UsageError
 from lakehouse.ingestion.readers.byte_source import read_head, refuse_damaged, unpacked
@@ -17,6 +18,13 @@ from lakehouse.ingestion.readers.csv_first_row import BOM, MORE_COLUMNS, first_r
 from lakehouse.ingestion.readers.csv_rows import csv_values
 from lakehouse.ingestion.readers.formats import FileReader, open_reader
 from lakehouse.scaffolding.column_profile import ColumnProfile
+from lakehouse.scaffolding.file_types import (
+    bronze_type,
+    column_type,
+    file_kinds,
+    merged,
+    texts_of,
+)
 from lakehouse.scaffolding.key_columns import first_key
 from lakehouse.scaffolding.people import why_personal
 from lakehouse.scaffolding.repeated_keys import KeyRepeats, RepeatedKey
@@ -24,7 +32,14 @@ from lakehouse.scaffolding.uniqueness import NearKey, Uniqueness
 from lakehouse.scaffolding.values import value_of
 from lakehouse.scaffolding.words import words_of
 from lakehouse.tables.escaping import quoted, shell_word, shown
-from lakehouse.tables.feed import DELIMITERS, FORMATS, Feed, FeedColumn, is_own_name
+from lakehouse.tables.feed import (
+    DELIMITERS,
+    FORMATS,
+    Feed,
+    FeedColumn,
+    is_own_name,
+    uncompressed,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,6 +100,7 @@ def check_files(paths: Sequence[Path]) -> None:
     opened = [_open(path) for path in paths]
     _check_one_delimiter(opened)
     _check_one_spelling(opened)
+    _check_one_kind(opened)
 
 
 def inspect_files(paths: Sequence[Path], *, most_rows: int = MOST_ROWS) -> Inspection:
@@ -97,8 +113,10 @@ def inspect_files(paths: Sequence[Path], *, most_rows: int = MOST_ROWS) -> Inspe
     opened = [_open(path) for path in paths]
     delimiter = _check_one_delimiter(opened)
     _check_one_spelling(opened)
+    opened = _check_one_kind(opened)
     names = dict.fromkeys(name for file in opened for name in file.names)
-    profiles = {name: ColumnProfile(name) for name in names}
+    types = {name: of_type for file in opened for name, of_type in file.types.items()}
+    profiles = {name: ColumnProfile(name, types.get(name, "")) for name in names}
     found = Inspection(columns=profiles, delimiter=delimiter)
     uniqueness = Uniqueness(tuple(names))
     for file in opened:
@@ -124,16 +142,28 @@ class _File:
     file_format: str
     names: tuple[str, ...]
     delimiter: str
+    kinds: Mapping[str, Any] = field(default_factory=dict)
+    """Of a file that has types, the kind of each column."""
+    types: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def feed(self) -> Feed:
-        columns = [_column(at, name) for at, name in enumerate(self.names)]
-        return Feed("sample", columns, table="bronze.sample", delimiter=self.delimiter)
+        columns = [_column(self, at, name) for at, name in enumerate(self.names)]
+        return Feed(
+            "sample",
+            columns,
+            table="bronze.sample",
+            delimiter=self.delimiter,
+            formats=[self.file_format],
+        )
 
 
-def _column(at: int, name: str) -> FeedColumn:
+def _column(file: _File, at: int, name: str) -> FeedColumn:
     """Return a column as a feed can have it, whose own columns have other names."""
-    return FeedColumn(f"own_name_{at}", header=name) if is_own_name(name) else FeedColumn(name)
+    of_type = bronze_type(file.types.get(name, ""))
+    if is_own_name(name):
+        return FeedColumn(f"own_name_{at}", header=name, type=of_type)
+    return FeedColumn(name, type=of_type)
 
 
 def _open(path: Path) -> _File:
@@ -153,8 +183,50 @@ def _open(path: Path) -> _File:
                 " names in the first row."
             ),
         )
+    if uncompressed(formats[0]) != "csv":
+        return _open_typed(path, formats[0])
     names, delimiter = _header(path, formats[0])
     return _File(path, formats[0], names, delimiter)
+
+
+def _open_typed(path: Path, file_format: str) -> _File:
+    """Open a file whose columns have types and need no header row."""
+    with _explained(path):
+        kinds = file_kinds(path, file_format, MOST_ROWS)
+    lowered = Counter(name.lower() for name in kinds)
+    twice = [quoted(name) for name in kinds if lowered[name.lower()] > 1]
+    if twice or not kinds:
+        raise LakehouseError(
+            f"{shown(path.name)} has {', '.join(twice) or 'no columns'}; expected columns whose"
+            " names differ in more than case.",
+            next_step="Rename all but one." if twice else "Give files with rows.",
+        )
+    return _File(path, file_format, tuple(kinds), ",", kinds)
+
+
+def _check_one_kind(files: Sequence[_File]) -> list[_File]:
+    """Return the files with the types of their columns in all files.
+
+    :raises LakehouseError: some files are CSV and some are not; names two of them.
+    """
+    csv: list[_File] = []
+    others: list[_File] = []
+    for file in files:
+        (others if file.kinds else csv).append(file)
+    if csv and others:
+        raise LakehouseError(
+            f"{shown(csv[0].path.name)} is CSV, and {shown(others[0].path.name)} is not;"
+            " expected files of one format.",
+            next_step="Make a feed of each format.",
+        )
+    kinds: Any = reduce(merged, (file.kinds for file in others), None)
+    return [
+        replace(
+            file,
+            types={name: column_type(kinds[name], file.file_format) for name in file.kinds},
+        )
+        for file in files
+    ]
 
 
 def _check_one_delimiter(files: Sequence[_File]) -> str:
@@ -292,7 +364,7 @@ def _repeated_key(
         with _explained(file.path):
             for batch in _read(file, most_rows, use_threads=True):
                 most_rows -= batch.num_rows
-                look.add(batch.to_pydict())
+                look.add(_texts(batch))
     return look.found
 
 
@@ -337,13 +409,18 @@ def _batches(reader: FileReader, most_rows: int) -> "Iterator[pa.RecordBatch]":
 
 
 def _rows(batch: "pa.RecordBatch", most: int) -> list[Row]:
-    return batch.slice(0, most).to_pylist() if most > 0 else []
+    texts = _texts(batch.slice(0, max(0, most)))
+    return [dict(zip(texts, row, strict=True)) for row in zip(*texts.values(), strict=True)]
+
+
+def _texts(batch: "pa.RecordBatch") -> dict[str, list[str | None]]:
+    return {name: texts_of(batch.column(name)) for name in batch.schema.names}
 
 
 def _add(
     batch: "pa.RecordBatch", columns: dict[str, ColumnProfile], uniqueness: Uniqueness
 ) -> None:
-    values = batch.to_pydict()
+    values = _texts(batch)
     for name, texts in values.items():
         columns[name].add(Counter(texts))
     uniqueness.add(values)

@@ -4,6 +4,7 @@ to be known in them.
 
 import csv
 import io
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
@@ -16,6 +17,7 @@ from lakehouse.scaffolding.values import DateParts, day_of, value_of
 
 _FEWEST_ROWS, _MOST_ROWS = 5, 12
 _MOST_SUMS = 3
+_JSON_STRINGS = ("string", "date", "timestamp", "timestamp_ntz")
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,35 @@ def sample_of(found: Inspection, plan: FeedPlan) -> Sample:
     """
     masks = _Masks(plan)
     rows = [masks.masked(row) for row in _chosen(_first_rows(found), plan)]
+    text = _json_lines(rows, plan) if plan.is_typed else _csv(rows, plan)
+    return Sample(text, len(rows), _sums(rows, plan), _days(rows, plan))
+
+
+def _csv(rows: Iterable[Row], plan: FeedPlan) -> str:
     target = io.StringIO()
     writer = csv.writer(target, delimiter=plan.delimiter, lineterminator="\n")
     names = [column.delivered for column in plan.columns]
     writer.writerow(names)
     writer.writerows([row.get(name) for name in names] for row in rows)
-    return Sample(target.getvalue(), len(rows), _sums(rows, plan), _days(rows, plan))
+    return target.getvalue()
+
+
+def _json_lines(rows: Iterable[Row], plan: FeedPlan) -> str:
+    lines = []
+    for row in rows:
+        values = (
+            f"{json.dumps(column.delivered)}: {_json_value(row.get(column.delivered), column)}"
+            for column in plan.columns
+        )
+        lines.append(f"{{{', '.join(values)}}}\n")
+    return "".join(lines)
+
+
+def _json_value(text: str | None, column: PlannedColumn) -> str:
+    if text is None or column.file_type == "binary":
+        return "null"
+    is_text = column.file_type in _JSON_STRINGS
+    return json.dumps(text, ensure_ascii=False) if is_text else text
 
 
 def _first_rows(found: Inspection) -> Iterator[Row]:
@@ -101,7 +126,8 @@ class _Masks:
             return f"person{number}@example.com"
         if column.reading.dates is not None:
             return f"1970-01-{number:02}"
-        return str(number) if is_subject else f"{column.name} {number}"
+        is_number = column.bronze_type not in _JSON_STRINGS
+        return str(number) if is_subject or is_number else f"{column.name} {number}"
 
 
 def _sums(rows: Iterable[Row], plan: FeedPlan) -> dict[str, Decimal]:

@@ -26,7 +26,7 @@ def sample_test_text(plan: FeedPlan, sample: Sample, folder: AssetsFolder) -> st
 
 def sample_name(plan: FeedPlan) -> str:
     """Return the name of the sample's file, which stands beside the test."""
-    return f"{plan.name}_sample.csv"
+    return f"{plan.name}_sample.{'jsonl' if plan.is_typed else 'csv'}"
 
 
 def _tables(plan: FeedPlan, folder: AssetsFolder, layout: Layout) -> list[str]:

@@ -47,7 +47,7 @@ def _converter(feed: Feed, column_type: types.ColumnType) -> Convert:
         key, item = (converter(feed, t) for t in (column_type.key, column_type.value))
         return lambda value: [(key(k), item(v)) for k, v in _require(value, dict).items()]
     if isinstance(column_type, types.Decimal):
-        return lambda value: Decimal(_require(value, Number))
+        return lambda value: Decimal(_require(value, str))
     primitives: dict[str, Convert] = {
         "string": text_of_value,
         "boolean": lambda value: _require(value, bool),
