@@ -221,7 +221,8 @@ class WriteMetadata(MetadataRecord):
 class QuarantineMetadata(MetadataRecord):
     """How many rows of a write were refused, of how many, and by which rules.
 
-    `outside_rows` of these belong to no partition of the table: each of its runs counts them.
+    `outside_rows` of these belong to no partition of the table: each of its runs counts them, and
+    `evaluated_rows` are without them.
     """
 
     rows: int | None = _key("quarantined_rows", _count)

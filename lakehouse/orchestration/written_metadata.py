@@ -171,14 +171,16 @@ def refused_rows(table: "IcebergTable", outcome: Outcome) -> QuarantineMetadata:
             by_rule[result.rule.name] = result.failed_rows
         if result.rule.name == REFUSED_SHARE:
             evaluated_rows = result.total_rows
-    quarantined = outcome.quarantined
+    quarantined = outcome.quarantined or Quarantined(table.quarantine.name, 0, 0, None)
+    # Each run of a table evaluates its rows outside of partitions again.
+    evaluated_rows -= quarantined.outside_rows - quarantined.left_out_rows
     return QuarantineMetadata(
-        rows=quarantined.rows if quarantined else 0,
-        new_rows=quarantined.new_rows if quarantined else 0,
+        rows=quarantined.rows,
+        new_rows=quarantined.new_rows,
         table=table.quarantine.name,
         evaluated_rows=evaluated_rows if by_rule else None,
         by_rule=by_rule,
-        outside_rows=(quarantined.outside_rows if quarantined else 0) or None,
+        outside_rows=quarantined.outside_rows or None,
     )
 
 

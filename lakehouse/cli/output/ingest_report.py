@@ -167,8 +167,8 @@ def _describe_refused(assets: "list[AssetResult]") -> str:
     refused = _sum(refusal.rows for refusal in refusals) - sum(outside) + max(outside)
     new = _sum(refusal.new_rows for refusal in refusals)
     evaluated = _sum(refusal.evaluated_rows for refusal in refusals)
-    # Those are of partitions alone.
-    evaluated += max(outside) if evaluated else 0
+    if any(refusal.by_rule for refusal in refusals):
+        evaluated += max(outside)
     by_rule = _refused_by_rule(refusals)
     verb = "was" if refused == 1 else "were"
     rows = f"{refused:,} of {count(evaluated, 'row')}" if evaluated else count(refused, "row")

@@ -66,7 +66,7 @@ def quarantine_left_out(
     outcome = write(attempt.engine, target, changes, run=Run(attempt.run.run_id))
     new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
     rows = sum(outside.rows for outside in sources)
-    return Quarantined(target.name, rows, new_rows or 0, outcome.snapshot_id, rows)
+    return Quarantined(target.name, rows, new_rows or 0, outcome.snapshot_id, rows, rows)
 
 
 def evaluate_left_out(
@@ -111,7 +111,13 @@ def with_left_out(
     if refused and both:
         rows, new_rows = refused.rows + both.rows, refused.new_rows + both.new_rows
         outside_rows = refused.outside_rows + both.outside_rows
-        both = Quarantined(both.table, rows, new_rows, both.snapshot_id, outside_rows)
+        both = replace(
+            refused,
+            rows=rows,
+            new_rows=new_rows,
+            snapshot_id=both.snapshot_id,
+            outside_rows=outside_rows,
+        )
     return replace(outcome, results=(*outcome.results, *evaluated), quarantined=both or refused)
 
 
