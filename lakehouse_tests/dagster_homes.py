@@ -5,7 +5,9 @@ opens an instance. The tests of whole commands and processes make their own.
 """
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,14 @@ from lakehouse.orchestration import instance
 from lakehouse.settings import Settings
 
 _DATABASES = ("history", "schedules")
+
+
+def query(ui: Any, text: str, variables: Mapping[str, Any] | None = None) -> Any:
+    """Return the answer of Dagster's GraphQL API."""
+    # Its schema takes two CPU seconds to build, in each process that imports it.
+    from dagster_graphql.test.utils import execute_dagster_graphql
+
+    return execute_dagster_graphql(ui, text, variables)
 
 
 class DagsterHomes:

@@ -15,8 +15,6 @@ from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
 from dagster._daemon.auto_run_reexecution.auto_run_reexecution import (
     filter_runs_to_should_retry,
 )
-from dagster_graphql.client.query import LAUNCH_PIPELINE_REEXECUTION_MUTATION
-from dagster_graphql.test.utils import execute_dagster_graphql
 
 from lakehouse.cli.dev_processes.dev_server import _dagster
 from lakehouse.orchestration.asset_keys import FEED_TAG
@@ -24,6 +22,7 @@ from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.runs import materialize, run_job
 from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL
 from lakehouse.settings import SAMPLES, Settings
+from lakehouse_tests.dagster_homes import query
 
 pytestmark = pytest.mark.unit
 
@@ -88,7 +87,7 @@ def ui(instance: dg.DagsterInstance) -> Iterator[Any]:
 def shown(ui: Any) -> list[Mapping[str, Any]]:
     """The runs that the UI shows with the code location, the newest first."""
     label = {"label": f"__repository__@{SAMPLES}"}
-    answer = execute_dagster_graphql(ui, RUNS_OF_CODE_LOCATION, label)
+    answer = query(ui, RUNS_OF_CODE_LOCATION, label)
     runs: list[Mapping[str, Any]] = answer.data["runsOrError"]["results"]
     return runs
 
@@ -130,11 +129,11 @@ def test_the_ui_shows_the_tags_that_say_something_to_people(instance, ui) -> Non
 
 
 def test_the_ui_can_execute_it_again(instance, ui) -> None:
+    from dagster_graphql.client.query import LAUNCH_PIPELINE_REEXECUTION_MUTATION
+
     ran = materialize(defs, instance, dg.AssetSelection.assets(["gold", "quick"]))
     again = {"parentRunId": ran.run_id, "strategy": "ALL_STEPS"}
-    answer = execute_dagster_graphql(
-        ui, LAUNCH_PIPELINE_REEXECUTION_MUTATION, {"reexecutionParams": again}
-    )
+    answer = query(ui, LAUNCH_PIPELINE_REEXECUTION_MUTATION, {"reexecutionParams": again})
     launched = answer.data["launchPipelineReexecution"]
     assert launched["__typename"] == "LaunchRunSuccess", launched
     (newest, _) = shown(ui)

@@ -61,19 +61,19 @@ def served(answer: str | Exception) -> GrpcServerCodeLocation:
 
 
 @pytest.mark.parametrize(
-    ("location", "is_read_again"),
+    ("answer", "is_read_again"),
     [
-        pytest.param(served("first"), False, id="of the code that is served"),
-        pytest.param(served("second"), True, id="of code before it"),
+        pytest.param("first", False, id="of the code that is served"),
+        pytest.param("second", True, id="of code before it"),
         pytest.param(None, True, id="not read"),
-        pytest.param(served(DagsterUserCodeUnreachableError()), False, id="out of reach"),
+        pytest.param(DagsterUserCodeUnreachableError(), False, id="out of reach"),
     ],
 )
 def test_the_description_of_the_code_is_read_again_where_it_is_of_other_code(
-    location: GrpcServerCodeLocation | None, *, is_read_again: bool
+    answer: str | Exception | None, *, is_read_again: bool
 ) -> None:
     workspace = create_autospec(WorkspaceProcessContext)
-    entry = Mock(code_location=location)
+    entry = Mock(code_location=answer and served(answer))
     entries = workspace.create_request_context.return_value.get_code_location_entries
     entries.return_value = {"shop": entry}
     refresh_where_reloaded(workspace)

@@ -11,7 +11,6 @@ from dagster._core.remote_origin import InProcessCodeLocationOrigin
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
-from dagster_graphql.test.utils import execute_dagster_graphql
 from sqlalchemy.exc import IntegrityError
 
 from lakehouse.orchestration.dagster_internals import asset_graph, job_of_all_assets
@@ -26,6 +25,7 @@ from lakehouse.orchestration.windows_with_rows import WindowsWithRows
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import SAMPLES, Settings
 from lakehouse.tables.table import Column, IcebergTable, by_day, by_hour, by_month
+from lakehouse_tests.dagster_homes import query
 
 pytestmark = pytest.mark.unit
 
@@ -98,7 +98,7 @@ def ui(instance: dg.DagsterInstance) -> Iterator[Any]:
 
 def seen(ui: Any) -> Mapping[str, Any]:
     """What the UI shows of the asset."""
-    (node,) = execute_dagster_graphql(ui, PARTITIONS).data["assetNodes"]
+    (node,) = query(ui, PARTITIONS).data["assetNodes"]
     shown: Mapping[str, Any] = node
     return shown
 
@@ -135,7 +135,7 @@ def test_what_is_shown_counts_by_what_was_computed_before_it_was(instance, ui: A
 
 def test_the_partitions_of_a_job_are_those_of_its_assets(instance, ui: Any) -> None:
     show_partitions(instance, DAYS, ["2024-03-05"])
-    answer = execute_dagster_graphql(ui, PARTITIONS).data["partitionSetsOrError"]
+    answer = query(ui, PARTITIONS).data["partitionSetsOrError"]
     (of_job,) = answer["results"]
     assert of_job["partitionsOrError"]["results"] == [{"name": "2024-03-05"}]
 
@@ -151,7 +151,7 @@ def test_an_older_day_takes_its_place_in_the_order_of_time(instance) -> None:
 def test_what_somebody_added_out_of_order_is_put_in_order(instance, ui: Any) -> None:
     show_partitions(instance, DAYS, ["2024-03-05", "2024-03-07"])
     asked = {"key": "2023-01-01", "name": DAYS.name}
-    said = execute_dagster_graphql(ui, ADD, asked).data["addDynamicPartition"]
+    said = query(ui, ADD, asked).data["addDynamicPartition"]
     assert said["__typename"] == "AddDynamicPartitionSuccess"
     show_partitions(instance, DAYS, ["2024-03-06"])
     assert shown(instance) == ["2023-01-01", "2024-03-05", "2024-03-06", "2024-03-07"]
