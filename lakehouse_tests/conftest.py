@@ -102,12 +102,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     scenario into the tier `long`.
 
     Files with scenarios come first, then those with Spark, so that no worker ends with a long one.
+
+    :raises pytest.UsageError: if a unit test uses the Spark session.
     """
     for item in items:
         if not any(item.get_closest_marker(kind) for kind in KINDS):
             item.add_marker("spark" if "spark" in getattr(item, "fixturenames", ()) else "unit")
         if item.get_closest_marker("e2e") and not item.get_closest_marker("scenario"):
             item.add_marker("long")
+        if item.get_closest_marker("unit") and "spark" in getattr(item, "fixturenames", ()):
+            raise pytest.UsageError(f"{item.nodeid} is marked unit and uses the Spark session")
     markers_by_path: dict[Path, set[str]] = {}
     for item in items:
         markers_by_path.setdefault(item.path, set()).update(

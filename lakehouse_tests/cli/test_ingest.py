@@ -116,7 +116,6 @@ def test_nothing_waiting_is_said_and_is_no_failure(lakehouse, home):
     assert (ran.code, ran.out) == (0, [missing, "Feed fruits: no new file in inbox/fruits/"])
 
 
-@pytest.mark.unit
 def test_an_unknown_feed_is_wrong_usage_with_the_list(lakehouse):
     ran = lakehouse("ingest", "vegetables")
     assert ran.code == 2

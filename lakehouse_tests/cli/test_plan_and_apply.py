@@ -47,7 +47,6 @@ def narrowed(table: IcebergTable) -> IcebergTable:
     return replace(table, columns=[*table.columns[:2], Column("grams", "int")])
 
 
-@pytest.mark.unit
 def test_a_table_that_is_not_there_is_planned_and_not_made(lakehouse, declare):
     declare(FRUITS)
     ran = lakehouse("plan")
@@ -111,7 +110,6 @@ def test_a_refused_change_is_said_and_the_others_are_made(lakehouse, made, decla
     assert ran.out == ["silver.other:", "  done: rename column fruit to name"]
 
 
-@pytest.mark.unit
 def test_a_table_that_nobody_declared_is_wrong_usage_with_the_list(lakehouse, declare):
     declare(FRUITS)
     ran = lakehouse("apply", "silver.nothing")

@@ -97,7 +97,6 @@ def test_files_lists_data_deletes_and_metadata_with_their_total(lakehouse, fruit
     assert last == f"({len(found)} files, {total / 1024:.1f} KiB in total)"
 
 
-@pytest.mark.unit
 def test_checks_that_never_ran_have_no_result(settings):
     from lakehouse.orchestration.instance import open_instance
 

@@ -19,8 +19,6 @@ SECTIONS = [section for section in sections(PAGE) if section.level == 3]
 ROLES = {"as-written", "fails", "but", "works"}
 NOT_RUN = "Not run by the test: "
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.title)
 def test_a_snippet_does_what_the_page_says(
@@ -44,7 +42,6 @@ def test_a_snippet_does_what_the_page_says(
             _run(block, session, names)
 
 
-@pytest.mark.unit
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.title)
 def test_a_section_shows_a_snippet_and_what_comes_of_it(section: Section) -> None:
     roles = [_role(block) for block in section.blocks]

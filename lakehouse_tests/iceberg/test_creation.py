@@ -9,6 +9,8 @@ from lakehouse.iceberg.evolve.creation import create_without_spark
 from lakehouse.iceberg.evolve.planning import ensure, plan
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.table_state import read_state
+from lakehouse.runtime.deployment import open_engine
+from lakehouse.settings import Settings
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.conftest import newer_iceberg
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
@@ -53,7 +55,6 @@ DECLARED = [
 ]
 
 
-@pytest.mark.spark
 @newer_iceberg("gives tables that SQL creates no location of their own")
 @pytest.mark.parametrize("table", DECLARED, ids=lambda table: ", ".join(table.partitioning))
 def test_it_is_what_ddl_makes(engine: Engine, table: IcebergTable) -> None:
@@ -75,27 +76,30 @@ def test_it_is_what_ddl_makes(engine: Engine, table: IcebergTable) -> None:
     assert _folder(ours.location) == _folder(theirs.location)
 
 
+@pytest.fixture
+def offline(settings: Settings) -> Engine:
+    """An engine that opens no session."""
+    return open_engine(settings)
+
+
 def _folder(location: str) -> str:
     """Return a location without what makes it a table's own."""
     return location[: -len(uuid4().hex)]
 
 
-@pytest.mark.unit
 @pytest.mark.parametrize("table", DECLARED, ids=lambda table: ", ".join(table.partitioning))
-def test_nothing_is_left_to_do(embedded_engine: Engine, table: IcebergTable) -> None:
-    assert create_without_spark(embedded_engine, table)
-    assert plan(table, read_state(embedded_engine, NAME)).is_empty
+def test_nothing_is_left_to_do(offline: Engine, table: IcebergTable) -> None:
+    assert create_without_spark(offline, table)
+    assert plan(table, read_state(offline, NAME)).is_empty
 
 
-@pytest.mark.unit
-def test_a_format_that_spark_alone_writes_is_left_to_it(embedded_engine: Engine) -> None:
-    assert not create_without_spark(embedded_engine, declared(format_version=3))
-    assert not embedded_engine.catalog.has(NAME)
+def test_a_format_that_spark_alone_writes_is_left_to_it(offline: Engine) -> None:
+    assert not create_without_spark(offline, declared(format_version=3))
+    assert not offline.catalog.has(NAME)
 
 
-@pytest.mark.unit
-def test_it_is_made_where_a_declaration_says(embedded_engine: Engine) -> None:
-    location = embedded_engine.catalog.pyiceberg["warehouse"] + "/elsewhere"
-    ensure(embedded_engine, replace(declared(), location=location))
+def test_it_is_made_where_a_declaration_says(offline: Engine) -> None:
+    location = offline.catalog.pyiceberg["warehouse"] + "/elsewhere"
+    ensure(offline, replace(declared(), location=location))
 
-    assert embedded_engine.catalog.load(NAME).location() == location
+    assert offline.catalog.load(NAME).location() == location

@@ -394,7 +394,6 @@ def test_a_key_that_is_no_column_is_wrong_usage(embedded_engine):
         plan_diff(embedded_engine, EVENTS.name, key=["nope"])
 
 
-@pytest.mark.unit
 @pytest.mark.parametrize(("table", "key"), [(PEOPLE, ("name",)), (DAYS, ("id",)), (EVENTS, ())])
 def test_the_key_follows_from_the_declaration(table: IcebergTable, key: tuple[str, ...]):
     assert declared_key(table) == key
