@@ -232,7 +232,7 @@ def test_what_was_appended_is_whole(length: int) -> None:
         {"action": "Anna was erased"},
         {"who": "Anna Example"},
         {"person": "anna@example.org"},
-        {"subject": "customer id"},
+        {"subject": "customer\nid"},
         {"counts": {"rows of Anna": 1}},
         {"counts": {"rows": "Anna"}},
         {"files": ["anna.csv"]},
