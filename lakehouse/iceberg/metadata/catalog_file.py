@@ -60,7 +60,7 @@ def require_own_tables(home: Path) -> None:
     former = str(file).rpartition("/warehouse/")[0]
     tables = f"{len(strays)} table{'s' if len(strays) > 1 else ''}, such as {table}"
     raise CatalogDamaged(
-        f"{home} was moved or copied: the files of {tables}, are in {former}",
+        f"{home} was moved or copied: the files of {tables}, are in {former}.",
         next_step=(
             f"Move it back to {former}, or set LAKEHOUSE_HOME to that; `lakehouse copy` makes a"
             " copy with files of its own."
