@@ -71,7 +71,7 @@ def allow(state: State, people: tuple[str, ...], why: str, by: str) -> None:
     there = state.project.erasable(state.settings, state.engine)
     named = parse_people(people)
     allow_people(there, named, by=by, why=why)
-    click.echo(f"New rows of {len(named)} erased people land again.")
+    click.echo(f"New rows of {count(len(named), 'person')} land again.")
 
 
 for _command in (show, verify, allow):
