@@ -42,6 +42,13 @@ class CastableRule(Rule):
         return f"({raw} IS NOT NULL AND {cast(raw)} IS NULL)"
 
 
+@dataclass(frozen=True, kw_only=True)
+class FittingRule(CastableRule):
+    """The rule of a decimal or integer that a function returns in a type with other digits."""
+
+    is_declared: ClassVar[bool] = False
+
+
 def castable_from_type(column: str, column_type: str, time_zone: str) -> CastableRule:
     """Return the rule of a column that is read from text by its type alone."""
     return CastableRule.declare(
@@ -52,6 +59,12 @@ def castable_from_type(column: str, column_type: str, time_zone: str) -> Castabl
         castable_as=Cast(column_type, time_zone),
         follows_from_type=True,
     )
+
+
+def castable_if_fits(column: str, column_type: str) -> FittingRule:
+    """Return the rule that a computed decimal or integer fits its column."""
+    text, cast = castable_text(column, column_type), Cast(column_type)
+    return FittingRule.declare("castable", (column,), text, {}, castable_as=cast)
 
 
 def castable_text(column: str, column_type: str) -> str:

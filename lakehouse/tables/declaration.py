@@ -316,7 +316,7 @@ class TableDeclaration:
             sorted(
                 _of_rule(rule)
                 for rule in self.rules
-                if rule.on_failure == "quarantine" or rule.can_block
+                if rule.is_declared and (rule.on_failure == "quarantine" or rule.can_block)
             ),
             (*self.versions.of, "newest", *self.versions.newest) if self.versions else (),
             self.partitioning,

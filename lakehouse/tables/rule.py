@@ -118,6 +118,8 @@ class Rule(ABC):
     """Whether a single row can break it; it has a `predicate` then."""
     identifies_rows: ClassVar[bool] = False
     """Whether its columns tell each row from all others where it holds."""
+    is_declared: ClassVar[bool] = True
+    """Whether it is part of the table's declaration; a write adds the others itself."""
     warns_as_error: ClassVar[bool] = False
     """Whether its check is an ERROR also where it lets the rows be published; outside of
     `warn_outside` alone it is a WARN.

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
-from lakehouse.tables.types import Array, ColumnType, Decimal, Map, Struct
+from lakehouse.tables.types import WHOLE_NUMBERS, Array, ColumnType, Decimal, Map, Struct
 
 _WIDER = {"int": "bigint", "float": "double"}
+_CERTAIN_DIGITS = {"int": 9, "bigint": 18}
+"""Digits of which the type holds each number; it also holds some that have one more."""
 
 
 def is_wider(want: ColumnType, have: ColumnType) -> bool:
@@ -14,6 +16,20 @@ def is_wider(want: ColumnType, have: ColumnType) -> bool:
     if isinstance(want, Decimal) and isinstance(have, Decimal):
         return want.scale == have.scale and want.precision > have.precision
     return _WIDER.get(str(have)) == str(want)
+
+
+def is_exact(column_type: ColumnType) -> bool:
+    """Whether a type is of integers or decimals."""
+    return isinstance(column_type, Decimal) or str(column_type) in WHOLE_NUMBERS
+
+
+def always_fits(want: ColumnType, have: ColumnType) -> bool:
+    """Whether `want` has each value of `have`, of two exact types; files may differ."""
+    have_scale = have.scale if isinstance(have, Decimal) else 0
+    digits = have.precision if isinstance(have, Decimal) else _CERTAIN_DIGITS[str(have)] + 1
+    if isinstance(want, Decimal):
+        return want.scale >= have_scale and want.precision - want.scale >= digits - have_scale
+    return not have_scale and digits <= _CERTAIN_DIGITS[str(want)]
 
 
 def why_not_wider(want: ColumnType, have: ColumnType) -> str:

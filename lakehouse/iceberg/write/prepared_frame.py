@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING
 from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.metadata.spark_types import of_spark, widened
 from lakehouse.iceberg.rules.rows import RowRule
+from lakehouse.iceberg.write.implied_rules import (
+    version_key,
+    with_fitting_rules,
+    with_key_text_rule,
+)
 from lakehouse.iceberg.write.refused_row_keys import each_once, row_key_sql
 from lakehouse.tables import types
 from lakehouse.tables.casts import is_moment_sql
@@ -17,7 +22,7 @@ from lakehouse.tables.quoting import identifier, json_of, literal
 from lakehouse.tables.rows_of import names_of_machine
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable, Merge
-from lakehouse.tables.type_promotion import is_wider
+from lakehouse.tables.type_promotion import always_fits, is_exact, is_wider
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -331,17 +336,16 @@ def prepare(
     :raises FrameMismatch: names the columns that lack, are unknown or have another type, and
         what was expected.
     """
+    table = with_implied_rules(table, frame)
     if BROKEN in frame.columns:
-        hidden = {name: f"{_DELIVERED}{name}" for name in table.column_names}
-        delivered = {name: kept for name, kept in hidden.items() if kept in frame.columns}
+        delivered = _delivered_names(table, frame)
         return PreparedFrame(table, frame, delivered, frame.columns, _bits(table))
     frame = widened(frame)
-    frame_types = {
-        field.name: of_spark(field.dataType) for field in _known_fields(table, frame)
-    }
+    frame_types = _frame_types(table, frame)
     _check_names(table, [name for name in frame.columns if name not in others])
     selected: list[str] = []
     delivered = {}
+    mismatched: dict[str, types.ColumnType] = {}
     for name in written_columns(table):
         wanted = types.parse(table.column(name).type)
         have = frame_types.get(name)
@@ -354,16 +358,14 @@ def prepare(
             delivered[name] = f"{_DELIVERED}{name}"
             read = _whole_alone(table.cast_sql(name, quoted), quoted, have, wanted)
             selected.append(f"CAST({read} AS {wanted}) AS {quoted}")
+        elif is_exact(wanted) and is_exact(have):
+            is_rejected = name in table.casts and not always_fits(wanted, have)
+            delivered |= {name: f"{_DELIVERED}{name}"} if is_rejected else {}
+            selected.append(f"{_fitted(table, name, have)} AS {quoted}")
         else:
-            raise FrameMismatch(
-                f"{table.name}: column {name} is {have} in the frame; expected {wanted}, as"
-                " declared.",
-                next_step=(
-                    f"Cast it in the asset, or declare castable({name!r}, {str(wanted)!r})"
-                    " among the rules; rows_of=… does so for each column that is text in the"
-                    " table that the rows come from."
-                ),
-            )
+            mismatched[name] = have
+    if mismatched:
+        raise _type_mismatch(table, mismatched)
     extra_names = (*SOURCE_COLUMNS, DELETED)
     extra = [
         name for name in extra_names if name in frame.columns and name not in table.column_names
@@ -378,6 +380,79 @@ def prepare(
     names = (*written_columns(table), *extra, *delivered.values())
     rows = frame.selectExpr(*selected, *kept, *raw)
     return PreparedFrame(table, rows, delivered, names)
+
+
+def with_implied_rules(table: IcebergTable, frame: "DataFrame") -> IcebergTable:
+    """Return the table with the rules that follow from the types of a frame."""
+    if BROKEN in frame.columns:
+        table = with_fitting_rules(table, [*_delivered_names(table, frame)])
+        return with_key_text_rule(table, text_keys(table, frame))
+    frame_types = _frame_types(table, frame)
+    misfits = []
+    for name in written_columns(table):
+        wanted, have = types.parse(table.column(name).type), frame_types.get(name)
+        if have and have != wanted and is_exact(wanted) and is_exact(have):
+            misfits += [] if always_fits(wanted, have) else [name]
+    return with_fitting_rules(table, misfits)
+
+
+def text_keys(table: IcebergTable, frame: "DataFrame") -> list[str]:
+    """Return the columns that tell versions of a row and that a frame's rows were cast from text
+    in.
+    """
+    frame_types = dict(frame.dtypes)
+    return [
+        name
+        for name in version_key(table)
+        if frame_types.get(f"{_DELIVERED}{name}") == "string"
+    ]
+
+
+def _delivered_names(table: IcebergTable, frame: "DataFrame") -> dict[str, str]:
+    hidden = {name: f"{_DELIVERED}{name}" for name in table.column_names}
+    return {name: kept for name, kept in hidden.items() if kept in frame.columns}
+
+
+def _fitted(table: IcebergTable, name: str, have: types.ColumnType) -> str:
+    """Return the SQL of a decimal or integer in its column's type; one that does not fit is NULL
+    if a rule rejects its row, and an error if the table has no quarantine.
+    """
+    quoted, wanted = identifier(name), types.parse(table.column(name).type)
+    if always_fits(wanted, have):
+        return f"CAST({quoted} AS {wanted})"
+    cast = f"try_cast({quoted} AS {wanted})"
+    fits = f"try_cast({cast} AS {have}) = {quoted}"
+    if name in table.casts:
+        return f"CASE WHEN {fits} THEN {cast} END"
+    error = (
+        f"{table.name}: a value of column {name}, which is {have} in the frame, does not fit"
+        f" {wanted}, as declared. Round or cast it in the asset, declare a wider type, or declare"
+        f" castable({name!r}, {str(wanted)!r}) to quarantine such rows."
+    )
+    unfit = f"CAST(raise_error({literal(error)}) AS {wanted})"
+    return f"CASE WHEN {fits} THEN {cast} WHEN {quoted} IS NOT NULL THEN {unfit} END"
+
+
+def _type_mismatch(
+    table: IcebergTable, mismatched: Mapping[str, types.ColumnType]
+) -> FrameMismatch:
+    wanted = {name: table.column(name).type for name in mismatched}
+    columns = "; ".join(
+        f"column {name} is {have} in the frame; expected {wanted[name]}"
+        for name, have in mismatched.items()
+    )
+    casts = ", ".join(f"castable({name!r}, {kind!r})" for name, kind in wanted.items())
+    return FrameMismatch(
+        f"{table.name}: {columns}, as declared.",
+        next_step=(
+            f"Cast it in the asset, or declare {casts} among the rules; rows_of=… does so for"
+            " each column that is text in the table that the rows come from."
+        ),
+    )
+
+
+def _frame_types(table: IcebergTable, frame: "DataFrame") -> dict[str, types.ColumnType]:
+    return {field.name: of_spark(field.dataType) for field in _known_fields(table, frame)}
 
 
 def _whole_alone(cast: str, raw: str, have: types.ColumnType, wanted: types.ColumnType) -> str:

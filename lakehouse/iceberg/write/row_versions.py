@@ -3,6 +3,7 @@ count.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FrameMismatch
@@ -24,9 +25,19 @@ from lakehouse.iceberg.read.version_keys import (
     key_locations,
     order_sql,
 )
+from lakehouse.iceberg.write.implied_rules import (
+    key_text_rule,
+    with_key_text_rule,
+)
 from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
-from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, prepare
-from lakehouse.tables.quoting import among, between, identifier, without_zone
+from lakehouse.iceberg.write.prepared_frame import (
+    BROKEN,
+    DELETED,
+    PreparedFrame,
+    prepare,
+    text_keys,
+)
+from lakehouse.tables.quoting import among, between, identifier, literal, without_zone
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable, Merge, Versions
 
 if TYPE_CHECKING:
@@ -41,6 +52,7 @@ just evaluated counts.
 """
 _MOST_PARTITIONS = 10_000
 """Partitions that a statement names with ease."""
+_KEY_TEXT, _FIRST_TEXT = "__key_text", "__first_text"
 _NEWER = "__newer"
 _NEWEST = "__newest"
 _NONE_ACCEPTED = "__none_accepted"
@@ -149,7 +161,8 @@ def first_accepted(
     # What is delivered by the name of the stamp orders rows, and the write fills that itself.
     known = _known_names(table) - {table.stamp}
     others = [name for name in frame.columns if name not in known]
-    prepared = prepare(table, frame, others).evaluated()
+    prepared = _evaluated(prepare(table, frame, others))
+    others = [*others, _KEY_TEXT]
     candidates = prepared.frame.selectExpr("*", f"{prepared.refused_predicate} AS {_REFUSED}")
     of_key = f"PARTITION BY {', '.join(map(identifier, key))}"
     newer = (
@@ -157,17 +170,20 @@ def first_accepted(
         f" {', '.join(newest or order)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     )
     terms, is_first = ["*", f"{newer} AS {_NEWER}"], f"{_NEWER} = 1"
+    within = f"{of_key}, {_REFUSED} ORDER BY {', '.join(order)}"
     if newest and [*newest] != [*order]:
         # Only another order takes another sort.
-        first = f"row_number() OVER ({of_key}, {_REFUSED} ORDER BY {', '.join(order)})"
-        terms, is_first = [*terms, f"{first} AS {_RANK}"], f"{_RANK} = 1"
+        terms, is_first = [*terms, f"row_number() OVER ({within}) AS {_RANK}"], f"{_RANK} = 1"
+    else:
+        within = f"{of_key} ORDER BY {', '.join(order)}"
+    accepted_text = f"CASE WHEN NOT {_REFUSED} THEN {_KEY_TEXT} END"
+    terms += _first_text(prepared, accepted_text, within)
     has_no_key = " OR ".join(f"{identifier(name)} IS NULL" for name in key)
+    is_other = f"(NOT {_REFUSED} AND NOT {is_first} AND {_has_other_text(prepared)})"
     ranked = candidates.selectExpr(*terms).where(
-        f"if({_REFUSED}, {has_no_key} OR {_NEWER} = 0, {is_first})"
+        f"if({_REFUSED}, {has_no_key} OR {_NEWER} = 0, {is_first} OR {is_other})"
     )
-    return ranked.selectExpr(
-        *(identifier(name) for name in prepared.names if name not in others)
-    )
+    return ranked.selectExpr(*_kept_columns(prepared, is_other, others))
 
 
 def newest_accepted(
@@ -207,9 +223,13 @@ def newest_accepted(
     ]
     for rival in rivals:
         other = _prepared(table, rival)
+        text = [_KEY_TEXT] if _KEY_TEXT in other.names else []
         seen += [
             other.frame.selectExpr(
-                *order, f"{other.refused_predicate} AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}"
+                *order,
+                *text,
+                f"{other.refused_predicate} AS {_REFUSED}",
+                f"{_RIVAL} AS {_ROLE}",
             )
         ]
     if standing is not None:
@@ -222,9 +242,7 @@ def newest_accepted(
         keys = mine.frame.selectExpr(*map(identifier, versions.of))
         relevant = _versions_of(table, elsewhere, keys, keep)
         seen += [relevant.selectExpr(*order, f"false AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")]
-    return _newest(versions, together(seen, allow_missing=True)).selectExpr(
-        *map(identifier, mine.names)
-    )
+    return _newest(mine, versions, together(seen, allow_missing=True))
 
 
 def _versions_of(
@@ -270,7 +288,59 @@ def _partitions_of(table: IcebergTable, rows: "DataFrame", by: str) -> tuple[str
 def _prepared(table: IcebergTable, delivered: "DataFrame") -> PreparedFrame:
     known = _known_names(table)
     columns = [identifier(name) for name in delivered.columns if name in known]
-    return prepare(table, delivered.selectExpr(*columns)).evaluated()
+    return _evaluated(prepare(table, delivered.selectExpr(*columns)))
+
+
+def _evaluated(prepared: PreparedFrame) -> PreparedFrame:
+    """Return a frame with its rules evaluated, and with the texts of its key that are not written
+    as the value is, such as `+49`. Those of a table's own rows are not known, and NULL.
+    """
+    names = text_keys(prepared.table, prepared.frame)
+    if not names:
+        return prepared.evaluated()
+    texts = []
+    for name in names:
+        value = f"CAST({identifier(name)} AS string)"
+        texts += [literal(name), f"nullif(trim({prepared.delivered_sql(name)}), {value})"]
+    frame = prepared.frame.selectExpr("*", f"named_struct({', '.join(texts)}) AS {_KEY_TEXT}")
+    return replace(
+        prepared,
+        table=with_key_text_rule(prepared.table, names),
+        frame=frame,
+        names=(*prepared.names, _KEY_TEXT),
+    ).evaluated()
+
+
+def _first_text(prepared: PreparedFrame, text: str, within: str) -> list[str]:
+    """Return the SQL of the key's text in the row that counts, where the key is cast from text."""
+    if _KEY_TEXT not in prepared.names:
+        return []
+    return [f"first_value({text}, true) OVER ({within}) AS {_FIRST_TEXT}"]
+
+
+def _has_other_text(prepared: PreparedFrame) -> str:
+    if _KEY_TEXT not in prepared.names:
+        return "false"
+    are_known = f"{_KEY_TEXT} IS NOT NULL AND {_FIRST_TEXT} IS NOT NULL"
+    return f"{are_known} AND NOT ({_KEY_TEXT} <=> {_FIRST_TEXT})"
+
+
+def _kept_columns(prepared: PreparedFrame, is_other: str, others: Sequence[str]) -> list[str]:
+    """Return the columns of an evaluated frame; rows of another text of their key break the rule
+    on that, and are shown with the text.
+    """
+    rule = key_text_rule(prepared.table)
+    changed: dict[str, str] = {}
+    if rule and rule.name in prepared.bits:
+        changed[BROKEN] = (
+            f"if({is_other}, {BROKEN} | {1 << prepared.bits[rule.name]}L, {BROKEN})"
+        )
+        for name in rule.columns:
+            kept, value = prepared.delivered[name], f"CAST({identifier(name)} AS string)"
+            text = f"coalesce({_KEY_TEXT}.{identifier(name)}, {value})"
+            changed[kept] = f"if({is_other}, {text}, {identifier(kept)})"
+    names = (name for name in prepared.names if name not in others)
+    return [f"{changed.get(name, identifier(name))} AS {identifier(name)}" for name in names]
 
 
 def _known_names(table: IcebergTable) -> set[str]:
@@ -280,7 +350,7 @@ def _known_names(table: IcebergTable) -> set[str]:
     return {*table.column_names, *SOURCE_COLUMNS, DELETED}
 
 
-def _newest(versions: Versions, evaluated: "DataFrame") -> "DataFrame":
+def _newest(prepared: PreparedFrame, versions: Versions, evaluated: "DataFrame") -> "DataFrame":
     """Keep the rows that rank first of their key, accepted before refused and newest first, and
     the refused that stay.
 
@@ -296,9 +366,17 @@ def _newest(versions: Versions, evaluated: "DataFrame") -> "DataFrame":
         f"rank() OVER ({within}) AS {_RANK}",
         f"first_value({_REFUSED}) OVER ({within}) AS {_NONE_ACCEPTED}",
         f"first_value({order_sql(newest)}) OVER ({within}) AS {_NEWEST}",
+        *_first_text(prepared, _KEY_TEXT, within),
     )
     is_newest = f"(NOT {_REFUSED} AND {_RANK} = 1)"
     has_no_key = " OR ".join(f"{identifier(name)} IS NULL" for name in versions.of)
     is_newer = is_newer_sql(newest, _NEWEST)
     is_uncorrected = f"({_REFUSED} AND ({has_no_key} OR {_NONE_ACCEPTED} OR {is_newer}))"
-    return ranked.where(f"{_ROLE} <> {_RIVAL} AND ({is_newest} OR {is_uncorrected})")
+    is_other = (
+        f"({_ROLE} = {_DELIVERY} AND NOT {_REFUSED} AND {_RANK} > 1 AND"
+        f" {_has_other_text(prepared)})"
+    )
+    kept = ranked.where(
+        f"{_ROLE} <> {_RIVAL} AND ({is_newest} OR {is_uncorrected} OR {is_other})"
+    )
+    return kept.selectExpr(*_kept_columns(prepared, is_other, [_KEY_TEXT]))

@@ -210,6 +210,7 @@ def judge(
     :raises FrameMismatch: when the frame is not what the table declares.
     """
     prepared = prepare(table, frame).evaluated()
+    table = prepared.table
     kept = keep(prepared.frame)
     counted_values = count(kept, counted(prepared, table.row_rules))
     split = split_rows(prepared, kept, counted_values, keep)

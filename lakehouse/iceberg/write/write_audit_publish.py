@@ -47,7 +47,11 @@ from lakehouse.iceberg.write.due_removals import finish_removals
 from lakehouse.iceberg.write.kept_rows import KeptRows, keeping_rows
 from lakehouse.iceberg.write.merge_rows import merge_attempt
 from lakehouse.iceberg.write.needed_tables import require_needed
-from lakehouse.iceberg.write.prepared_frame import DELETED, with_all_columns
+from lakehouse.iceberg.write.prepared_frame import (
+    DELETED,
+    with_all_columns,
+    with_implied_rules,
+)
 from lakehouse.iceberg.write.publish_branch import remember_unchanged
 from lakehouse.iceberg.write.quarantine import Write
 from lakehouse.iceberg.write.quarantine_outside_partitions import (
@@ -235,6 +239,7 @@ def _attempt(
         decided = plan_decided(engine, table, inputs, attempt.pins, run, frames)
         attempt = set_out(replace(attempt, decided=decided, leaving=leaving))
         frame = compute(**frames)
+        attempt = replace(attempt, table=with_implied_rules(table, frame))
         attempt = replace(attempt, given_rows=_given_rows(attempt, inputs, frames, frame))
         refused, evaluated = (
             quarantine_left_out(attempt, left_out, write_refused),
