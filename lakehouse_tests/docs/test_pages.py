@@ -3,12 +3,14 @@ they print.
 """
 
 import importlib
+import json
 import re
 import shutil
 import subprocess
 import sys
 from inspect import isfunction
 
+import dagster as dg
 import pytest
 
 from lakehouse.iceberg.evolve.planning import plan
@@ -21,9 +23,11 @@ from lakehouse.iceberg.rules import (
     size_schema_and_freshness,
     unique_and_references,
 )
+from lakehouse.ingestion.read_delivered import read_delivered
 from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.table_partitions import table_partitions
 from lakehouse.storage.stores import open_store
+from lakehouse.tables.feed import Feed
 from lakehouse.tables.rows_of import SOURCE_OF_ROW
 from lakehouse.tables.written_forms import blank_as_null, decimal_comma
 from lakehouse_tests.docs.markdown import ROOT, blocks
@@ -58,6 +62,23 @@ def test_own_files_become_tables_as_the_page_says(page, clone):
 
 
 @pytest.mark.long
+@pytest.mark.spark
+def test_formats_and_rows_of_an_api_go_as_the_page_says(page, settings, tmp_path, monkeypatch):
+    formats = page("docs/formats.md")
+    formats.do()
+
+    rows = [{"id": 1, "name": "one"}, {"id": 2, "name": "two"}]
+    for name in ("orders", "rates"):
+        (tmp_path / name).write_text(json.dumps(rows), encoding="utf-8")
+    monkeypatch.setitem(formats.names, "API", tmp_path.as_uri())
+    asset = formats.names["orders_from_api"]
+    assert dg.materialize([asset], resources={"settings": settings}).success
+    (file,) = (settings.home / "inbox" / "orders").iterdir()
+    feed = Feed("orders", ["id", "name"], "bronze.orders", formats="jsonl")
+    assert [row["id"] for row in read_delivered(feed, file, 9).rows.to_pylist()] == ["1", "2"]
+    assert formats.names["rates"]().to_dict("records") == rows
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["merges", "partitions", "personal-data"])
 def test_a_how_to_goes_as_the_page_says(page, name):

@@ -14,6 +14,8 @@ import zstandard
 from pyarrow import parquet
 
 from lakehouse.errors import DeclarationError, FileRejected
+from lakehouse.ingestion.found_rows import find_rows
+from lakehouse.ingestion.gone_people import GoneRows
 from lakehouse.ingestion.readers.arrow_types import declared_type
 from lakehouse.ingestion.readers.formats import open_reader, write_without_rows
 from lakehouse.tables.feed import Feed, FeedColumn
@@ -286,3 +288,41 @@ def test_types_are_checked_where_they_are_declared() -> None:
     nested = FeedColumn("who", type="array<string>", personal=True)
     with pytest.raises(DeclarationError, match="expected a type without parts"):
         Feed("x", [nested], "bronze.x", formats="jsonl")
+
+
+class Gone:
+    """The person 2 is erased."""
+
+    def is_gone(self, subject: str, value: str, moment: datetime | None) -> bool:
+        assert subject == "id"
+        return value == "2" and (moment is None or moment < datetime(2026, 7, 1, tzinfo=UTC))
+
+
+PEOPLE = {
+    "jsonl": b'{"id":1}\n{"id":2,"at":"2026-06-30T00:00Z"}\n{"id":2,"at":"2026-07-02T00:00Z"}',
+    "parquet": parquet_bytes(
+        pa.table(
+            {
+                "id": [1, 2, 2],
+                "at": pa.array([None, datetime(2026, 6, 30), datetime(2026, 7, 2)]),
+            }
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("file_format", PEOPLE)
+def test_rows_of_erased_people_are_found_by_typed_columns(file_format: str) -> None:
+    at = FeedColumn("at", type="timestamp", optional=True)
+    feed = Feed("x", [ID, at], "bronze.x", formats=file_format, subject="id", moment="at")
+    content, gone = PEOPLE[file_format], GoneRows(feed, Gone())
+    found = find_rows(feed, f"x.{file_format}", lambda: io.BytesIO(content), gone)
+    assert (found.rows, found.positions, found.is_readable) == (3, (2,), True)
+
+
+def test_a_file_that_cannot_be_searched_is_reported() -> None:
+    feed = Feed("x", ["id"], "bronze.x", formats="parquet", subject="id")
+    content = FILES["parquet"][:-5]
+    found = find_rows(feed, "x.parquet", lambda: io.BytesIO(content), GoneRows(feed, Gone()))
+    assert not found.is_readable
+    assert found.problem.startswith("it cannot be read as parquet")

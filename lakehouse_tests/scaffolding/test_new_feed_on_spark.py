@@ -1,11 +1,14 @@
 """What was begun from files, on Spark: the files land, and each figure is right."""
 
 import importlib.util
+import json
 from collections import defaultdict
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from lakehouse.ingestion.feed_runs import ingest
 from lakehouse.project import Project
@@ -38,6 +41,49 @@ def land(spark, settings):
         return result, open_engine(settings)
 
     return ingested
+
+
+SALES = [
+    {
+        "sale_id": f"{day}-{number}",
+        "sold_at": f"2026-03-0{day}T0{number}:30:00Z",
+        "amount": number + 0.25,
+        "customer": {"city": "Bern", "tags": ["a", "b"][:number]},
+    }
+    for day in (1, 2)
+    for number in range(5)
+]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_files_with_types_become_typed_tables(
+    tmp_path, monkeypatch, land, embedded_engine, kind
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    project = empty_project(tmp_path, f"typed_{kind}")
+    paths = [tmp_path / "files" / f"sales_{day}.{kind}" for day in (1, 2)]
+    paths[0].parent.mkdir()
+    for at, path in enumerate(paths):
+        rows = SALES[5 * at :][:5]
+        if kind == "jsonl":
+            path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        else:
+            sold_at = [datetime.fromisoformat(row["sold_at"]) for row in rows]
+            typed = pa.Table.from_pylist(rows).set_column(1, "sold_at", [sold_at])
+            parquet.write_table(typed, path)
+    begin_feed(project, "sales", *paths)
+    _, engine = land(Project(f"typed_{kind}.assets"), "sales", tmp_path / "files")
+
+    found = engine.sql("SELECT * FROM silver.sales ORDER BY sale_id").collect()
+    assert [
+        {
+            "sale_id": row.sale_id,
+            "sold_at": f"{row.sold_at:%Y-%m-%dT%H:%M:%SZ}",
+            "amount": float(row.amount),
+            "customer": row.customer.asDict(),
+        }
+        for row in found
+    ] == SALES
 
 
 SHOP = ("bronze.invoices_raw", "silver.invoices", "gold.invoice_days")
