@@ -1,34 +1,44 @@
 """`lakehouse status`: the tables and how they are, without a JVM."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakehouse.cli.call_context import State, command
-from lakehouse.cli.output.cell_values import columns_named, utc_seconds
-from lakehouse.cli.output.printing import complain, conclude, count, size, table
+from lakehouse.cli.output.cell_values import columns_named
+from lakehouse.cli.output.printing import complain, conclude, count, printable, size, table
 from lakehouse.cli.output.records import print_records, table_or_json
+from lakehouse.cli.output.table_layout import terminal_width, wrap
 
 if TYPE_CHECKING:
-    from lakehouse.cli.table_status import Sources, TableStatus
-    from lakehouse.orchestration.dagster_internals import AssetGraph
+    from dagster import DagsterInstance
+
+    from lakehouse.cli.table_status import TableStatus
+    from lakehouse.monitoring.incidents import Incident
+
+_WIDTH = 100
+"""Columns of the output where that is no terminal."""
 
 
 @command("status")
 @click.option("--trend", is_flag=True, help="Show how they changed over time instead.")
 @table_or_json
 def status(state: State, trend: bool, form: str) -> None:
-    """List the tables, and how they are.
+    """List the tables and their states, the worst first.
 
-    Shown are rows, snapshots, files and their size as of now, the last write and its kind (what
-    the lakehouse did, or Iceberg's word where something else wrote), whether a table is stale
-    (what it is computed from has news for it) or blocked (a run refused it, and would again),
-    whether rows in it, or how many of its partitions, were computed by older code,
-    small files that could be joined and delete files where there are some, with what upkeep
-    does with them or why it leaves them, the last result of the checks, and what is declared but
-    not yet made. Times are in UTC.
+    The states, from the worst: damaged, blocked (a run refused the table, and would again),
+    failed (its last run or a check failed), error (another incident is open), late, not read,
+    stale (a table that it is computed from has news for it), not there. A table without a state
+    is ok. Next to the state: whether rows, or how many partitions, were computed by older code.
+
+    Below the tables: checks that failed or warned, rows in quarantine, files that upkeep could
+    spare and why it leaves them, declared changes that wait, feeds with rejected files or with
+    files that wait for a stopped sensor, and open incidents, which are links in a terminal that
+    shows links. JSON has more of each table. Times are in UTC.
 
     --trend shows rows, sizes, and the share of rows that failed the check which most rows
     failed, a mark for each span of the last 90 days at most; JSON has the numbers.
@@ -38,18 +48,22 @@ def status(state: State, trend: bool, form: str) -> None:
     if trend:
         _print_trends(state, tables, form)
         return
-    open_now = _open_incidents(state)
+    feeds, incidents = _read_feeds(state), _open_incidents(state)
     if form == "json":
         print_records(
-            _status_record(table_status, open_now.get(table_status.table, []))
+            _status_record(table_status, [*_warnings_of(state, feeds, table_status.table)])
             for table_status in tables
         )
     else:
         click.echo(_status_table(tables))
-        incidents = sum(map(len, open_now.values()))
+        for line in _notes(tables, feeds):
+            click.echo("\n  ".join(wrap(printable(line), (terminal_width() or _WIDTH) - 2)))
+        for incident in incidents:
+            click.echo(_incident_line(incident))
         if incidents:
             click.echo(
-                f"{count(incidents, 'incident')} open; `lakehouse alerts --open` lists the alerts."
+                f"{count(len(incidents), 'incident')} open; `lakehouse alerts --open` lists the"
+                " alerts."
             )
     for table_status in tables:
         if table_status.unsupported:
@@ -76,51 +90,63 @@ def _read_tables(state: State) -> "Sequence[TableStatus]":
     from lakehouse.cli.table_status import (
         last_checks,
         table_statuses,
-        with_blocked,
         with_code,
+        with_conditions,
         with_upkeep,
     )
     from lakehouse.maintenance.upkeep_round import at_one_moment
-    from lakehouse.orchestration.instance import open_instance
+    from lakehouse.monitoring.table_states import TableStates
 
-    upkept = state.project.upkept()
+    upkept, now = state.project.upkept(), datetime.now(UTC)
     engine = at_one_moment(state.engine, upkept)
     graph, catalog, declared = state.project.graph, engine.catalog, state.declared
-    sources = _sources(graph)
-    # Reading creates nothing: before the first run there is no instance, and no check was made.
-    if state.settings.dagster_home.exists():
-        with open_instance(state.settings) as instance:
-            checks = last_checks(instance, graph.asset_check_keys, declared)
-            tables = table_statuses(catalog, declared, checks, sources)
-            tables = with_blocked(tables, instance, declared, sources)
-    else:
-        tables = table_statuses(catalog, declared, {}, sources)
+    with _instance(state) as instance:
+        tables = table_statuses(catalog, declared, last_checks(instance, graph, declared))
+        histories = {status.table: status.history for status in tables if status.history}
+        feeds, incidents = state.feeds.values(), _open_incidents(state)
+        states = TableStates(graph, instance, declared, feeds, histories, incidents, now)
+        tables = with_conditions(tables, states)
     tables = with_code(tables, catalog, declared, graph)
-    return with_upkeep(tables, engine, upkept, datetime.now(UTC))
+    return with_upkeep(tables, engine, upkept, now)
 
 
-def _sources(graph: "AssetGraph") -> "Sources":
-    """Return, by table, those whose current state it is computed from."""
-    from lakehouse.orchestration.asset_keys import table_name
-    from lakehouse.orchestration.runs_for_stale_tables import Downstream
+def _instance(state: State) -> "AbstractContextManager[DagsterInstance | None]":
+    """Open Dagster's instance; None before the first run, since reading creates nothing."""
+    from lakehouse.orchestration.instance import open_instance
 
-    names = [table_name(key) for key in graph.executable_asset_keys]
-    return {name: Downstream(graph, name).read_now(name) for name in names}
+    return (
+        open_instance(state.settings) if state.settings.dagster_home.exists() else nullcontext()
+    )
 
 
-def _open_incidents(state: State) -> "dict[str, list[str]]":
-    """Return the titles of open incidents by table; under no name those of no table."""
+def _read_feeds(state: State) -> "Mapping[str, Sequence[str]]":
+    from lakehouse.site.read_feeds import feed_warnings
+
+    with _instance(state) as instance:
+        return feed_warnings(state.settings, state.feeds.values(), instance)
+
+
+def _warnings_of(
+    state: State, feeds: "Mapping[str, Sequence[str]]", table: str
+) -> "Iterator[str]":
+    for feed in state.feeds.values():
+        if feed.table == table:
+            yield from (f"feed {feed.name}: {warning}" for warning in feeds[feed.name])
+
+
+def _open_incidents(state: State) -> "list[Incident]":
+    """Return the open incidents, the errors and the oldest first."""
     from lakehouse.monitoring.alert_state import read_state
 
-    titles: dict[str, list[str]] = {}
-    for incident in read_state(state.settings).open.values():
-        titles.setdefault(incident.firing.table, []).append(incident.firing.title)
-    return titles
+    incidents = read_state(state.settings).open.values()
+    return sorted(incidents, key=lambda one: (one.firing.severity, one.opened_at))
 
 
-def _status_record(status: "TableStatus", open_alerts: "list[str]") -> dict[str, Any]:
+def _status_record(status: "TableStatus", feed_warnings: list[str]) -> dict[str, Any]:
+    condition = status.condition
     return {
         "table": status.table,
+        "state": status.worst_state,
         "declared": status.declared,
         "exists": status.exists,
         "rows": status.rows,
@@ -133,14 +159,16 @@ def _status_record(status: "TableStatus", open_alerts: "list[str]") -> dict[str,
         "checks_warned": list(status.checks.warned),
         "checks_failed": list(status.checks.failed),
         "quarantined_rows": status.quarantined,
-        "stale": status.is_stale,
-        "refused_by": status.refused_by or None,
+        "stale": condition.is_stale,
+        "refused_by": condition.refused_by or None,
+        "failed_run": condition.failed_run or None,
         "code": status.code_state,
         "older_partitions": len(status.code.older_partitions) if status.code else None,
         "small_files": status.small_files,
         "delete_files": status.delete_files,
         "upkeep": status.upkeep or None,
-        "open_alerts": open_alerts,
+        "open_alerts": [incident.firing.title for incident in condition.incidents],
+        "feed_warnings": feed_warnings,
         "pending": list(status.pending),
         "damage": status.damage or None,
         "unsupported": status.unsupported or None,
@@ -148,43 +176,48 @@ def _status_record(status: "TableStatus", open_alerts: "list[str]") -> dict[str,
 
 
 def _status_table(tables: "Sequence[TableStatus]") -> str:
-    numbers = ("rows", "snapshots", "files")
-    names = (
-        "table",
-        "declared",
-        *numbers,
-        "size",
-        "last write",
-        "kind",
-        "state",
-        "health",
-        "checks",
-        "pending",
-    )
-    columns = columns_named(names, numbers=(*numbers, "size"))
-    return table(columns, list(map(_status_row, tables)), noun="table")
+    names = ("table", "state", "rows", "size", "last write", "checks")
+    columns = columns_named(names, numbers=("rows", "size"))
+    width = terminal_width() or _WIDTH
+    return table(columns, list(map(_status_row, tables)), noun="table", width=width)
 
 
 def _status_row(status: "TableStatus") -> list[Any]:
-    numbers: list[Any] = ["", "", "", ""]
-    if status.is_read:
-        numbers = [status.rows, status.snapshots, status.files, size(status.size_bytes)]
-    never = "" if status.damage or status.unsupported else "never"
+    written = "" if status.damage or status.unsupported else "never"
+    if status.written_at:
+        written = f"{status.written_at:%Y-%m-%d %H:%MZ}"
     return [
         status.table,
-        "yes" if status.declared else "no",
-        *numbers,
-        utc_seconds(status.written_at) if status.written_at else never,
-        status.kind or "",
         status.state,
-        status.health,
-        _describe_state(status),
-        "; ".join(status.pending),
+        status.rows if status.is_read else "",
+        size(status.size_bytes) if status.is_read else "",
+        written,
+        status.checks.summary,
     ]
 
 
-def _describe_state(status: "TableStatus") -> str:
-    quarantined = (
-        f"{count(status.quarantined, 'row')} in quarantine" if status.quarantined else ""
-    )
-    return ", ".join(filter(None, (str(status.checks), quarantined)))
+def _notes(
+    tables: "Sequence[TableStatus]", feeds: "Mapping[str, Sequence[str]]"
+) -> "Iterator[str]":
+    """Yield a line for each table and feed that has more to show than its row."""
+    for status in tables:
+        notes = [
+            "" if status.declared else "not declared",
+            str(replace(status.checks, passed=0)),
+            f"{count(status.quarantined, 'row')} in quarantine" if status.quarantined else "",
+            status.health,
+            *(status.pending if status.exists else ()),
+        ]
+        if any(notes):
+            yield f"{status.table}: {'; '.join(filter(None, notes))}"
+    for name, warnings in feeds.items():
+        if warnings:
+            yield f"feed {name}: {'; '.join(warnings)}"
+
+
+def _incident_line(incident: "Incident") -> str:
+    """Return an incident in one line; its title is a link where a terminal shows it."""
+    title = printable(incident.firing.title)
+    if incident.url and terminal_width():
+        title = f"\x1b]8;;{printable(incident.url)}\x1b\\{title}\x1b]8;;\x1b\\"
+    return f"{incident.firing.severity}: {title}, since {incident.opened_at:%Y-%m-%d %H:%MZ}"

@@ -2,7 +2,7 @@
 JVM, no scan of data.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -15,10 +15,10 @@ from lakehouse.iceberg.metadata.history import History, Snapshot, history_of
 from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
 from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.iceberg.metadata.table_state import TableState, state_of
-from lakehouse.iceberg.read.stale_tables import has_news
+from lakehouse.monitoring.table_states import WORST_FIRST, Condition, State, TableStates
 
 if TYPE_CHECKING:
-    from dagster import AssetCheckEvaluation, AssetCheckKey, DagsterInstance
+    from dagster import DagsterInstance
     from pyiceberg.table import Table
 
     from lakehouse.iceberg.metadata.catalog import Catalog
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from lakehouse.orchestration.dagster_internals import AssetGraph
     from lakehouse.orchestration.older_code import TableCode
     from lakehouse.tables.table import IcebergTable
-
-Sources = Mapping[str, Sequence[str]]
-"""By table, those that it is computed from."""
 
 _SAID_SMALL_FILES = 5
 """Small files from which on they are worth a word; an ordinary day leaves a few."""
@@ -48,6 +45,15 @@ class Checks:
     passed: int = 0
     warned: Sequence[str] = ()
     failed: Sequence[str] = ()
+
+    @property
+    def summary(self) -> str:
+        """The number of checks with the worst result."""
+        if self.failed:
+            return f"{len(self.failed)} failed"
+        if self.warned:
+            return f"{len(self.warned)} warned"
+        return f"{self.passed} passed" if self.passed else ""
 
     def __str__(self) -> str:
         results = {
@@ -95,10 +101,7 @@ class TableStatus:
     """Delete files, which each read opens too."""
     upkeep: str = ""
     """What upkeep does with them: `due`, or why it leaves them; empty where there are few."""
-    is_stale: bool = False
-    """Whether a table that it is computed from has news for it."""
-    refused_by: str = ""
-    """The run that refused it, and would again; empty where none did."""
+    condition: Condition = field(default_factory=Condition)
     code: "TableCode | None" = None
     """By which code its rows were computed; None of a table that no code computes, or that is
     appended to.
@@ -113,13 +116,19 @@ class TableStatus:
         return self.exists and not (self.damage or self.unsupported)
 
     @property
+    def worst_state(self) -> State:
+        """Its worst state, which the site shows too."""
+        return self.condition.state(
+            exists=self.exists,
+            damage=self.damage,
+            unsupported=self.unsupported,
+            has_failed_checks=bool(self.checks.failed),
+        )
+
+    @property
     def state(self) -> str:
-        """Whether it is up to date, in few words: nothing where it is."""
-        states = []
-        if self.refused_by:
-            states.append("blocked")
-        elif self.is_stale:
-            states.append("stale")
+        """Its worst state, and whether it has rows of older code; empty where it is ok."""
+        states = [] if self.worst_state == "ok" else [str(self.worst_state)]
         if self.code and self.code.is_older:
             partitions = len(self.code.older_partitions)
             states.append(f"older code ({partitions})" if partitions else "older code")
@@ -162,56 +171,32 @@ def table_statuses(
     catalog: "Catalog",
     declared: "Mapping[str, IcebergTable]",
     checks: Mapping[str, Checks],
-    sources: Sources,
 ) -> list[TableStatus]:
-    """Return the status of every table, declared or not, by name.
-
-    :param sources: by table, those whose current state it is computed from.
-    """
+    """Return the status of every table, declared or not, by name."""
     existing = catalog.tables()
-    statuses: dict[str, TableStatus] = {}
+    statuses = []
     for name in sorted({*existing, *declared}):
         its_checks = checks.get(name, Checks())
-        statuses[name] = _status(
-            catalog, name, declared.get(name), name in existing, its_checks
+        statuses.append(
+            _status(catalog, name, declared.get(name), name in existing, its_checks)
         )
-    histories = {name: status.history for name, status in statuses.items() if status.history}
-    return [
-        replace(status, is_stale=_is_stale(status, histories, sources.get(name, ())))
-        for name, status in statuses.items()
-    ]
+    return statuses
 
 
-def _is_stale(
-    status: TableStatus, histories: Mapping[str, History], sources: Sequence[str]
-) -> bool:
-    if not status.is_read and status.exists:
-        return False
-    return any(
-        has_news(histories[source], status.history) for source in sources if source in histories
-    )
+def with_conditions(statuses: Sequence[TableStatus], states: TableStates) -> list[TableStatus]:
+    """Return statuses with what decides about their states, the worst first.
 
-
-def with_blocked(
-    statuses: Sequence[TableStatus],
-    instance: "DagsterInstance",
-    declared: "Mapping[str, IcebergTable]",
-    sources: Sources,
-) -> list[TableStatus]:
-    """Return statuses that say which stale tables were refused, and would be again."""
-    from lakehouse.orchestration.blocked_tables import refused_tables
-
-    mains: dict[str, int | None] = {}
+    No passed checks are shown of a blocked table: they evaluated a candidate that readers do
+    not see.
+    """
+    conditions = states.conditions(status.table for status in statuses)
+    changed = []
     for status in statuses:
-        main = status.history.main if status.history else None
-        mains[status.table] = main.snapshot_id if main else None
-    read = {}
-    for status in statuses:
-        if status.is_stale and status.declared:
-            names = sources[status.table]
-            read[status.table] = {name: mains.get(name) for name in names}
-    refused = refused_tables(instance, declared, read) if read else {}
-    return [replace(status, refused_by=refused.get(status.table, "")) for status in statuses]
+        status = replace(status, condition=conditions[status.table])
+        if status.worst_state == "blocked":
+            status = replace(status, checks=replace(status.checks, passed=0))
+        changed.append(status)
+    return sorted(changed, key=lambda one: (WORST_FIRST.index(one.worst_state), one.table))
 
 
 def with_code(
@@ -264,35 +249,22 @@ def _compactions(
 
 
 def last_checks(
-    instance: "DagsterInstance",
-    keys: "Iterable[AssetCheckKey]",
+    instance: "DagsterInstance | None",
+    graph: "AssetGraph",
     declared: "Mapping[str, IcebergTable]",
 ) -> dict[str, Checks]:
-    """Return the last results of some checks by table, as Dagster remembers them."""
-    from lakehouse.orchestration.asset_checks import is_of_quarantine
-    from lakehouse.orchestration.asset_keys import table_name
-    from lakehouse.orchestration.dagster_internals import check_summaries
+    """Return the last results of all checks by table, as Dagster stores them."""
+    from lakehouse.site.read_checks import read_checks
 
-    checks: dict[str, Checks] = {}
-    for key, record in check_summaries(instance, keys).items():
-        last = record.last_completed_check_execution_record
-        if last is None:
-            continue
-        name, evaluation = table_name(key.asset_key), last.evaluation
-        so_far = checks.get(name, Checks())
-        if evaluation and is_of_quarantine(declared.get(name), evaluation, last.run_id):
-            checks[name] = replace(so_far, passed=so_far.passed + 1)
-        else:
-            checks[name] = _count(so_far, key.name, evaluation)
-    return checks
-
-
-def _count(so_far: Checks, name: str, evaluation: "AssetCheckEvaluation | None") -> Checks:
-    if evaluation is not None and evaluation.passed:
-        return replace(so_far, passed=so_far.passed + 1)
-    if evaluation is not None and evaluation.severity.value == "WARN":
-        return replace(so_far, warned=(*so_far.warned, name))
-    return replace(so_far, failed=(*so_far.failed, name))
+    results = {}
+    for name, checks in read_checks(graph, instance, declared).items():
+        outcomes = [check.outcome for check in checks]
+        results[name] = Checks(
+            outcomes.count("passed") + outcomes.count("quarantined"),
+            tuple(check.name for check in checks if check.outcome == "warned"),
+            tuple(check.name for check in checks if check.outcome == "failed"),
+        )
+    return results
 
 
 def _status(

@@ -137,6 +137,12 @@ class Incident:
         """Begin one."""
         return cls(firing, firing.at, firing.at, affected_partitions=firing.affected_partitions)
 
+    @property
+    def url(self) -> str:
+        """The web address that shows it; empty where it has none."""
+        addresses = (link.partition(": ")[2] for link in self.firing.links)
+        return next((one for one in addresses if one.startswith(("http://", "https://"))), "")
+
     def after_alert(self, now: datetime, *, is_muted: bool) -> "Incident":
         """Return it after a message of it was made; nobody is notified of one that is muted."""
         counted = replace(self, alerts=self.alerts + 1)

@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from lakehouse.iceberg.metadata.time_series import Series
+from lakehouse.monitoring.table_states import Condition, Freshness, State
 from lakehouse.site.table_trends import TableTrend
 from lakehouse.tables.table_names import namespace_of
 
 Outcome = Literal["passed", "quarantined", "warned", "failed", "not run"]
 _HOLDING: tuple[Outcome, ...] = ("passed", "quarantined")
 _WORST_FIRST: tuple[Outcome, ...] = ("failed", "warned", "quarantined", "passed", "not run")
-State = Literal["ok", "stale", "late", "blocked", "failed", "damaged", "not read", "not there"]
 
 
 @dataclass(frozen=True)
@@ -48,23 +48,6 @@ class CheckFacts:
 
 
 @dataclass(frozen=True)
-class FreshnessFacts:
-    """How old a table may be, of what that follows, when it was last known to be fresh, and
-    whether it is too old now.
-    """
-
-    allowed: timedelta
-    reason: str
-    fresh_at: datetime | None
-    is_late: bool
-
-    @property
-    def due_at(self) -> datetime | None:
-        """When it is too old, unless it is written before."""
-        return self.fresh_at + self.allowed if self.fresh_at else None
-
-
-@dataclass(frozen=True)
 class QuarantineFacts:
     """The rows of a table that were refused: how many there are, by which rules, and over
     time.
@@ -88,6 +71,8 @@ class IncidentFacts:
     times: int
     is_acknowledged: bool
     table: str = ""
+    url: str = ""
+    """The page of Dagster's UI that shows it."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +96,8 @@ class FeedFacts:
     formats: tuple[str, ...]
     time_zone: str
     expected_within: timedelta | None = None
+    warnings: tuple[str, ...] = ()
+    """What an operator has to do about its files."""
 
 
 @dataclass(frozen=True)
@@ -136,8 +123,7 @@ class TableFacts:
     files: int = 0
     snapshots: int = 0
     written_at: datetime | None = None
-    is_stale: bool = False
-    is_blocked: bool = False
+    condition: Condition = field(default_factory=Condition)
     damage: str = ""
     """Why it cannot be read, where something of it is missing."""
     unsupported: str = ""
@@ -146,7 +132,6 @@ class TableFacts:
     """What it promises to those who read it, as YAML of the Open Data Contract Standard."""
     quarantine_of: str = ""
     quarantine: QuarantineFacts | None = None
-    freshness: tuple[FreshnessFacts, ...] = ()
     checks: tuple[CheckFacts, ...] = ()
     incidents: tuple[IncidentFacts, ...] = ()
     upkeep: tuple[UpkeepFacts, ...] = ()
@@ -179,7 +164,11 @@ class TableFacts:
 
     @property
     def passed_checks(self) -> tuple[CheckFacts, ...]:
-        """The checks that hold of what readers see: of refused rows the quarantine tells."""
+        """The checks that hold for published rows; none of a blocked table, whose checks
+        evaluated a candidate that readers do not see.
+        """
+        if self.state == "blocked":
+            return ()
         return tuple(check for check in self.checks if check.outcome in _HOLDING)
 
     @property
@@ -188,21 +177,19 @@ class TableFacts:
         return tuple(sorted(self.checks, key=lambda check: _WORST_FIRST.index(check.outcome)))
 
     @property
+    def freshness(self) -> tuple[Freshness, ...]:
+        """How old it may be."""
+        return self.condition.freshness
+
+    @property
     def state(self) -> State:
-        """How it is, in a word: the worst of what there is to say."""
-        if self.damage:
-            return "damaged"
-        if self.unsupported:
-            return "not read"
-        if not self.is_there:
-            return "not there"
-        if self.is_blocked:
-            return "blocked"
-        if self.failed_checks:
-            return "failed"
-        if any(freshness.is_late for freshness in self.freshness):
-            return "late"
-        return "stale" if self.is_stale else "ok"
+        """Its worst state."""
+        return self.condition.state(
+            exists=self.is_there,
+            damage=self.damage,
+            unsupported=self.unsupported,
+            has_failed_checks=bool(self.failed_checks),
+        )
 
 
 @dataclass(frozen=True)

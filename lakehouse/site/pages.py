@@ -13,6 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.time_series import Series, greatest_of, last_of, thin_out
+from lakehouse.monitoring.table_states import WORST_FIRST
 from lakehouse.site.facts import SiteFacts, TableFacts
 from lakehouse.site.line_plot import LinePlot, line_plot, sparkline
 from lakehouse.site.lineage_picture import (
@@ -161,7 +162,7 @@ class _Site:
         ends = {end for edge in self._edges for end in edge}
         numbers = column_numbers(ends, self._edges)
         layers: dict[str, list[TableFacts]] = {}
-        for table in self._facts.tables:
+        for table in sorted(self._facts.tables, key=lambda one: WORST_FIRST.index(one.state)):
             layers.setdefault(table.layer, []).append(table)
 
         def order(layer: str) -> tuple[bool, float, str]:
@@ -189,6 +190,7 @@ def _counts(facts: SiteFacts) -> dict[str, int]:
         "stale": states.count("stale"),
         "blocked": states.count("blocked"),
         "damaged": states.count("damaged"),
+        "failed": states.count("failed") + states.count("error"),
         "failed checks": sum(len(table.failed_checks) for table in facts.tables),
         "warnings": sum(len(table.warned_checks) for table in facts.tables),
         "rows in quarantine": sum(

@@ -35,4 +35,5 @@ def _facts(incident: Incident) -> IncidentFacts:
         incident.times,
         bool(incident.acknowledged),
         firing.table,
+        incident.url,
     )

@@ -2,9 +2,9 @@
 `monitoring`; starts no JVM.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, get_args
 
@@ -13,23 +13,22 @@ import dagster as dg
 from lakehouse.contracts.odcs import contract_text
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.history import History
-from lakehouse.iceberg.read.stale_tables import has_news
 from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.maintenance.past_upkeep import PastUpkeep
 from lakehouse.maintenance.upkeep_log import past_upkeep
+from lakehouse.monitoring.alert_state import read_state
+from lakehouse.monitoring.table_states import Condition, TableStates
 from lakehouse.orchestration.asset_keys import asset_key, table_name
-from lakehouse.orchestration.blocked_tables import refused_tables
-from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.settings import Settings
 from lakehouse.site.facts import (
     FeedFacts,
-    FreshnessFacts,
     IncidentFacts,
     SiteFacts,
     TableFacts,
     UpkeepFacts,
 )
 from lakehouse.site.read_checks import read_checks, with_shares
+from lakehouse.site.read_feeds import feed_warnings
 from lakehouse.site.read_incidents import read_incidents
 from lakehouse.site.read_table import ReadTable, read_quarantine, read_table
 from lakehouse.site.table_trends import (
@@ -77,11 +76,12 @@ def read_site(
     about = _About(source, settings, graph, catalog, instance, now, histories)
     incidents = read_incidents(settings)
     tables = about.tables(read, incidents)
+    warnings = feed_warnings(settings, source.feeds.values(), instance)
     return SiteFacts(
         settings.name or "Lakehouse",
         now,
         tables,
-        tuple(_feed(feed) for feed in source.feeds.values()),
+        tuple(_feed(feed, warnings[feed.name]) for feed in source.feeds.values()),
         sources_of(graph),
         tuple(incident for incident in incidents if incident.table not in read),
         catalog.pyiceberg.get("uri", ""),
@@ -117,9 +117,7 @@ class _About:
         checks = read_checks(self.graph, self.instance, self.source.declared)
         trends = read_trends(self.catalog, self.histories.values(), monitoring, self.now)
         upkeep = where_readable(lambda: past_upkeep(self.catalog, monitoring.upkeep, self.now))
-        materialized = self._materialized()
-        stale = self._stale()
-        blocked = self._blocked(stale)
+        conditions = self._conditions(read)
         tables = []
         for name, one in read.items():
             trend = trends.get(name, TableTrend())
@@ -128,9 +126,7 @@ class _About:
                 description=self._description(name),
                 kinds=self._kinds(name),
                 contract=self._contract(name),
-                is_stale=name in stale,
-                is_blocked=name in blocked,
-                freshness=tuple(self._freshness(one.facts, materialized.get(name))),
+                condition=conditions[name],
                 checks=with_shares(checks.get(name, ()), trend.failed_by_check),
                 incidents=tuple(found for found in incidents if found.table == name),
                 upkeep=_upkeep(upkeep or PastUpkeep(), name),
@@ -138,6 +134,19 @@ class _About:
             )
             tables.append(self._with_quarantine(facts))
         return tuple(tables)
+
+    def _conditions(self, names: Iterable[str]) -> Mapping[str, Condition]:
+        source, incidents = self.source, tuple(read_state(self.settings).open.values())
+        states = TableStates(
+            self.graph,
+            self.instance,
+            source.declared,
+            source.feeds.values(),
+            self.histories,
+            incidents,
+            self.now,
+        )
+        return states.conditions(names)
 
     def _is_known(self, name: str) -> bool:
         return self.graph.has(asset_key(name))
@@ -173,68 +182,16 @@ class _About:
             if table.quarantine
         }
 
-    def _stale(self) -> set[str]:
-        """Return the tables of which something that they are computed from has news."""
-        stale = set()
-        for name in map(table_name, self.graph.executable_asset_keys):
-            known = self.histories.get(name)
-            sources = Downstream(self.graph, name).read_now(name)
-            read = [self.histories[source] for source in sources if source in self.histories]
-            if any(has_news(source, known) for source in read):
-                stale.add(name)
-        return stale
 
-    def _blocked(self, stale: set[str]) -> set[str]:
-        """Return the stale tables that a run refused, and would again."""
-        if self.instance is None:
-            return set()
-        read = {}
-        for name in sorted(stale & self.source.declared.keys()):
-            sources = Downstream(self.graph, name).read_now(name)
-            read[name] = {source: self._main(source) for source in sources}
-        return set(refused_tables(self.instance, self.source.declared, read)) if read else set()
-
-    def _main(self, name: str) -> int | None:
-        history = self.histories.get(name)
-        return history.main.snapshot_id if history and history.main else None
-
-    def _materialized(self) -> dict[str, datetime]:
-        """Return when a run last found each table to be as it should."""
-        if self.instance is None:
-            return {}
-        keys = [asset_key(name) for name in self.source.declared]
-        moments = {}
-        for record in self.instance.get_asset_records(keys):
-            event = record.asset_entry.last_materialization
-            if event is not None:
-                name = table_name(record.asset_entry.asset_key)
-                moments[name] = datetime.fromtimestamp(event.timestamp, UTC)
-        return moments
-
-    def _freshness(
-        self, facts: TableFacts, materialized: datetime | None
-    ) -> list[FreshnessFacts]:
-        """Return how old a table may be, by its own declaration and by that of its feed."""
-        written, table = facts.written_at, self.source.declared.get(facts.name)
-        limits = []
-        if table is not None and table.freshness:
-            fresh_at = max(written, materialized) if written and materialized else written
-            limits.append((table.freshness, "declared of the table", fresh_at))
-        for feed in self.source.feeds.values():
-            if feed.table == facts.name and feed.expected_within:
-                reason = f"the next delivery of feed {feed.name}"
-                limits.append((feed.expected_within, reason, written))
-        return [
-            FreshnessFacts(
-                allowed, reason, fresh_at, bool(fresh_at and self.now - fresh_at > allowed)
-            )
-            for allowed, reason, fresh_at in limits
-        ]
-
-
-def _feed(feed: Feed) -> FeedFacts:
-    formats = tuple(feed.formats)
-    return FeedFacts(feed.name, feed.table, formats, feed.time_zone, feed.expected_within)
+def _feed(feed: Feed, warnings: tuple[str, ...]) -> FeedFacts:
+    return FeedFacts(
+        feed.name,
+        feed.table,
+        tuple(feed.formats),
+        feed.time_zone,
+        feed.expected_within,
+        warnings,
+    )
 
 
 def _upkeep(past: PastUpkeep, table: str) -> tuple[UpkeepFacts, ...]:

@@ -2,23 +2,47 @@
 files; no JVM.
 """
 
+import json
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import dagster as dg
 import pyarrow as pa
 import pytest
+from dagster._core.events import (
+    AssetMaterializationPlannedData,
+    DagsterEvent,
+    StepFailureData,
+)
+from dagster._core.remote_origin import (
+    ManagedGrpcPythonEnvCodeLocationOrigin,
+    RemoteRepositoryOrigin,
+)
+from dagster._core.scheduler.instigation import (
+    InstigatorState,
+    InstigatorStatus,
+    InstigatorType,
+)
 from dagster._core.test_utils import create_run_for_test
+from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField, StringType
 
+from lakehouse.cli import status
 from lakehouse.definitions import TABLES, defs
 from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.monitoring.alert_state import AlertState, read_state, write_state
+from lakehouse.monitoring.incidents import Firing, Incident, Kind
+from lakehouse.orchestration.alert import Severity
+from lakehouse.orchestration.asset_keys import FEEDS_SENSOR, asset_key
 from lakehouse.orchestration.blocked_tables import note_refused
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.run_progress import tables_of_steps
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.outcomes import records
@@ -93,7 +117,7 @@ def state_of(lakehouse, table: str = SILVER) -> tuple[bool, str | None, str]:
 def test_a_table_is_stale_until_it_is_computed_from_what_came(
     lakehouse, settings: Settings, arrive: Arrive
 ) -> None:
-    assert state_of(lakehouse) == (False, None, "")
+    assert state_of(lakehouse) == (False, None, "not there")
     came = arrive()
     assert state_of(lakehouse) == (True, None, "stale")
     compute(settings, came)
@@ -106,7 +130,11 @@ def test_a_refused_table_is_blocked_until_its_input_changes(
     lakehouse, settings: Settings, arrive: Arrive
 ) -> None:
     run_id = refuse(settings, arrive())
+    report_check(settings, passed=True)
     assert state_of(lakehouse) == (True, run_id, "blocked")
+    # The check evaluated a candidate that readers do not see.
+    assert record_of(lakehouse)["checks_passed"] == 0
+    assert "passed" not in "".join(lakehouse("status").out)
     arrive()
     assert state_of(lakehouse) == (True, None, "stale")
 
@@ -127,7 +155,7 @@ def test_rows_of_older_code_are_said(lakehouse, settings: Settings, arrive: Arri
         (silver,) = (record for record in said if record["table"] == SILVER)
         return silver["code"], state_of(lakehouse)[2]
 
-    assert code() == (None, "")
+    assert code() == (None, "not there")
     came = arrive()
     compute(settings, came)
     # As a home has it that an earlier version wrote.
@@ -140,10 +168,8 @@ def test_rows_of_older_code_are_said(lakehouse, settings: Settings, arrive: Arri
 
 
 def health_of(lakehouse, table: str) -> str:
-    header, _, *lines = (line.split(" | ") for line in lakehouse("status").out)
-    column = [name.strip() for name in header].index("health")
-    (shown,) = (line[column].strip() for line in lines if line[0].strip() == table)
-    return shown
+    out = " ".join(line.strip() for line in lakehouse("status").out)
+    return out.partition(f" {table}: ")[2]
 
 
 def test_tables_are_shown_also_where_what_upkeep_remembers_is_damaged(
@@ -170,4 +196,150 @@ def test_why_upkeep_leaves_small_files_is_said(lakehouse, arrive: Arrive) -> Non
         for step in records(lakehouse("maintain", "--dry-run", "--format", "json"))
         if (step["table"], step["step"]) == (BRONZE, "compact")
     ]
-    assert said == f"small files 5; {plan}"
+    assert said.startswith(f"small files 5; {plan}")
+
+
+def record_of(lakehouse, table: str = SILVER) -> dict[str, Any]:
+    (one,) = (
+        record
+        for record in records(lakehouse("status", "--format", "json"))
+        if record["table"] == table
+    )
+    return one
+
+
+def report_check(settings: Settings, *, passed: bool) -> None:
+    with open_instance(settings) as instance:
+        evaluation = dg.AssetCheckEvaluation(
+            asset_key(SILVER), "excluded_fruit_in_any_spelling", passed=passed, metadata={}
+        )
+        instance.report_runless_asset_event(evaluation)
+
+
+def fail(settings: Settings, *tables: str, at: str) -> str:
+    """Record a run of some tables that failed at the step of one of them."""
+    steps = {table: step for step, table in tables_of_steps(asset_graph(defs)).items()}
+    with open_instance(settings) as instance:
+        run_id = create_run_for_test(instance).run_id
+        events = [
+            DagsterEvent.build_asset_materialization_planned_event(
+                "job", steps[table], AssetMaterializationPlannedData(asset_key(table))
+            )
+            for table in tables
+        ]
+        data = StepFailureData(error=None, user_failure_data=None)
+        failure = dg.DagsterEventType.STEP_FAILURE.value
+        events.append(
+            DagsterEvent(failure, "job", step_key=steps[at], event_specific_data=data)
+        )
+        for event in events:
+            instance.report_dagster_event(event, run_id)
+        instance.report_run_failed(instance.get_run_by_id(run_id))
+    return run_id
+
+
+def test_a_table_whose_last_run_failed_is_failed_and_not_stale(
+    lakehouse, settings: Settings, arrive: Arrive
+) -> None:
+    arrive()
+    run_id = fail(settings, BRONZE, SILVER, at=SILVER)
+    assert state_of(lakehouse)[2] == "failed"
+    assert record_of(lakehouse)["failed_run"] == run_id
+    assert state_of(lakehouse, BRONZE)[2] == ""
+    arrive()
+    fail(settings, BRONZE, SILVER, at=BRONZE)
+    # It was not computed, since the table before it failed.
+    assert state_of(lakehouse)[2] == "stale"
+
+
+def open_incident(settings: Settings, kind: Kind, severity: Severity, table: str) -> None:
+    firing = Firing(
+        f"{kind} {table}",
+        kind,
+        datetime.now(UTC),
+        severity,
+        f"{table} has an incident",
+        links=("Reason: x", "Table: http://127.0.0.1:3000/assets/silver/fruits"),
+        table=table,
+    )
+    write_state(settings, AlertState(open={firing.key: Incident.of(firing)}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "severity", "state"),
+    [
+        ("blocked", "error", "blocked"),
+        ("failed", "error", "failed"),
+        ("check", "error", "failed"),
+        ("overdue", "error", "late"),
+        ("upkeep", "error", "error"),
+        ("rejected", "error", "error"),
+        ("quarantined", "warn", ""),
+    ],
+)
+def test_a_table_with_an_open_error_is_not_ok(
+    lakehouse, settings: Settings, arrive: Arrive, kind: Kind, severity: Severity, state: str
+) -> None:
+    compute(settings, arrive())
+    open_incident(settings, kind, severity, SILVER)
+    assert state_of(lakehouse)[2] == state
+    assert record_of(lakehouse)["state"] == (state or "ok")
+
+
+def test_the_worst_table_is_first_and_all_fits_100_columns(
+    lakehouse, settings: Settings, arrive: Arrive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(7):
+        compute(settings, arrive())
+    report_check(settings, passed=False)
+    open_incident(settings, "failed", "error", SILVER)
+    out = lakehouse("status").out
+    assert out[2].startswith(SILVER)
+    assert max(map(len, out)) <= 100
+    assert out[-2].startswith("error: silver.fruits has an incident, since ")
+    monkeypatch.setattr(status, "terminal_width", lambda: 100)
+    link = "\x1b]8;;http://127.0.0.1:3000/assets/silver/fruits\x1b\\silver.fruits has"
+    (incident,) = read_state(settings).open.values()
+    assert link in status._incident_line(incident)
+
+
+def test_a_feed_with_a_rejected_file_or_a_stopped_sensor_is_marked(
+    lakehouse, settings: Settings
+) -> None:
+    def warnings() -> list[str]:
+        return record_of(lakehouse, BRONZE)["feed_warnings"]
+
+    assert warnings() == []
+    inbox, rejected = settings.home / "inbox/fruits", settings.home / "rejected/fruits"
+    for folder in (inbox, rejected):
+        folder.mkdir(parents=True, exist_ok=True)
+    (inbox / "new.csv").write_text("id,fruit,berry\n")
+    os.utime(inbox / "new.csv", (1_700_000_000, 1_700_000_000))
+    assert warnings() == []
+    (rejected / "bad.csv").write_text("x")
+    reason = {
+        "file": "bad.csv",
+        "reason": "no header",
+        "found": "x",
+        "expected": "id",
+        "next_step": "",
+        "rejected_at": datetime.now(UTC).isoformat(),
+    }
+    (rejected / "bad.csv.reason.json").write_text(json.dumps(reason))
+    with open_instance(settings) as instance:
+        stop_sensor(instance, FEEDS_SENSOR)
+    assert warnings() == [
+        "feed fruits: 1 rejected file",
+        "feed fruits: 1 file waiting, all_feeds is stopped",
+    ]
+    line = "feed fruits: 1 rejected file; 1 file waiting, all_feeds is stopped"
+    assert line in lakehouse("status").out
+
+
+def stop_sensor(instance: dg.DagsterInstance, name: str) -> None:
+    location = ManagedGrpcPythonEnvCodeLocationOrigin(
+        LoadableTargetOrigin(module_name="lakehouse")
+    )
+    origin = RemoteRepositoryOrigin(location, "__repository__").get_instigator_origin(name)
+    state = InstigatorState(origin, InstigatorType.SENSOR, InstigatorStatus.STOPPED)
+    instance.add_instigator_state(state)

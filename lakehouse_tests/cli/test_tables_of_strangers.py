@@ -35,7 +35,7 @@ def test_status_says_that_it_is_not_read_and_does_not_fail(lakehouse: Lakehouse)
 
     assert ran.code == 0
     assert [line for line in ran.err if NAMED in line] == ran.err[-1:]
-    (line,) = [line for line in ran.out if line.startswith(EVENTS)]
+    (line,) = [line for line in ran.out if line.startswith(f"{EVENTS} ")]
     assert "not read" in line
     assert "damaged" not in line
     found = {one["table"]: one for one in records(lakehouse("status", "--format", "json"))}

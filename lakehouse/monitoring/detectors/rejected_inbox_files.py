@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
+from lakehouse.monitoring.alert_state import AlertState
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext
 from lakehouse.monitoring.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.orchestration.asset_keys import asset_key
@@ -31,7 +32,7 @@ def detect_rejected_files(context: MonitorContext) -> Observed:
     """
     store = open_store(context.settings)
     open_now = [incident.firing for incident in context.state.open.values()]
-    seen = _seen(context)
+    seen = _seen(context.state, context.now)
     facts: list[Firing | Resolved] = []
     there: dict[str, str] = {}
     occupied = store.occupied("rejected/")
@@ -55,13 +56,23 @@ def rejected_prefix(feed: Feed) -> str:
     return f"rejected {feed.rejected}"
 
 
-def _seen(context: MonitorContext) -> Mapping[str, datetime]:
+def open_rejections(store: ObjectStore, feed: Feed, state: AlertState) -> set[str]:
+    """Return the keys of a feed's rejected files that have an open incident, or that monitoring
+    has not seen yet.
+    """
+    keys = rejected_keys(store, feed.rejected)
+    news = _news(store, keys, _seen(state, datetime.now(UTC)))
+    unseen = {rejection.key for rejection in news if not rejection.is_by_a_person}
+    return unseen | {key for key in keys if f"rejected {key}" in state.open}
+
+
+def _seen(state: AlertState, now: datetime) -> Mapping[str, datetime]:
     """Return the keys that were seen, and when the reason of each was written."""
-    cursor = context.state.cursors.get(CURSOR, {})
+    cursor = state.cursors.get(CURSOR, {})
     if isinstance(cursor, Mapping):
         return {key: datetime.fromisoformat(at) for key, at in cursor.items()}
     # Homes of before have the keys alone.
-    return dict.fromkeys(cursor, context.now)
+    return dict.fromkeys(cursor, now)
 
 
 def _news(
