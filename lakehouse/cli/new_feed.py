@@ -168,6 +168,6 @@ def _places(paths: Sequence[Path]) -> list[Path]:
     endings = tuple(f".{name}" for name in FORMATS)
     places: list[Path] = []
     for folder, files in by_folder.items():
-        there = {path for path in folder.iterdir() if path.name.endswith(endings)}
+        there = {path for path in folder.iterdir() if path.name.lower().endswith(endings)}
         places += [folder] if len(files) > 1 and there == set(files) else files
     return places

@@ -4,6 +4,7 @@ Files are read in blocks, by the reader of feeds, so that what cannot be read he
 refused there for the same reason.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import FileRejected, LakehouseError, UsageError
 from lakehouse.ingestion.readers.byte_source import read_head, refuse_damaged, unpacked
-from lakehouse.ingestion.readers.csv_first_row import BOM, MORE_COLUMNS, first_row
+from lakehouse.ingestion.readers.csv_first_row import (
+    BOM,
+    MORE_COLUMNS,
+    check_no_separator_line,
+    first_row,
+    lines_before_header,
+)
 from lakehouse.ingestion.readers.csv_rows import csv_values
 from lakehouse.ingestion.readers.formats import FileReader, open_reader
 from lakehouse.scaffolding.column_profile import ColumnProfile
@@ -38,6 +45,7 @@ from lakehouse.tables.feed import (
     Feed,
     FeedColumn,
     is_own_name,
+    nfc,
     uncompressed,
 )
 
@@ -167,7 +175,7 @@ def _column(file: _File, at: int, name: str) -> FeedColumn:
 
 
 def _open(path: Path) -> _File:
-    formats = [name for name in FORMATS if path.name.endswith(f".{name}")]
+    formats = [name for name in FORMATS if path.name.lower().endswith(f".{name}")]
     if not path.is_file():
         what = "a folder" if path.is_dir() else "not there"
         raise UsageError(
@@ -274,8 +282,12 @@ def _header(path: Path, file_format: str) -> tuple[tuple[str, ...], str]:
     with _explained(path), path.open("rb") as file:
         content = unpacked(file, file_format)
         head = refuse_damaged(lambda: read_head(content)).removeprefix(BOM).lstrip(b"\r\n")
+        check_no_separator_line(head)
         by_delimiter = {mark: _names(head, mark) for mark in DELIMITERS}
-    delimiter = max(DELIMITERS, key=lambda mark: len(by_delimiter[mark]))
+        # The first of those with the most names.
+        delimiters = sorted(DELIMITERS, key=lambda mark: -len(by_delimiter[mark]))
+        _check_no_lines_before(head, delimiters)
+    delimiter = delimiters[0]
     names = by_delimiter[delimiter]
     if not any(names):
         raise LakehouseError(
@@ -289,7 +301,33 @@ def _header(path: Path, file_format: str) -> tuple[tuple[str, ...], str]:
 
 def _names(head: bytes, delimiter: str) -> tuple[str, ...]:
     row = first_row(head, MORE_COLUMNS, delimiter)
-    return tuple(csv_values(row, delimiter)) if row else ()
+    return tuple(map(nfc, csv_values(row, delimiter))) if row else ()
+
+
+def _check_no_lines_before(head: bytes, delimiters: Sequence[str]) -> None:
+    """Check that the first lines are part of the table: a title and comments have fewer fields.
+
+    :param delimiters: the likely one first.
+    :raises FileRejected: names the line that is like a header.
+    """
+    lines = {number: line for number, line in enumerate(head.splitlines()[:100], 1) if line}
+    for delimiter in delimiters if lines else ():
+        rows = [csv_values(line, delimiter) for line in lines.values()]
+        fields = [len(row) for row in rows]
+        is_comment = rows[0][0].startswith("#") and any(map(_has_values, rows[2:]))
+        first = fields.index(max(fields)) or int(is_comment)
+        is_table = len(rows) > first + 1 and len({*fields[first:]}) == 1
+        if first and is_table and not _has_values(rows[first]):
+            number = [*lines][first]
+            raise lines_before_header(f"a header in line {number}", number - 1)
+        if fields[0] > 1 and len({*fields}) == 1:
+            return
+
+
+def _has_values(row: Sequence[str]) -> bool:
+    """Whether a row has numbers or dates, other than years, which headers may have."""
+    values = [value_of(text) for text in row if not re.fullmatch("(?:1[89]|20)[0-9]{2}", text)]
+    return any(value.form not in ("text", "boolean") for value in values)
 
 
 def _check_names(path: Path, names: Sequence[str]) -> None:
@@ -316,7 +354,7 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
         raise LakehouseError(
             f"{owner} names none of the columns {', '.join(unnamed)} of {len(names)}; expected"
             " no more than one without a name.",
-            next_step="Name them, or leave the columns out.",
+            next_step="Name them, leave the columns out, or delete the lines before the header.",
         )
     twice = sorted({quoted(name) for name in names if lowered.count(name.strip().lower()) > 1})
     if twice:

@@ -1,6 +1,7 @@
 """The declaration of a feed: what its files hold, and the bronze table that they land in."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -75,6 +76,11 @@ def is_own_name(name: str) -> bool:
 def uncompressed(file_format: str) -> str:
     """Return the format of what is in a file of a format."""
     return file_format.removesuffix(".gz").removesuffix(".zst")
+
+
+def nfc(name: str) -> str:
+    """Return a name in the Unicode normal form in which headers are compared."""
+    return unicodedata.normalize("NFC", name)
 
 
 REWRITTEN = "privacy/rewritten/"
@@ -184,13 +190,13 @@ class Feed:
 
     @cached_property
     def _names_by_header(self) -> dict[str, str]:
-        return {column.name_in_files: column.name for column in self.declared_columns}
+        return {nfc(column.name_in_files): column.name for column in self.declared_columns}
 
     def named(self, header: Sequence[str]) -> tuple[str, ...]:
         """Return what columns are called in bronze that a file's header names; one that is not
-        declared as the header has it.
+        declared as the header has it. Names in different Unicode normal forms are equal.
         """
-        return tuple(self._names_by_header.get(name, name) for name in header)
+        return tuple(self._names_by_header.get(nfc(name), name) for name in header)
 
     @property
     def has_personal_columns(self) -> bool:
@@ -325,8 +331,10 @@ def _check_columns(feed: Feed) -> None:
         for column in feed.declared_columns
         if column.header is not None and column.header.lower() != column.name.lower()
     ]
-    lowered = [name.lower() for name in (*declared, *headers)]
-    twice = sorted({name for name in (*declared, *headers) if lowered.count(name.lower()) > 1})
+    lowered = [nfc(name).lower() for name in (*declared, *headers)]
+    twice = sorted(
+        {name for name in (*declared, *headers) if lowered.count(nfc(name).lower()) > 1}
+    )
     if twice:
         raise DeclarationError(
             f"feed {feed.name} declares {', '.join(twice)} more than once; expected names that"

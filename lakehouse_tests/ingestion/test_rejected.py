@@ -111,6 +111,24 @@ CASES = [
     ("x.csv.gz", GZIPPED[:-20], "not a gzip file: found one that is cut off"),
     ("x.csv.gz", GZIPPED[:100] + b"\xff\xff\xff\xff" + GZIPPED[104:], "not a gzip file"),
     ("x.csv.gz", GZIPPED + b"more", "not a gzip file"),
+    (
+        "x.csv",
+        "sep=;\nid;fruit;berry\n1;Apple;false\n",
+        "text before the header: found 'sep=;' in line 1; expected the header in the first line",
+    ),
+    ("x.csv", "\ufeffsep=\t\r\nid\tfruit\tberry\r\n", r"found 'sep=\t' in line 1"),
+    ("x.csv", "# exported today\n" + HEADER, "found the header in line 2; expected the header"),
+    (
+        "x.csv",
+        '"Fruits, 2026",,\n\n"Updated, ""daily""",2026-07-01,\n' + HEADER,
+        "found the header in line 4; expected",
+    ),
+    ("x.csv", '"A title\n' + HEADER, "found the header in line 2; expected"),
+    (
+        "x.csv",
+        HEADER + "1,Apple,false\n" + HEADER + "2,Kiwi,true\n",
+        "a repeated header: found the header again in row 2; expected it in the first line",
+    ),
     ("x.json", "{}", "another kind of file: found '.json'; expected one of .csv, .csv.gz"),
     ("x", HEADER, "another kind of file: found no ending"),
 ]
@@ -133,6 +151,20 @@ def test_a_name_that_is_not_utf8_is_rejected(inbox) -> None:
     inbox.put("fr\udcfccht.csv", HEADER)
 
     assert "a name that is not UTF-8" in inbox.look().reason
+
+
+def test_a_repeated_header_is_found_in_any_block_and_order(inbox, monkeypatch) -> None:
+    monkeypatch.setattr("lakehouse.ingestion.readers.csv.BLOCK_BYTES", 1 << 10)
+    header = "berry,id,fruit\n"
+    inbox.put("x.csv", header + "true,1,a\n" * 20_000 + header + "true,1,a\n" * 20_000)
+
+    assert "the header again in row 20001" in inbox.look().reason
+
+
+def test_a_value_may_be_the_name_of_its_column(inbox) -> None:
+    inbox.put("x.csv", HEADER + "id,Fruit,berry\nid,,berry\n1,fruit,berry\n")
+
+    assert inbox.look().delivery.files[0].rows == 3
 
 
 def test_a_row_longer_than_a_block_is_rejected(inbox, monkeypatch) -> None:

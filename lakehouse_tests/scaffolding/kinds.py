@@ -100,6 +100,16 @@ REFUSED: Mapping[str, tuple[bytes, str]] = {
     "open_quote": (b'id,secret\n1,"hunter2\n', "a quote that is never closed"),
     "unnamed": (b"id,,x,\n1,2,3,4\n", "names none of the columns 2, 4 of 4"),
     "header_only": (b"id,amount,day\n", "there is no row"),
+    "separator_line": (b"sep=;\nno;amount\n1;12,50\n", "found 'sep=;' in line 1"),
+    "preamble": (
+        b'"Data Source","Some Indicators",\n\n"Last Updated Date","2026-07-01",\n\n'
+        b'"Country","Code","1960","1961"\n"Aruba","ABW","54208","55434"\n'
+        b'"Angola","AGO","5454933","5531472"\n',
+        "found a header in line 5",
+    ),
+    "title": (b"Sales: Q1, all\nno;amount\n1;12,50\n2;7,00\n", "found a header in line 2"),
+    "comment": (b"# made, today\nno,amount\n1,12.50\n2,7.00\n", "found a header in line 2"),
+    "repeated_header": (b"name,city\nAda,Ely\nname,city\nBob,Rye\n", "again in row 2"),
     "twice": (b"id,ID\n1,2\n", "more than once"),
 }
 """What none is written for, and what is said of it."""

@@ -90,9 +90,13 @@ class CsvReader:
     def _parsed(self, mark: str) -> "Iterator[pa.RecordBatch]":
         ahead = ReadAhead()
         reader = self._call(lambda: self._open(mark, ahead))
+        rows = 0
         try:
             while (batch := self._call(lambda: self._read(reader, ahead))) is not None:
                 if batch.num_rows:
+                    if self._is_strict:
+                        _check_no_header(batch, rows)
+                    rows += batch.num_rows
                     yield batch.rename_columns(list(self.header.columns))
         finally:
             ahead.close()
@@ -191,6 +195,30 @@ class CsvReader:
             "not a CSV file",
             "text that cannot be parsed",
             f"rows of fields with {self._feed.delimiters} between them and double quotes",
+        )
+
+
+def _check_no_header(batch: "pa.RecordBatch", rows_before: int) -> None:
+    """Check that no row repeats the header, as where files were joined; in one column, its name
+    may be a value.
+
+    :raises FileRejected: names the row.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = [name for name in batch.schema.names if name]
+    if len(names) < 2 or pc.index(batch.column(names[0]), names[0]).as_py() < 0:
+        return
+    is_header = pc.equal(batch.column(names[0]), pa.scalar(names[0]))
+    for name in names[1:]:
+        is_header = pc.and_(is_header, pc.equal(batch.column(name), pa.scalar(name)))
+    if (place := pc.index(is_header, True).as_py()) >= 0:
+        raise _rejected(
+            "a repeated header",
+            f"the header again in row {rows_before + place + 1}",
+            "it in the first line only",
+            "Delete that row from the file and put it back.",
         )
 
 

@@ -10,6 +10,7 @@ from functools import cache
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.csv_header import expected_header
+from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
 
 MORE_COLUMNS = 1000
@@ -17,6 +18,7 @@ MORE_COLUMNS = 1000
 BOM = b"\xef\xbb\xbf"
 _REPLACED = "\ufffd"
 _SAVE_AS_UTF8 = "Save it as UTF-8 and put it back."
+_SEPARATOR_LINE = re.compile(rb'("?sep=."?[,;|\t]*)[\r\n]', re.IGNORECASE)
 
 
 def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
@@ -33,6 +35,7 @@ def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
             expected=f"a header with {expected_header(feed)}",
             next_step="Correct the file and put it back.",
         )
+    check_no_separator_line(text)
     most_fields = len(feed.column_names) + MORE_COLUMNS
     row = first_row(text.lstrip(b"\r\n"), most_fields, feed.delimiter)
     decoded = row.decode("utf-8", "replace") if row is not None else ""
@@ -46,6 +49,8 @@ def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
             expected="UTF-8 text",
             next_step=_SAVE_AS_UTF8,
         )
+    if not feed.required_names <= {*feed.named(names)}:
+        _check_no_lines_before(feed, text)
     if not names:
         raise FileRejected(
             "no header",
@@ -54,6 +59,42 @@ def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
             next_step="Correct the file and put it back.",
         )
     return names
+
+
+def check_no_separator_line(text: bytes) -> None:
+    """Check that a file does not begin with a line such as `sep=;`, which only Excel reads.
+
+    :raises FileRejected: it does.
+    """
+    if match := _SEPARATOR_LINE.match(text.lstrip(b"\r\n")):
+        raise lines_before_header(f"{shown(match[1].decode('utf-8', 'replace'))} in line 1", 1)
+
+
+def lines_before_header(found: str, last: int) -> FileRejected:
+    """Return the error for a file whose first lines precede its header.
+
+    :param last: number of the last of these lines.
+    """
+    which = "line 1" if last == 1 else f"lines 1 to {last}"
+    return FileRejected(
+        "text before the header",
+        found=found,
+        expected="the header in the first line",
+        next_step=f"Delete {which} of the file and put it back.",
+    )
+
+
+def _check_no_lines_before(feed: Feed, text: bytes) -> None:
+    """Check that no later line has the names of all required columns.
+
+    :raises FileRejected: names the line.
+    """
+    most_marks = len(feed.column_names) + MORE_COLUMNS
+    for number, line in enumerate(text.splitlines()[1:100], start=2):
+        is_short = line.count(feed.delimiter.encode()) <= most_marks
+        names = _parsed(line.decode("utf-8", "replace"), feed.delimiter) if is_short else ()
+        if feed.required_names <= {*feed.named(names)}:
+            raise lines_before_header(f"the header in line {number}", number - 1)
 
 
 def first_row(text: bytes, most_fields: int, delimiter: str = ",") -> bytes | None:
