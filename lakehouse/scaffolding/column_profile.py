@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from lakehouse.scaffolding.values import DateParts, Value, day_of, value_of
+from lakehouse.scaffolding.notations import Notations
+from lakehouse.scaffolding.values import NUMBERS, DateParts, Value, day_of, value_of
 
 NOTHING = frozenset(
     {"NA", "N/A", "n/a", "#N/A", "n.a.", "NULL", "null", "None", "NaN", "nan", "-", "--", "?"}
@@ -24,15 +25,22 @@ def says_nothing(text: str) -> bool:
 
 @dataclass
 class NumberRange:
-    """The most digits that a column's numbers have on both sides of the mark."""
+    """The digits that a column's numbers have on both sides of the mark."""
 
     whole_digits: int = 0
+    """The most."""
+    fewest_digits: int = 100
     scale: int = 0
+    has_negatives: bool = False
+    fits_double: bool = True
 
     def add(self, value: Value) -> None:
         """Take a number into account."""
         self.whole_digits = max(self.whole_digits, value.whole_digits)
+        self.fewest_digits = min(self.fewest_digits, value.whole_digits)
         self.scale = max(self.scale, value.scale)
+        self.has_negatives |= value.is_negative
+        self.fits_double &= value.fits_double
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,12 @@ class ColumnProfile:
     forms: Counter[str] = field(default_factory=Counter)
     looks: Counter[str] = field(default_factory=Counter)
     numbers: NumberRange = field(default_factory=NumberRange)
+    notations: Notations | None = None
+    """What can have written all numbers and dates, except exponents."""
+    spaces: set[tuple[str, str]] = field(default_factory=set)
+    """What is before and after values; no more than two such pairs."""
+    booleans: set[str] = field(default_factory=set)
+    """Different words for true and false."""
     dates: dict[DateForm, DatesOfForm] = field(default_factory=dict)
     has_times: bool = False
     file_days: int = 0
@@ -113,13 +127,29 @@ class ColumnProfile:
         """Whether there are values, and each has one of these forms."""
         return bool(self.forms) and not set(self.forms) - set(forms)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all values are whole numbers, or all are written as `17.0`."""
+        forms = set(self.forms)
+        return forms == {"whole"} or (forms == {"decimal"} and not self.numbers.scale)
+
+    @property
+    def has_varying_spaces(self) -> bool:
+        """Whether only the spaces around them may distinguish two values."""
+        return len(self.spaces) > 1
+
     def looks_like(self, what: str) -> bool:
         """Whether more than half of the values look like that."""
         return self.looks[what] * 2 > self.filled_rows
 
     def _add_value(self, value: Value, text: str, rows: int) -> None:
         self.forms[value.form] += rows
-        self.numbers.add(value)
+        if value.form in NUMBERS:
+            self.numbers.add(value)
+        elif value.form == "boolean":
+            self.booleans.add(text.strip())
+        if value.form != "text":
+            self._add_notations(value, text)
         if value.looks_like:
             self.looks[value.looks_like] += rows
         if value.date is not None:
@@ -127,6 +157,14 @@ class ColumnProfile:
         elif value.form == "whole" and (parts := _compact_date(text.strip())) is not None:
             self.looks["compact_date"] += rows
             self._add_date(parts, rows)
+
+    def _add_notations(self, value: Value, text: str) -> None:
+        if value.form not in ("exponent", "boolean", "code"):
+            known = value.notations if self.notations is None else self.notations
+            self.notations = known if known is value.notations else known & value.notations
+        if not self.has_varying_spaces:
+            before, _, after = text.partition(text.strip())
+            self.spaces.add((before, after))
 
     def _add_date(self, parts: DateParts, rows: int) -> None:
         form = DateForm(parts.order, parts.sign)

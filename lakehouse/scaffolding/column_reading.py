@@ -3,17 +3,20 @@
 from dataclasses import dataclass
 
 from lakehouse.scaffolding.column_profile import ColumnProfile
-from lakehouse.scaffolding.date_forms import ReadDates, read_dates, shown_forms
+from lakehouse.scaffolding.date_forms import (
+    DAY_WORDS,
+    ReadDates,
+    has_milliseconds,
+    has_one_notation,
+    read_dates,
+    shown_forms,
+)
 from lakehouse.scaffolding.file_forms import UNKNOWN, FileForms
 from lakehouse.scaffolding.number_forms import ReadNumbers, read_numbers
 from lakehouse.scaffolding.values import NUMBERS
 from lakehouse.scaffolding.words import words_of
 
-_DAY_WORDS = frozenset(
-    {"date", "day", "datum", "tag", "dt", "data", "fecha", "jour", "dia"}
-    | {"dob", "birthdate", "birthday", "birth", "born", "geburtsdatum", "geburtstag"}
-    | {"naissance", "nacimiento", "nascimento", "nascita", "geboortedatum", "urodzenia"}
-)
+_BOOLEANS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class Reading:
     unclear: str = ""
     numbers: ReadNumbers | None = None
     dates: ReadDates | None = None
+    is_epoch: bool = False
+    """Whether timestamps are milliseconds since 1970."""
 
 
 def reading_of(profile: ColumnProfile, of_files: FileForms = UNKNOWN) -> Reading:
@@ -41,12 +46,14 @@ def reading_of(profile: ColumnProfile, of_files: FileForms = UNKNOWN) -> Reading
     if not profile.filled_rows:
         return Reading(unclear="empty in all rows")
     compact_rows = profile.looks["compact_date"]
-    if compact_rows and not _DAY_WORDS.isdisjoint(words_of(profile.name)):
+    if compact_rows and not DAY_WORDS.isdisjoint(words_of(profile.name)):
         if compact_rows == profile.filled_rows:
             return _dates(profile, of_files)
         if 2 * compact_rows > profile.filled_rows:
             others = f"{profile.filled_rows - compact_rows:,} of {profile.filled_rows:,} rows"
             return Reading(unclear=f"dates such as 20261231, and none in {others}")
+    if has_milliseconds(profile):
+        return Reading("timestamp", "milliseconds since 1970", is_epoch=True)
     numbers = read_numbers(
         profile, of_files.decimal_mark, points_may_group=of_files.points_may_group
     )
@@ -62,8 +69,16 @@ def reading_of(profile: ColumnProfile, of_files: FileForms = UNKNOWN) -> Reading
         )
     if not profile.only({"boolean"}):
         return Reading(unclear=_mixed(profile))
-    if profile.filled_rows in profile.looks.values():
-        return Reading(unclear="one letter in all rows, a code or a boolean")
+    return _booleans(profile)
+
+
+def _booleans(profile: ColumnProfile) -> Reading:
+    words = {word.lower() for word in profile.booleans}
+    if len(words) == 1 and not words & _BOOLEANS[0]:
+        return Reading(unclear="one word in all rows, a code or a boolean")
+    is_one_spelling = len(words) == len(profile.booleans) and not profile.has_varying_spaces
+    if not is_one_spelling or not any(words <= pair for pair in _BOOLEANS):
+        return Reading(unclear="several words for true or false, such as yes, Yes and true")
     return Reading("boolean")
 
 
@@ -88,6 +103,8 @@ def _mixed(profile: ColumnProfile) -> str:
     texts, rows = profile.forms["text"], profile.filled_rows
     if 2 * (texts + profile.forms["code"]) >= rows:
         return ""
+    if profile.only({*NUMBERS, "code"}):
+        return "numbers and codes such as 007, 2.10 or 2E1"
     if not texts:
         return "values of several kinds"
     return f"text in {texts:,} of {rows:,} rows, and numbers or dates in the others"
@@ -97,5 +114,10 @@ def _dates(profile: ColumnProfile, of_files: FileForms) -> Reading:
     dates = read_dates(profile, of_files.date_orders)
     if dates is None:
         return Reading(unclear="dates of which the day or the month may come first")
-    note = f"dates such as {shown_forms(dates.forms)}" if dates.converted_forms else ""
-    return Reading("timestamp" if profile.has_times else "date", note, dates=dates)
+    notes = [f"dates such as {shown_forms(dates.forms)}"] if dates.converted_forms else []
+    if not has_one_notation(profile):
+        notes.append(
+            "notations that become equal, such as 1.2.2026 and 2026-02-01 or 8:00 and 08:00"
+        )
+    kind = "timestamp" if profile.has_times else "date"
+    return Reading(kind, ", ".join(notes), dates=dates)

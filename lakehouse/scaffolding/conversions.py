@@ -23,11 +23,15 @@ def conversion(column: PlannedColumn) -> Call | None:
     raw = blank or raw_sql(column)
     if dates is not None and dates.converted_forms:
         return Call("iso_date", [raw, *map(quoted_text, dates.converted_forms)])
+    if column.reading.is_epoch:
+        return Call("epoch_milliseconds", [raw])
     if numbers is None or column.reading.unclear:
         return blank
     if numbers.mark == ",":
         grouped = [Argument("grouped", "True")] if numbers.is_grouped else []
         return Call("decimal_comma", [raw, *grouped])
+    if numbers.is_pointed:
+        return Call("whole_number", [raw])
     return Call("grouped_by_commas", [raw]) if numbers.is_grouped else blank
 
 

@@ -5,8 +5,17 @@ from dataclasses import dataclass
 from datetime import date
 
 from lakehouse.scaffolding.column_profile import ColumnProfile, DateForm, DatesOfForm
+from lakehouse.scaffolding.uniqueness import is_key_name
 from lakehouse.scaffolding.values import day_of
+from lakehouse.scaffolding.words import words_of
 
+DAY_WORDS = frozenset(
+    {"date", "day", "datum", "tag", "dt", "data", "fecha", "jour", "dia"}
+    | {"dob", "birthdate", "birthday", "birth", "born", "geburtsdatum", "geburtstag"}
+    | {"naissance", "nacimiento", "nascimento", "nascita", "geboortedatum", "urodzenia"}
+)
+VERSION_WORDS = frozenset({"updated", "modified", "changed", "created", "written"})
+_TIME_WORDS = DAY_WORDS | VERSION_WORDS | {"time", "timestamp", "ts", "at", "datetime", "epoch"}
 _LAST_MONTH = 12
 _DAY_FIRST_SIGN = "."
 """Where points stand between the numbers of a date, the day comes first in every country."""
@@ -53,6 +62,22 @@ def read_dates(
         days.add(day_of(year, month, day))
     forms = sorted(orders.values(), key=lambda form: (form != _ISO, form))
     return ReadDates(tuple(forms), tuple(sorted(day for day in days if day is not None)))
+
+
+def has_one_notation(column: ColumnProfile) -> bool:
+    """Whether one notation can have written all dates or timestamps, so that no two are equal."""
+    return bool(column.notations) and not column.has_varying_spaces
+
+
+def has_milliseconds(column: ColumnProfile) -> bool:
+    """Whether a column that is named as a time has milliseconds since 1970, of the years 1973 to
+    2286.
+    """
+    is_time = not _TIME_WORDS.isdisjoint(words_of(column.name)) and not is_key_name(column.name)
+    digits = column.numbers.fewest_digits, column.numbers.whole_digits
+    is_long = digits in ((12, 12), (12, 13), (13, 13)) and not column.numbers.has_negatives
+    is_plain = column.only({"whole"}) and "0 shortest" in (column.notations or ())
+    return is_time and is_long and is_plain and not column.has_varying_spaces
 
 
 def example_of(form: str) -> str:

@@ -10,6 +10,7 @@ from datetime import date, timedelta
 
 from lakehouse.scaffolding.column_profile import ColumnProfile
 from lakehouse.scaffolding.column_reading import Reading, reading_of
+from lakehouse.scaffolding.date_forms import VERSION_WORDS
 from lakehouse.scaffolding.file_forms import FileForms, file_forms
 from lakehouse.scaffolding.file_types import bronze_type
 from lakehouse.scaffolding.inspect_files import Inspection
@@ -29,7 +30,6 @@ _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _TIME_SUFFIX = re.compile(
     r"_?(?:date_?time|timestamp|date|time|datum|day|at|ts|on)$", re.IGNORECASE
 )
-_VERSION_WORDS = frozenset({"updated", "modified", "changed", "created", "written"})
 _FEW_ROWS_PER_DAY = 3
 """Rows of a day below which days are no parts worth having."""
 _LONGEST_SPAN = timedelta(days=100 * 366)
@@ -282,7 +282,7 @@ def _subject(found: Inspection, columns: Sequence[PlannedColumn]) -> PlannedColu
 
 def _is_moment(column: PlannedColumn) -> bool:
     """Whether a column says when the source wrote the row."""
-    is_named = not _VERSION_WORDS.isdisjoint(words_of(column.delivered))
+    is_named = not VERSION_WORDS.isdisjoint(words_of(column.delivered))
     return column.type == "timestamp" and column.is_filled and is_named
 
 

@@ -25,6 +25,7 @@ from lakehouse.ingestion.readers.csv_first_row import (
 from lakehouse.ingestion.readers.csv_rows import csv_values
 from lakehouse.ingestion.readers.formats import FileReader, open_reader
 from lakehouse.scaffolding.column_profile import ColumnProfile
+from lakehouse.scaffolding.date_forms import has_milliseconds, has_one_notation
 from lakehouse.scaffolding.file_types import (
     bronze_type,
     column_type,
@@ -412,6 +413,8 @@ def _tells_when(found: Inspection, profile: ColumnProfile) -> bool:
     """
     is_filled = 0 < profile.rows == profile.filled_rows and found.is_in_all_files(profile.name)
     has_dates = sum(dates.rows for dates in profile.dates.values()) == profile.rows
+    # By its texts it may be unique, and not by its values.
+    has_dates = (has_dates and has_one_notation(profile)) or has_milliseconds(profile)
     is_year = not _YEARS.isdisjoint(words_of(profile.name)[-1:])
     return is_filled and (has_dates or is_year) and not why_personal(profile)
 

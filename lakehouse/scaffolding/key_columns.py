@@ -36,4 +36,4 @@ def _can_be_key(profile: ColumnProfile) -> bool:
 def holds_keys(profile: ColumnProfile) -> bool:
     """Whether its values may be those of keys; numbers with decimals are measures or amounts."""
     has_decimals = bool(profile.forms.keys() & (NUMBERS - {"whole"}))
-    return not why_personal(profile) and not has_decimals
+    return not why_personal(profile) and (profile.is_whole or not has_decimals)

@@ -5,8 +5,16 @@ its form alone.
 import re
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from functools import lru_cache
 from typing import Literal, get_args
+
+from lakehouse.scaffolding.notations import (
+    Notations,
+    date_notations,
+    number_notations,
+    shape_of,
+)
 
 NumberForm = Literal[
     "whole",
@@ -23,7 +31,8 @@ Order = Literal["year", "day_or_month"]
 """Which part of a date stands first; of two numbers before a year only many values tell."""
 NUMBERS: frozenset[NumberForm] = frozenset(get_args(NumberForm))
 _NUMBERS: tuple[tuple[Form, re.Pattern[str]], ...] = (
-    ("code", re.compile(r"0[0-9]+")),
+    # As numbers, 007 and 7 would be equal, and 2E1 and 20.
+    ("code", re.compile(r"[+-]?0[0-9]+(?:[.,][0-9]*)?|[0-9]+[eE][0-9]+")),
     ("whole", re.compile(r"[+-]?[0-9]+")),
     ("decimal_or_grouped", re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")),
     ("comma_or_grouped", re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")),
@@ -31,11 +40,11 @@ _NUMBERS: tuple[tuple[Form, re.Pattern[str]], ...] = (
     ("comma", re.compile(r"[+-]?[0-9]*,[0-9]+")),
     (
         "grouped_decimal",
-        re.compile(r"[+-]?[0-9]{1,3}(?:(?:,[0-9]{3})+\.[0-9]+|(?:,[0-9]{3}){2,})"),
+        re.compile(r"[+-]?[1-9][0-9]{0,2}(?:(?:,[0-9]{3})+\.[0-9]+|(?:,[0-9]{3}){2,})"),
     ),
     (
         "grouped_comma",
-        re.compile(r"[+-]?[0-9]{1,3}(?:(?:\.[0-9]{3})+,[0-9]+|(?:\.[0-9]{3}){2,})"),
+        re.compile(r"[+-]?[1-9][0-9]{0,2}(?:(?:\.[0-9]{3})+,[0-9]+|(?:\.[0-9]{3}){2,})"),
     ),
     ("exponent", re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,3}")),
 )
@@ -76,6 +85,8 @@ _PHONE = re.compile(
     r"(?=.*[+ ()/-])(?:\+[0-9]|\([0-9]|0(?:[0-9]|[ (/-]+[0-9]{3}))[0-9 ()/-]{5,17}[0-9]"
 )
 _FULL_NAME = re.compile(r"[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){1,3}")
+_DOUBLE_DIGITS = 15
+"""Decimal digits that each double has."""
 _LONGEST = 100
 """Characters of the longest value that is looked at closely; forms that were found are kept."""
 _MIDNIGHT = re.compile(r"0{1,2}:00(?::00(?:\.0+)?)?")
@@ -94,6 +105,7 @@ class DateParts:
     """Whether a time other than midnight follows."""
     has_offset: bool = False
     """Whether that says how far from UTC it is."""
+    notations: Notations = frozenset()
 
     @property
     def can_be_one(self) -> bool:
@@ -113,7 +125,12 @@ class Value:
     scale: int = 0
     date: DateParts | None = None
     looks_like: str = ""
-    """`email`, `phone` or `full_name`; of a boolean that is one letter, the letter."""
+    """`email`, `phone` or `full_name`."""
+    notations: Notations = frozenset()
+    """What can have written a number or a date."""
+    is_negative: bool = False
+    fits_double: bool = True
+    """Whether a double has all digits of the number."""
 
 
 def day_of(year: int, month: int, day: int) -> date | None:
@@ -136,10 +153,10 @@ def _value_of(text: str) -> Value:
         if pattern.fullmatch(text):
             return _number(form, text)
     if text.lower() in _BOOLEANS:
-        return Value("boolean", looks_like=text.lower() if len(text) == 1 else "")
+        return Value("boolean")
     parts = _date_parts(text)
     if parts is not None and parts.can_be_one:
-        return Value("date", date=parts)
+        return Value("date", date=parts, notations=parts.notations)
     if parts is None and _UNREAD_DATE.fullmatch(text):
         return Value("unread_date")
     if _EMAIL.fullmatch(text):
@@ -153,15 +170,31 @@ def _value_of(text: str) -> Value:
 
 
 def _number(form: Form, text: str) -> Value:
-    digits = text.lstrip("+-")
+    if form in ("exponent", "code"):
+        return Value(form, is_negative=text.startswith("-"))
     mark = "," if form in ("comma", "comma_or_grouped", "grouped_comma") else "."
-    whole, _, decimals = digits.partition(mark)
-    is_counted = form != "exponent"
+    whole, _, decimals = text.lstrip("+-").partition(mark)
+    whole = re.sub(r"[.,]", "", whole)
+    scale = len(decimals.rstrip("0"))
+    number = f"{whole or 0}.{decimals}"
     return Value(
         form,
-        whole_digits=sum(map(str.isdigit, whole)) if is_counted else 0,
-        scale=len(decimals.rstrip("0")) if is_counted else 0,
+        whole_digits=len(whole),
+        scale=scale,
+        notations=_notations(form, shape_of(text), mark),
+        is_negative=text.startswith("-"),
+        fits_double=len(whole) + scale <= _DOUBLE_DIGITS
+        or Decimal(repr(float(number))) == Decimal(number),
     )
+
+
+@lru_cache(maxsize=1 << 14)
+def _notations(form: Form, text: str, mark: str) -> Notations:
+    """Return the notations of a number, and those of it where its mark may separate thousands."""
+    notations = grouped = number_notations(text, mark)
+    if form in ("comma_or_grouped", "decimal_or_grouped"):
+        grouped = number_notations(text, "." if mark == "," else ",")
+    return notations | {f"grouped {one}" for one in grouped}
 
 
 def _date_parts(text: str) -> DateParts | None:
@@ -171,13 +204,20 @@ def _date_parts(text: str) -> DateParts | None:
         match, order = _YEAR_LAST.fullmatch(text), "day_or_month"
     if match is None:
         return None
-    time = match["time"]
+    time, offset = match["time"], match["offset"]
+    behind = text[max(match.end("year"), match.end("second")) :].removesuffix(offset or "")
     return DateParts(
         order,
         match["sign"],
         int(match["year"]),
         int(match["first"]),
         int(match["second"]),
-        has_time=time is not None and not (_MIDNIGHT.fullmatch(time) and not match["offset"]),
-        has_offset=match["offset"] is not None,
+        has_time=time is not None and not (_MIDNIGHT.fullmatch(time) and not offset),
+        has_offset=offset is not None,
+        notations=date_notations(
+            f"{order}{match['sign']}",
+            (shape_of(match["first"]), shape_of(match["second"])),
+            shape_of(behind),
+            offset or "",
+        ),
     )

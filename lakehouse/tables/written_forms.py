@@ -14,6 +14,9 @@ _DATE_FORM = re.compile(
 )
 _SIGNED = {"Y": "([0-9]{4})", "M": "([0-9]{1,2})", "D": "([0-9]{1,2})"}
 _UNSIGNED = {"Y": "([0-9]{4})", "M": "([0-9]{2})", "D": "([0-9]{2})"}
+_ISO_TIMESTAMP = "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"
+_POINTED = r"^\s*([+-]?[0-9]+)[.]0*\s*$"
+_MILLISECONDS = r"^\s*[0-9]{12,13}\s*$"
 _SPACE = r"^\s*"
 _BLANK = r"^[\s\p{Z}]*$"
 _COMMA = r"^\s*([+-]?[0-9]*),([0-9]+)\s*$"
@@ -63,6 +66,25 @@ def grouped_by_commas(raw: str) -> str:
     :param raw: SQL of the delivered value.
     """
     return f"if({raw} RLIKE {literal(_GROUPED_POINT)}, replace({raw}, ',', ''), {raw})"
+
+
+def whole_number(raw: str) -> str:
+    """Return SQL for a delivered whole number such as `17.0` without its point.
+
+    :param raw: SQL of the delivered value.
+    """
+    return f"regexp_replace({raw}, {literal(_POINTED)}, '$1')"
+
+
+def epoch_milliseconds(raw: str) -> str:
+    """Return SQL for delivered milliseconds since 1970, of 12 or 13 digits, as a timestamp in UTC.
+
+    :param raw: SQL of the delivered value.
+    """
+    text = (
+        f"date_format(timestamp_millis(try_cast({raw} AS bigint)), {literal(_ISO_TIMESTAMP)})"
+    )
+    return f"if({raw} RLIKE {literal(_MILLISECONDS)}, {text}, {raw})"
 
 
 def blank_as_null(raw: str, *words: str) -> str:

@@ -1,15 +1,18 @@
 """Looking at files: what is found in each kind, and what is said of those that cannot be read."""
 
+import unicodedata
 from datetime import date
 
 import pytest
 
-from lakehouse.errors import LakehouseError, UsageError
-from lakehouse.scaffolding.column_reading import reading_of
+from lakehouse.errors import DeclarationError, LakehouseError, UsageError
+from lakehouse.scaffolding.column_profile import ColumnProfile
+from lakehouse.scaffolding.column_reading import Reading, reading_of
 from lakehouse.scaffolding.feed_notes import bronze_notes, silver_notes
 from lakehouse.scaffolding.feed_plan import FeedPlan, plan_feed
-from lakehouse.scaffolding.inspect_files import inspect_files
+from lakehouse.scaffolding.inspect_files import check_files, inspect_files
 from lakehouse.scaffolding.uniqueness import is_key_name
+from lakehouse.tables.feed import Feed
 from lakehouse_tests.scaffolding import kinds
 from lakehouse_tests.scaffolding.kinds import put
 
@@ -558,3 +561,140 @@ def test_a_word_for_nothing_may_be_a_code_among_text(tmp_path):
 def test_a_column_of_words_for_nothing_is_empty(tmp_path):
     (_, column) = planned(tmp_path, "a,b\nx,NA\nx,-\n").columns
     assert column.reading.unclear == "empty in all rows"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("#chrom,start\nchr1,1\nchr1,3\n", id="a header that begins with #"),
+        pytest.param("#id,name\na,b\nc,d\n", id="a header with #, and text"),
+        pytest.param("id,note\n1,a;b\n2,c;d\n", id="another delimiter in each row"),
+        pytest.param('id,text\n1,"a, b"\n2,"two\nlines"\n3,c\n', id="quoted line ends"),
+        pytest.param("name\nAda\nBob\n", id="one column"),
+    ],
+)
+def test_a_header_in_the_first_line_is_taken(tmp_path, text):
+    check_files([put(tmp_path, "a.csv", text)])
+
+
+def test_a_name_in_another_unicode_normal_form_is_the_same(tmp_path):
+    composed, decomposed = (
+        unicodedata.normalize(form, "id,Größe\n1,10\n2,11\n") for form in ("NFC", "NFD")
+    )
+    plan = planned(tmp_path, decomposed, composed)
+
+    assert [column.delivered for column in plan.columns] == ["id", "Gr\u00f6\u00dfe"]
+    feed = Feed("f", ["id", "Gro\u0308\u00dfe"], table="bronze.f")
+    assert feed.named(["Gr\u00f6\u00dfe", "x"]) == ("Gro\u0308\u00dfe", "x")
+
+
+def test_two_columns_differ_in_more_than_their_normal_form():
+    with pytest.raises(DeclarationError, match="more than once"):
+        Feed("f", ["Gr\u00f6\u00dfe", "Gro\u0308\u00dfe"], table="bronze.f")
+
+
+def test_the_end_of_a_file_name_may_be_in_upper_case(tmp_path):
+    found = inspect_files([put(tmp_path, "SALES.CSV", "id\n1\n")])
+    assert [file.file_format for file in found.files] == ["csv"]
+
+
+def typed(name: str, *texts: str) -> Reading:
+    """How a column with these texts is read."""
+    profile = ColumnProfile(name)
+    profile.add(dict.fromkeys(texts, 1))
+    return reading_of(profile)
+
+
+@pytest.mark.parametrize(
+    ("name", "texts"),
+    [
+        ("code", ["+49", "49", "+41", "41", "33"]),
+        ("dial", ["+49", "+43"]),
+        ("slot_id", ["1E5", "10E4", "2e1", "20"]),
+        ("x", ["12E3", "5"]),
+        ("clause_no", ["2.1", "2.10"]),
+        ("clause_no", ["2.1", "2.2"]),
+        ("version", ["1.9", "2.0"]),
+        ("x", ["1.10", "1.2", "2.0"]),
+        ("pos_no", ["1,1", "1,10"]),
+        ("x", ["007.1", "7.1"]),
+        ("tariff", ["0101.21", "2101.30"]),
+        ("order_no", ["17", "17.0"]),
+        ("order_no", ["-0", "0"]),
+        ("sku", ["17", " 17", "18 "]),
+        ("x", ["1,234.50", "1234.5"]),
+        ("country", ["NO", "NO "]),
+        ("x", ["yes", "true"]),
+        ("x", ["True", "true", "false"]),
+    ],
+)
+def test_what_may_be_a_code_stays_text(name, texts):
+    assert typed(name, *texts).type == "string"
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "expected"),
+    [
+        ("order_no", ["17", "18"], "bigint"),
+        ("customer_id", ["17.0", "18.0"], "bigint"),
+        ("order_no", [" 17", " 170"], "bigint"),
+        ("x", ["2.10", "2.25"], "decimal(10,2)"),
+        ("x", ["2.1", "2.25", "3"], "decimal(10,2)"),
+        ("x", ["2.0", "2.25"], "decimal(10,2)"),
+        ("x", ["10", "10.50"], "decimal(10,2)"),
+        ("x", ["0.30000000000000004", "0.1"], "double"),
+        ("x", ["0.1234567890123456789", "0.1234567890123456788"], "decimal(23,19)"),
+        ("sold_on", ["1/2/2026 8:05", "11/12/2026 10:05"], "string"),
+        ("sold_on", ["1/2/2026 8:05", "11/22/2026 10:05"], "timestamp"),
+        ("sold_at", ["2026-01-02T08:05:00.123456000Z"], "timestamp"),
+        ("paid", ["Yes", "No"], "boolean"),
+        ("paid", ["false"], "boolean"),
+        ("updated", ["1773000000123", "999999999999"], "timestamp"),
+        ("created_at", ["1773000000"], "bigint"),
+        ("updated", ["1773000000123", "0"], "bigint"),
+        ("update_no", ["1773000000123"], "bigint"),
+        ("ean", ["4006381333931"], "bigint"),
+    ],
+)
+def test_one_notation_is_typed_without_a_note_on_it(name, texts, expected):
+    reading = typed(name, *texts)
+    assert reading.type == expected
+    assert "become equal" not in reading.note
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "said"),
+    [
+        ("amount", ["2.5", "2.50"], "2.1 and 2.10"),
+        ("Einzelpreis", ["2,5", "2,50"], "decimal commas, no points so far, notations"),
+        ("x", ["-5", "+5", "5"], "+49 and 49"),
+        ("x", ["1.5e3", "1500.0"], "1.5e3 and 1500"),
+        ("sold_on", ["2026-01-31", "31.01.2026"], "1.2.2026 and 2026-02-01"),
+        ("sold_on", ["1.2.2026", "01.02.2026"], "1.2.2026 and 2026-02-01"),
+        ("at", ["2026-01-31T08:00:00.1234567Z"], "1.2.2026 and 2026-02-01"),
+        ("at", ["2026-01-31T08:00Z", "2026-01-31T09:00+01:00"], "8:00 and 08:00"),
+        ("at", ["2026-01-31 08:00", "2026-01-31 08:00:00"], "1.2.2026 and 2026-02-01"),
+    ],
+)
+def test_measures_and_times_may_lose_their_notation_which_is_said(name, texts, said):
+    reading = typed(name, *texts)
+    assert reading.type != "string"
+    assert "notations that become equal" in reading.note
+    assert said in reading.note
+
+
+def test_a_day_in_two_notations_is_no_part_of_a_key(tmp_path):
+    """As texts they are different, and as dates one row would replace the other."""
+    rows = "".join(f"s{n},2026-05-01,{n}\n" for n in range(12))
+    other = rows.replace("2026-05-01", "01.05.2026").replace(",11\n", ",12\n")
+    plan = planned(tmp_path, f"station_id,day,v\n{rows}", f"station_id,day,v\n{other}")
+    assert plan.key == ()
+
+
+def test_milliseconds_since_1970_order_versions(tmp_path):
+    rows = "".join(f"q{n},{1773000000000 + n}\n" for n in range(12))
+    plan = planned(tmp_path, f"quake_id,updated\n{rows}")
+    assert (plan.moment.name, plan.moment.reading.note) == (
+        "updated",
+        "milliseconds since 1970",
+    )

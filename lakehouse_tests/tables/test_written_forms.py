@@ -3,7 +3,13 @@
 import pytest
 
 from lakehouse.errors import DeclarationError
-from lakehouse.tables.written_forms import decimal_comma, grouped_by_commas, iso_date
+from lakehouse.tables.written_forms import (
+    decimal_comma,
+    epoch_milliseconds,
+    grouped_by_commas,
+    iso_date,
+    whole_number,
+)
 
 
 @pytest.mark.parametrize("form", ["DD.MM.YYYY", "D.M", "D.M/Y", "D.D.Y", ""])
@@ -26,6 +32,12 @@ def test_two_forms_of_one_sign_cannot_be_told_apart():
         (iso_date("v", "YMD"), "20261231", "2026-12-31"),
         (iso_date("v", "YMD"), "202612310", "202612310"),
         (iso_date("v", "D.M.Y"), "31.12.20265", "31.12.20265"),
+        (whole_number("v"), " 17.0", "17"),
+        (whole_number("v"), "17", "17"),
+        (whole_number("v"), "17.5", "17.5"),
+        (epoch_milliseconds("v"), "1773000000123", "2026-03-08T20:00:00.123Z"),
+        (epoch_milliseconds("v"), "1773000000", "1773000000"),
+        (epoch_milliseconds("v"), "now", "now"),
     ],
 )
 def test_a_day_is_written_as_casts_read_it(spark, sql, delivered, read):
