@@ -5,7 +5,7 @@ far.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -221,7 +221,7 @@ class _BlockedTables:
     downstream: Downstream
     declared: Mapping[str, IcebergTable]
     states: Mapping[str, int | None]
-    moved_at: Sequence[str]
+    moved_at: Mapping[str, str]
     feed: Feed
     files: Mapping[str, str]
     refused_by: dict[str, str] = field(default_factory=dict)
@@ -283,7 +283,13 @@ class _BlockedTables:
         """
         declared = [self.declared.get(table) for table in stale.tables]
         states, files = sorted(self.states.items()), sorted(self.files.items())
-        return digest_of_run((stale, declared, states, self.moved_at, files))
+        moved_at = [*self.moved_at.values()]
+        if all(map(self.downstream.is_plain, stale.tables)):
+            # Other tables and files of the feed are no reason to run a plain asset again.
+            read = {*stale.tables, *chain(*map(self.downstream.sources, stale.tables))}
+            states, files = [state for state in states if state[0] in read], []
+            moved_at = [self.moved_at[name] for name, snapshot_id in states if snapshot_id]
+        return digest_of_run((stale, declared, states, moved_at, files))
 
     def refusing_run(self, table: str, partitions: Sequence[str]) -> str | None:
         """Return the run that refused a table on the input that it has now."""
@@ -307,15 +313,15 @@ def state_tables(downstream: Downstream) -> list[str]:
 
 def _look_closer(
     engine: Engine, states: Mapping[str, int | None]
-) -> tuple[list[str], list[str | None]]:
+) -> tuple[dict[str, str], list[str | None]]:
     """Return of each table that has a snapshot when main came to it, and what runs have noted
     that read the table's inputs and changed no row of it: these make no snapshot.
     """
-    moved_at, unchanged = [], []
+    moved_at, unchanged = {}, []
     for table, snapshot_id in states.items():
         if snapshot_id is not None:
             history = read_history(engine, table)
-            moved_at.append(history.log[-1][0].isoformat() if history.log else "")
+            moved_at[table] = history.log[-1][0].isoformat() if history.log else ""
             unchanged.append(history.properties.get(UNCHANGED_PROPERTY))
     return moved_at, unchanged
 

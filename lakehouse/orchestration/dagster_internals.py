@@ -10,6 +10,7 @@ set the version.
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -278,6 +279,14 @@ def is_of_one_host(instance: dg.DagsterInstance) -> bool:
 def set_data_version(context: dg.OutputContext, version: str) -> None:
     """Give the asset of an output its data version; an IO manager has no public way to."""
     context.step_context.set_data_version(context.asset_key, dg.DataVersion(version))
+
+
+def step_started_at(context: dg.OutputContext) -> datetime:
+    """Return when the step that makes an output started; of a graph, its first step."""
+    node = context.step_key.partition(".")[0]
+    stats = context.step_context.instance.get_run_step_stats(context.run_id)
+    started = [step.start_time for step in stats if step.step_key.partition(".")[0] == node]
+    return datetime.fromtimestamp(min(filter(None, started)), UTC)
 
 
 def is_stopped(context: dg.SensorEvaluationContext) -> bool:

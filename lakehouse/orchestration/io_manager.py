@@ -22,7 +22,7 @@ from lakehouse.iceberg.rules import evaluation
 from lakehouse.iceberg.write import write_audit_publish
 from lakehouse.orchestration.asset_checks import Evaluated
 from lakehouse.orchestration.asset_keys import table_name
-from lakehouse.orchestration.dagster_internals import set_data_version
+from lakehouse.orchestration.dagster_internals import set_data_version, step_started_at
 from lakehouse.orchestration.partition_bounds import partitions_of
 from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.orchestration.run_failures.withheld_values import values_withheld
@@ -109,7 +109,7 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         frame = self._spark_frame(name, obj)
         table = self.declared.get(name) or self._inferred(context, name, frame)
         with values_withheld(table):
-            outcome = self.write(table, lambda: frame, run=_run(context, table))
+            outcome = self.write(table, lambda: frame, run=self._run(context, table))
         for warning in left_out_warnings(outcome.gone_rows):
             context.log.warning(warning)
         if isinstance(outcome, Refused):
@@ -130,6 +130,28 @@ class IcebergIOManager(dg.ConfigurableIOManager):
             context.add_input_metadata(pin_metadata(pinned))
         frame = self._without_gone(context, name, self.read(pinned, self._where(context, name)))
         return to_pandas(frame) if _wants_pandas(context) else frame
+
+    def _run(self, context: dg.OutputContext, table: IcebergTable) -> Run:
+        if not context.has_asset_partitions:
+            return Run(context.run_id, read_snapshots=self._read_snapshots(context))
+        definition, keys = context.asset_partitions_def, context.asset_partition_keys
+        return Run(context.run_id, run_partitions(definition, keys, table))
+
+    def _read_snapshots(self, context: dg.OutputContext) -> dict[str, int]:
+        """Return the snapshots that the asset's upstream tables had when its step started.
+
+        The function may read a table by itself, later and at a newer snapshot. An older watermark
+        then costs one more run; a newer one would miss rows.
+        """
+        started_at = step_started_at(context)
+        snapshots = {}
+        for dep in context.asset_spec.deps:
+            name = table_name(dep.asset_key)
+            if dep.asset_key == context.asset_key or not self.engine.catalog.has(name):
+                continue
+            if snapshot := read_history(self.engine, name).seen_at(started_at):
+                snapshots[name] = snapshot.snapshot_id
+        return snapshots
 
     def _without_gone(
         self, context: dg.InputContext, name: str, frame: "DataFrame"
@@ -187,15 +209,6 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         if by is None:
             raise _no_partition_column(name)
         return by
-
-
-def _run(context: dg.OutputContext, table: IcebergTable) -> Run:
-    if not context.has_asset_partitions:
-        return Run(context.run_id)
-    return Run(
-        context.run_id,
-        run_partitions(context.asset_partitions_def, context.asset_partition_keys, table),
-    )
 
 
 def run_partitions(

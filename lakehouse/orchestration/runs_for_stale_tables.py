@@ -2,7 +2,7 @@
 alone.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, groupby
 from typing import TYPE_CHECKING
@@ -87,7 +87,12 @@ class Downstream:
 
         :param has_arrivals: whether something waits to be put into the root table itself.
         """
-        yield self._whole(self.with_stale_partitions(engine, has_arrivals=has_arrivals))
+        yield from self._until_current(
+            engine,
+            lambda is_first: self.with_stale_partitions(
+                engine, has_arrivals=has_arrivals and is_first
+            ),
+        )
         if not self._between:
             yield from self._round(engine, declared)
             return
@@ -109,11 +114,33 @@ class Downstream:
         self, engine: Engine, declared: Mapping[str, IcebergTable]
     ) -> Iterator[list[PendingRun]]:
         yield from self.stale_partition_runs(engine, declared)
-        yield self._whole(self.late_tables(engine))
+        yield from self._until_current(engine, lambda _: self.late_tables(engine))
+
+    def _until_current(
+        self, engine: Engine, stale_tables: Callable[[bool], list[str]]
+    ) -> Iterator[list[PendingRun]]:
+        """Yield the runs of stale tables, and then of plain assets that became stale by these.
+
+        A plain asset without a table has no watermark, and is stale as long as its sources have
+        rows: it has a run of its own, whose digest tells whether it was requested before.
+
+        :param stale_tables: returns the stale tables; its argument is whether it is the first call.
+        """
+        requested: list[list[str]] = []
+        done: set[str] = set()
+        while (tables := stale_tables(not requested)) and tables not in requested:
+            requested.append(tables)
+            alone = {name for name in tables if self._has_no_table(engine, name)}
+            yield self._whole(name for name in tables if name not in alone)
+            yield self._whole(name for name in tables if name in alone - done)
+            done |= alone
+
+    def _has_no_table(self, engine: Engine, name: str) -> bool:
+        return self.is_plain(name) and not engine.catalog.has(name)
 
     def with_stale_partitions(self, engine: Engine, *, has_arrivals: bool) -> list[str]:
         """Return the tables that are owed as a whole, in order: a table that reads of one that
-        is computed is too.
+        is computed is too. A plain asset is not: it is owed once such a table has changed.
 
         Those that are computed by partitions, and what follows from them, are left to
         `stale_partition_runs`.
@@ -233,6 +260,12 @@ class Downstream:
         """Return the tables that one is computed from."""
         return [table_name(parent) for parent in self._graph.get(asset_key(table)).parent_keys]
 
+    def is_plain(self, table: str) -> bool:
+        """Whether a table is a plain asset: it declares no inputs, so that its function runs
+        whether they changed or not.
+        """
+        return bool(self.sources(table)) and not self._inputs(table)
+
     def read_now(self, table: str) -> list[str]:
         """Return those of its sources whose current state a table is computed from, and not a
         past one.
@@ -293,7 +326,8 @@ class Downstream:
         stale: list[str] = []
         for table in tables:
             sources = self.sources(table)
-            if table in first or set(sources) & set(stale) or is_stale(engine, table, sources):
+            changing = filter(self.is_plain, stale) if self.is_plain(table) else stale
+            if table in first or set(sources) & {*changing} or is_stale(engine, table, sources):
                 stale.append(table)
         return stale
 

@@ -26,7 +26,7 @@ from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.ingestion import feed_sensors
 from lakehouse.ingestion.collect import Waiting, list_waiting
-from lakehouse.ingestion.run_requests import FeedRunRequests, show_requested
+from lakehouse.ingestion.run_requests import FeedRunRequests, make_requests, show_requested
 from lakehouse.orchestration.blocked_tables import (
     CHECK_FAILED,
     blocked_tag,
@@ -414,6 +414,34 @@ def test_tables_of_different_partitions_below_a_feed_are_asked_for_in_turn(
         )
     assert keys(batch) == ["silver/recent"]
     assert asked() == [({"silver/recent"}, ("2026-03-02", "2026-03-03"))]
+
+
+def test_an_asset_without_a_table_is_requested_once_per_snapshot_of_its_source(
+    settings, instance, put
+) -> None:
+    feed, engine = FEEDS["fruits"], open_engine(settings)
+    raw = dg.asset(key=["bronze", "raw_fruits"])(lambda: None)
+    report = dg.asset(key=["gold", "report"], deps=[raw])(lambda: None)
+    graph = dg.Definitions(assets=[raw, report]).resolve_asset_graph()
+    schema = Schema(NestedField(1, "id", IntegerType()))
+    rows = pa.table({"id": pa.array([1], pa.int32())})
+    source = made(engine.catalog.client, feed.table, schema, rows)
+    requests = FeedRunRequests(feed, {})
+
+    def asked() -> list[tuple[str, ...]]:
+        found = list_waiting(feed, open_store(settings))
+        decided = requests.decide(instance, graph, engine, found, datetime.now(UTC))
+        for request in make_requests(instance, graph, feed, decided):
+            create_run_for_test(
+                instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(request.tags)
+            )
+        return [run.tables for run, _ in decided.runs]
+
+    assert [asked(), asked()] == [[("gold.report",)], []]
+    source.append(rows)
+    assert [asked(), asked()] == [[("gold.report",)], []]
+    put("a.csv")
+    assert asked() == [(feed.table,)]
 
 
 @pytest.mark.usefixtures("delivered")

@@ -4,6 +4,7 @@ undeclared ones, partitions.
 
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from itertools import chain
 
 import dagster as dg
 import pandas as pd
@@ -13,7 +14,10 @@ from pyspark.sql import DataFrame
 from lakehouse.iceberg.evolve.planning import plan_now
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.orchestration.metadata_keys import CheckMetadata
+from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.tables.table import Column, IcebergTable, Overwrite, OverwritePartitions, Upkeep
+from lakehouse_tests.docs.markdown import ROOT, blocks
 
 KEY = dg.AssetKey(["silver", "numbers"])
 DAYS = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-04")
@@ -309,3 +313,87 @@ def test_a_table_is_written_by_the_upkeep_of_its_layer_which_its_file_does_not_k
     assert refused.max_ref_age_ms == timedelta(days=3).total_seconds() * 1000
     assert " for 3 days. " in result.messages[0]
     assert plan_now(embedded_engine, as_found).is_empty
+
+
+def test_a_rule_that_the_run_does_not_select_reports_its_rows(build, embedded_engine, instance):
+    """As one that was added while the run was queued."""
+
+    @iceberg_asset(WHOLE)
+    def whole():
+        return embedded_engine.sql("SELECT 101L AS v")
+
+    result = build(
+        whole, selection=dg.AssetSelection.assets(["silver", "whole"]).without_checks()
+    )
+
+    (event,) = instance.all_logs(
+        result.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION
+    )
+    evaluation = event.dagster_event.asset_check_evaluation_data
+    found = CheckMetadata.from_metadata(evaluation.metadata)
+    assert not result.success
+    assert (evaluation.check_name, evaluation.passed) == ("between_v", False)
+    assert (found.failed_rows, found.total_rows, [*found.sample]) == (1, 1, [{"v": 101}])
+
+
+def test_the_plain_asset_of_the_page_on_tables_writes_its_table(build, embedded_engine):
+    names = {}
+    (block,) = (
+        block
+        for block in blocks((ROOT / "docs" / "tables.md").read_text(encoding="utf-8"))
+        if "plain" in block.words
+    )
+    exec(block.text, names)
+
+    def visits():
+        return embedded_engine.sql("SELECT explode(array('a', 'b', 'a')) AS shop")
+
+    result = build(plain(visits, key=dg.AssetKey(["silver", "visits"])), names["visitors"])
+
+    assert result.success, result.messages
+    visitors = table(embedded_engine, "gold.visitors")
+    assert rows(embedded_engine, f"SELECT * FROM {visitors} ORDER BY shop") == [
+        ("a", 2),
+        ("b", 1),
+    ]
+
+
+def test_a_plain_asset_is_stale_once_per_change_of_its_sources(build, embedded_engine):
+    """One source is loaded by the IO manager, and one is read by the function itself."""
+    keys = {name: dg.AssetKey(name.split(".")) for name in ("silver.other", "gold.sums")}
+
+    def other():
+        return embedded_engine.sql("SELECT 1 AS v")
+
+    def sums(numbers: DataFrame):
+        other = table(embedded_engine, "silver.other")
+        return numbers.union(embedded_engine.sql(f"SELECT * FROM {other}"))
+
+    numbers = plain(lambda: embedded_engine.sql("SELECT 2 AS v"))
+    assets = [
+        numbers,
+        plain(other, key=keys["silver.other"]),
+        plain(
+            sums,
+            key=keys["gold.sums"],
+            ins={"numbers": dg.AssetIn(KEY)},
+            deps=[keys["silver.other"]],
+        ),
+    ]
+    graph = dg.Definitions(assets=assets).resolve_asset_graph()
+
+    def stale() -> list[str]:
+        roots = (Downstream(graph, root) for root in ("silver.numbers", "silver.other"))
+        stages = chain.from_iterable(
+            root.stages(embedded_engine, {}, has_arrivals=False) for root in roots
+        )
+        return [name for run in chain.from_iterable(stages) for name in run.tables]
+
+    result = build(*assets)
+    assert result.success, result.messages
+    assert stale() == []
+    for source in (numbers, assets[1]):
+        build(*assets, selection=dg.AssetSelection.assets(source.key))
+        assert stale() == ["gold.sums"]
+        build(*assets, selection=dg.AssetSelection.assets(keys["gold.sums"]))
+        assert stale() == []

@@ -1,6 +1,7 @@
 """Who writes, and which partitions the writing is about."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -87,7 +88,8 @@ class Run:
     sources lost; then everything is to be read. `code_version` is that of what computes the
     table, see `lakehouse.iceberg.metadata.code_versions`; empty where it is not known.
     `follows` says that what it writes follows from a write of another table that has ended, so
-    that it stands whatever becomes of later ones.
+    that it stands whatever becomes of later ones. `read_snapshots` are the snapshots that the
+    caller read by itself, by table; the write stores them as watermarks.
     """
 
     run_id: str = ""
@@ -97,6 +99,7 @@ class Run:
     follows_erasures: bool = False
     code_version: str = ""
     follows: bool = False
+    read_snapshots: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def partition_values(self) -> tuple[str, ...]:

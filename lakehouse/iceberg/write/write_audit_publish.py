@@ -371,6 +371,7 @@ def _fence(
         raise FenceLost(f"{table.name} was published while it was planned what to read")
     pins = with_scanned(engine, inputs, plan.pins, run)
     marks = watermarks(table, plan.target, pins, plan.stale, run.partitions)
+    marks |= run.read_snapshots
     left_out = find_left_out(engine, table, inputs, pins, run)
     since = read_since(inputs, pins) if run.partitions else {}
     reads_since = any(pin.since_snapshot_id is not None for pin in pins.values())
