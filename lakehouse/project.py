@@ -197,7 +197,7 @@ class Project:
         )
         return dg.Definitions(
             assets=[*shown, *default_checks(assets, self.tables)],
-            asset_checks=[health_checks(self.tables)],
+            asset_checks=health_checks(self.tables),
             resources={
                 "settings": dg.ResourceDefinition(
                     lambda _: read_settings(), description="What the environment says."

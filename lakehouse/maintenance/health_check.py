@@ -14,7 +14,7 @@ from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
 from lakehouse.iceberg.rules.evaluation import evaluate_snapshot
 from lakehouse.iceberg.rules.health import DEFAULT_RULES, HealthRule
 from lakehouse.orchestration.asset_checks import result_severity
-from lakehouse.orchestration.asset_keys import asset_key, table_name
+from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.dagster_internals import EVALUATED_ALONE
 from lakehouse.tables.table import IcebergTable
 
@@ -22,41 +22,40 @@ HEALTHY = "healthy"
 """Name of the check."""
 
 
-def health_checks(declared: Mapping[str, IcebergTable]) -> dg.AssetChecksDefinition:
-    """Make the checks of all declared tables, in one step without Spark.
+def health_checks(declared: Mapping[str, IcebergTable]) -> list[dg.AssetChecksDefinition]:
+    """Make the check of each declared table, without Spark.
 
-    They are evaluated alone, as once a day and by `lakehouse check`: what gathers is not the
-    doing of the write that a run makes, which is not to wait for it. A table that is not there,
-    or cannot be read, has no result.
+    Sensors and commands evaluate them alone, as once a day and by `lakehouse check`: a write is
+    not to wait for them. Each is a step of its own, so that an error of one table fails no other.
     """
-    specs = [
-        dg.AssetCheckSpec(
-            HEALTHY,
-            asset=asset_key(table),
-            description=(
-                "Small files, delete files, snapshots, manifests and branches are as few as"
-                " upkeep leaves them."
-            ),
-            blocking=False,
-            metadata=EVALUATED_ALONE,
-        )
-        for table in declared
-    ]
+    return [_health_check(table) for table in declared.values()]
+
+
+def _health_check(table: IcebergTable) -> dg.AssetChecksDefinition:
+    spec = dg.AssetCheckSpec(
+        HEALTHY,
+        asset=asset_key(table.name),
+        description=(
+            "Small files, delete files, snapshots, manifests and branches are as few as upkeep"
+            " leaves them."
+        ),
+        blocking=False,
+        metadata=EVALUATED_ALONE,
+    )
 
     @dg.multi_asset_check(
-        name=HEALTHY, specs=specs, can_subset=True, required_resource_keys={"engine"}
+        name=f"{table.name.replace('.', '__')}__{HEALTHY}",
+        specs=[spec],
+        can_subset=True,
+        required_resource_keys={"engine"},
     )
     def healthy(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        if context.run.asset_selection:
+        try:
+            results = evaluate_health(context.resources.engine, table)
+        except (TableUnreadable, TableNotFound) as error:
+            context.log.warning(f"The health of {table.name} was not evaluated: {error}")
             return
-        for key in sorted(context.selected_asset_check_keys):
-            table = declared[table_name(key.asset_key)]
-            try:
-                results = evaluate_health(context.resources.engine, table)
-            except (TableUnreadable, TableNotFound) as error:
-                context.log.warning(f"The health of {table.name} was not evaluated: {error}")
-                continue
-            yield health_result(table, results)
+        yield health_result(table, results)
 
     return healthy
 

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import dagster as dg
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.orchestration.asset_keys import asset_key, table_name
+from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.metadata_keys import sample_table
 from lakehouse.quality.metrics.compared_metrics import (
     ComparedMetric,
@@ -24,66 +24,64 @@ from lakehouse.quality.metrics.run_metrics import metrics_of_run
 
 def no_anomaly_checks(
     tables: Sequence[str], metrics_table: str, time_zones: Mapping[str, str]
-) -> dg.AssetChecksDefinition:
-    """Make the checks of some tables, all in one step at the end of a run.
+) -> list[dg.AssetChecksDefinition]:
+    """Make the check of each table; after a write it compares what the run measured, alone what
+    was measured last.
 
-    After a write they compare what the run measured, alone what was measured last. Where there
-    is not enough history they have no result, and so has Dagster. What hinders them is logged,
-    and fails no run.
+    Each is a step of its own, which passes without enough history: where a run fails, Dagster
+    skips the checks that share a step with a failed table, and shows each check without a result
+    as failed. An error is logged, and fails no run.
     """
-    specs = [
-        dg.AssetCheckSpec(
-            NO_ANOMALY,
-            asset=asset_key(table),
-            description=(
-                "Rows, growth and fractions are what their own recent past suggests, weekday by"
-                " weekday."
-            ),
-            blocking=False,
-        )
+    return [
+        _no_anomaly_check(table, metrics_table, ZoneInfo(time_zones.get(table, "UTC")))
         for table in tables
     ]
 
+
+def _no_anomaly_check(
+    table: str, metrics_table: str, zone: ZoneInfo
+) -> dg.AssetChecksDefinition:
+    spec = dg.AssetCheckSpec(
+        NO_ANOMALY,
+        asset=asset_key(table),
+        description=(
+            "Rows, growth and fractions are what their own recent past suggests, weekday by"
+            " weekday."
+        ),
+        blocking=False,
+    )
+
     @dg.multi_asset_check(
-        name=NO_ANOMALY, specs=specs, can_subset=True, required_resource_keys={"engine"}
+        name=f"{table.replace('.', '__')}__{NO_ANOMALY}",
+        specs=[spec],
+        can_subset=True,
+        required_resource_keys={"engine"},
     )
     def no_anomaly(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        selected = [table_name(key.asset_key) for key in context.selected_asset_check_keys]
         try:
-            results = _results(
-                context, context.resources.engine, sorted(selected), metrics_table, time_zones
-            )
+            compared = _compare(context, context.resources.engine, table, metrics_table, zone)
         except Exception as error:
-            context.log.warning(
-                f"The metrics of {', '.join(selected)} could not be evaluated: {error}"
-            )
+            context.log.warning(f"The metrics of {table} could not be evaluated: {error}")
             return
-        yield from results
+        yield anomaly_result(table, compared)
 
     return no_anomaly
 
 
-def _results(
+def _compare(
     context: dg.AssetCheckExecutionContext,
     engine: Engine,
-    tables: Sequence[str],
+    table: str,
     metrics_table: str,
-    time_zones: Mapping[str, str],
-) -> list[dg.AssetCheckResult]:
-    """Return the result of each table that has enough history."""
-    zones = {table: ZoneInfo(time_zones.get(table, "UTC")) for table in tables}
+    zone: ZoneInfo,
+) -> list[ComparedMetric]:
     run_id = context.run.run_id
-    of_run = metrics_of_run(context.instance, run_id, engine.catalog, zones)
+    of_run = metrics_of_run(context.instance, run_id, engine.catalog, {table: zone})
     recent = recent_metrics(
-        engine.catalog, metrics_table, tables, datetime.now(UTC), but_run=run_id
+        engine.catalog, metrics_table, [table], datetime.now(UTC), but_run=run_id
     )
-    results = []
-    for table in tables:
-        past = comparable([metric for metric in recent if metric.table == table])
-        compared = compare_metrics(_newest(table, of_run, past), past, zones[table])
-        if compared:
-            results.append(anomaly_result(table, compared))
-    return results
+    past = comparable(recent)
+    return compare_metrics(_newest(table, of_run, past), past, zone)
 
 
 def _newest(table: str, of_run: Sequence[Metric], past: Sequence[Metric]) -> list[Metric]:
@@ -102,12 +100,15 @@ def anomaly_result(table: str, compared: Sequence[ComparedMetric]) -> dg.AssetCh
     """
     anomalies = [str(metric) for metric in compared if metric.evaluation.is_anomaly]
     are = "metric is what its" if len(compared) == 1 else "metrics are what their"
+    expected = f"{len(compared)} {are} recent past suggests."
+    if not compared:
+        expected = "No metric has enough history to be compared with."
     return dg.AssetCheckResult(
         check_name=NO_ANOMALY,
         asset_key=asset_key(table),
         passed=not anomalies,
         severity=dg.AssetCheckSeverity.WARN,
-        description=" ".join(anomalies) or f"{len(compared)} {are} recent past suggests.",
+        description=" ".join(anomalies) or expected,
         metadata={
             "anomalies": len(anomalies),
             "compared_metrics": len(compared),

@@ -41,7 +41,7 @@ class RunMetrics:
         """
         checks = no_anomaly_checks(tables, self.table.name, self.time_zones)
         return dg.Definitions(
-            asset_checks=[checks],
+            asset_checks=checks,
             sensors=[self._sensor()],
             resources={AFTER_RUN: self.after_run},
         )
