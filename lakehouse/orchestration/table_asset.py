@@ -124,7 +124,7 @@ def table_asset(
 
     def body(
         context: dg.AssetExecutionContext,
-    ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[Any]]:
+    ) -> Iterator[dg.AssetCheckResult | dg.AssetCheckEvaluation | dg.MaterializeResult[Any]]:
         io, keys = context.resources.io_manager, _partitions(context, partitions_def)
         run = _run(context, table, keys, partitions_def, code_version)
         if not context.selected_asset_keys:
@@ -257,13 +257,14 @@ def _events(
     run: Run,
     keys: Sequence[str],
     implied: Mapping[Rule, Look],
-) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[Any]]:
+) -> Iterator[dg.AssetCheckResult | dg.AssetCheckEvaluation | dg.MaterializeResult[Any]]:
     outcome, code_tags = written.outcome, _code_tags(io, table, run)
     has_sample = any(result.sample for result in outcome.results)
     evaluated = Evaluated.by(
         outcome, table_of_rows(io.engine.catalog, table, outcome) if has_sample else ""
     )
     checks = _selected(context, table, outcome.results, evaluated, implied)
+    yield from _unselected(context, table, outcome.results, evaluated)
     if outcome.quarantined and table.quarantine:
         context.log_event(_quarantine_event(io, table.quarantine, outcome.quarantined))
     if isinstance(outcome, Refused):
@@ -409,6 +410,30 @@ def _selected(
         for result in results_of(table, results, tuple(implied))
         if result.rule.name in names
     ]
+
+
+def _unselected(
+    context: dg.AssetExecutionContext,
+    table: IcebergTable,
+    results: Iterable[RuleResult],
+    evaluated: Evaluated,
+) -> Iterator[dg.AssetCheckEvaluation]:
+    """Yield the results of rules that the run does not select, such as one that was added while
+    it was queued; Dagster accepts no `AssetCheckResult` of these.
+    """
+    names = {key.name for key in context.selected_asset_check_keys}
+    for result in results:
+        if result.rule.name not in names:
+            check = check_result(table, result, evaluated)
+            yield dg.AssetCheckEvaluation(
+                asset_key=asset_key(table.name),
+                check_name=result.rule.name,
+                passed=result.passed,
+                metadata=check.metadata,
+                severity=check.severity,
+                description=check.description,
+                blocking=result.rule.can_block,
+            )
 
 
 def _partitions(

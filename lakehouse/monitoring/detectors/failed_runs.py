@@ -1,4 +1,5 @@
-"""Runs that failed, and tables that are blocked since a rule refused what a run computed.
+"""Runs that failed, and tables that are blocked since a rule refused what a run computed. A step
+that failed is detected while the rest of its run continues.
 
 A run that a check stopped is no incident of its own: the check is; nor is one of upkeep, whose
 steps are, or one that erases people, whose request is. One that a person stopped is none either.
@@ -6,7 +7,8 @@ Of a refused table there is one incident, that it is blocked, with the results o
 it ends is a matter of a later publish, see `recoveries`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,10 +31,16 @@ from lakehouse.orchestration.erasure_runs import REQUEST_TAG
 from lakehouse.orchestration.error_causes import causes
 from lakehouse.orchestration.metadata_keys import RefusalMetadata, WriteMetadata
 from lakehouse.orchestration.partition_bounds import range_of
+from lakehouse.orchestration.runs import UNFINISHED
 from lakehouse.orchestration.runs_for_stale_tables import COMPUTED_ANEW
 from lakehouse.runtime.run_tags import readable_tags
 
 CURSOR = "runs"
+STEPS_CURSOR = "steps_of_runs"
+"""By unfinished run, the keys of its failed steps that were detected."""
+_UNNAMED = "marked as failed from outside the execution context"
+"""Dagster's message for a failure whose cause is in another event of the run."""
+_PROCESS_EVENT = re.compile(r"\(pid: \d+\)")
 _KNOWN = {
     "DagsterAssetCheckFailedError",
     "DagsterExecutionInterruptedError",
@@ -46,18 +54,32 @@ _TYPE = dg.DagsterEventType
 
 
 def detect_failed_runs(context: MonitorContext) -> Observed:
-    """Return the runs that failed since the last round; in the first round, in the last
-    week.
+    """Return the runs and steps that failed since the last round; in the first round, in the
+    last week.
     """
+    # Before the ended ones, so that a run that ends meanwhile is in either.
+    unfinished = context.instance.get_runs(dg.RunsFilter(statuses=UNFINISHED))
     runs, cursor = ended_runs(context, CURSOR, [dg.DagsterRunStatus.FAILURE])
+    detected: Mapping[str, list[str]] = context.state.cursors.get(STEPS_CURSOR, {})
+    steps: dict[str, list[str]] = {}
     facts: list[Firing] = []
-    for run in runs:
-        if run.job_name != ERASE_PEOPLE or REQUEST_TAG not in run.tags:
-            facts += _firings_of(context, run)
-    return Observed(tuple(facts), cursors={CURSOR: cursor})
+    for run in {run.run_id: run for run in (*unfinished, *runs)}.values():
+        if run.job_name == ERASE_PEOPLE and REQUEST_TAG in run.tags:
+            continue
+        for step, firing in _failures_of(context, run, detected.get(run.run_id, ())):
+            steps.setdefault(run.run_id, []).append(step)
+            if firing is not None:
+                facts.append(firing)
+    kept = {run.run_id: steps[run.run_id] for run in unfinished if run.run_id in steps}
+    return Observed(tuple(facts), cursors={CURSOR: cursor, STEPS_CURSOR: kept})
 
 
-def _firings_of(context: MonitorContext, run: dg.DagsterRun) -> Iterator[Firing]:
+def _failures_of(
+    context: MonitorContext, run: dg.DagsterRun, detected: Collection[str]
+) -> Iterator[tuple[str, Firing | None]]:
+    """Yield the key of each failed step of a run, with what fires; None where that was detected
+    before, or is reported otherwise. Of a run that failed without a step, the key is empty.
+    """
     of_type = {_TYPE.STEP_FAILURE, _TYPE.RUN_FAILURE}
     entries = events_of_run(context.instance, run.run_id, of_type)
     logged = [(entry, entry.get_dagster_event()) for entry in entries]
@@ -65,22 +87,41 @@ def _firings_of(context: MonitorContext, run: dg.DagsterRun) -> Iterator[Firing]
         (entry, event.step_failure_data) for entry, event in logged if event.is_step_failure
     ]
     for entry, failure in steps:
-        table = context.tables_of_steps.get(entry.step_key or "")
-        if _is_known(failure.error):
+        step = entry.step_key or ""
+        table = context.tables_of_steps.get(step)
+        if step in detected or _is_known(failure.error):
+            yield step, None
             continue
         reported = failure.user_failure_data
         refusal = RefusalMetadata.from_metadata(reported.metadata if reported else {})
         if table and refusal.branch is not None:
-            yield _blocked(context, run, table, refusal, _at(entry))
+            yield step, _blocked(context, run, table, refusal, _at(entry))
         else:
-            yield _failed(context, run, table or "", entry, failure.error)
+            yield step, _failed(context, run, table or "", entry, failure.error)
     if not steps:
         for entry, event in logged:
             # A run that is reported as failed by another process, since its own is gone, has no
             # data of why.
             error = event.job_failure_data.error if event.event_specific_data else None
+            if error is None and _UNNAMED in (entry.message or ""):
+                error, entry = _named_cause(context, run, entry)
             if not _is_known(error):
-                yield _failed(context, run, "", entry, error)
+                yield "", _failed(context, run, "", entry, error)
+
+
+def _named_cause(context: MonitorContext, run: dg.DagsterRun, failure: Any) -> tuple[Any, Any]:
+    """Return the error of a run that Dagster reports as failed without one, and the event that
+    names the cause: Dagster logs it right before or after the failure.
+    """
+    entries = events_of_run(context.instance, run.run_id, _TYPE.ENGINE_EVENT)
+    for entry in reversed(entries):
+        data = entry.get_dagster_event().engine_event_data
+        if data.error is not None:
+            return data.error, entry
+    for entry in reversed(entries):
+        if not _PROCESS_EVENT.search(entry.message or ""):
+            return None, entry
+    return None, failure
 
 
 def _is_known(error: Any) -> bool:
@@ -211,7 +252,9 @@ def _commands_again(run: dg.DagsterRun, table: str, keys: frozenset[str]) -> Ite
 
 
 def _first_line(text: str | None) -> str:
-    return next(iter((text or "").strip().splitlines()), "It ended without saying why.")
+    if not text or _UNNAMED in text:
+        return "It ended without an error message; its events in the UI show the last step."
+    return text.strip().splitlines()[0]
 
 
 def _at(entry: Any) -> datetime:
