@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.cli.dev_processes.log_filter import is_told
+from lakehouse.cli.dev_processes.log_filter import LogFilter, is_told
 
 pytestmark = pytest.mark.unit
 
@@ -69,11 +69,76 @@ def test_a_look_is_not_told(line: str) -> None:
             "ERROR:    [Errno 98] error while attempting to bind on address ('127.0.0.1',"
             " 3000): address already in use"
         ),
-        "Traceback (most recent call last):",
     ],
 )
 def test_what_happened_is_told(line: str) -> None:
     assert is_told(line + "\n")
+
+
+def printed(*lines: str) -> list[str]:
+    log = LogFilter()
+    shown = [text for line in lines for text in log.read(line + "\n")]
+    return [text.rstrip("\n") for text in [*shown, *log.end()]]
+
+
+MADE = "ingest_x - 0a1b - 77 - silver__x - ASSET_MATERIALIZATION - Materialized value silver x."
+FAILED = f"{AT} - dagster - ERROR - ingest_x - 0a1b - 77 - silver__x - STEP_FAILURE - Failed."
+
+
+def test_partitions_of_an_event_are_one_line() -> None:
+    assert printed(*[f"{AT} - dagster - DEBUG - {MADE}"] * 31) == [f"{AT} - dagster - {MADE}"]
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        (
+            "",
+            "dagster._core.errors.DagsterExecutionStepExecutionError: Error in op:",
+            "",
+            "Stack Trace:",
+            '  File "x.py", line 1, in f',
+            "",
+            "The above exception was caused by the following exception:",
+            "shop.errors.Broken: no such fruit",
+            "",
+            "Stack Trace:",
+            '  File "y.py", line 2, in g',
+        ),
+        (
+            "Traceback (most recent call last):",
+            '  File "x.py", line 1, in f',
+            "    raise Broken",
+            "KeyError: 'x'",
+            "",
+            "During handling of the above exception, another exception occurred:",
+            "",
+            "Traceback (most recent call last):",
+            '  File "y.py", line 2, in g',
+            "shop.errors.Broken: no such fruit",
+        ),
+        (
+            "grpc._channel._InactiveRpcError: <_InactiveRpcError of RPC that terminated with:",
+            "\tstatus = StatusCode.DEADLINE_EXCEEDED",
+            ">",
+            "",
+            "shop.errors.Broken: no such fruit",
+            "It has more lines.",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    "after",
+    [(), ("2026-11-23 13:47:31 UTC  Spark died.",), (f"{AT} - dagster.daemon - INFO - Next.",)],
+)
+def test_an_error_is_one_line_with_its_cause(trace: tuple, after: tuple) -> None:
+    line = f"{FAILED} shop.errors.Broken: no such fruit"
+    assert printed(FAILED, *trace, *after) == [line, *after]
+
+
+def test_a_bare_traceback_is_its_last_line() -> None:
+    lines = ("Traceback (most recent call last):", '  File "x.py", line 1', "KeyError: 'x'")
+    assert printed(*lines, "address in use") == ["KeyError: 'x'", "address in use"]
 
 
 def test_the_child_tells_that_hands_signals_on_and_ends_as_dagster_did(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 import signal
 import subprocess
 import sys
+from itertools import chain
 from threading import Thread
 from typing import IO
 
-from lakehouse.cli.dev_processes.log_filter import is_told, without_colours
+from lakehouse.cli.dev_processes.log_filter import LogFilter, without_colours
 
 _LAST_WORDS_SECONDS = 2.0
 
@@ -54,11 +55,10 @@ def _start(arguments: list[str]) -> "subprocess.Popen[str]":
 
 
 def _tell(lines: IO[str]) -> None:
-    is_coloured = _takes_colours()
-    for line in lines:
-        if is_told(line):
-            sys.stderr.write(line if is_coloured else without_colours(line))
-            sys.stderr.flush()
+    is_coloured, log = _takes_colours(), LogFilter()
+    for told in chain(map(log.read, lines), iter(log.end, [])):
+        sys.stderr.writelines(told if is_coloured else map(without_colours, told))
+        sys.stderr.flush()
 
 
 def _takes_colours() -> bool:
