@@ -64,11 +64,23 @@ def run_services(
 
 
 def run_webserver() -> None:
-    """Run Dagster's webserver by the arguments of this process."""
-    from dagster_webserver.cli import main
+    """Run Dagster's webserver by the arguments of this process, without requests of other sites."""
+    from dagster_webserver import cli
 
+    from lakehouse.orchestration.same_site import SameSite, served_hosts
+
+    create_app = cli.create_app_from_workspace_process_context
+    ui_url = os.environ.get("LAKEHOUSE_UI_URL", "")
+    hosts = served_hosts(sys.argv, ui_url)
+
+    def create_same_site_app(*args: Any, **options: Any) -> Any:
+        app = create_app(*args, **options)
+        app.add_middleware(SameSite, hosts=hosts, ui_url=ui_url)
+        return app
+
+    cli.create_app_from_workspace_process_context = create_same_site_app
     ask_less_often()
-    main()  # type: ignore[no-untyped-call]
+    cli.main()  # type: ignore[no-untyped-call]
 
 
 def ask_less_often() -> None:
