@@ -87,6 +87,7 @@ def findings(settings: Settings) -> list[Finding]:
         "tables": _table_files,
         "disk": _disk,
         "alerts": _alerts,
+        "feeds": _feeds,
     }
     return [_look(name, look, settings) for name, look in looks.items()]
 
@@ -392,6 +393,25 @@ def _alerts(settings: Settings) -> str:
     if not (dev or settings.heartbeat_url) or (since and now - since <= _LATE):
         return words
     raise LakehouseError(words, next_step=_LOOK_AGAIN if since else _LOOK)
+
+
+def _feeds(settings: Settings) -> str:
+    """Look for sensors and schedules that are stopped while files wait; makes no instance."""
+    from lakehouse.ingestion.stopped_feeds import stopped_feeds
+    from lakehouse.orchestration.instance import open_instance
+    from lakehouse.project import load_project
+
+    if not settings.dagster_home.exists():
+        return "none is stopped"
+    feeds = load_project(settings).feeds.values()
+    with open_instance(settings) as instance:
+        stopped = stopped_feeds(instance, settings, feeds)
+    if stopped:
+        raise LakehouseError(
+            "; ".join(stopped.values()),
+            next_step=f"Start it in the UI, or run `lakehouse ingest {next(iter(stopped))}`.",
+        )
+    return "none is stopped while files wait"
 
 
 def _looked(dev: DevNote | None, at: datetime | None, now: datetime) -> str:

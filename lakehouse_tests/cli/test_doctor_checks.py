@@ -2,16 +2,25 @@
 that fails.
 """
 
+import os
 import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from dagster._core.definitions.run_request import InstigatorType
+from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteRepositoryOrigin
+from dagster._core.scheduler.instigation import (
+    InstigatorState,
+    InstigatorStatus,
+    SensorInstigatorData,
+)
 
 from lakehouse.cli.doctor_checks import findings
 from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.monitoring.heartbeat import Heartbeat, beat
+from lakehouse.orchestration.instance import open_instance
 from lakehouse.runtime import jars
 from lakehouse.runtime.dev_address_file import DevNote, leave_note
 from lakehouse.runtime.spark import open_session
@@ -28,8 +37,32 @@ def test_on_a_machine_that_is_set_up_all_is_well(settings):
 
     assert [finding.name for finding in found if not finding.ok] == []
     assert [finding.name for finding in found] == [
-        "python", "java", "jars", "iceberg", "classes", "spark", "executors", "deployment", "project", "home", "catalog", "tables", "disk", "alerts",
+        "python", "java", "jars", "iceberg", "classes", "spark", "executors", "deployment", "project", "home", "catalog", "tables", "disk", "alerts", "feeds",
     ]  # fmt: skip
+
+
+def test_a_stopped_sensor_with_waiting_files_fails(settings):
+    state = InstigatorState(
+        RemoteRepositoryOrigin(
+            RegisteredCodeLocationOrigin("lakehouse.definitions"), "__repository__"
+        ).get_instigator_origin("fruits_files"),
+        InstigatorType.SENSOR,
+        InstigatorStatus.STOPPED,
+        SensorInstigatorData(),
+    )
+    with open_instance(settings) as instance:
+        instance.add_instigator_state(state)
+    assert line(settings, "feeds").ok
+    file = settings.home / "inbox" / "fruits" / "a.csv"
+    file.parent.mkdir(parents=True)
+    file.write_text("id,fruit,berry\n")
+    os.utime(file, (1_700_000_000,) * 2)
+
+    found = line(settings, "feeds")
+
+    assert not found.ok
+    assert found.found == "sensor fruits_files is stopped, and 1 files wait"
+    assert "`lakehouse ingest fruits`" in found.next_step
 
 
 def test_what_an_older_iceberg_lacks_is_said(settings):
