@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 
 import dagster as dg
@@ -21,6 +21,7 @@ from lakehouse.monitoring.alert_state import (
 )
 from lakehouse.monitoring.detectors.failed_ticks import names_of
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext
+from lakehouse.monitoring.detectors.reported_incidents import detect_reported
 from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
 from lakehouse.monitoring.heartbeat import Heartbeat, beat
 from lakehouse.monitoring.monitor import Detector, run_detectors
@@ -145,17 +146,35 @@ def detect_and_dispatch(
 def _round(
     monitor_context: MonitorContext, logger: logging.Logger, further: Mapping[str, Detector]
 ) -> AlertState:
+    detect = partial(run_detectors, further=further)
+    return _shown(monitor_context, _dispatch(monitor_context, detect, logger), logger)
+
+
+def dispatch_report(
+    instance: dg.DagsterInstance, settings: Settings, key: str, logger: logging.Logger
+) -> None:
+    """Send what was reported of one thing, from a process in which no project is loaded.
+
+    :raises StateBusy: when a round of monitoring takes too long; the sensor sends it then.
+    """
+    graph = dg.Definitions().resolve_asset_graph()
+    context = MonitorContext(instance, graph, {}, (), settings, datetime.now(UTC))
+    with state_lock(settings, wait_seconds=_PAUSE_SECONDS):
+        _dispatch(context, partial(detect_reported, only=key), logger)
+
+
+def _dispatch(
+    monitor_context: MonitorContext, detect: Detector, logger: logging.Logger
+) -> AlertState:
     settings, routes = monitor_context.settings, read_routes(monitor_context.settings)
     state = read_state(settings)
-    observed = run_detectors(replace(monitor_context, state=state), further)
+    observed = detect(replace(monitor_context, state=state))
     state = enqueue_alerts(
         state, observed, monitor_context.now, routes, silence_texts(settings)
     )
     write_state(settings, state)
     dispatcher = Dispatcher(state, lambda now: write_state(settings, now), logger)
-    return _shown(
-        monitor_context, dispatcher.run(open_sinks(settings, routes.urls, logger)), logger
-    )
+    return dispatcher.run(open_sinks(settings, routes.urls, logger))
 
 
 def _shown(context: MonitorContext, state: AlertState, logger: logging.Logger) -> AlertState:

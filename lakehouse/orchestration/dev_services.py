@@ -8,8 +8,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
@@ -20,6 +21,10 @@ import dagster as dg
 if TYPE_CHECKING:
     from dagster._core.remote_representation.code_location import CodeLocation
     from dagster._core.workspace.context import IWorkspaceProcessContext
+    from dagster._grpc.client import DagsterGrpcClient
+    from dagster._grpc.proxy_server import DagsterProxyApiServicer
+
+OnCodeServer = Callable[[dg.DagsterInstance, bool], None]
 
 _OF_CODE_SERVER = "warning"
 """From which level on the log of a code server is shown."""
@@ -31,7 +36,11 @@ _CODE_THREADS = 32
 
 
 def run_services(
-    module: str, working_directory: str | None, host: str | None, port: str | None
+    module: str,
+    working_directory: str | None,
+    host: str | None,
+    port: str | None,
+    on_code_server: OnCodeServer,
 ) -> None:
     """Run Dagster's webserver, daemon and server of code until they are stopped, as `dg dev`
     does, but the daemon and what hands calls on to the code are in this process, which would only
@@ -40,6 +49,8 @@ def run_services(
     Returns where the webserver ended by itself.
 
     :param module: the module of the definitions.
+    :param on_code_server: called when the server of code died (False), and when it was started
+        again (True).
     """
     from dagster._cli.utils import get_instance_for_cli
     from dagster._utils.interrupts import setup_interrupt_handlers
@@ -56,7 +67,9 @@ def run_services(
     with (
         # With what a file `.env` of the working directory says, for all that is started here.
         get_instance_for_cli() as instance,
-        _code_server(instance, module, working_directory or str(Path.cwd())) as workspace,
+        _code_server(
+            instance, module, working_directory or str(Path.cwd()), on_code_server
+        ) as workspace,
         _webserver(host, port, workspace) as webserver,
         with_own_events(instance) as daemon_instance,
     ):
@@ -95,10 +108,13 @@ def ask_less_often() -> None:
 
 @contextmanager
 def _code_server(
-    instance: dg.DagsterInstance, module: str, working_directory: str
+    instance: dg.DagsterInstance,
+    module: str,
+    working_directory: str,
+    on_code_server: OnCodeServer = lambda *_: None,
 ) -> Iterator[Path]:
     """Serve the code, which a process of its own loads, a new one for each reload; yield the file
-    that says where.
+    that says where. A process that died is started again.
     """
     from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
     from dagster._core.utils import FuturesAwareThreadPoolExecutor
@@ -128,6 +144,11 @@ def _code_server(
         heartbeat_ttl=WEBSERVER_GRPC_SERVER_HEARTBEAT_TTL,
         defs_state_info=None,
     )
+
+    def watch() -> None:
+        while not is_over.wait(_LOOK_SECONDS):
+            restart_if_dead(servicer, partial(on_code_server, instance))
+
     with TemporaryDirectory() as folder:
         workspace, socket = Path(folder, "workspace.yaml"), str(Path(folder, "code"))
         server = DagsterGrpcServer(
@@ -146,12 +167,15 @@ def _code_server(
         # JSON is YAML.
         workspace.write_text(json.dumps({"load_from": [{"grpc_server": place}]}))
         serving = Thread(target=server.serve, name="code-server")
+        watching = Thread(target=watch, name="code-server-watch")
         serving.start()
+        watching.start()
         try:
             yield workspace
         finally:
             is_over.set()
             serving.join()
+            watching.join()
 
 
 @contextmanager
@@ -168,6 +192,40 @@ def _webserver(
     finally:
         webserver.terminate()
         webserver.wait()
+
+
+def restart_if_dead(
+    servicer: "DagsterProxyApiServicer", on_code_server: Callable[[bool], None]
+) -> None:
+    """Start the process that has the code again where it died.
+
+    Code that cannot be loaded is left for a reload in the UI.
+    """
+    from dagster._core.errors import DagsterUserCodeUnreachableError
+
+    client = servicer._get_grpc_client()
+    if client is None or servicer._load_error or not _is_dead(client):
+        return
+    on_code_server(False)
+    servicer._client_heartbeat_shutdown_event.set()
+    # It asks the dead server to shut down once the new one is there.
+    with suppress(DagsterUserCodeUnreachableError):
+        servicer.ReloadCode(None, None)
+    if not servicer._load_error:
+        on_code_server(True)
+
+
+def _is_dead(client: "DagsterGrpcClient") -> bool:
+    """Whether nothing listens at the address of a server; one that is busy does."""
+    import grpc
+    from dagster._core.errors import DagsterUserCodeUnreachableError
+
+    try:
+        client.ping("")
+    except DagsterUserCodeUnreachableError as error:
+        cause = error.__cause__
+        return isinstance(cause, grpc.Call) and cause.code() is grpc.StatusCode.UNAVAILABLE
+    return False
 
 
 def _run_daemon(

@@ -1,9 +1,11 @@
 """Dagster's services as `lakehouse dev` has them: what they use of Dagster is there."""
 
 from pathlib import Path
+from threading import Event
 from unittest.mock import Mock, create_autospec
 
 import dagster as dg
+import grpc
 import pytest
 from dagster._cli.workspace.cli_target import workspace_opts_to_load_target
 from dagster._core.errors import DagsterUserCodeUnreachableError
@@ -16,6 +18,7 @@ from lakehouse.orchestration.dev_services import (
     _code_server,
     ask_less_often,
     refresh_where_reloaded,
+    restart_if_dead,
 )
 
 pytestmark = pytest.mark.unit
@@ -50,6 +53,32 @@ def test_what_says_how_often_a_server_is_asked_is_there(
     monkeypatch.setattr(server_watcher, "WATCH_INTERVAL", 1)
     ask_less_often()
     assert client.CLIENT_HEARTBEAT_INTERVAL == server_watcher.WATCH_INTERVAL == 5
+
+
+class Unreachable(grpc.RpcError, grpc.Call):
+    """How gRPC fails where nothing listens."""
+
+    code = Mock(return_value=grpc.StatusCode.UNAVAILABLE)
+    __abstractmethods__ = frozenset()
+
+
+@pytest.mark.parametrize("is_dead", [True, False])
+def test_a_dead_server_of_code_is_started_again(*, is_dead: bool) -> None:
+    failure = DagsterUserCodeUnreachableError()
+    failure.__cause__ = Unreachable() if is_dead else TimeoutError()
+    servicer = create_autospec(
+        proxy_server.DagsterProxyApiServicer,
+        instance=True,
+        _load_error=None,
+        _client_heartbeat_shutdown_event=Event(),
+    )
+    servicer._get_grpc_client.return_value = create_autospec(client.DagsterGrpcClient)
+    servicer._get_grpc_client.return_value.ping.side_effect = [failure]
+    servicer.ReloadCode.side_effect = DagsterUserCodeUnreachableError()
+    told: list[bool] = []
+    restart_if_dead(servicer, told.append)
+    assert told == ([False, True] if is_dead else [])
+    assert servicer.ReloadCode.called == is_dead
 
 
 def served(answer: str | Exception) -> GrpcServerCodeLocation:
