@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from dagster._core.remote_representation.code_location import CodeLocation
     from dagster._core.workspace.context import IWorkspaceProcessContext
     from dagster._grpc.client import DagsterGrpcClient
-    from dagster._grpc.proxy_server import DagsterProxyApiServicer
 
 OnCodeServer = Callable[[dg.DagsterInstance, bool], None]
 
@@ -194,12 +193,12 @@ def _webserver(
         webserver.wait()
 
 
-def restart_if_dead(
-    servicer: "DagsterProxyApiServicer", on_code_server: Callable[[bool], None]
-) -> None:
+def restart_if_dead(servicer: Any, on_code_server: Callable[[bool], None]) -> None:
     """Start the process that has the code again where it died.
 
     Code that cannot be loaded is left for a reload in the UI.
+
+    :param servicer: a `DagsterProxyApiServicer`.
     """
     from dagster._core.errors import DagsterUserCodeUnreachableError
 
@@ -217,14 +216,13 @@ def restart_if_dead(
 
 def _is_dead(client: "DagsterGrpcClient") -> bool:
     """Whether nothing listens at the address of a server; one that is busy does."""
-    import grpc
     from dagster._core.errors import DagsterUserCodeUnreachableError
 
     try:
         client.ping("")
     except DagsterUserCodeUnreachableError as error:
-        cause = error.__cause__
-        return isinstance(cause, grpc.Call) and cause.code() is grpc.StatusCode.UNAVAILABLE
+        status = getattr(error.__cause__, "code", None)
+        return status is not None and status().name == "UNAVAILABLE"
     return False
 
 

@@ -326,8 +326,14 @@ class Downstream:
         stale: list[str] = []
         for table in tables:
             sources = self.sources(table)
-            changing = filter(self.is_plain, stale) if self.is_plain(table) else stale
-            if table in first or set(sources) & {*changing} or is_stale(engine, table, sources):
+            changing = {name for name in stale if self.is_plain(name)}
+            if not self.is_plain(table):
+                changing = set(stale)
+            if (
+                table in first
+                or changing.intersection(sources)
+                or is_stale(engine, table, sources)
+            ):
                 stale.append(table)
         return stale
 
