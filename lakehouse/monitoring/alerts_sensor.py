@@ -28,7 +28,7 @@ from lakehouse.monitoring.monitor import Detector, run_detectors
 from lakehouse.monitoring.open_alerts import show_open_alerts
 from lakehouse.monitoring.silences import silence_texts
 from lakehouse.monitoring.sinks import open_sinks
-from lakehouse.orchestration.dagster_internals import graph_of_repository
+from lakehouse.orchestration.dagster_internals import asset_graph, graph_of_repository
 from lakehouse.orchestration.long_ticks import long_tick
 from lakehouse.settings import Settings
 from lakehouse.tables.feed import Feed
@@ -157,7 +157,7 @@ def dispatch_report(
 
     :raises StateBusy: when a round of monitoring takes too long; the sensor sends it then.
     """
-    graph = dg.Definitions().resolve_asset_graph()
+    graph = asset_graph(dg.Definitions())
     context = MonitorContext(instance, graph, {}, (), settings, datetime.now(UTC))
     with state_lock(settings, wait_seconds=_PAUSE_SECONDS):
         _dispatch(context, partial(detect_reported, only=key), logger)

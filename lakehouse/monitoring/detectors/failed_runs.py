@@ -58,7 +58,8 @@ def detect_failed_runs(context: MonitorContext) -> Observed:
     last week.
     """
     # Before the ended ones, so that a run that ends meanwhile is in either.
-    unfinished = context.instance.get_runs(dg.RunsFilter(statuses=UNFINISHED))
+    records = context.instance.get_run_records(dg.RunsFilter(statuses=UNFINISHED))
+    unfinished = [record.dagster_run for record in records]
     runs, cursor = ended_runs(context, CURSOR, [dg.DagsterRunStatus.FAILURE])
     detected: Mapping[str, list[str]] = context.state.cursors.get(STEPS_CURSOR, {})
     steps: dict[str, list[str]] = {}
