@@ -81,7 +81,7 @@ def run_webserver() -> None:
 
     from lakehouse.orchestration.same_site import SameSite, served_hosts
 
-    create_app = cli.create_app_from_workspace_process_context
+    create_app = cli.create_app_from_workspace_process_context  # type: ignore[attr-defined]
     ui_url = os.environ.get("LAKEHOUSE_UI_URL", "")
     hosts = served_hosts(sys.argv, ui_url)
 
@@ -90,7 +90,7 @@ def run_webserver() -> None:
         app.add_middleware(SameSite, hosts=hosts, ui_url=ui_url)
         return app
 
-    cli.create_app_from_workspace_process_context = create_same_site_app
+    cli.create_app_from_workspace_process_context = create_same_site_app  # type: ignore[attr-defined]
     ask_less_often()
     cli.main()  # type: ignore[no-untyped-call]
 
