@@ -663,7 +663,7 @@ def test_one_notation_is_typed_without_a_note_on_it(name, texts, expected):
 
 
 @pytest.mark.parametrize(
-    ("name", "texts", "said"),
+    ("name", "texts", "example"),
     [
         ("amount", ["2.5", "2.50"], "2.1 and 2.10"),
         ("Einzelpreis", ["2,5", "2,50"], "decimal commas, no points so far, notations"),
@@ -676,11 +676,11 @@ def test_one_notation_is_typed_without_a_note_on_it(name, texts, expected):
         ("at", ["2026-01-31 08:00", "2026-01-31 08:00:00"], "1.2.2026 and 2026-02-01"),
     ],
 )
-def test_measures_and_times_may_lose_their_notation_which_is_said(name, texts, said):
+def test_measures_and_times_may_lose_their_notation_with_a_note(name, texts, example):
     reading = typed(name, *texts)
     assert reading.type != "string"
     assert "notations that become equal" in reading.note
-    assert said in reading.note
+    assert example in reading.note
 
 
 def test_a_day_in_two_notations_is_no_part_of_a_key(tmp_path):

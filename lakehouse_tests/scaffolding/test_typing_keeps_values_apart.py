@@ -1,4 +1,4 @@
-"""A guessed type makes no two texts of a column equal, except where `new feed` says so."""
+"""A guessed type makes no two texts of a column equal, except where `new feed` reports it."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -113,8 +113,8 @@ def keeps_apart(spark):
             equal = merged(name, texts, values)
             is_measure = name in (*MEASURES, *TIMES) or reading.dates or "-" in "".join(texts)
             has_exponent = any("e" in text.lower() for text in texts)
-            is_said = "notations that become equal" in reading.note
-            assert not equal or (is_said and (is_measure or has_exponent)), (
+            is_reported = "notations that become equal" in reading.note
+            assert not equal or (is_reported and (is_measure or has_exponent)), (
                 name,
                 texts,
                 reading,
