@@ -16,7 +16,7 @@ from lakehouse.iceberg.read.cleared_rows import read_cleared
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.quality.erased_rows import may_have_erased, without_erased
 from lakehouse.tables.quoting import among, identifier
-from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable, Merge
+from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -102,18 +102,12 @@ def _row_keys(target: IcebergTable, rows: "DataFrame") -> "DataFrame":
     have it.
     """
     types = dict(rows.dtypes)
-    key = _key(target)
+    key = target.version_key
     terms = []
     if set(key) <= types.keys():
         for name in key:
             terms.append(f"{_cast(target, name, types[name])} AS {_key_alias(name)}")
     return rows.selectExpr(*_SOURCE, *terms)
-
-
-def _key(target: IcebergTable) -> tuple[str, ...]:
-    if target.versions:
-        return tuple(target.versions.of)
-    return tuple(target.write.on) if isinstance(target.write, Merge) else ()
 
 
 def _key_alias(name: str) -> str:
@@ -218,7 +212,7 @@ def _with_place(
     keys = [name for name in joined.columns if name.startswith("__key_")]
     if keys:
         superseded = "__superseded"
-        terms = [f"{identifier(name)} AS {_key_alias(name)}" for name in _key(target)]
+        terms = [f"{identifier(name)} AS {_key_alias(name)}" for name in target.version_key]
         merged = read_main(engine, target.name).selectExpr(*terms, f"true AS {superseded}")
         joined = joined.alias("s").join(merged.alias("m"), same_key(keys, "s", "m"), "left")
     return joined.selectExpr(

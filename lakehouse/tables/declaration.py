@@ -253,6 +253,15 @@ class TableDeclaration:
         return frozenset((*self.write.on, *self.write.prune_by, *of))
 
     @property
+    def version_key(self) -> tuple[str, ...]:
+        """The columns whose values versions of a row have in common; a merge's key without
+        `versions`.
+        """
+        if self.versions:
+            return tuple(self.versions.of)
+        return tuple(self.write.on) if isinstance(self.write, Merge) else ()
+
+    @property
     def wall_time_zone(self) -> str:
         """The time zone of moments without an offset, and of days."""
         if self.time_zone is not None:

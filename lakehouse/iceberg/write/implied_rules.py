@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from lakehouse.iceberg.rules.rows import RowRule
 from lakehouse.tables.castable_rule import castable_if_fits
-from lakehouse.tables.table import IcebergTable, Merge
+from lakehouse.tables.table import IcebergTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +54,3 @@ def with_key_text_rule(table: IcebergTable, columns: Sequence[str]) -> IcebergTa
 def key_text_rule(table: IcebergTable) -> KeyTextRule | None:
     """Return the rule on key texts; None of a table without it."""
     return next((rule for rule in table.row_rules if isinstance(rule, KeyTextRule)), None)
-
-
-def version_key(table: IcebergTable) -> Sequence[str]:
-    """Return the columns of which versions of a row have the same values."""
-    if table.versions:
-        return table.versions.of
-    return table.write.on if isinstance(table.write, Merge) else ()

@@ -10,7 +10,6 @@ from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.metadata.spark_types import of_spark, widened
 from lakehouse.iceberg.rules.rows import RowRule
 from lakehouse.iceberg.write.implied_rules import (
-    version_key,
     with_fitting_rules,
     with_key_text_rule,
 )
@@ -359,8 +358,8 @@ def prepare(
             read = _whole_alone(table.cast_sql(name, quoted), quoted, have, wanted)
             selected.append(f"CAST({read} AS {wanted}) AS {quoted}")
         elif is_exact(wanted) and is_exact(have):
-            is_rejected = name in table.casts and not always_fits(wanted, have)
-            delivered |= {name: f"{_DELIVERED}{name}"} if is_rejected else {}
+            if name in table.casts and not always_fits(wanted, have):
+                delivered[name] = f"{_DELIVERED}{name}"
             selected.append(f"{_fitted(table, name, have)} AS {quoted}")
         else:
             mismatched[name] = have
@@ -400,12 +399,8 @@ def text_keys(table: IcebergTable, frame: "DataFrame") -> list[str]:
     """Return the columns that tell versions of a row and that a frame's rows were cast from text
     in.
     """
-    frame_types = dict(frame.dtypes)
-    return [
-        name
-        for name in version_key(table)
-        if frame_types.get(f"{_DELIVERED}{name}") == "string"
-    ]
+    texts = {name for name, kind in frame.dtypes if kind == "string"}
+    return [name for name in table.version_key if f"{_DELIVERED}{name}" in texts]
 
 
 def _delivered_names(table: IcebergTable, frame: "DataFrame") -> dict[str, str]:

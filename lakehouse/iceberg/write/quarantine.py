@@ -17,7 +17,6 @@ from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.read.version_keys import is_newer_sql, order_sql
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame
 from lakehouse.iceberg.write.quarantine_removals import (
-    correction_key,
     delivered_in_type,
     leaving,
     not_refused_now,
@@ -128,7 +127,7 @@ def _correctable_rows(engine: Engine, table: IcebergTable) -> int:
     """Return how many rows may be corrected: none where the table does not say what a version
     is.
     """
-    if table.quarantine is None or not correction_key(table):
+    if table.quarantine is None or not table.version_key:
         return 0
     main = read_history(engine, table.quarantine.name).main
     return main.rows if main else 0
@@ -140,7 +139,7 @@ def _corrected(prepared: PreparedFrame, split: Split, quarantined: "DataFrame") 
     """
     from pyspark.sql.functions import expr
 
-    table, key = prepared.table, correction_key(prepared.table)
+    table, key = prepared.table, prepared.table.version_key
     assert table.quarantine is not None
     newest = table.versions.newest if table.versions else ()
     # A row that goes corrects none.

@@ -111,13 +111,8 @@ def with_left_out(
     if refused and both:
         rows, new_rows = refused.rows + both.rows, refused.new_rows + both.new_rows
         outside_rows = refused.outside_rows + both.outside_rows
-        both = replace(
-            refused,
-            rows=rows,
-            new_rows=new_rows,
-            snapshot_id=both.snapshot_id,
-            outside_rows=outside_rows,
-        )
+        both = replace(both, rows=rows, new_rows=new_rows, outside_rows=outside_rows)
+        both = replace(both, left_out_rows=refused.rows)
     return replace(outcome, results=(*outcome.results, *evaluated), quarantined=both or refused)
 
 

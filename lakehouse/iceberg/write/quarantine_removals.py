@@ -66,7 +66,7 @@ def plan_decided(
     unpublished = _unpublished(table, target, quarantined)
     was_left = target.main is None or bool(unpublished)
     rereads = was_left or is_full or any(pins[name].since_snapshot_id is None for name in own)
-    undone = _undone(engine, quarantined, unpublished) if correction_key(table) else []
+    undone = _undone(engine, quarantined, unpublished) if table.version_key else []
     if quarantined.is_empty and not undone:
         return Decided(rereads=rereads)
     sources = by_table(pins[name] for name in tracked)
@@ -223,17 +223,6 @@ def undone_rows(table: IcebergTable, decided: Decided) -> "DataFrame | None":
     names = [identifier(name) for name in written_columns(table.quarantine)]
     frames = [frame.selectExpr(*names) for frame in decided.undone]
     return together(frames).dropDuplicates(["_row_key"]) if frames else None
-
-
-def correction_key(table: IcebergTable) -> tuple[str, ...]:
-    """Return the columns by which an accepted row corrects refused ones; none where the table does
-    not say what a version of a row is.
-
-    Those of a merge are the key: what is merged later takes the place of what came before.
-    """
-    if table.versions:
-        return tuple(table.versions.of)
-    return tuple(table.write.on) if isinstance(table.write, Merge) else ()
 
 
 def removal(table: IcebergTable, keys: "DataFrame") -> "DataFrame":

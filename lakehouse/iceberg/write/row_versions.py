@@ -25,10 +25,7 @@ from lakehouse.iceberg.read.version_keys import (
     key_locations,
     order_sql,
 )
-from lakehouse.iceberg.write.implied_rules import (
-    key_text_rule,
-    with_key_text_rule,
-)
+from lakehouse.iceberg.write.implied_rules import key_text_rule, with_key_text_rule
 from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
 from lakehouse.iceberg.write.prepared_frame import (
     BROKEN,
@@ -170,12 +167,11 @@ def first_accepted(
         f" {', '.join(newest or order)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     )
     terms, is_first = ["*", f"{newer} AS {_NEWER}"], f"{_NEWER} = 1"
-    within = f"{of_key}, {_REFUSED} ORDER BY {', '.join(order)}"
+    within = f"{of_key} ORDER BY {', '.join(order)}"
     if newest and [*newest] != [*order]:
         # Only another order takes another sort.
+        within = f"{of_key}, {_REFUSED} ORDER BY {', '.join(order)}"
         terms, is_first = [*terms, f"row_number() OVER ({within}) AS {_RANK}"], f"{_RANK} = 1"
-    else:
-        within = f"{of_key} ORDER BY {', '.join(order)}"
     accepted_text = f"CASE WHEN NOT {_REFUSED} THEN {_KEY_TEXT} END"
     terms += _first_text(prepared, accepted_text, within)
     has_no_key = " OR ".join(f"{identifier(name)} IS NULL" for name in key)
@@ -223,13 +219,10 @@ def newest_accepted(
     ]
     for rival in rivals:
         other = _prepared(table, rival)
-        text = [_KEY_TEXT] if _KEY_TEXT in other.names else []
+        names = [*order, *([_KEY_TEXT] if _KEY_TEXT in other.names else [])]
         seen += [
             other.frame.selectExpr(
-                *order,
-                *text,
-                f"{other.refused_predicate} AS {_REFUSED}",
-                f"{_RIVAL} AS {_ROLE}",
+                *names, f"{other.refused_predicate} AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}"
             )
         ]
     if standing is not None:
@@ -303,12 +296,8 @@ def _evaluated(prepared: PreparedFrame) -> PreparedFrame:
         value = f"CAST({identifier(name)} AS string)"
         texts += [literal(name), f"nullif(trim({prepared.delivered_sql(name)}), {value})"]
     frame = prepared.frame.selectExpr("*", f"named_struct({', '.join(texts)}) AS {_KEY_TEXT}")
-    return replace(
-        prepared,
-        table=with_key_text_rule(prepared.table, names),
-        frame=frame,
-        names=(*prepared.names, _KEY_TEXT),
-    ).evaluated()
+    table, names = with_key_text_rule(prepared.table, names), [*prepared.names, _KEY_TEXT]
+    return replace(prepared, table=table, frame=frame, names=names).evaluated()
 
 
 def _first_text(prepared: PreparedFrame, text: str, within: str) -> list[str]:
