@@ -102,6 +102,11 @@ class ColumnProfile:
         return self.rows - self.empty_rows - self.nothing.total()
 
     @property
+    def has_parts(self) -> bool:
+        """Whether its values are nested or bytes: no key, and no person is found by them."""
+        return self.file_type.startswith(("struct", "array", "map", "binary"))
+
+    @property
     def has_all_days(self) -> bool:
         """Whether `days` has each date, and none was left out for lack of memory."""
         return len(self.days) < _MOST_DAYS

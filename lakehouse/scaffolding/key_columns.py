@@ -36,4 +36,5 @@ def _can_be_key(profile: ColumnProfile) -> bool:
 def holds_keys(profile: ColumnProfile) -> bool:
     """Whether its values may be those of keys; numbers with decimals are measures or amounts."""
     has_decimals = bool(profile.forms.keys() & (NUMBERS - {"whole"}))
-    return not why_personal(profile) and (profile.is_whole or not has_decimals)
+    is_whole = profile.is_whole or not has_decimals
+    return is_whole and not (why_personal(profile) or profile.has_parts)

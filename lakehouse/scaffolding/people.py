@@ -118,6 +118,8 @@ def why_personal(column: ColumnProfile, *, among_people: AmongPeople = "") -> st
     :param among_people: what other columns beside it tell of people: `their data` or `their
         keys`. One that is called a name and no more is most likely theirs then.
     """
+    if column.has_parts:
+        return ""
     words = words_of(column.name)
     if column.looks_like("email"):
         return "e-mail addresses"
@@ -159,6 +161,8 @@ def stands_for_person(column: ColumnProfile) -> bool:
     """Whether a column is named as the key of a person is, such as `customer_id`, or as a person
     and no more.
     """
+    if column.has_parts:
+        return False
     words = words_of(column.name)
     if is_key_name(column.name):
         return not _PERSONS.isdisjoint(_whole(words))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import FileRejected
+from lakehouse.ingestion.readers.csv_header import expected_header
 from lakehouse.tables import types
 from lakehouse.tables.escaping import quoted
 from lakehouse.tables.feed import Feed
@@ -43,6 +44,21 @@ def arrow_type(column_type: types.ColumnType) -> "pa.DataType":
         "binary": pa.binary(),
     }
     return primitives[column_type.name]
+
+
+def require_declared(feed: Feed, names: Collection[str]) -> None:
+    """Check that a file without a header row has one declared column at least.
+
+    :param names: the file's columns, as bronze calls them.
+    :raises FileRejected: it has none.
+    """
+    if set(names).isdisjoint(feed.column_names):
+        raise _rejected(
+            "no declared column",
+            f"{len(names)} columns, none of them declared",
+            expected_header(feed),
+            "Deliver a file of this feed, or correct the names of the columns.",
+        )
 
 
 def column_types(feed: Feed, added: Collection[str] = ()) -> "dict[str, pa.DataType]":
@@ -274,15 +290,12 @@ def _first_failing(feed: Feed, column: Any, target: Any) -> int:
     """Return the place of the first value that cannot be converted."""
     import pyarrow as pa
 
-    low, high = 0, len(column)
-    while high - low > 1:
-        middle = (low + high) // 2
+    for place in range(len(column)):
         try:
-            _converted_in_calendar(feed, column.slice(low, middle - low), target)
-            low = middle
+            _converted_in_calendar(feed, column.slice(place, 1), target)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            high = middle
-    return low
+            return place
+    return 0
 
 
 def _declared(feed: Feed, name: str) -> str:

@@ -12,12 +12,11 @@ from lakehouse.ingestion.readers.arrow_types import (
     column_types,
     convert_column,
     json_text,
+    require_declared,
 )
-from lakehouse.ingestion.readers.byte_source import Readable, Writable
+from lakehouse.ingestion.readers.byte_source import Readable, Writable, spooled
 from lakehouse.ingestion.readers.csv_header import plan_header
-from lakehouse.ingestion.readers.declared_columns import require_declared
 from lakehouse.ingestion.readers.row_bytes import LeftOut
-from lakehouse.ingestion.readers.spooled import spooled
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.types import WIDEST
 

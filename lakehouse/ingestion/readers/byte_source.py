@@ -4,12 +4,13 @@ marked at their end.
 
 import gzip
 import hashlib
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Condition
-from typing import Any, BinaryIO, Protocol, TypeVar
+from typing import IO, Any, BinaryIO, Protocol, TypeVar
 
 from lakehouse.errors import FileRejected
 
@@ -21,6 +22,7 @@ and as many again.
 """
 _LOOK_SECONDS = 0.5
 _GZIP_LEVEL = 6
+_SPOOLED_BYTES = 8 << 20
 
 
 class Readable(Protocol):
@@ -267,3 +269,14 @@ def read_head(text: Readable) -> bytes:
             break
         head += found
     return head
+
+
+def spooled(content: Readable) -> IO[bytes]:
+    """Return a temporary copy of a file, to be read from any position; on disk, in `TMPDIR`,
+    where it is larger than 8 MB.
+    """
+    copy = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115
+    while block := content.read(HEAD_BYTES):
+        copy.write(block)
+    copy.seek(0)
+    return copy

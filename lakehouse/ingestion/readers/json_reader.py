@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lakehouse.errors import FileRejected
-from lakehouse.ingestion.readers.arrow_types import column_types
+from lakehouse.ingestion.readers.arrow_types import column_types, require_declared
 from lakehouse.ingestion.readers.byte_source import Readable, Writable
 from lakehouse.ingestion.readers.csv_header import plan_header
-from lakehouse.ingestion.readers.declared_columns import require_declared
 from lakehouse.ingestion.readers.json_records import JsonRecords
 from lakehouse.ingestion.readers.json_values import Convert, UndeclaredKey, converter
 from lakehouse.ingestion.readers.row_bytes import LeftOut, Row, RowBytes

@@ -5,12 +5,14 @@ from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from lakehouse.errors import FileRejected
-from lakehouse.ingestion.readers.arrow_types import column_types, convert_column
-from lakehouse.ingestion.readers.byte_source import Readable
+from lakehouse.ingestion.readers.arrow_types import (
+    column_types,
+    convert_column,
+    require_declared,
+)
+from lakehouse.ingestion.readers.byte_source import Readable, spooled
 from lakehouse.ingestion.readers.csv_header import plan_header
-from lakehouse.ingestion.readers.declared_columns import require_declared
 from lakehouse.ingestion.readers.row_bytes import LeftOut
-from lakehouse.ingestion.readers.spooled import spooled
 from lakehouse.tables.feed import Feed
 
 if TYPE_CHECKING:
