@@ -97,7 +97,7 @@ def test_every_link_leads_to_a_page_or_a_place_on_it(facts):
             target, _, place = link.partition("#")
             path = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
             assert (path if target else name) in files, f"{name}: {link}"
-            assert not place or place in page.ids
+            assert not place or place in pages[path if target else name].ids
 
 
 def test_nothing_is_asked_of_another_host_and_no_script_is_run(facts):
