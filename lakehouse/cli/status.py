@@ -1,8 +1,7 @@
 """`lakehouse status`: the tables and how they are, without a JVM."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +14,9 @@ from lakehouse.cli.output.records import print_records, table_or_json
 from lakehouse.cli.output.table_layout import terminal_width, wrap
 
 if TYPE_CHECKING:
-    from dagster import DagsterInstance
-
     from lakehouse.cli.table_status import TableStatus
     from lakehouse.monitoring.incidents import Incident
+    from lakehouse.site.read_feeds import FeedWarnings
 
 _WIDTH = 100
 """Columns of the output where that is no terminal."""
@@ -30,29 +28,34 @@ _WIDTH = 100
 def status(state: State, trend: bool, form: str) -> None:
     """List the tables and their states, the worst first.
 
-    The states, from the worst: damaged, blocked (a run refused the table, and would again),
-    failed (its last run or a check failed), error (another incident is open), late, not read,
-    stale (a table that it is computed from has news for it), not there. A table without a state
-    is ok. Next to the state: whether rows, or how many partitions, were computed by older code.
+    A table is damaged, blocked (a run refused it, and would again), failed (its last run or a
+    check), error (another open incident), late, not read, stale (a table that it is computed from
+    has news for it), not there, or ok, which is left empty. Rows of older code are shown too.
 
-    Below the tables: checks that failed or warned, rows in quarantine, files that upkeep could
-    spare and why it leaves them, declared changes that wait, feeds with rejected files or with
-    files that wait for a stopped sensor, and open incidents, which are links in a terminal that
-    shows links. JSON has more of each table. Times are in UTC.
+    Below: checks that failed or warned, rows in quarantine, files that upkeep could spare, changes
+    that wait, feeds with rejected files or a stopped sensor, and open incidents. JSON has more.
 
     --trend shows rows, sizes, and the share of rows that failed the check which most rows
     failed, a mark for each span of the last 90 days at most; JSON has the numbers.
     """
     with state.progress("Reading the tables' metadata"):
-        tables = _read_tables(state)
+        tables, feeds = _read_tables(state)
     if trend:
         _print_trends(state, tables, form)
         return
-    feeds, incidents = _read_feeds(state), _open_incidents(state)
+    incidents = _open_incidents(state)
     if form == "json":
         print_records(
-            _status_record(table_status, [*_warnings_of(state, feeds, table_status.table)])
-            for table_status in tables
+            _status_record(
+                one,
+                [
+                    warning
+                    for feed in state.feeds.values()
+                    if feed.table == one.table
+                    for warning in feeds[feed.name]
+                ],
+            )
+            for one in tables
         )
     else:
         click.echo(_status_table(tables))
@@ -86,7 +89,8 @@ def _print_trends(state: State, tables: "Sequence[TableStatus]", form: str) -> N
         click.echo(trend_table(trends))
 
 
-def _read_tables(state: State) -> "Sequence[TableStatus]":
+def _read_tables(state: State) -> "tuple[Sequence[TableStatus], FeedWarnings]":
+    """Return the statuses of the tables, and the warnings of each feed by its name."""
     from lakehouse.cli.table_status import (
         last_checks,
         table_statuses,
@@ -96,42 +100,24 @@ def _read_tables(state: State) -> "Sequence[TableStatus]":
     )
     from lakehouse.maintenance.upkeep_round import at_one_moment
     from lakehouse.monitoring.table_states import TableStates
+    from lakehouse.orchestration.instance import open_instance
+    from lakehouse.site.read_feeds import feed_warnings
 
     upkept, now = state.project.upkept(), datetime.now(UTC)
     engine = at_one_moment(state.engine, upkept)
     graph, catalog, declared = state.project.graph, engine.catalog, state.declared
-    with _instance(state) as instance:
+    settings, feeds = state.settings, state.feeds.values()
+    # Reading creates nothing: before the first run there is no instance.
+    has_instance = settings.dagster_home.exists()
+    with open_instance(settings) if has_instance else nullcontext() as instance:
         tables = table_statuses(catalog, declared, last_checks(instance, graph, declared))
         histories = {status.table: status.history for status in tables if status.history}
-        feeds, incidents = state.feeds.values(), _open_incidents(state)
+        incidents = _open_incidents(state)
         states = TableStates(graph, instance, declared, feeds, histories, incidents, now)
         tables = with_conditions(tables, states)
+        warnings = feed_warnings(settings, feeds, instance)
     tables = with_code(tables, catalog, declared, graph)
-    return with_upkeep(tables, engine, upkept, now)
-
-
-def _instance(state: State) -> "AbstractContextManager[DagsterInstance | None]":
-    """Open Dagster's instance; None before the first run, since reading creates nothing."""
-    from lakehouse.orchestration.instance import open_instance
-
-    return (
-        open_instance(state.settings) if state.settings.dagster_home.exists() else nullcontext()
-    )
-
-
-def _read_feeds(state: State) -> "Mapping[str, Sequence[str]]":
-    from lakehouse.site.read_feeds import feed_warnings
-
-    with _instance(state) as instance:
-        return feed_warnings(state.settings, state.feeds.values(), instance)
-
-
-def _warnings_of(
-    state: State, feeds: "Mapping[str, Sequence[str]]", table: str
-) -> "Iterator[str]":
-    for feed in state.feeds.values():
-        if feed.table == table:
-            yield from (f"feed {feed.name}: {warning}" for warning in feeds[feed.name])
+    return with_upkeep(tables, engine, upkept, now), warnings
 
 
 def _open_incidents(state: State) -> "list[Incident]":
@@ -196,14 +182,12 @@ def _status_row(status: "TableStatus") -> list[Any]:
     ]
 
 
-def _notes(
-    tables: "Sequence[TableStatus]", feeds: "Mapping[str, Sequence[str]]"
-) -> "Iterator[str]":
+def _notes(tables: "Sequence[TableStatus]", feeds: "FeedWarnings") -> Iterator[str]:
     """Yield a line for each table and feed that has more to show than its row."""
     for status in tables:
         notes = [
             "" if status.declared else "not declared",
-            str(replace(status.checks, passed=0)),
+            str(status.checks),
             f"{count(status.quarantined, 'row')} in quarantine" if status.quarantined else "",
             status.health,
             *(status.pending if status.exists else ()),

@@ -56,11 +56,7 @@ class Checks:
         return f"{self.passed} passed" if self.passed else ""
 
     def __str__(self) -> str:
-        results = {
-            "passed": str(self.passed or ""),
-            "warned": _named(self.warned),
-            "failed": _named(self.failed),
-        }
+        results = {"warned": _named(self.warned), "failed": _named(self.failed)}
         return ", ".join(f"{text} {word}" for word, text in results.items() if text)
 
 
@@ -153,11 +149,6 @@ class TableStatus:
         return f"{self._needless}; {self.upkeep}" if self.upkeep else self._needless
 
     @property
-    def is_worth_a_word(self) -> bool:
-        """Whether there is anything to say of its files."""
-        return bool(self._needless)
-
-    @property
     def _needless(self) -> str:
         notes = []
         if self.small_files >= _SAID_SMALL_FILES:
@@ -222,9 +213,9 @@ def with_upkeep(
     healths: list[TableHealth] = []
     said: dict[str, str] = {}
     for status in statuses:
-        if status.is_worth_a_word and status.declared and status.measured:
+        if status.health and status.declared and status.measured:
             healths.append(status.measured)
-        elif status.is_worth_a_word:
+        elif status.health:
             said[status.table] = "not declared, so that `maintain` keeps it where it is named"
     if healths:
         said |= _compactions(healths, engine, upkept, now)

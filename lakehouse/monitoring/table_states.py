@@ -1,8 +1,4 @@
-"""The state of each table: the one place where it is derived.
-
-`lakehouse status` and the site show these states, so they agree with each other and with the
-open incidents. No JVM is started.
-"""
+"""The state of each table, for `lakehouse status` and the site; starts no JVM."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,26 +54,22 @@ class Freshness:
 
 @dataclass(frozen=True)
 class Condition:
-    """What decides about the state of a table, apart from its metadata and its checks."""
+    """What decides about the state of a table, apart from its metadata and its checks: the run
+    that would block it again, its last run where that failed, and its open incidents.
+    """
 
     is_stale: bool = False
-    """Whether a table that it is computed from has news for it."""
     refused_by: str = ""
-    """The run that blocked it, and would block it again."""
     failed_run: str = ""
-    """The last run that computed it, where that failed."""
     freshness: tuple[Freshness, ...] = ()
     incidents: tuple[Incident, ...] = ()
-    """The open incidents of the table."""
 
     def state(
         self, *, exists: bool, damage: str, unsupported: str, has_failed_checks: bool
     ) -> State:
         """Return the worst state of the table."""
-        found: set[State] = {"ok"}
-        for incident in self.incidents:
-            if incident.firing.severity == "error":
-                found.add(_OF_INCIDENTS.get(incident.firing.kind, "error"))
+        errors = (one.firing for one in self.incidents if one.firing.severity == "error")
+        found: set[State] = {"ok", *(_OF_INCIDENTS.get(one.kind, "error") for one in errors)}
         holds: Mapping[State, object] = {
             "damaged": damage,
             "blocked": self.refused_by,
@@ -93,10 +85,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class TableStates:
-    """Where the conditions of tables are read.
-
-    `instance` is Dagster's; None before the first run.
-    """
+    """Where the conditions of tables are read; `instance` is None before the first run."""
 
     graph: "AssetGraph"
     instance: dg.DagsterInstance | None
@@ -128,19 +117,16 @@ class TableStates:
             sources = Downstream(self.graph, name).read_now(name)
             known = [self.histories[source] for source in sources if source in self.histories]
             if any(has_news(source, self.histories.get(name)) for source in known):
-                mains = {source.table: source.main for source in known}
-                ids = {
-                    source: main.snapshot_id if main else None for source, main in mains.items()
-                }
-                stale[name] = {source: ids.get(source) for source in sources}
+                mains = {one.table: one.main.snapshot_id for one in known if one.main}
+                stale[name] = {source: mains.get(source) for source in sources}
         return stale
 
     def _blocked(self) -> dict[str, str]:
         """Return the stale tables that a run refused and would refuse again, with that run."""
+        if self.instance is None:
+            return {}
         read = {name: ids for name, ids in self._stale.items() if name in self.declared}
-        return (
-            refused_tables(self.instance, self.declared, read) if self.instance and read else {}
-        )
+        return refused_tables(self.instance, self.declared, read)
 
     @cached_property
     def _records(self) -> "dict[str, dg.AssetRecord]":
@@ -154,30 +140,23 @@ class TableStates:
 
         A table after one that failed was not computed, and is not failed itself.
         """
-        last_runs = {}
+        last_runs: dict[str, set[str]] = {}
         for name, record in self._records.items():
             entry = record.asset_entry
             written = entry.last_materialization
             if entry.last_run_id and not (written and written.run_id == entry.last_run_id):
-                last_runs[name] = entry.last_run_id
+                last_runs.setdefault(entry.last_run_id, set()).add(name)
         if self.instance is None or not last_runs:
             return {}
         tables, failed = tables_of_steps(self.graph), {}
-        failure = [dg.DagsterRunStatus.FAILURE]
-        runs = dg.RunsFilter(run_ids=sorted({*last_runs.values()}), statuses=failure)
+        runs = dg.RunsFilter(list(last_runs), statuses=[dg.DagsterRunStatus.FAILURE])
         for run in self.instance.get_runs(runs):
-            if was_refused(run.tags):
-                continue
             events = events_of_run(self.instance, run.run_id, dg.DagsterEventType.STEP_FAILURE)
             steps = {tables.get(event.step_key or "") for event in events}
             # A killed run has no failed step.
-            failed.update(
-                {
-                    name: run_id
-                    for name, run_id in last_runs.items()
-                    if run_id == run.run_id and (name in steps or not steps)
-                }
-            )
+            names = last_runs[run.run_id] & steps if steps else last_runs[run.run_id]
+            if not was_refused(run.tags):
+                failed.update(dict.fromkeys(names, run.run_id))
         return failed
 
     def _freshness(self, name: str) -> list[Freshness]:

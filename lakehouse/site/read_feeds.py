@@ -1,6 +1,6 @@
 """Feeds that need an operator: rejected files, and files that wait for a stopped sensor."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import dagster as dg
 
@@ -14,14 +14,13 @@ from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed
 
+FeedWarnings = Mapping[str, tuple[str, ...]]
+
 
 def feed_warnings(
     settings: Settings, feeds: Iterable[Feed], instance: dg.DagsterInstance | None
-) -> dict[str, tuple[str, ...]]:
-    """Return the warnings of each feed by its name.
-
-    :param instance: Dagster's; None before the first run.
-    """
+) -> FeedWarnings:
+    """Return the warnings of each feed by its name; `instance` is None before the first run."""
     store, state = open_store(settings), read_state(settings)
     automations = automation_states(instance) if instance else ()
     stopped = {one.instigator_name for one in automations if not one.is_running}

@@ -329,8 +329,8 @@ def test_a_feed_with_a_rejected_file_or_a_stopped_sensor_is_marked(
     with open_instance(settings) as instance:
         stop_sensor(instance, FEEDS_SENSOR)
     assert warnings() == [
-        "feed fruits: 1 rejected file",
-        "feed fruits: 1 file waiting, all_feeds is stopped",
+        "1 rejected file",
+        "1 file waiting, all_feeds is stopped",
     ]
     line = "feed fruits: 1 rejected file; 1 file waiting, all_feeds is stopped"
     assert line in lakehouse("status").out

@@ -1,10 +1,13 @@
 """What the site tells is what metadata, Dagster and monitoring know; no JVM is started."""
 
+import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.site.pages import make_pages, page_of
 from lakehouse.site.read_site import read_site
 from lakehouse_tests.site.conftest import ORDERS, RAW, read, table_of
 
@@ -77,6 +80,40 @@ def test_what_is_open_stands_with_its_table_and_names_no_file(facts):
 
     assert rejected.title == "A delivered file was rejected"
     assert [incident.title for incident in facts.incidents] == ["monitoring failed"]
+
+
+def test_a_table_with_an_open_error_is_not_ok(facts):
+    assert table_of(facts, RAW.name).state == "error"
+
+
+def test_a_feed_with_a_rejected_file_is_marked(lake, source, now):
+    reason = {"file": "a.csv", "reason": "no header", "found": "x", "expected": "id"}
+    reason |= {"next_step": "", "rejected_at": now.isoformat()}
+    folder = lake.home / "rejected" / "orders"
+    folder.mkdir(parents=True)
+    (folder / "a.csv").write_text("x")
+    (folder / "a.csv.reason.json").write_text(json.dumps(reason))
+    facts = read(lake, source, now)
+
+    assert [feed.warnings for feed in facts.feeds] == [("1 rejected file",)]
+    assert '<span class="badge bad">1 rejected file</span>' in make_pages(facts)["index.html"]
+
+
+def test_incidents_are_links_and_the_worst_table_is_first(facts):
+    orders = table_of(facts, ORDERS.name)
+    incident = replace(orders.incidents[0], url="http://127.0.0.1:3000/runs/1?a=1&b=2")
+    ok = replace(table_of(facts, "silver.orders_quarantine"), name="silver.a", incidents=())
+    tables = (ok, replace(orders, incidents=(incident,)))
+    pages = make_pages(replace(facts, tables=tables))
+
+    page, index = pages[page_of(ORDERS.name)], pages["index.html"]
+    assert '<a href="http://127.0.0.1:3000/runs/1?a=1&amp;b=2">' in page
+    assert f'<a href="{page_of(ORDERS.name)}#incidents">' in index
+    places = [
+        index.index(f'<th scope="row" class="text"><a class="name-of" href="{page_of(name)}"')
+        for name in (ORDERS.name, "silver.a")
+    ]
+    assert places == sorted(places)
 
 
 def test_an_empty_home_tells_what_is_declared(settings, source, now):
