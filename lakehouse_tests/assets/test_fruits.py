@@ -76,6 +76,7 @@ def test_files_are_archived_once_bronze_has_them(samples):
     assert sorted(archived) == ["fruit", "fruit_1", "fruit_2", "fruit_3"]
 
 
+@pytest.mark.long
 def test_each_table_is_written_by_the_upkeep_of_its_layer(fruits, monkeypatch):
     of_layer = Upkeep(metadata_files=9)
     names = ["bronze.raw_fruits", "silver.fruits", "silver.fruits_quarantine"]
@@ -99,6 +100,7 @@ def test_nothing_is_owed_after_an_ingest(samples):
     assert fruits.snapshots() == before
 
 
+@pytest.mark.long
 def test_the_same_content_put_back_changes_no_row_and_commits_nothing(samples):
     fruits, _ = samples
     before = fruits.snapshots()
@@ -114,6 +116,7 @@ def test_the_same_content_put_back_changes_no_row_and_commits_nothing(samples):
     assert fruits.snapshots() == before
 
 
+@pytest.mark.long
 def test_a_later_ingest_wins_whatever_the_age_of_its_file(fruits):
     fruits.put("new.csv", "1,Apple,false", second=9)
     fruits.ingest()
@@ -123,6 +126,7 @@ def test_a_later_ingest_wins_whatever_the_age_of_its_file(fruits):
     assert fruits.silver() == {"Apple": (2, True)}
 
 
+@pytest.mark.long
 def test_many_files_at_once_come_to_the_same_as_one_by_one_with_one_commit_each(
     fruits, tmp_path
 ):
@@ -160,6 +164,7 @@ def test_many_files_at_once_come_to_the_same_as_one_by_one_with_one_commit_each(
     ) == [(1,)]
 
 
+@pytest.mark.long
 def test_a_full_read_gives_what_incremental_reads_gave(fruits):
     fruits.put("a.csv", "1,Apple,false", "2,Kiwi,true", "9,Banana,false")
     fruits.ingest()
@@ -244,6 +249,7 @@ def test_a_delivery_that_breaks_a_blocking_rule_is_refused(fruits):
     assert newest.event.dagster_event.asset_check_evaluation_data.passed is False
 
 
+@pytest.mark.long
 def test_what_was_refused_is_still_owed(fruits):
     fruits.put("bad.csv", "3,BANANA,false")
     fruits.ingest()
@@ -253,6 +259,7 @@ def test_what_was_refused_is_still_owed(fruits):
     assert not result.success
 
 
+@pytest.mark.long
 def test_a_refusal_ends_when_the_rows_are_corrected_at_their_source(fruits):
     fruits.put("bad.csv", "2,Kiwi,false", "3,BANANA,false")
     fruits.ingest()

@@ -108,7 +108,6 @@ def test_a_command_whose_spark_is_nowhere_ends_and_names_the_setting(home):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.scenario
 def test_ctrl_c_ends_a_query_with_one_line_and_leaves_no_process(home, started):
     child = started(
         "sql", "SELECT count(*) FROM range(1000000) AS a CROSS JOIN range(1000000) AS b"

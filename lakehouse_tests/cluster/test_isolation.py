@@ -20,6 +20,7 @@ def read_lines(file: str) -> dict[str, str | int]:
     return {"lines": len(lines)}
 
 
+@pytest.mark.scenario
 def test_a_task_cannot_open_a_file_of_the_drivers(cluster, home, tmp_path):
     file = tmp_path / "drivers.txt"
     file.write_text("one\ntwo\n", encoding="utf-8")

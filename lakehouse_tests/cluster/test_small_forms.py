@@ -210,7 +210,6 @@ def test_the_code_of_somebody_else_runs_on_executors(server, mortal_cluster, acc
         assert title.startswith(shelf[0].lower()) and not title.endswith((".", " ", ","))
 
 
-@pytest.mark.scenario
 def test_where_executors_have_no_pyarrow_the_driver_reads(fruits):
     fruits.check()
     (line,) = [one for one in fruits.said.splitlines() if "The driver read the files" in one]

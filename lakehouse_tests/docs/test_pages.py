@@ -79,6 +79,7 @@ def test_formats_and_rows_of_an_api_go_as_the_page_says(page, settings, tmp_path
     assert formats.names["rates"]().to_dict("records") == rows
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["merges", "partitions", "personal-data"])
 def test_a_how_to_goes_as_the_page_says(page, name):

@@ -220,7 +220,6 @@ def test_each_row_is_in_one_place_after_rows_were_cleared(
             ("newest of all", "string", "delete files"),
         ],
         tried=[("merge", "string", "delete files")],
-        tier="scenario",
         rest="long",
     ),
 )
