@@ -80,6 +80,6 @@ def test_after_a_run_the_page_of_a_table_has_its_rows_and_results(
     }
 
     assert "<dt>Rows</dt><dd>155</dd>" in page
-    assert results.count("passed") == len(TABLES["silver.fruits"].rules) + 1
+    assert results.count("passed") == len(TABLES["silver.fruits"].rules) + 2
     assert trends["silver.fruits"]["rows"][-1][1] == 155
     assert [share for _, share in trends["silver.fruits"]["failed_share"]] == [0.0]

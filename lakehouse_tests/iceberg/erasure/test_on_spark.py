@@ -128,7 +128,7 @@ def test_spark_finds_delivered_ids_as_python_does(embedded_engine: Engine) -> No
     found = count_rows(engine, delivered, [ANNA])
     to_format_3(engine, delivered)
 
-    assert delete_rows(engine, delivered, [ANNA], REQUEST).rows == found == {"main": 5}
+    assert delete_rows(engine, delivered, [ANNA], REQUEST).rows == found == {"main": 6}
     main = read_history(engine, delivered.name).main
     assert main is not None and main.commit is not None
     assert main.commit.kind == "erasure"
