@@ -185,6 +185,7 @@ def test_a_full_read_gives_what_incremental_reads_gave(fruits):
     assert fruits.ingest().runs == ()
 
 
+@pytest.mark.long
 def test_a_row_whose_id_is_no_number_is_quarantined_and_the_rest_goes_on(fruits):
     fruits.put("a.csv", "1,Apple,false", "two,Kiwi,true", ",Plum,false")
     result = fruits.ingest()
@@ -269,6 +270,7 @@ def test_a_refusal_ends_when_the_rows_are_corrected_at_their_source(fruits):
     assert fruits.silver() == {"Kiwi": (2, False)}
 
 
+@pytest.mark.long
 def test_silver_catches_up_with_no_new_file_and_no_memory_of_events(fruits):
     """Bronze published, then the process killed, then Dagster's storage deleted."""
     fruits.put("a.csv", "1,Apple,false")
@@ -316,6 +318,7 @@ def _land_bronze_alone(fruits):
     assert result.success, result.messages
 
 
+@pytest.mark.long
 def test_a_merged_table_is_computed_in_full_by_hand(fruits):
     fruits.put("a.csv", "1,Apple,false", "2,Pear,false")
     fruits.put("b.csv", "3,Plum,false", second=1)

@@ -131,6 +131,7 @@ def test_today_begins_at_midnight_in_kuala_lumpur(
     assert reasons == ([] if is_accepted else [("date_in_range",)])
 
 
+@pytest.mark.long
 def test_a_version_of_another_day_displaces_the_row_that_stands(try_table: TryTable) -> None:
     stands = {
         "transaction_id": 1,
@@ -204,6 +205,7 @@ def test_a_day_is_summed_from_its_own_rows(try_table: TryTable) -> None:
     assert not tried.failed
 
 
+@pytest.mark.long
 def test_a_customer_without_transactions_is_removed(try_table: TryTable) -> None:
     tried = try_table(
         customer_profiles,

@@ -71,6 +71,7 @@ def catalog(fruits):
     return SqlCatalog("lakehouse", uri=f"sqlite:///{fruits.settings.home}/catalog.db")
 
 
+@pytest.mark.scenario
 def test_read_what_spark_reads(catalog, fruits, monkeypatch):
     monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
     engines: dict[str, Callable] = {

@@ -143,6 +143,7 @@ def test_taking_the_file_out_and_the_next_delivery_end_it(held, home: Path) -> N
     assert titles(look(home)) == [f"Resolved: {HELD}"]
 
 
+@pytest.mark.long
 def test_publishing_it_all_the_same_ends_it(held, home: Path) -> None:
     (alert,) = look(home)
     (command,) = commands(alert, "lakehouse publish")

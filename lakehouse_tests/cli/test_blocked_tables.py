@@ -304,6 +304,7 @@ def test_a_delivery_is_rejected_by_its_content(twice, home: Path) -> None:
     assert last in kept.name
 
 
+@pytest.mark.long
 def test_a_hash_that_no_delivery_has_is_named(twice) -> None:
     ran = twice(
         "reject",

@@ -29,6 +29,7 @@ def test_all_checks_are_evaluated_and_nothing_is_written(lakehouse, home: Path) 
         assert instance.get_runs(limit=1)[0].is_success
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("sample_fruits")
 def test_a_check_that_fails_is_shown_and_named(lakehouse) -> None:
     row = (

@@ -13,6 +13,7 @@ from lakehouse_tests.cli.outcomes import records
 unit = pytest.mark.unit
 
 
+@pytest.mark.long
 @unit
 def test_it_says_where_the_site_is_and_how_much_was_written(lakehouse: Lakehouse, home: Path):
     first, second = lakehouse("docs"), lakehouse("docs")
@@ -67,6 +68,7 @@ def test_without_a_browser_it_says_what_to_open(
     assert "No browser was found; open " in ran.err[0]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark", "sample_fruits")
 def test_after_a_run_the_page_of_a_table_has_its_rows_and_results(

@@ -41,6 +41,7 @@ def test_on_a_machine_that_is_set_up_all_is_well(settings):
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_stopped_sensor_with_waiting_files_fails(settings):
     state = InstigatorState(
         RemoteRepositoryOrigin(
@@ -195,6 +196,7 @@ def test_a_client_of_a_spark_server_needs_neither_java_nor_jars(settings, tmp_pa
     assert line(remote, "jars").ok
 
 
+@pytest.mark.long
 def test_aws_without_a_region_says_so(aws_settings):
     found = line(replace(aws_settings, region=None), "deployment")
 
@@ -215,6 +217,7 @@ def test_a_catalog_in_glue_is_looked_into(aws_settings, glue_engine):
     assert line(aws_settings, "catalog").found == "1 table (Glue)"
 
 
+@pytest.mark.long
 def test_a_catalog_that_does_not_answer_is_named(aws_settings):
     found = line(replace(aws_settings, endpoint_url="http://127.0.0.1:1"), "catalog")
 

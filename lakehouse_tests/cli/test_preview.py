@@ -9,6 +9,7 @@ from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark", "sample_fruits")
 def test_the_difference_to_main_is_shown_and_nothing_published(lakehouse: Lakehouse) -> None:

@@ -148,6 +148,7 @@ def test_a_file_is_followed_through_the_tables_between(
     assert [row["transactions"] for row in summary["rows"]] == [1]
 
 
+@pytest.mark.long
 def test_personal_values_are_masked(lakehouse: Lakehouse, transactions: str) -> None:
     ran = lakehouse("try", "silver.bnpl_transactions_clean", "--file", transactions)
     printed = "\n".join([*ran.out, *ran.err])

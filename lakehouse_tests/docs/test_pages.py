@@ -86,6 +86,7 @@ def test_a_how_to_goes_as_the_page_says(page, name):
     page(f"docs/{name}.md").do()
 
 
+@pytest.mark.long
 @pytest.mark.unit
 def test_tables_and_files_are_in_aws_as_the_page_says(clone, aws_settings, capsys, monkeypatch):
     monkeypatch.setenv("LAKEHOUSE_HOME", str(clone / ".lakehouse"))
@@ -140,6 +141,7 @@ def test_a_table_is_tried_as_the_page_says(page):
     page("docs/trying.md").do()
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_the_tests_on_the_page_of_trying_pass(try_table):
     names: dict[str, object] = {}
@@ -176,6 +178,7 @@ def test_the_readme_shows_what_the_demo_leaves(page):
     readme.do()
 
 
+@pytest.mark.long
 @pytest.mark.unit
 def test_the_site_is_made_as_the_page_says(clone, capsys, monkeypatch):
     monkeypatch.setenv("LAKEHOUSE_HOME", str(clone / ".lakehouse"))
@@ -189,6 +192,7 @@ def test_the_site_is_made_as_the_page_says(clone, capsys, monkeypatch):
     assert (clone / "shared/tables/tables/silver.fruits.html").is_file()
 
 
+@pytest.mark.long
 @pytest.mark.unit
 @pytest.mark.usefixtures("clone")
 def test_contracts_are_as_the_page_says(capsys, monkeypatch):

@@ -199,6 +199,7 @@ def test_each_row_is_in_one_place_after_rows_were_cleared(
     assert not {row for row in found["quarantine"] if row[:3] in found["cleared"]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("shape", "kind", "row_levels"),
     repeated(

@@ -161,6 +161,7 @@ def rows(engine: Engine) -> list[dict]:
     return engine.catalog.load(EVENTS.name).scan().to_arrow().to_pylist()
 
 
+@pytest.mark.long
 def test_appends_without_spark_lose_nothing(on_ministack: Settings, tmp_path: Path) -> None:
     def append_one(writer: int, batch: int) -> bool:
         engine = Engine(

@@ -71,6 +71,7 @@ def test_are_counted_and_shown_and_nothing_is_published(
     assert content(embedded_engine, "silver.dial") == []
 
 
+@pytest.mark.long
 def test_one_text_of_a_key_is_one_key(embedded_engine: Engine) -> None:
     deliver(embedded_engine, "1", "007", " 42", "42 ", "x")
     assert isinstance(compute(embedded_engine, MERGE), Published)

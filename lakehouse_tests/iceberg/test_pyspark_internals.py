@@ -199,6 +199,7 @@ def _is_of_another(node: ast.Attribute) -> bool:
     return is_private and not is_own and node.attr not in _PUBLIC
 
 
+@pytest.mark.scenario
 @pytest.mark.unit
 def test_no_other_module_uses_it_nor_what_is_private_to_another_library() -> None:
     using = {

@@ -130,6 +130,7 @@ def test_takes_a_number_whose_fraction_would_be_cut(
     assert content(embedded_engine, QUARANTINE, "id", "_reasons") == [("1.5", ["castable_id"])]
 
 
+@pytest.mark.long
 def test_takes_the_same_row_once(delivered: Engine) -> None:
     write(delivered, PEOPLE, people, {"delivered": latest(DELIVERED.name)})
     before = snapshot_id(delivered, QUARANTINE)
@@ -221,6 +222,7 @@ def write_all(engine: Engine, compute: Callable[..., DataFrame]) -> None:
     write(engine, BY_NAME, compute, {"delivered": latest(NAMED.name, by="name")}, ANN_AND_BOB)
 
 
+@pytest.mark.long
 def test_a_row_that_a_changed_function_decides_otherwise_is_in_one_place(
     embedded_engine: Engine,
 ) -> None:
@@ -253,6 +255,7 @@ def test_a_row_that_a_changed_function_decides_otherwise_is_in_one_place(
     ]
 
 
+@pytest.mark.long
 def test_a_row_whose_source_has_it_no_more_leaves(delivered: Engine) -> None:
     inputs = {"delivered": incremental(DELIVERED.name)}
     write(delivered, PEOPLE, people, inputs, Run("first"))
@@ -263,6 +266,7 @@ def test_a_row_whose_source_has_it_no_more_leaves(delivered: Engine) -> None:
     assert content(delivered, QUARANTINE, "id") == [("two",)]
 
 
+@pytest.mark.long
 def test_no_row_leaves_for_a_write_that_is_refused(delivered: Engine) -> None:
     inputs = {"delivered": latest(DELIVERED.name)}
     write(delivered, PEOPLE, people, inputs)
@@ -282,6 +286,7 @@ BY_KEY = IcebergTable(
 )
 
 
+@pytest.mark.long
 def test_a_row_that_left_for_a_write_without_a_change_stays_away(
     embedded_engine: Engine,
 ) -> None:

@@ -63,6 +63,7 @@ def test_a_difference_is_refused_and_told(embedded_engine: Engine) -> None:
     )
 
 
+@pytest.mark.long
 def test_alone_nothing_is_said_while_partitions_are_owed(embedded_engine: Engine) -> None:
     deliver(embedded_engine, MONDAY, 3)
     summarise(embedded_engine, MONDAY)

@@ -108,6 +108,7 @@ def known_as_before(engine: Engine) -> None:
 X, Y, Z = ("x", str(MONDAY), 1), ("y", str(TUESDAY), 1), ("z", str(MONDAY), 2)
 
 
+@pytest.mark.long
 def test_each_partitions_refused_piece_is_held(
     booked: Engine, compute: Callable[..., None]
 ) -> None:
@@ -118,6 +119,7 @@ def test_each_partitions_refused_piece_is_held(
     assert held(booked) == [X, Y, Z]
 
 
+@pytest.mark.long
 def test_a_piece_leaves_with_its_own_partition(
     booked: Engine, compute: Callable[..., None]
 ) -> None:
@@ -130,6 +132,7 @@ def test_a_piece_leaves_with_its_own_partition(
     assert content(booked, HOURS.name, "v") == [(2,), (5,), (5,)]
 
 
+@pytest.mark.long
 def test_a_row_of_a_key_without_its_partition_leaves_with_its_partition(
     booked: Engine, compute: Callable[..., None]
 ) -> None:
@@ -146,6 +149,7 @@ def test_a_row_of_a_key_without_its_partition_leaves_with_its_partition(
     assert held(booked) == [Z]
 
 
+@pytest.mark.long
 def test_a_piece_that_is_cleared_stays_away_and_leaves_the_others(
     booked: Engine, compute: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +161,7 @@ def test_a_piece_that_is_cleared_stays_away_and_leaves_the_others(
     assert held(booked) == [Y, Z]
 
 
+@pytest.mark.long
 def test_a_row_that_was_cleared_by_a_key_without_its_partition_stays_away(
     booked: Engine, compute: Callable[..., None]
 ) -> None:
@@ -167,6 +172,7 @@ def test_a_row_that_was_cleared_by_a_key_without_its_partition_stays_away(
     assert held(booked) == []
 
 
+@pytest.mark.long
 def test_a_piece_leaves_where_a_person_publishes_its_partition(
     booked: Engine, compute: Callable[..., None], settings: Settings
 ) -> None:

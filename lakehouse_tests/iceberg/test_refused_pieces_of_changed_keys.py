@@ -54,6 +54,7 @@ def held(engine: Engine) -> list[tuple]:
     return content(engine, QUARANTINE, "who", "v", "_source_file")
 
 
+@pytest.mark.long
 def test_what_is_refused_for_each_key_is_held(embedded_engine: Engine) -> None:
     share(embedded_engine, "ann", "x", "a")
     share(embedded_engine, "cat", "1", "c")
@@ -65,6 +66,7 @@ def test_what_is_refused_for_each_key_is_held(embedded_engine: Engine) -> None:
     assert held(embedded_engine) == [("ann", "x", "a"), ("bob", "y", "a")]
 
 
+@pytest.mark.long
 def test_a_row_that_is_known_by_its_source_leaves(embedded_engine: Engine) -> None:
     """As in quarantines that are there: where all is computed, and where its key comes right."""
     share(embedded_engine, "ann", "x", "a")

@@ -73,6 +73,7 @@ def keys(engine: Engine) -> dict[str, str]:
     return dict(content(engine, QUARANTINE, "id", "_row_key"))
 
 
+@pytest.mark.long
 def test_each_refused_piece_of_a_delivered_row_is_held(delivered: Engine) -> None:
     compute(delivered)
     assert held(delivered) == [("x", 1), ("y", 1), ("z", 2)]
@@ -94,6 +95,7 @@ def test_equal_pieces_are_held_once(embedded_engine: Engine) -> None:
     assert held(embedded_engine) == [("x", 1)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("piece", "other"), [("x", "y"), pytest.param("y", "x", marks=pytest.mark.soak)]
 )
@@ -108,6 +110,7 @@ def test_a_piece_that_is_corrected_leaves_the_other(
     assert held(delivered) == [("z", 2)]
 
 
+@pytest.mark.long
 def test_a_refused_piece_stays_where_a_person_publishes_the_others(
     embedded_engine: Engine, settings: Settings
 ) -> None:
@@ -133,6 +136,7 @@ def test_a_refused_piece_stays_where_a_person_publishes_the_others(
     assert held(embedded_engine) == [*of_three, ("y", 1)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("piece", "other"), [("x", "y"), pytest.param("y", "x", marks=pytest.mark.soak)]
 )

@@ -147,6 +147,7 @@ def test_a_later_computation_is_published_and_is_an_error(embedded_engine: Engin
     )
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_declared_share_blocks_any_write(embedded_engine: Engine) -> None:
     table = replace(VALUES, max_refused_share=0.1)

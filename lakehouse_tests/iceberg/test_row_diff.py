@@ -316,6 +316,7 @@ def test_only_partitions_that_changed_are_read(embedded_engine):
     assert [row[:2] for row in changes(embedded_engine)] == [("removed", 2), ("removed", 4)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "row_level",
     repeated(["copy-on-write", "merge-on-read"], tried=["merge-on-read"], rest="long"),

@@ -105,6 +105,7 @@ def test_its_rows_are_counted_without_a_scan(embedded_engine: Engine, merge) -> 
     assert published.row_count == len(content(embedded_engine, VISITS.name, "visit")) == 14
 
 
+@pytest.mark.long
 def test_it_is_not_taken_for_empty_where_delete_files_outlive_their_data_files(
     embedded_engine: Engine, merge
 ) -> None:

@@ -131,6 +131,7 @@ in_any_way = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.scenario
 @in_any_way
 def test_a_version_that_comes_late_or_moves_is_found_wherever_the_others_are(
     embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, few: int, partitions: int
@@ -148,6 +149,7 @@ def test_a_version_that_comes_late_or_moves_is_found_wherever_the_others_are(
     assert stale_values(embedded_engine, VISITS, BY_DAY, EVERY) == set()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("few", "partitions"), [(2_000, 10_000), pytest.param(0, 1, marks=pytest.mark.soak)]
 )
@@ -187,6 +189,7 @@ def test_where_too_many_values_hold_versions_of_what_came_all_partitions_are_sta
     assert stale_values(embedded_engine, VISITS, BY_DAY, EVERY) == known | {thursday}
 
 
+@pytest.mark.long
 def test_a_row_of_no_partition_goes_along_with_any_run_until_it_is_corrected(
     embedded_engine: Engine,
 ) -> None:
@@ -222,6 +225,7 @@ DELIVERIES: dict[str, tuple[Visit, ...]] = {
 """By file: rows that are corrected, and corrections that are refused."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mode", "batches"),
     [
@@ -265,6 +269,7 @@ def test_the_outcome_is_the_same_however_deliveries_are_batched(
     assert outcomes == {"clean": 4, "quarantined": 3, "superseded": 3}
 
 
+@pytest.mark.long
 def test_rows_that_the_function_leaves_out_are_no_versions(embedded_engine: Engine) -> None:
     deliver(embedded_engine, "1", ("a", "1", 1, MONDAY))
     compute(embedded_engine, MONDAY)
@@ -313,6 +318,7 @@ def test_a_stamp_that_is_called_as_what_orders_files_does_not_hide_it(
     assert content(embedded_engine, LATEST.name, "visit", "pages") == [("a", 2)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "batches",
     repeated(["1 2 3", "123", "12 3"], tried=["1 2 3"]),
@@ -388,6 +394,7 @@ def test_a_function_that_returns_no_frame_of_versions_is_told_so(
         compute(embedded_engine, MONDAY, function=lambda delivered: None)  # type: ignore[arg-type,return-value]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "newest",
     [
@@ -426,6 +433,7 @@ def test_lines_are_versions_of_themselves(
     assert outcomes == {"clean": 3, "quarantined": 2}
 
 
+@pytest.mark.long
 def test_of_a_merged_table_the_newest_version_may_delete(embedded_engine: Engine) -> None:
     table = replace(VISITS, partitioning=(), write=Merge(on="visit"))
 

@@ -90,6 +90,7 @@ def table_rows(engine: Engine) -> list[tuple]:
     return content(engine, DAYS.name, "d", "v")
 
 
+@pytest.mark.long
 def test_rows_of_no_partition_are_quarantined_under_a_reason_of_their_own(embedded_engine):
     deliver(
         embedded_engine,
@@ -116,6 +117,7 @@ def test_rows_of_no_partition_are_quarantined_under_a_reason_of_their_own(embedd
     assert stale_values(embedded_engine, DAYS, LATEST, partitions_of([]).every) == set()
 
 
+@pytest.mark.long
 def test_rows_that_a_run_has_seen_to_are_told_of_by_metadata_alone(embedded_engine):
     deliver(embedded_engine, "a", (MONDAY, 1), (None, 2), (FAR, 3))
     compute(embedded_engine, MONDAY)
@@ -140,6 +142,7 @@ def test_a_row_without_partition_has_what_was_delivered_in_renamed_columns(spark
     assert (held["value"], held["_source_row"]) == ("1.004,50", 7)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", repeated(["date", "timestamp"], tried=["timestamp"]))
 def test_a_row_whose_day_became_a_partition_stands_in_the_quarantine_until_that_is_computed(
     embedded_engine: Engine, kind: str

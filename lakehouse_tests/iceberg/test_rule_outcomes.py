@@ -126,6 +126,7 @@ def test_figures_are_of_what_is_written(
     assert isinstance(done, Refused) == (result.level == "fails")
 
 
+@pytest.mark.long
 def test_figures_are_of_the_rows_that_go_on(embedded_engine: Engine) -> None:
     for mode in MODES:
         table = replace(READINGS, write=mode, rules=[between("v", 0, 9), mean("v", 0, 9)])

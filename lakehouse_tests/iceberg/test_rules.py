@@ -150,6 +150,7 @@ def oracle(rows: list[Row]) -> dict[str, int]:
     return {rule.name: sum(map(breaks, rows)) for rule, breaks in ORACLE.items()}
 
 
+@pytest.mark.long
 @settings(
     max_examples=examples(10, 25),
     deadline=None,
@@ -208,6 +209,7 @@ def is_figure(found: Any, function: str, values: list[Any]) -> bool:
     return largest > 1e300 or abs(Fraction(found) - exact) <= rounding + Fraction(math.ulp(0.0))
 
 
+@pytest.mark.long
 @settings(
     max_examples=examples(4, 8),
     deadline=None,
@@ -249,6 +251,7 @@ def test_shares_keys_and_figures_are_those_of_python(
         )
 
 
+@pytest.mark.long
 @settings(
     max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

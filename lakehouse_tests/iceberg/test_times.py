@@ -118,6 +118,7 @@ FIRST, SECOND, THIRD = (datetime(2026, 2, day, tzinfo=UTC) for day in (1, 2, 3))
 EVERY = AllPartitions(((FIRST, THIRD),))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("few", "partitions"),
     [*(pytest.param(few, 10_000, marks=pytest.mark.long) for few in (2_000, 0)), (0, 1)],

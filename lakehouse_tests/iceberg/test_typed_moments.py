@@ -18,6 +18,7 @@ pytestmark = pytest.mark.spark
 ZONES = ["Europe/Berlin", "America/New_York"]
 
 
+@pytest.mark.long
 def test_its_day_is_one_of_the_time_zone(embedded_engine: Engine) -> None:
     days = IcebergTable(
         name="silver.days_of",
@@ -52,6 +53,7 @@ def test_its_day_is_one_of_the_time_zone(embedded_engine: Engine) -> None:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("zone", repeated(ZONES, tried=[ZONES[1]]))
 def test_a_refused_version_stays_until_one_that_is_not_older(
     embedded_engine: Engine, zone: str

@@ -117,6 +117,7 @@ def test_deletes_nothing_where_it_is_let_through(
     assert found.failed_rows == 1
 
 
+@pytest.mark.long
 def test_by_a_pruning_column_that_cannot_be_read_goes_to_the_quarantine(
     embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,6 +131,7 @@ def test_by_a_pruning_column_that_cannot_be_read_goes_to_the_quarantine(
     assert content(embedded_engine, QUARANTINE, "no", "shop") == [("1", "x")]
 
 
+@pytest.mark.long
 def test_is_refused_by_more_rules_than_a_number_has_bits_for(embedded_engine: Engine) -> None:
     more = [castable("points", "int", name=f"points_{number}") for number in range(62)]
     table = replace(MEMBERS, rules=[*more, *MEMBERS.rules])

@@ -88,6 +88,7 @@ def standing(engine: Engine) -> list[tuple]:
     return content(engine, PEOPLE.name, "id", "name")
 
 
+@pytest.mark.scenario
 def test_what_it_alone_gave_goes_and_what_others_gave_comes_back(
     embedded_engine: Engine,
 ) -> None:
@@ -124,6 +125,7 @@ def test_a_rejection_makes_no_table_fresh(embedded_engine: Engine) -> None:
     assert (result.level, result.value) == ("warns", 3.0)
 
 
+@pytest.mark.long
 def test_a_merged_table_keeps_the_newest_version_whatever_comes_later(
     embedded_engine: Engine,
 ) -> None:
@@ -146,6 +148,7 @@ def test_a_merged_table_keeps_the_newest_version_whatever_comes_later(
     assert versions() == [(1, "eve"), (2, "ann"), (6, "bob")]
 
 
+@pytest.mark.long
 def test_a_key_with_null_goes_and_comes_back_as_any_other(embedded_engine: Engine) -> None:
     """Of two rows without a name one is of the rejected file, and one stays."""
     people = replace(VERSIONED, name="silver.unnamed", rules=[castable("id", "bigint")])
@@ -169,6 +172,7 @@ def test_a_key_with_null_goes_and_comes_back_as_any_other(embedded_engine: Engin
     assert versions() == []
 
 
+@pytest.mark.long
 def test_what_another_delivery_gave_later_stays(embedded_engine: Engine) -> None:
     for file in ("a", "b"):
         land(embedded_engine, file, ("1", "ann"))
@@ -178,6 +182,7 @@ def test_what_another_delivery_gave_later_stays(embedded_engine: Engine) -> None
     assert standing(embedded_engine) == [(1, "ann")]
 
 
+@pytest.mark.long
 def test_a_delivery_that_was_never_merged_takes_nothing_out(embedded_engine: Engine) -> None:
     """Bob stands from a file that bronze keeps no longer, which nobody rejected."""
     land(embedded_engine, "a", ("1", "ann"), ("2", "bob"))
@@ -192,6 +197,7 @@ def test_a_delivery_that_was_never_merged_takes_nothing_out(embedded_engine: Eng
     assert standing(embedded_engine) == [(1, "ann"), (2, "bob")]
 
 
+@pytest.mark.long
 def test_a_delivery_that_comes_again_counts(embedded_engine: Engine) -> None:
     land(embedded_engine, "a", ("1", "ann"))
     land(embedded_engine, "b", ("9", "eve"))
@@ -205,6 +211,7 @@ def test_a_delivery_that_comes_again_counts(embedded_engine: Engine) -> None:
     assert content(embedded_engine, COPIES.name, "id") == [("1",), ("9",)]
 
 
+@pytest.mark.long
 def test_a_table_that_is_merged_from_a_merged_one_follows(embedded_engine: Engine) -> None:
     people = {"people": latest(PEOPLE.name)}
     land(embedded_engine, "a", ("1", "ann"), ("2", "bob"))
@@ -222,6 +229,7 @@ def test_a_table_that_is_merged_from_a_merged_one_follows(embedded_engine: Engin
     assert content(embedded_engine, FIRST_LETTERS.name) == [("a", "ann"), ("b", "bob")]
 
 
+@pytest.mark.long
 def test_rows_leave_a_table_that_appends_and_keeps_their_source(
     embedded_engine: Engine,
 ) -> None:
@@ -238,6 +246,7 @@ def test_rows_leave_a_table_that_appends_and_keeps_their_source(
     assert isinstance(done, Published) and (done.deleted_rows, done.row_count) == (1, 1)
 
 
+@pytest.mark.long
 def test_a_source_that_has_other_columns_now_is_followed(embedded_engine: Engine) -> None:
     land(embedded_engine, "a", ("1", "ann"))
     land(embedded_engine, "b", ("9", "eve"))
@@ -255,6 +264,7 @@ def test_a_source_that_has_other_columns_now_is_followed(embedded_engine: Engine
     assert standing(embedded_engine) == [(1, "ann"), (3, "cat")]
 
 
+@pytest.mark.long
 def test_a_source_with_names_that_need_quotes_is_followed(embedded_engine: Engine) -> None:
     names = Column("names", "struct<`first name`:string>")
     raw = replace(DELIVERED, columns=[*DELIVERED.columns, names])

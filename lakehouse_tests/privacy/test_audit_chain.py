@@ -188,6 +188,7 @@ def test_each_column_is_covered_by_the_hash() -> None:
     assert OTHER.keys() == set(TABLE.column_names)
 
 
+@pytest.mark.long
 @given(st.data())
 def test_any_change_of_any_row_is_named_by_the_first_row_that_it_breaks(data) -> None:
     length = data.draw(st.integers(1, 6))
