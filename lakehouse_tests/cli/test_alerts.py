@@ -151,6 +151,7 @@ def test_publishing_it_all_the_same_ends_it(held, home: Path) -> None:
     assert titles(look(home)) == [f"Resolved: {HELD}"]
 
 
+@pytest.mark.long
 def test_a_muted_table_is_recorded_and_told_to_nobody(held, home: Path) -> None:
     until = "2999-12-01T08:00+08:00"
     ran = held(

@@ -66,7 +66,6 @@ def quick():
     return dg.Definitions(assets=[quick])
 
 
-@pytest.mark.scenario
 @pytest.mark.e2e
 def test_ctrl_c_fails_the_run_and_leaves_nothing_held(running, settings):
     os.kill(running.process.pid, signal.SIGINT)

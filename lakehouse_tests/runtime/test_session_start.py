@@ -165,7 +165,6 @@ def path_without_java(folder: Path) -> str:
     return str(folder)
 
 
-@pytest.mark.scenario
 def test_without_java_spark_runs_on_the_jvm_that_pip_installed(home, tmp_path):
     path = path_without_java(tmp_path / "bin")
     done = start(home, PATH=path, JAVA_HOME=None)

@@ -15,7 +15,6 @@ def test_a_fruit_is_typed(try_table):
 """
 
 
-@pytest.mark.scenario
 @pytest.mark.e2e
 def test_a_project_names_the_module_and_no_home_is_made(tmp_path: Path) -> None:
     plugins = 'pytest_plugins = ["lakehouse.testing"]\n'
