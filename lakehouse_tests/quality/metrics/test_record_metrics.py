@@ -55,6 +55,7 @@ def test_an_ingest_records_what_it_measured(fruits: Pipeline) -> None:
 
     read_by_silver = bronze.pop("read_share")
     assert read_by_silver == 1
+    assert bronze.pop("failed_fraction.no_anomaly") == 0
     assert bronze == {"record_count": 4, "daily_growth": 4, "nr_rows": 4}
     assert silver["record_count"] == silver["daily_growth"] == 3
     assert silver["nr_rows"] == 4
