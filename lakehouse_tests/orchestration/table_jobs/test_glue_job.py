@@ -327,6 +327,7 @@ def test_a_job_computes_the_partitions_of_a_run(shop: Shop) -> None:
         "refused_share": True,
         "in_partitions": True,
         "has_partition": True,
+        "no_anomaly": True,
     }
     assert found["few"].metadata["sample"] == [{"day": "2026-01-03", "total": 700}]
     (logged,) = [line for line in shop.logged() if line.startswith("computed by")]
