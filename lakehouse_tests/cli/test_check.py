@@ -57,6 +57,7 @@ def test_a_table_that_is_not_there_is_named(lakehouse) -> None:
     assert lakehouse("check", "silver.nothing").code == 2
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("sample_fruits")
 def test_a_table_without_rules_is_checked_for_its_health(lakehouse) -> None:
     ran = lakehouse("check", "bronze.raw_fruits")

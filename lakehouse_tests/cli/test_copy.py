@@ -67,6 +67,7 @@ def test_all_tables_come_and_each_is_said(
     assert ran.out[-1] == f"{other} has 3 tables of these."
 
 
+@pytest.mark.long
 def test_again_it_copies_nothing(
     lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
 ) -> None:

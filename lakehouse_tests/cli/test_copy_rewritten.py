@@ -65,6 +65,7 @@ def test_what_was_rewritten_since_a_copy_is_known_after_the_next(
     assert missing(places[1], REWRITTEN_AGAIN) == {2, 5}
 
 
+@pytest.mark.long
 def test_what_was_rewritten_at_the_other_place_stays_known_there(
     lakehouse: Lakehouse, places: list[Settings]
 ) -> None:

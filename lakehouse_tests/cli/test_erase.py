@@ -64,6 +64,7 @@ def test_a_dry_run_says_what_would_go(lakehouse: Lakehouse, home: Path) -> None:
     assert not (home / "privacy").exists()
 
 
+@pytest.mark.scenario
 def test_an_erasure_says_what_went_and_that_it_is_verified(
     lakehouse: Lakehouse, home: Path
 ) -> None:
@@ -79,6 +80,7 @@ def test_an_erasure_says_what_went_and_that_it_is_verified(
     assert lakehouse("export", f"customer_id={ANNA}").out == ["[]"]
 
 
+@pytest.mark.long
 def test_what_waits_is_said_to_go_by_itself_or_by_the_same_call(
     lakehouse: Lakehouse, home: Path
 ) -> None:
@@ -95,6 +97,7 @@ def test_what_waits_is_said_to_go_by_itself_or_by_the_same_call(
     )
 
 
+@pytest.mark.long
 def test_what_waited_and_is_not_proved_is_not_said_to_go_by_itself(
     lakehouse: Lakehouse, home: Path
 ) -> None:
@@ -108,6 +111,7 @@ def test_what_waited_and_is_not_proved_is_not_said_to_go_by_itself(
     assert (ran.code, ran.out[-1]) == (1, "R-1 is pending_physical, and not proved.")
 
 
+@pytest.mark.long
 def test_a_request_that_is_done_says_so_alone(lakehouse: Lakehouse) -> None:
     lakehouse(*ERASE, "--now")
     again = lakehouse("erase", "--request", "R-1", "--now")
@@ -159,6 +163,7 @@ def test_an_unknown_request_needs_people(lakehouse: Lakehouse) -> None:
     assert "There is no request R-9" in ran.err[-1]
 
 
+@pytest.mark.long
 def test_a_closed_file_of_a_feed_without_people_is_named_with_the_way_out_which_works(
     lakehouse: Lakehouse, home: Path
 ) -> None:
@@ -177,6 +182,7 @@ def test_a_closed_file_of_a_feed_without_people_is_named_with_the_way_out_which_
     assert emptied.out[-1].startswith("R-1 is verified")
 
 
+@pytest.mark.long
 def test_a_link_out_of_an_inbox_is_said_to_be_for_somebody_to_remove(
     lakehouse: Lakehouse, home: Path, tmp_path: Path
 ) -> None:
@@ -189,6 +195,7 @@ def test_a_link_out_of_an_inbox_is_said_to_be_for_somebody_to_remove(
     assert ran.err[-1] == "lakehouse: inbox/fruits/a.csv: remove it, and call this again."
 
 
+@pytest.mark.long
 def test_a_delivered_file_of_a_feed_that_says_nothing_of_people_is_named_with_the_way_out(
     lakehouse: Lakehouse, home: Path
 ) -> None:
@@ -204,6 +211,7 @@ def test_a_delivered_file_of_a_feed_that_says_nothing_of_people_is_named_with_th
     assert ran.err[-1].startswith(f"lakehouse: {key}: say which columns of the feed fruits")
 
 
+@pytest.mark.long
 def test_a_delivered_file_of_a_feed_that_nobody_declares_any_more_can_only_be_removed(
     lakehouse: Lakehouse, home: Path
 ) -> None:
@@ -216,6 +224,7 @@ def test_a_delivered_file_of_a_feed_that_nobody_declares_any_more_can_only_be_re
     assert (ran.code, ran.err[-1]) == (1, f"lakehouse: {key}: remove it, and call this again.")
 
 
+@pytest.mark.long
 def test_a_file_in_a_folder_that_another_home_may_share_is_named_with_the_way_out(
     lakehouse: Lakehouse, settings: Settings, tmp_path: Path
 ) -> None:
@@ -232,6 +241,7 @@ def test_a_file_in_a_folder_that_another_home_may_share_is_named_with_the_way_ou
     assert ran.err[-1].startswith(f"lakehouse: {shared}: a file that no table of this home")
 
 
+@pytest.mark.long
 def test_a_key_that_is_to_be_emptied_locks_no_other_feed(
     lakehouse: Lakehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,6 +257,7 @@ def test_a_key_that_is_to_be_emptied_locks_no_other_feed(
     assert looked_at == []
 
 
+@pytest.mark.long
 def test_verify_says_by_what_it_searched(lakehouse: Lakehouse) -> None:
     lakehouse(*ERASE, "--now")
     by_hashes = lakehouse("erasures", "verify", "R-1")
@@ -257,6 +268,7 @@ def test_verify_says_by_what_it_searched(lakehouse: Lakehouse) -> None:
     assert by_value.out[1].startswith("Distinctive values were searched in every byte")
 
 
+@pytest.mark.scenario
 def test_verify_ends_with_1_where_somebody_is_found(lakehouse: Lakehouse, home: Path) -> None:
     lakehouse(*ERASE, "--now")
     (home / "note.txt").write_text(f"customer_id={ANNA}")
@@ -269,6 +281,7 @@ def test_verify_ends_with_1_where_somebody_is_found(lakehouse: Lakehouse, home: 
     assert finding["file"] == "note.txt"
 
 
+@pytest.mark.long
 def test_verify_ends_with_1_where_the_record_was_changed(
     lakehouse: Lakehouse, settings: Settings
 ) -> None:
@@ -288,6 +301,7 @@ def test_verify_ends_with_1_where_the_record_was_changed(
     assert json.loads("\n".join(shown.out))["record"]["is_whole"] is False
 
 
+@pytest.mark.long
 def test_a_request_is_shown_among_the_others(lakehouse: Lakehouse) -> None:
     lakehouse(*ERASE, "--now")
 

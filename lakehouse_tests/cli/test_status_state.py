@@ -139,6 +139,7 @@ def test_a_refused_table_is_blocked_until_its_input_changes(
     assert state_of(lakehouse) == (True, None, "stale")
 
 
+@pytest.mark.long
 def test_a_refused_table_that_was_published_since_is_not_blocked(
     lakehouse, settings: Settings, arrive: Arrive
 ) -> None:
@@ -238,6 +239,7 @@ def fail(settings: Settings, *tables: str, at: str) -> str:
     return run_id
 
 
+@pytest.mark.long
 def test_a_table_whose_last_run_failed_is_failed_and_not_stale(
     lakehouse, settings: Settings, arrive: Arrive
 ) -> None:
@@ -286,6 +288,7 @@ def test_a_table_with_an_open_error_is_not_ok(
     assert record_of(lakehouse)["state"] == (state or "ok")
 
 
+@pytest.mark.long
 def test_the_worst_table_is_first_and_all_fits_100_columns(
     lakehouse, settings: Settings, arrive: Arrive, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,6 +88,7 @@ def test_narrows_an_input_to_the_runs_partitions(engine: Engine) -> None:
     ] == [2]
 
 
+@pytest.mark.scenario
 def test_as_of_snapshot_tag_and_moment(engine: Engine) -> None:
     add(engine, 1)
     first = snapshot_id(engine, EVENTS.name)

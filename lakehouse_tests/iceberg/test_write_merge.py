@@ -101,6 +101,7 @@ def row_levels(engine: Engine) -> tuple[str, str, int]:
     return history.properties["write.merge.mode"], last, deleted_rows
 
 
+@pytest.mark.long
 @whatever_the_catalog
 @pytest.mark.parametrize(
     "version", [2, pytest.param(3, marks=[with_format_3, pytest.mark.long])]

@@ -226,6 +226,7 @@ def test_one_without_credentials_says_so_before_files_are_read(
     s3._open_again.cache_clear()
 
 
+@pytest.mark.long
 def test_an_executor_needs_this_package_and_pyarrow_alone(
     home, inbox, tmp_path, settings
 ) -> None:

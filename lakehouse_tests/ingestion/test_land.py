@@ -342,6 +342,7 @@ def test_where_staged_rows_are_missing_nothing_lands_and_nothing_is_archived(
     assert inbox.names() == ["a.csv", "b.csv"]
 
 
+@pytest.mark.long
 def test_rows_that_landed_before_or_that_the_function_leaves_out_are_not_missing(
     glue_engine, aws_settings, inbox
 ) -> None:

@@ -45,6 +45,7 @@ def clean(engine: Engine):
     return write(engine, CLEAN, lambda raw: raw, {"raw": latest(RAW.name)})
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_each_write_is_told_with_what_it_read_and_what_came_of_it(
     telling: Engine, settings: Settings

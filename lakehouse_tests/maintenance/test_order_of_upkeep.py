@@ -111,6 +111,7 @@ def test_equally_sick_tables_are_kept_in_the_order_of_their_reads(
     assert compacted(engine, UPKEPT, planned) == names[::-1]
 
 
+@pytest.mark.long
 def test_of_three_sick_tables_and_bytes_for_one_the_most_valuable_goes_first(
     embedded_engine: Engine,
 ) -> None:

@@ -5,6 +5,8 @@ due after it.
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from lakehouse.definitions import TABLES
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
@@ -66,6 +68,7 @@ def work(engine: Engine, step: PlannedStep, health: TableHealth) -> StepResult:
     return steps[step.step]()
 
 
+@pytest.mark.scenario
 def test_after_a_round_nothing_is_due_whoever_asks(embedded_engine: Engine) -> None:
     engine = embedded_engine
     name = create(engine, "id bigint, day date, note string", "day", MERGE_ON_READ)

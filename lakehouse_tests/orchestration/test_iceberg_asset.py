@@ -159,6 +159,7 @@ def test_a_write_that_changes_nothing_keeps_the_version_and_lets_downstream_go_o
     assert project.downstream_runs == 2
 
 
+@pytest.mark.long
 def test_a_check_that_failed_passes_once_no_row_of_the_table_breaks_it(project):
     """Whatever the rows that come keep."""
     project.deliver("first", ANN, ("3", None, "somebody@example.org"))
@@ -179,6 +180,7 @@ def test_a_check_that_failed_passes_once_no_row_of_the_table_breaks_it(project):
     assert newest.metadata["total_rows"].value == 3
 
 
+@pytest.mark.long
 def test_how_much_was_refused_is_told_anew_by_each_write(project):
     project.deliver("first", ANN)
     project.deliver("second", *[("no number", f"name {at}", None) for at in range(100)], BOB)
@@ -397,6 +399,7 @@ def _evaluations(project, check):
     return [event.asset_check_evaluation_data for event in evaluated]
 
 
+@pytest.mark.long
 def test_it_is_the_same_on_glue_and_s3(glue_engine, instance):
     project = Project(glue_engine, instance)
     published = project.deliver("first", ANN, BAD_ID)

@@ -139,6 +139,7 @@ def test_partitions_of_older_code_that_hold_rows_are_computed_again(shop: Shop) 
     assert shop.backfill(ORDERS) == 0
 
 
+@pytest.mark.long
 def test_a_merged_table_holds_rows_of_older_code_until_all_of_it_is_computed(
     shop: Shop,
 ) -> None:

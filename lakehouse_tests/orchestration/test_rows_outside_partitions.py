@@ -115,6 +115,7 @@ def make(embedded_engine, build):
     return pipeline
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("column_type", "definition", "inside", "outside"),
     [("date", DAILY, MONDAY, LONG_AGO), ("string", REGIONS, "north", "nroth")],
@@ -186,6 +187,7 @@ def test_what_is_tried_is_refused_for_the_reason_that_a_run_has(make, embedded_e
     assert (trial.computed_rows, trial.refused_rows) == (3, 2)
 
 
+@pytest.mark.long
 def test_a_command_and_a_sensor_that_meet_compute_a_partition_once(make):
     pipeline = make("date")
     (stale,) = pipeline.deliver(DAILY, (MONDAY, 1), (None, 2))

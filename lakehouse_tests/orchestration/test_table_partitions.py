@@ -50,6 +50,7 @@ def test_days_are_the_partitions_that_dagster_would_be_told_by_hand():
     assert table_partitions(table(WRITES["day"])) == by_hand
 
 
+@pytest.mark.long
 @pytest.mark.unit
 @settings(deadline=None, max_examples=60)
 @given(

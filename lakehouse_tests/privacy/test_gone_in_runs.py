@@ -101,6 +101,7 @@ def of_rows(result: RunResult) -> tuple[bool, Mapping[str, int]]:
     return check.passed, {name: rows for name, rows in counts.items() if rows}
 
 
+@pytest.mark.long
 def test_what_a_source_has_still_is_left_out_counted_and_called_erased(visits: Visits) -> None:
     deliver(visits, "first.csv")
     run(visits, landed)
@@ -133,6 +134,7 @@ def test_a_file_that_brings_them_is_landed_without(visits: Visits) -> None:
     assert [row[1] for row in visits.rows(VISITS)] == ["8"]
 
 
+@pytest.mark.long
 def test_what_is_put_back_into_a_quarantine_is_nobody_s_who_is_gone(visits: Visits) -> None:
     quarantine = MERGED.quarantine
     assert quarantine is not None

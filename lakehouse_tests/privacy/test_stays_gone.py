@@ -55,6 +55,7 @@ def some_rows(number: int, customers: list[str], seed: int) -> list[str]:
     return rows
 
 
+@pytest.mark.long
 def test_the_erased_rows_stay_out_and_the_new_one_comes_in(
     visits: Visits, never: Visits
 ) -> None:
@@ -100,6 +101,7 @@ def _deliver_to(
     return never.everything()
 
 
+@pytest.mark.long
 def test_who_is_allowed_again_is_taken(visits: Visits, settings: Settings) -> None:
     row = f"1,7,a,{PAST.format(1)}"
     visits.deliver("first.csv", row, f"2,8,a,{PAST.format(1)}")

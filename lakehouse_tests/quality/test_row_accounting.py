@@ -76,6 +76,7 @@ def test_each_row_has_an_outcome(bnpl: Pipeline) -> None:
     assert outcomes(check) == {"clean": 2, "quarantined": 1, "superseded": 1}
 
 
+@pytest.mark.long
 def test_a_row_that_is_refused_in_pieces_counts_once(bnpl: Pipeline) -> None:
     assert TABLES[CLEAN].quarantine is not None
     name = bnpl.engine.catalog.sql_name(TABLES[CLEAN].quarantine.name)
@@ -96,6 +97,7 @@ def test_a_row_that_was_cleared_from_the_quarantine_is_not_lost(bnpl: Pipeline) 
     assert check.metadata["cleared_rows"] == 1
 
 
+@pytest.mark.long
 def test_a_run_looks_at_what_came(bnpl: Pipeline) -> None:
     result = put(bnpl, "late.csv", line(3, DAYS[1]), second=1)
     (check,) = (check for run in result.runs for check in run.checks if check.name == NAME)
@@ -106,6 +108,7 @@ def test_a_run_looks_at_what_came(bnpl: Pipeline) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_run_by_hand_looks_at_all_rows_of_its_days(bnpl: Pipeline) -> None:
     put(bnpl, "late.csv", line(3, DAYS[1]), second=1)
     keys = [dg.AssetCheckKey(dg.AssetKey(CLEAN.split(".")), NAME)]
@@ -124,6 +127,7 @@ def test_a_run_by_hand_looks_at_all_rows_of_its_days(bnpl: Pipeline) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_run_follows_rows_that_are_gone(bnpl: Pipeline) -> None:
     newer = line(2, DAYS[1], amount="12.00", created=f"{DAYS[1]}T23:00:00+08:00")
     result = put(bnpl, "newer.csv", newer, second=1)
@@ -158,6 +162,7 @@ def test_rows_of_an_erased_person_are_no_lost_ones(bnpl: Pipeline) -> None:
     assert (outcomes(check), check.metadata["erased_rows"]) == ({}, 4)
 
 
+@pytest.mark.long
 def test_where_the_state_it_was_computed_from_is_gone_the_source_is_followed_as_it_is(
     bnpl: Pipeline,
 ) -> None:
@@ -193,6 +198,7 @@ def test_a_lost_row_is_told(bnpl: Pipeline) -> None:
     ]
 
 
+@pytest.mark.scenario
 def test_a_lost_row_holds_back_what_is_computed_later(bnpl: Pipeline) -> None:
     """The run that computes gold alone, after silver was computed by another, looks at silver
     first.

@@ -156,6 +156,7 @@ def counts(check: CheckResult) -> dict[str, int]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_each_row_is_counted_where_it_is(
     embedded_engine: Engine, settings: Settings, monkeypatch: pytest.MonkeyPatch
@@ -183,6 +184,7 @@ def test_each_row_is_counted_where_it_is(
     assert not passed and found["twice"] == 1
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_row_that_was_cleared_is_counted_as_that(
     embedded_engine: Engine, settings: Settings

@@ -10,6 +10,7 @@ from lakehouse_tests.conftest import whatever_the_catalog
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.long
 @whatever_the_catalog
 def test_tables_are_written_in_each_way_and_then_changed(engine: Engine) -> None:
     write_each_way(engine)

@@ -224,6 +224,7 @@ def block_manager_port(spark) -> int:
     return env.blockManager().blockManagerId().port()
 
 
+@pytest.mark.long
 def test_what_nobody_reads_any_more_is_let_go_of(spark):
     folder = Path(spark.conf.get("spark.local.dir"))
     before = set(folder.rglob("shuffle_*.data"))

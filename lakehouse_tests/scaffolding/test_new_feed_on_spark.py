@@ -55,6 +55,7 @@ SALES = [
 ]
 
 
+@pytest.mark.scenario
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 def test_files_with_types_become_typed_tables(
     tmp_path, monkeypatch, land, embedded_engine, kind
@@ -97,6 +98,7 @@ def lines_of_code(text: str) -> int:
     return sum(bool(line) and not line.startswith("#") for line in lines)
 
 
+@pytest.mark.long
 def test_the_lines_of_a_shop_come_out_to_the_last_penny(
     tmp_path, monkeypatch, land, embedded_engine
 ):
@@ -142,6 +144,7 @@ def test_the_lines_of_a_shop_come_out_to_the_last_penny(
     _run_generated_test(project, "invoices", embedded_engine)
 
 
+@pytest.mark.long
 def test_other_kinds_land_as_they_were_declared(tmp_path, monkeypatch, land):
     monkeypatch.syspath_prepend(tmp_path)
     project = empty_project(tmp_path, "kinds_of_files")
@@ -213,6 +216,7 @@ def _run_generated_test(project, name, engine):
     getattr(module, f"test_the_sample_of_{name}_is_typed")(try_table)
 
 
+@pytest.mark.long
 def test_a_renamed_key_is_found_in_what_is_delivered_again(tmp_path, monkeypatch, land):
     monkeypatch.syspath_prepend(tmp_path)
     project = empty_project(tmp_path, "renamed_keys")

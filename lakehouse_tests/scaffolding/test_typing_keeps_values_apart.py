@@ -124,6 +124,7 @@ def keeps_apart(spark):
     return check
 
 
+@pytest.mark.long
 @settings(
     max_examples=examples(2, 200),
     deadline=None,

@@ -88,6 +88,7 @@ def test_doctor_names_a_home_that_is_open_and_what_closes_it(settings) -> None:
     assert line.next_step == f"Run `chmod -R go-rwx {settings.home}`."
 
 
+@pytest.mark.long
 def test_doctor_takes_a_way_in_to_the_inbox_and_names_what_else_is_open(settings) -> None:
     settings.make_home()
     delivered, other = settings.home / "inbox" / "fruits", settings.home / "archive"

@@ -53,6 +53,7 @@ def types() -> st.SearchStrategy[ColumnType]:
     )
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(types())
 def test_a_type_reads_back_as_it_is_written(column_type: ColumnType) -> None:

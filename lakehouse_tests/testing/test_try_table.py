@@ -190,6 +190,7 @@ def test_a_rule_that_blocks_says_of_how_many_rows(try_table: TryTable) -> None:
     assert tried.failed == {"not_null_amount": "1 of 1 row"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("asset", [added, merged], ids=["added", "merged"])
 def test_what_comes_is_unique_among_the_rows_that_are_there_too(
     try_table: TryTable, asset: dg.AssetsDefinition

@@ -252,6 +252,7 @@ def test_what_a_cut_copy_of_an_earlier_state_left_goes(
     assert set(list_location(found)) == set(all_named_files(found))
 
 
+@pytest.mark.long
 def test_a_bucket_keeps_no_version_of_what_a_cut_copy_left(
     catalog: Catalog, aws_settings: Settings, monkeypatch
 ) -> None:

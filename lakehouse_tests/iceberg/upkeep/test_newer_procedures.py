@@ -39,6 +39,7 @@ def test_a_step_is_done_or_left_out_by_name(glue_engine: Engine, settings: Setti
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [10, 0])
 def test_a_large_partition_is_compacted_by_any_iceberg(glue_engine: Engine, step: int) -> None:
     name = create(glue_engine, "id bigint", properties=MERGE_ON_READ)

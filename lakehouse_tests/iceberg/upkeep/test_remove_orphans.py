@@ -39,6 +39,7 @@ def week_ago() -> datetime:
     return datetime.now(UTC) - timedelta(days=7)
 
 
+@pytest.mark.long
 def test_old_files_without_a_name_go_and_young_ones_stay(embedded_engine: Engine) -> None:
     filled(embedded_engine)
     named = stored(embedded_engine)

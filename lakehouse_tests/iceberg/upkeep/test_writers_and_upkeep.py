@@ -222,6 +222,7 @@ def test_on_one_host(embedded_engine: Engine) -> None:
     run_under_the_lock(embedded_engine, seconds=4)
 
 
+@pytest.mark.long
 @on_embedded_alone("moto loses commits that race; test_glue_conflicts.py has such")
 def test_on_two_hosts(embedded_engine: Engine, tmp_path: Path) -> None:
     run_as_on_two_hosts(embedded_engine, tmp_path / "locks", seconds=4)

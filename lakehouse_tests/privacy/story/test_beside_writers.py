@@ -101,6 +101,7 @@ def grow_old(home: Path) -> None:
         os.utime(file, (moment, moment))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hosts", repeated(["two hosts", "one host"], tried=["two hosts"]))
 def test_writers_and_upkeep_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hosts: str

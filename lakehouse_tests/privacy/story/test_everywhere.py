@@ -170,11 +170,13 @@ def test_nothing_is_stale(told: Told) -> None:
     assert told.there.stale_tables() == []
 
 
+@pytest.mark.long
 @in_homes("embedded", "embedded, all")
 def test_all_checks_pass(told: Told) -> None:
     assert told.there.failed_checks() == []
 
 
+@pytest.mark.long
 @in_homes("embedded", "embedded, all")
 def test_erased_rows_stay_out_and_a_new_one_comes_in(told: Told) -> None:
     there, customers = told.there, told.there.customers

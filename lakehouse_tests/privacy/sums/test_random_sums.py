@@ -18,6 +18,7 @@ from lakehouse_tests.privacy.sums.some_sums import (
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.long
 def test_no_sum_has_the_person_wherever_it_is_computed(
     embedded_engine: Engine, settings: Settings
 ) -> None:

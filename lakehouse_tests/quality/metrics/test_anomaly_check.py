@@ -90,6 +90,7 @@ def test_a_delivery_as_always_passes(fruits: Pipeline) -> None:
     assert found[RAW].metadata["compared_metrics"] == 1
 
 
+@pytest.mark.long
 def test_what_is_always_refused_is_no_anomaly_where_checks_alone_find_none_of_it(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
