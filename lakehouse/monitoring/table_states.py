@@ -150,7 +150,8 @@ class TableStates:
             return {}
         tables, failed = tables_of_steps(self.graph), {}
         runs = dg.RunsFilter(list(last_runs), statuses=[dg.DagsterRunStatus.FAILURE])
-        for run in self.instance.get_runs(runs):
+        for record in self.instance.get_run_records(runs):
+            run = record.dagster_run
             events = events_of_run(self.instance, run.run_id, dg.DagsterEventType.STEP_FAILURE)
             steps = {tables.get(event.step_key or "") for event in events}
             # A killed run has no failed step.
