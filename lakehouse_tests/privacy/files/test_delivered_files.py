@@ -106,7 +106,7 @@ def test_a_compressed_file_is_compressed_again_to_the_same_bytes(files) -> None:
         ),
         pytest.param(
             'customer_id,email\n"+007",x\n 7 ,x\n77,x\n7.0,x\n',
-            "customer_id,email\n77,x\n7.0,x\n",
+            "customer_id,email\n77,x\n",
             id="all forms of the id",
         ),
         pytest.param(
@@ -317,7 +317,7 @@ def test_a_format_that_cannot_leave_rows_out_is_named(folder, monkeypatch) -> No
 
     (listed,) = folder.erase().unreadable
 
-    assert "the format 'csv'" in listed.why
+    assert "it cannot be read as csv" in listed.why
     assert folder.text(key) == MIXED
 
 
