@@ -51,6 +51,7 @@ COLLECTED = {
     "iceberg/metadata/arrow_frames.py:arrow_to_spark.to_pandas": "rows that the driver has already",
     "testing/try_table.py:_plain_rows.collect": OF_A_TEST,
     "runtime/jvm_class_training.py:write_small_tables.collect": OF_A_TEST,
+    "privacy/gone.py:_check_audited.to_arrow": OWN_LOG,
     "cli/demo.py:_last_week.to_arrow": "the daily summary of the sample: a row a day and currency",
     # Counts.
     "iceberg/commit/branch.py:fast_forward.collect": ONE_ROW,

@@ -80,9 +80,10 @@ def run_webserver() -> None:
     from dagster_webserver import cli
 
     from lakehouse.orchestration.same_site import SameSite, served_hosts
+    from lakehouse.settings import Settings
 
     create_app = cli.create_app_from_workspace_process_context  # type: ignore[attr-defined]
-    ui_url = os.environ.get("LAKEHOUSE_UI_URL", "")
+    ui_url = Settings.from_env().ui_url or ""
     hosts = served_hosts(sys.argv, ui_url)
 
     def create_same_site_app(*args: Any, **options: Any) -> Any:
@@ -105,6 +106,32 @@ def ask_less_often() -> None:
     server_watcher.WATCH_INTERVAL = _ASK_SECONDS
 
 
+def _proxy_servicer(
+    instance: dg.DagsterInstance, loaded: Any, is_over: Event, logger: logging.Logger
+) -> Any:
+    """Return Dagster's servicer that loads the code in a process of its own."""
+    from dagster._core.workspace.context import WEBSERVER_GRPC_SERVER_HEARTBEAT_TTL
+    from dagster._grpc.proxy_server import DagsterProxyApiServicer
+
+    return DagsterProxyApiServicer(
+        loadable_target_origin=loaded,
+        fixed_server_id=None,
+        container_image=None,
+        container_context=None,
+        inject_env_vars_from_instance=True,
+        location_name=loaded.module_name,
+        log_level=_OF_CODE_SERVER,
+        startup_timeout=instance.code_server_process_startup_timeout,
+        server_termination_event=is_over,
+        instance_ref=instance.get_ref(),
+        logger=logger,
+        server_heartbeat=False,
+        server_heartbeat_timeout=WEBSERVER_GRPC_SERVER_HEARTBEAT_TTL,
+        heartbeat_ttl=WEBSERVER_GRPC_SERVER_HEARTBEAT_TTL,
+        defs_state_info=None,
+    )
+
+
 @contextmanager
 def _code_server(
     instance: dg.DagsterInstance,
@@ -117,8 +144,6 @@ def _code_server(
     """
     from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
     from dagster._core.utils import FuturesAwareThreadPoolExecutor
-    from dagster._core.workspace.context import WEBSERVER_GRPC_SERVER_HEARTBEAT_TTL
-    from dagster._grpc.proxy_server import DagsterProxyApiServicer
     from dagster._grpc.server import DagsterGrpcServer
 
     # A sensor that watches occupies a thread here, and one of the process that has the code.
@@ -126,23 +151,7 @@ def _code_server(
     loaded = LoadableTargetOrigin(module_name=module, working_directory=working_directory)
     # Outside of Dagster's own, whose levels the daemon sets: of this one, warnings are shown.
     is_over, logger = Event(), logging.getLogger(__name__)
-    servicer = DagsterProxyApiServicer(
-        loadable_target_origin=loaded,
-        fixed_server_id=None,
-        container_image=None,
-        container_context=None,
-        inject_env_vars_from_instance=True,
-        location_name=module,
-        log_level=_OF_CODE_SERVER,
-        startup_timeout=instance.code_server_process_startup_timeout,
-        server_termination_event=is_over,
-        instance_ref=instance.get_ref(),
-        logger=logger,
-        server_heartbeat=False,
-        server_heartbeat_timeout=WEBSERVER_GRPC_SERVER_HEARTBEAT_TTL,
-        heartbeat_ttl=WEBSERVER_GRPC_SERVER_HEARTBEAT_TTL,
-        defs_state_info=None,
-    )
+    servicer = _proxy_servicer(instance, loaded, is_over, logger)
 
     def watch() -> None:
         while not is_over.wait(_LOOK_SECONDS):

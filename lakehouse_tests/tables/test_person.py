@@ -17,7 +17,7 @@ from lakehouse.tables.person import is_distinctive, normal_id
         ("+", "+"),
         ("", ""),
         ("++7", "++7"),
-        ("7.0", "7.0"),
+        ("7.0", "7"),
         ("00a7", "00a7"),
         ("a-07", "a-07"),
         ("C 7 ", "C 7"),

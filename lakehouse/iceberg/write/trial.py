@@ -205,8 +205,7 @@ def judge(
     :param read_other: gives the rows of another table that a rule refers to; None where there
         are none to be had, so that the rule is not evaluated.
     :param left_out: rows that are refused without being computed.
-    :param keep: keeps the computed rows for as long as the trial is looked at, so that what is
-        counted and what is shown are the same.
+    :param keep: caches the computed rows, so that counted and shown rows are the same.
     :raises FrameMismatch: when the frame is not what the table declares.
     """
     prepared = prepare(table, frame).evaluated()

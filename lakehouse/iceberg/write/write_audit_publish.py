@@ -241,10 +241,8 @@ def _attempt(
         frame = compute(**frames)
         attempt = replace(attempt, table=with_implied_rules(table, frame))
         attempt = replace(attempt, given_rows=_given_rows(attempt, inputs, frames, frame))
-        refused, evaluated = (
-            quarantine_left_out(attempt, left_out, write_refused),
-            evaluate_left_out(attempt, left_out),
-        )
+        refused = quarantine_left_out(attempt, left_out, write_refused)
+        evaluated = evaluate_left_out(attempt, left_out)
         rejected = following(attempt, inputs, compute, of_everybody)
         if isinstance(table.write, Merge):
             outcome = merge_attempt(
