@@ -153,6 +153,7 @@ def calls_in(node: ast.AST, function: str = "") -> Iterator[str]:
         yield from calls_in(child, child.name if is_function else function)
 
 
+@pytest.mark.scenario
 def test_each_place_that_collects_rows_has_a_bound():
     known = (COLLECTED | OTHER_METHODS).keys() - {"sample_data"}
 

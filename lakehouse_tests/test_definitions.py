@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
+import pytest
 
 from lakehouse.definitions import FEEDS, TABLES, defs
 from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION, has_partition
@@ -26,6 +27,7 @@ print(*heavy)
 """
 
 
+@pytest.mark.scenario
 def test_loading_starts_nothing(tmp_path):
     """No Java on the path, no JAVA_HOME, no setting: only a Python that must not import what is
     heavy.
@@ -44,6 +46,7 @@ def test_loading_starts_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.scenario
 def test_loading_reads_no_environment(tmp_path):
     """A setting that is wrong is named when a run needs it, and hides nothing before."""
     wrong = os.environ | {"LAKEHOUSE_DEPLOYMENT": "moon"}

@@ -141,6 +141,7 @@ def test_what_the_reader_refuses_for_an_open_quote_ends_in_a_rest(raw: str) -> N
         assert rest == []
 
 
+@pytest.mark.long
 def test_of_a_row_without_end_no_more_is_kept_than_the_longest_row() -> None:
     class Endless:
         """A gigabyte of one value."""

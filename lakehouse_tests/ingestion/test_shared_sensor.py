@@ -118,6 +118,7 @@ def feeds_of(requests: list[dg.RunRequest] | str) -> list[str]:
     return [request.tags[FEED_TAG] for request in requests]
 
 
+@pytest.mark.long
 def test_a_look_that_finds_nothing_new_asks_no_more_of_ninety_tables_than_of_ten(
     few: Many, many: Many
 ) -> None:

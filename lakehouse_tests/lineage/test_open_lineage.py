@@ -135,6 +135,7 @@ def test_a_write_that_fails_is_told_without_the_text_of_its_error(
     assert events(file)[-1]["run"]["facets"]["errorMessage"]["message"].startswith("Arrow")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("at", DEATHS)
 def test_the_next_writer_tells_the_end_of_a_killed_one(
     settings: Settings, file: Path, home: Path, at: str
@@ -151,6 +152,7 @@ def test_the_next_writer_tells_the_end_of_a_killed_one(
     assert not list(file.with_suffix("").glob("open/*/*"))
 
 
+@pytest.mark.long
 def test_a_killed_write_that_published_is_told_with_what_it_published(
     settings: Settings, file: Path, home: Path
 ) -> None:

@@ -36,6 +36,7 @@ def test_old_runs_that_ended_are_forgotten_but_the_newest_of_each_table() -> Non
         assert forget_runs(instance, datetime.now(UTC) + SOON) == 0
 
 
+@pytest.mark.long
 def test_no_partition_is_missing_then_however_many_runs_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

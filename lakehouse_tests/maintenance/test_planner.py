@@ -141,6 +141,7 @@ def test_reads_of_one_partition_count_for_it_alone() -> None:
     assert step.partitions == (day(1),)
 
 
+@pytest.mark.long
 @given(health=tables())
 def test_after_a_perfect_run_a_plan_has_nothing_to_do_and_ten_more_neither(
     health: TableHealth,

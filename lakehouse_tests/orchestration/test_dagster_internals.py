@@ -204,6 +204,7 @@ def private_uses(tree: ast.AST) -> list[str]:
     return uses
 
 
+@pytest.mark.scenario
 def test_no_other_module_uses_it() -> None:
     using = {
         file.relative_to(_HOME).as_posix()

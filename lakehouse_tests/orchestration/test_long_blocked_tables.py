@@ -22,6 +22,7 @@ def failing() -> None:
     fails()
 
 
+@pytest.mark.long
 def test_a_table_is_blocked_however_many_other_runs_failed_since() -> None:
     declared = {TABLE.name: TABLE}
     with dg.instance_for_test() as instance:

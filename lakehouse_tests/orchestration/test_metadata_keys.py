@@ -137,6 +137,7 @@ def named(tree: ast.AST) -> Iterator[str]:
             yield ast.unparse(node.args[0]).strip("'")
 
 
+@pytest.mark.scenario
 def test_one_module_names_the_keys():
     known = keys()
     naming = {}

@@ -144,6 +144,7 @@ def shop(served: Shop) -> Iterator[Shop]:
     (served.folder / "closed").unlink(missing_ok=True)
 
 
+@pytest.mark.long
 def test_a_run_is_carried_out_by_a_copy_of_the_server(shop: Shop) -> None:
     run_id = shop.launch_once_warm()
     shop.wait_for(run_id, "SUCCESS")
@@ -155,6 +156,7 @@ def test_a_run_is_carried_out_by_a_copy_of_the_server(shop: Shop) -> None:
     assert worker.pid != shop.server().pid
 
 
+@pytest.mark.long
 def test_a_run_is_interrupted(shop: Shop) -> None:
     (shop.folder / "closed").touch()
     run_id = shop.launch_once_warm()
@@ -164,6 +166,7 @@ def test_a_run_is_interrupted(shop: Shop) -> None:
     assert not shop.launcher.terminate(run_id)
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_has_failed_at_once(shop: Shop) -> None:
     (shop.folder / "closed").touch()
     run_id = shop.launch_once_warm()
@@ -175,6 +178,7 @@ def test_a_run_that_is_killed_has_failed_at_once(shop: Shop) -> None:
     assert "was terminated by signal 9 (SIGKILL)" in shop.messages(run_id)
 
 
+@pytest.mark.long
 def test_a_run_does_not_begin_where_its_launcher_gave_up(shop: Shop) -> None:
     shop.wait_for(shop.launch_once_warm(), "SUCCESS")
     run = shop.asked_for()
@@ -188,6 +192,7 @@ def test_a_run_does_not_begin_where_its_launcher_gave_up(shop: Shop) -> None:
     assert not shop.packed(run.run_id)
 
 
+@pytest.mark.long
 def test_where_the_server_is_killed_runs_go_on_and_are_looked_after(shop: Shop) -> None:
     (shop.folder / "closed").touch()
     run_id = shop.launch_once_warm()
@@ -206,6 +211,7 @@ def test_where_the_server_is_killed_runs_go_on_and_are_looked_after(shop: Shop) 
     shop.wait_for(shop.launch_once_warm(), "SUCCESS")
 
 
+@pytest.mark.long
 def test_a_run_is_never_of_code_that_is_not_in_the_files_any_more(shop: Shop) -> None:
     shop.wait_for(shop.launch_once_warm(), "SUCCESS")
     shop.write("beans")
@@ -226,6 +232,7 @@ def test_a_run_of_other_code_is_launched_as_dagster_does(shop: Shop) -> None:
         shop.launcher.launch_run(LaunchRunContext(other, workspace=None))
 
 
+@pytest.mark.long
 def test_a_run_that_repeats_another_has_no_worker_by_its_tags(shop: Shop) -> None:
     run_id = shop.launch_once_warm()
     shop.wait_for(run_id, "SUCCESS")
@@ -278,6 +285,7 @@ def test_a_query_beside_the_code_is_code(tmp_path: Path, monkeypatch) -> None:
     del sys.modules["warm_garden"]
 
 
+@pytest.mark.long
 def test_code_that_starts_threads_is_not_copied(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -115,6 +115,7 @@ def test_a_partition_by_an_escaped_column_is_found(lakehouse, tmp_path):
     assert home.erase("Mitglied-Nr", "1000105").request.state == "verified"
 
 
+@pytest.mark.long
 def test_hashes_of_a_former_version_report_only_ids_as_compared(lakehouse, settings):
     members = declared("bronze.members", "id", personal("mail"), subject="id")
     home = lakehouse(members)
@@ -175,6 +176,7 @@ def test_rows_of_an_erased_person_land_again_once_they_are_allowed(lakehouse, se
     assert {row["who"] for row in rows if row["action"] == "allowed_again"} == {"me"}
 
 
+@pytest.mark.scenario
 def test_a_lost_or_older_list_of_erased_people_stops_computation(lakehouse, settings):
     home = lakehouse(GOLD)
     home.people.add(GOLD, (17, "a"), (18, "b"), (170, "d"))
@@ -192,6 +194,7 @@ def test_a_lost_or_older_list_of_erased_people_stops_computation(lakehouse, sett
         read_audited(settings)
 
 
+@pytest.mark.long
 def test_a_torn_line_of_events_is_reported_and_blocks_no_proof(lakehouse, settings):
     home = lakehouse(GOLD)
     home.people.add(GOLD, (17, "a"), (170, "d"))

@@ -143,6 +143,7 @@ def test_an_exception_that_nobody_saw_to_is_told_after_its_last_day(
     assert "Next: lakehouse erase --request R-1 --elsewhere-done" in alert.lines
 
 
+@pytest.mark.long
 def test_a_proof_that_fails_is_told_at_once_until_one_holds(
     monitored: Monitored, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,7 @@ DONE = [
 ]
 
 
+@pytest.mark.scenario
 def test_a_person_is_gone_and_it_is_proved(there: Home) -> None:
     assert len(there.files_with(ANNA, ANNA_BEFORE, HERS)) > 5
 
@@ -77,6 +78,7 @@ def test_a_person_is_gone_and_it_is_proved(there: Home) -> None:
     assert there.actions() == DONE
 
 
+@pytest.mark.scenario
 def test_everyone_else_keeps_what_they_have(there: Home) -> None:
     there.erase(*NAMED, now=True)
 
@@ -90,6 +92,7 @@ def test_everyone_else_keeps_what_they_have(there: Home) -> None:
     assert "bread and butter" in there.read("logs/app.log")
 
 
+@pytest.mark.long
 def test_a_row_that_was_deleted_before_a_tag_was_made_is_gone_and_it_is_proved(
     there: Home,
 ) -> None:
@@ -114,6 +117,7 @@ def test_a_row_that_was_deleted_before_a_tag_was_made_is_gone_and_it_is_proved(
     assert sorted(tuple(row.values()) for row in tagged.to_arrow().to_pylist()) == others
 
 
+@pytest.mark.long
 def test_what_went_is_told_by_table_file_and_place(there: Home) -> None:
     record = there.erase(*NAMED, now=True).record
 
@@ -130,6 +134,7 @@ def test_what_went_is_told_by_table_file_and_place(there: Home) -> None:
     assert "logs/app.log" in {place.place for place in record.places}
 
 
+@pytest.mark.long
 def test_an_address_leads_to_the_person(there: Home) -> None:
     erasure = there.erase(Named("email", ANNA.upper()), now=True)
 
@@ -137,6 +142,7 @@ def test_an_address_leads_to_the_person(there: Home) -> None:
     assert there.files_with(HERS, ANNA, ANNA_BEFORE) == []
 
 
+@pytest.mark.long
 def test_a_value_that_others_have_stays_theirs_and_is_told_as_shared(there: Home) -> None:
     erasure = there.erase(Named("customer_id", "9001234567"), now=True)
 
@@ -147,6 +153,7 @@ def test_a_value_that_others_have_stays_theirs_and_is_told_as_shared(there: Home
     assert erasure.proof.shared != ()
 
 
+@pytest.mark.long
 def test_of_two_who_share_a_value_and_go_together_it_goes_too(there: Home) -> None:
     both = [Named("customer_id", "9001234567"), Named("customer_id", "9101234567")]
     erasure = there.erase(*both, now=True)
@@ -155,6 +162,7 @@ def test_of_two_who_share_a_value_and_go_together_it_goes_too(there: Home) -> No
     assert there.files_with(SHARED) == []
 
 
+@pytest.mark.long
 def test_without_now_the_rest_waits_for_its_time(
     there: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +181,7 @@ def test_without_now_the_rest_waits_for_its_time(
     assert there.files_with(ANNA, HERS) == []
 
 
+@pytest.mark.long
 def test_a_request_that_is_done_does_nothing_more(there: Home) -> None:
     there.erase(*NAMED, now=True)
     before = there.listing()
@@ -191,6 +200,7 @@ def test_who_is_unknown_is_not_found_and_that_is_recorded(there: Home) -> None:
     assert there.files_with("5551234567") == []
 
 
+@pytest.mark.long
 def test_who_is_in_a_rejected_file_alone_is_known(there: Home) -> None:
     there.write("rejected/orders/bad.csv", f"{HEADER}5551234567,eve@example.org,1\n")
     erasure = there.erase(Named("customer_id", "5551234567"), now=True)
@@ -199,6 +209,7 @@ def test_who_is_in_a_rejected_file_alone_is_known(there: Home) -> None:
     assert there.read("rejected/orders/bad.csv") == HEADER
 
 
+@pytest.mark.long
 def test_a_request_of_another_person_needs_another_id(there: Home) -> None:
     there.erase(*NAMED)
 
@@ -241,6 +252,7 @@ def test_a_dry_run_counts_the_rows_of_a_person_in_each_part_that_they_have(
     assert dry_run(with_matches.erasable, named).rows == {matches.name: {"main": 2}}
 
 
+@pytest.mark.long
 def test_who_stands_in_an_array_is_gone_and_it_is_proved(there: Home) -> None:
     contacts = declared(
         "gold.contacts",
@@ -268,6 +280,7 @@ class Killed(BaseException):
     """Stands for the end of the process."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "last",
     repeated(
@@ -298,6 +311,7 @@ def test_killed_after_any_step_the_next_call_ends_the_same(
     assert erasure.record.rows[ORDERS.name] == {"main": 1, "month_end": 1}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("step", "part"),
     [
@@ -327,6 +341,7 @@ def test_killed_within_a_step_the_next_call_ends_the_same(
     assert there.actions() == DONE
 
 
+@pytest.mark.scenario
 def test_a_residue_leaves_the_request_open_and_is_named(
     there: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,6 +356,7 @@ def test_a_residue_leaves_the_request_open_and_is_named(
     assert there.erase(now=True).request.state == "verified"
 
 
+@pytest.mark.long
 def test_rows_that_come_meanwhile_go_with_the_next_call(there: Home) -> None:
     there.lose_a_write()
     there.erase(*NAMED)
@@ -353,6 +369,7 @@ def test_rows_that_come_meanwhile_go_with_the_next_call(there: Home) -> None:
     assert there.actions().count("rows_erased") == 2
 
 
+@pytest.mark.long
 def test_a_place_outside_is_an_exception_until_somebody_saw_to_it(there: Home) -> None:
     home = on_a_cluster(there)
     erasure = home.erase(*NAMED, now=True)
@@ -363,6 +380,7 @@ def test_a_place_outside_is_an_exception_until_somebody_saw_to_it(there: Home) -
     assert home.erase(is_elsewhere_done=True).request.state == "verified"
 
 
+@pytest.mark.long
 def test_killed_before_the_end_a_place_that_somebody_saw_to_is_remembered(
     there: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -374,6 +392,7 @@ def test_killed_before_the_end_a_place_that_somebody_saw_to_is_remembered(
     assert home.erase(now=True).request.state == "verified"
 
 
+@pytest.mark.long
 def test_rows_that_come_after_somebody_saw_to_a_place_may_have_reached_it(
     there: Home,
 ) -> None:
@@ -421,6 +440,7 @@ def test_at_once_is_refused_while_a_run_is_alive(there: Home) -> None:
     assert read_requests(there.settings) == []
 
 
+@pytest.mark.long
 def test_who_is_erased_is_on_the_list_of_who_is_gone(there: Home) -> None:
     there.erase(*NAMED, now=True)
 
@@ -430,6 +450,7 @@ def test_who_is_erased_is_on_the_list_of_who_is_gone(there: Home) -> None:
     assert gone.is_gone(["customer_id"], "8001234567") is None
 
 
+@pytest.mark.long
 def test_verified_once_more_by_hashes_and_by_a_value(there: Home) -> None:
     there.erase(*NAMED, now=True)
 
@@ -441,6 +462,7 @@ def test_verified_once_more_by_hashes_and_by_a_value(there: Home) -> None:
     assert all(report.is_proof for report in reports)
 
 
+@pytest.mark.long
 def test_who_came_back_is_found_by_hashes(there: Home) -> None:
     there.erase(*NAMED, now=True)
     there.write("inbox/orders/again.csv", DELIVERED)
@@ -450,6 +472,7 @@ def test_who_came_back_is_found_by_hashes(there: Home) -> None:
     assert {finding.file for finding in report.findings} == {"inbox/orders/again.csv"}
 
 
+@pytest.mark.long
 def test_a_request_keeps_no_value(there: Home) -> None:
     there.lose_a_write()
     there.erase(*NAMED)
@@ -462,6 +485,7 @@ def test_a_request_keeps_no_value(there: Home) -> None:
     assert read_request(there.settings, "R-1").state == "pending_physical"
 
 
+@pytest.mark.long
 def test_a_table_that_is_declared_elsewhere_is_searched_too(
     there: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

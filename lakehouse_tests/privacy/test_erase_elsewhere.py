@@ -58,6 +58,7 @@ def test_data_outside_of_the_home_is_cleaned_and_searched(home: Home, elsewhere:
     assert home.rows(ORDERS) == [BENS]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("now", [False, True])
 def test_a_file_there_that_nothing_names_is_found_and_stays(
     home: Home, elsewhere: Path, *, now: bool
@@ -86,6 +87,7 @@ def test_where_the_data_was_before_is_searched_as_long_as_a_file_is_named_there(
     assert {Path(found.file).name for found in erasure.failed_proof.findings} == {"lost.csv"}
 
 
+@pytest.mark.long
 def test_it_is_searched_again_by_who_verifies_later(home: Home, elsewhere: Path) -> None:
     move_data(home)
     assert home.erase(*NAMED, now=True).request.state == "verified"

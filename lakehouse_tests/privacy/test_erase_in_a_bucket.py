@@ -47,6 +47,7 @@ def in_a_bucket(
     return home
 
 
+@pytest.mark.long
 def test_what_it_keeps_of_removed_files_of_tables_goes_too(in_a_bucket: Home) -> None:
     store = open_bucket(in_a_bucket.settings)
 
@@ -61,6 +62,7 @@ def test_what_it_keeps_of_removed_files_of_tables_goes_too(in_a_bucket: Home) ->
     assert (place.outcome, place.files > 0) == ("removed", True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "orders", [replace(ORDERS, properties={"write.data.path": "s3://lake/data/of_orders"})]
 )
@@ -71,6 +73,7 @@ def test_so_does_that_of_files_elsewhere_in_the_bucket(in_a_bucket: Home) -> Non
     assert open_bucket(in_a_bucket.settings).versions_of_removed("data/") == []
 
 
+@pytest.mark.long
 def test_uploads_of_a_write_that_was_killed_are_no_gap_for_ever(in_a_bucket: Home) -> None:
     """The emulator says of each that it began in 2010."""
     store = open_bucket(in_a_bucket.settings)

@@ -54,6 +54,7 @@ def let_files_be_old(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(remove_from_files, "YOUNGEST", timedelta(0))
 
 
+@pytest.mark.long
 def test_a_pending_request_is_carried_to_its_end(
     dagster: InDagster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_pending_request_is_carried_to_its_end(
     assert shown["erasure/searched_files"] > 10
 
 
+@pytest.mark.long
 def test_what_somebody_saw_to_elsewhere_is_known_to_the_run_that_ends_a_request(
     there: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +87,7 @@ def test_what_somebody_saw_to_elsewhere_is_known_to_the_run_that_ends_a_request(
     assert read_request(home.settings, "R-1").state == "verified"
 
 
+@pytest.mark.scenario
 def test_what_dagster_keeps_of_a_run_holds_no_value(dagster: InDagster) -> None:
     dagster.home.lose_a_write()
     dagster.request()
@@ -98,6 +101,7 @@ def test_what_dagster_keeps_of_a_run_holds_no_value(dagster: InDagster) -> None:
     assert not [file for file in kept if not file.startswith("warehouse/")]
 
 
+@pytest.mark.long
 def test_the_output_says_how_far_a_request_is(dagster: InDagster) -> None:
     dagster.home.lose_a_write()
     dagster.request()
@@ -129,6 +133,7 @@ def test_who_carried_it_on_stands_in_the_audit_table(dagster: InDagster) -> None
     assert {row["who"] for row in rows} == {f"erase_people:{result.run_id}"}
 
 
+@pytest.mark.long
 def test_a_request_that_is_done_is_left_as_it_is(dagster: InDagster) -> None:
     dagster.home.erase(*NAMED, now=True)
     actions = dagster.home.actions()
@@ -147,6 +152,7 @@ def test_a_request_that_there_is_not_fails_by_name(dagster: InDagster) -> None:
     assert "There is no request R-9." in error_of(result)
 
 
+@pytest.mark.long
 def test_what_cannot_be_proved_fails_and_names_the_places(
     dagster: InDagster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

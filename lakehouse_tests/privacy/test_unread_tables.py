@@ -15,6 +15,7 @@ pytestmark = pytest.mark.unit
 PLACE = f"the table {EVENTS}"
 
 
+@pytest.mark.long
 def test_the_request_waits_for_who_writes_the_table(there: Home) -> None:
     make_events(there.engine.catalog)
 
@@ -44,6 +45,7 @@ def test_without_such_a_table_who_is_nowhere_is_not_found(there: Home) -> None:
     assert there.erase(Named("customer_id", "123456789")).request.state == "not_found"
 
 
+@pytest.mark.long
 def test_one_that_comes_later_keeps_a_search_from_being_a_proof(there: Home) -> None:
     there.erase(*NAMED, now=True)
     assert prove_again(there.erasable, "R-1").is_proof
@@ -55,6 +57,7 @@ def test_one_that_comes_later_keeps_a_search_from_being_a_proof(there: Home) -> 
     assert report.obstacles[0].startswith(f"not proved: {PLACE}: not looked into: It was not")
 
 
+@pytest.mark.long
 def test_one_that_somebody_saw_to_is_said_and_no_more(there: Home) -> None:
     make_events(there.engine.catalog)
     there.erase(*NAMED, now=True)

@@ -34,6 +34,7 @@ def test_objects_are_those_of_the_prefix_by_time_then_key(store) -> None:
     assert found == sorted(found, key=lambda item: (item.modified_at, item.key))
 
 
+@pytest.mark.long
 def test_more_objects_than_one_page_holds_are_found(store) -> None:
     for number in range(1001):
         store.client.put_object(Bucket=store.bucket, Key=f"inbox/f/{number:04}", Body=b"")

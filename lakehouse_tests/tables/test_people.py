@@ -172,6 +172,7 @@ def test_a_column_is_about_people_if_and_only_if_one_that_it_comes_from_is(lakeh
             assert found[name].get(column.name, set()) == reached(tables, sources, name, column)
 
 
+@pytest.mark.long
 @given(declared_lakehouses())
 def test_what_loads_has_a_subject_or_a_reason_wherever_people_are(lakehouse) -> None:
     tables, sources = lakehouse

@@ -50,6 +50,7 @@ def with_what_they_need(names: set[str]) -> set[str]:
     return found
 
 
+@pytest.mark.long
 def test_the_page_names_all_that_a_job_imports(tmp_path):
     page = (ROOT / "docs" / "glue.md").read_text(encoding="utf-8")
     listed = page.partition("--additional-python-modules")[2].partition("]")[0]

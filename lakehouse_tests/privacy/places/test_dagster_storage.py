@@ -174,6 +174,7 @@ def test_tags_cursors_and_ticks_are_read(failed):
     assert cursor == '{"customer_id": 0, "to": "[erased]"}'
 
 
+@pytest.mark.long
 def test_an_instance_that_is_open_in_another_process_goes_on(failed):
     work = """
 import sys

@@ -102,6 +102,7 @@ def test_the_catalog_is_read_as_before(settings):
     client.close()
 
 
+@pytest.mark.long
 def test_killed_before_any_step_the_next_call_does_the_rest(settings):
     for make in PLACES.values():
         make(settings)

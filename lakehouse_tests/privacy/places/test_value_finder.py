@@ -220,6 +220,7 @@ def test_what_stands_for_nobody_is_not_searched(value):
     assert scrub_text(ValueFinder(WantedValues.of([person])), text.encode()).erased == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("value", ["²" * 9, "9" * 5000, "a\x00b\ud800cdef"])
 def test_odd_values_are_searched_too(value):
     person = Person("customer_id", frozenset(), {"email": frozenset({value})})

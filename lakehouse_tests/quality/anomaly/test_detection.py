@@ -27,6 +27,7 @@ def newest(
     return evaluate(past, point, kind, **how)
 
 
+@pytest.mark.long
 def test_clean_series_with_a_weekly_shape_are_left_in_peace():
     """Each day of 200 series of 60 days is compared with those before it: 0.15 % of them warn, in
     6.5 % of the series.
