@@ -23,6 +23,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import keep_private
 from lakehouse_tests.aws_models import read_once
+from lakehouse_tests.examples import examples
 from lakehouse_tests.ministack import running_ministack
 from lakehouse_tests.processes import STARTS_QUICKLY
 from lakehouse_tests.savepoint import FilledOnce
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from lakehouse.storage.s3 import S3ObjectStore
 
 # How long an example takes is no property: a busy machine takes longer.
-hypothesis.settings.register_profile("lakehouse", deadline=None)
+hypothesis.settings.register_profile("lakehouse", deadline=None, max_examples=examples(50, 500))
 hypothesis.settings.load_profile("lakehouse")
 
 pytest_plugins = ["lakehouse.testing"]

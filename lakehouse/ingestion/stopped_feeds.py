@@ -26,5 +26,5 @@ def stopped_feeds(
         if feed.ingest_by == "schedule":
             name, kind = f"{feed.name}_batch", "schedule"
         if name in stopped and (files := list_waiting_now(feed, open_store(settings)).files):
-            problems[feed.name] = f"{kind} {name} is stopped, and {len(files)} files wait"
+            problems[feed.name] = f"{kind} {name} is stopped, files waiting: {len(files)}"
     return problems

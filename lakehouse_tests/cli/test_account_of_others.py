@@ -76,6 +76,7 @@ def test_status_lists_what_is_in_the_databases_of_declared_tables(
     assert not account.asked_by_name & OURS
 
 
+@pytest.mark.long
 def test_cost_counts_what_is_in_the_databases_of_declared_tables(
     lakehouse: Lakehouse, account: Account
 ) -> None:
@@ -105,6 +106,7 @@ def test_a_near_name_is_looked_for_among_them(lakehouse: Lakehouse) -> None:
     assert "did you mean silver.left_by_an_older_project?" in ran.err[-1]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("account")
 def test_a_table_of_others_is_known_as_one_where_it_is_named(aws_settings: Settings) -> None:
     """What is no table may be a view, which Spark deletes through."""

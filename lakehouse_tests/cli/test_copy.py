@@ -135,6 +135,7 @@ def test_a_table_of_its_own_with_the_same_rows_is_left(
     assert ran.out[0] == ("silver.clean is there with the same rows, and a history of its own.")
 
 
+@pytest.mark.long
 def test_a_tag_that_came_since_a_copy_is_said_to_lack(
     lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path
 ) -> None:
@@ -298,6 +299,7 @@ def known(home: Path) -> dict[str, str]:
     return {person["hmac"]: person["erased_at"] for person in people}
 
 
+@pytest.mark.long
 def test_a_kill_among_the_records_of_erasures_leaves_no_list_without_its_key(
     lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch
 ) -> None:
@@ -454,6 +456,7 @@ def test_the_branch_of_a_write_that_goes_on_stays(
     assert again.out[0] == "bronze.raw is there already."
 
 
+@pytest.mark.long
 def test_tables_are_as_they_were_at_one_moment(
     lakehouse: Lakehouse, tables: Catalog, home: Path, other: Path, monkeypatch
 ) -> None:

@@ -86,6 +86,7 @@ def test_the_address_is_one_that_a_browser_opens(host: str, url: str) -> None:
     assert f"on {url.removeprefix('http://')} already" in str(PortTaken(host, 3000))
 
 
+@pytest.mark.long
 def test_a_port_that_another_took_meanwhile_is_not_said_to_be_ours(
     settings: Settings, children: Children
 ) -> None:

@@ -62,7 +62,7 @@ def test_a_stopped_sensor_with_waiting_files_fails(settings):
     found = line(settings, "feeds")
 
     assert not found.ok
-    assert found.found == "sensor fruits_files is stopped, and 1 files wait"
+    assert found.found == "sensor fruits_files is stopped, files waiting: 1"
     assert "`lakehouse ingest fruits`" in found.next_step
 
 
@@ -315,6 +315,7 @@ def test_without_dev_nobody_is_said_to_look(settings):
     assert found.found.startswith("last look 3 h ago, and nobody looks now")
 
 
+@pytest.mark.long
 def test_a_last_look_that_is_old_fails_where_somebody_is_to_look(settings):
     beat(settings, Heartbeat(ago(minutes=6), 0, 0))
     expecting = replace(settings, heartbeat_url="http://127.0.0.1:1/ping")
@@ -332,6 +333,7 @@ def test_that_nobody_ever_looked_fails_where_somebody_is_to_look(settings):
     assert found.next_step.endswith("start `lakehouse dev`.")
 
 
+@pytest.mark.long
 def test_the_look_of_a_dev_that_runs_fails_once_it_is_old(settings, monkeypatch):
     beat(settings, Heartbeat(ago(minutes=6), 0, 0))
     leave_note(settings, "http://127.0.0.1:3000")

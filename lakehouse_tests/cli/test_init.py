@@ -77,6 +77,7 @@ def test_a_project_of_no_table_is_as_declared(call, project):
     ]
 
 
+@pytest.mark.long
 def test_a_feed_goes_into_the_package_of_the_project(call, project, tmp_path):
     path = put(tmp_path, "orders.csv", kinds.ORDERS)
     ran = call("new", "feed", str(path), "--time-zone", "UTC")

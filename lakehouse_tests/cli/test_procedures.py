@@ -82,6 +82,7 @@ class TestWatermark:
         kept = self.history(settings)
         assert (kept.watermark(RAW), kept.last_write.commit.declaration) == (mark, "")
 
+    @pytest.mark.scenario
     def test_goes_back_with_a_rollback(self, lakehouse, settings):
         first = self.history(settings).line[-1]
         lakehouse("sql", "--write", COMPACT)

@@ -84,6 +84,7 @@ def test_refused_rows_of_a_table_are_counted_by_rule_and_by_file(lakehouse) -> N
     assert out[-1].startswith("lakehouse quarantine replay silver.fruits: ")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("refused_fruits")
 def test_rows_are_shown_of_one_rule_and_of_one_file(lakehouse) -> None:
     def shown(*options: str) -> set[str]:

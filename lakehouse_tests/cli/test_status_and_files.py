@@ -65,6 +65,7 @@ def test_status_tells_the_last_write_and_the_last_checks(lakehouse):
     assert found["pending"] == []
 
 
+@pytest.mark.long
 def test_status_names_a_check_that_failed(lakehouse, home):
     inbox = home / "inbox" / "fruits"
     inbox.mkdir(parents=True)

@@ -38,7 +38,7 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.monitoring.alert_state import AlertState, read_state, write_state
 from lakehouse.monitoring.incidents import Firing, Incident, Kind
 from lakehouse.orchestration.alert import Severity
-from lakehouse.orchestration.asset_keys import FEEDS_SENSOR, asset_key
+from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.blocked_tables import note_refused
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.instance import open_instance
@@ -330,12 +330,12 @@ def test_a_feed_with_a_rejected_file_or_a_stopped_sensor_is_marked(
     }
     (rejected / "bad.csv.reason.json").write_text(json.dumps(reason))
     with open_instance(settings) as instance:
-        stop_sensor(instance, FEEDS_SENSOR)
+        stop_sensor(instance, "fruits_files")
     assert warnings() == [
         "1 rejected file",
-        "1 file waiting, all_feeds is stopped",
+        "sensor fruits_files is stopped, files waiting: 1",
     ]
-    line = "feed fruits: 1 rejected file; 1 file waiting, all_feeds is stopped"
+    line = "feed fruits: 1 rejected file; sensor fruits_files is stopped, files waiting: 1"
     assert line in lakehouse("status").out
 
 

@@ -20,6 +20,7 @@ ROLES = {"as-written", "fails", "but", "works"}
 NOT_RUN = "Not run by the test: "
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.title)
 def test_a_snippet_does_what_the_page_says(
     section: Section, spark: "SparkSession", settings: Settings, request: pytest.FixtureRequest

@@ -69,7 +69,7 @@ COUNTED = IcebergTable(
 )
 TABLES = (APPENDED, OVERWRITTEN, PARTITIONED, COUNTED)
 SHARED_KEY = "shared"
-REFUSED_AT = 1
+REFUSED_AT = 0
 """The round in which each writer also tries a batch that a blocking rule refuses."""
 
 

@@ -69,6 +69,7 @@ def test_counts_the_rows_that_break_each_rule(loose: Engine) -> None:
     }
 
 
+@pytest.mark.long
 def test_looks_at_the_partitions_it_is_asked_for(embedded_engine: Engine) -> None:
     for day, values in ((MONDAY, [1, 2]), (TUESDAY, [3])):
         rows = [(day, value, value) for value in values]

@@ -77,6 +77,7 @@ def test_rows_are_cleared_by_rule_and_by_file(refused: Engine) -> None:
     assert held(refused) == []
 
 
+@pytest.mark.long
 def test_who_why_and_how_many_is_kept_and_no_value(refused: Engine) -> None:
     clear(refused)
     (clearing,) = clearings(refused, TABLE)
@@ -108,6 +109,7 @@ def test_what_is_refused_once_more_does_not_come_back(refused: Engine) -> None:
     assert held(refused) == ["y", "z"]
 
 
+@pytest.mark.scenario
 def test_what_holds_after_a_correction_comes_into_the_table(refused: Engine) -> None:
     clear(refused)
     compute(refused, resolved=True, run="again")

@@ -25,7 +25,7 @@ def contest(
 ) -> Contest:
     """A short contest; `make soak` holds the other one too, and longer ones."""
     folder = tmp_path_factory.mktemp("contest")
-    return hold(folder, [request.param], writers=2, rounds=2)[request.param]
+    return hold(folder, [request.param], writers=2, rounds=1)[request.param]
 
 
 @pytest.mark.scenario

@@ -128,6 +128,7 @@ def test_a_table_that_is_not_there_is_named(embedded_engine: Engine) -> None:
         write(embedded_engine, SALES, rows_of(embedded_engine, SCHEMA, [(1, 1, None)]))
 
 
+@pytest.mark.long
 def test_keys_may_be_called_as_what_is_counted(embedded_engine: Engine) -> None:
     table = IcebergTable(
         "silver.counts",

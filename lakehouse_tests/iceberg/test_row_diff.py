@@ -108,6 +108,7 @@ def test_a_row_that_moves_to_another_partition_is_changed(sold):
     assert changes(sold) == [("before", 1, 10, MONDAY), ("after", 1, 10, TUESDAY)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "row_level",
     repeated(["copy-on-write", "merge-on-read"], tried=["copy-on-write"], rest="long"),

@@ -168,6 +168,7 @@ def test_a_day_that_is_computed_by_itself_knows_the_versions_of_other_days(
     assert visits(embedded_engine) == [("a", 2, WEDNESDAY), ("b", 1, MONDAY)]
 
 
+@pytest.mark.long
 def test_where_too_many_values_hold_versions_of_what_came_all_partitions_are_stale(
     embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,6 +281,7 @@ def test_rows_that_the_function_leaves_out_are_no_versions(embedded_engine: Engi
     assert visits(embedded_engine) == [("a", 1, MONDAY)]
 
 
+@pytest.mark.long
 def test_a_merge_without_versions_keeps_the_accepted_row_that_was_delivered_last(
     embedded_engine: Engine,
 ) -> None:
@@ -341,6 +343,7 @@ def test_a_merge_without_versions_comes_to_the_same_however_deliveries_are_batch
     assert held == [("kept", "3"), ("never right", "2"), ("twice", "1")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("batches", ["12", "1 2"])
 def test_a_refused_version_that_comes_late_to_a_merge_was_corrected_before(
     embedded_engine: Engine, batches: str

@@ -80,6 +80,7 @@ def test_of_keys_alone_goes_to_the_quarantine(engine: Engine) -> None:
     assert content(engine, QUARANTINE, "no") == [("x",)]
 
 
+@pytest.mark.long
 @glue_in_test_all
 def test_without_a_key_deletes_the_row_that_has_none(engine: Engine) -> None:
     merge(engine, MEMBERS, *STOOD)
@@ -141,6 +142,7 @@ def test_is_refused_by_more_rules_than_a_number_has_bits_for(embedded_engine: En
     assert content(embedded_engine, QUARANTINE, "no", "_reasons") == [("x", ["castable_no"])]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("versions", [None, Versions("id", ["_source_file", "_source_row"])])
 def test_of_versions_goes_to_the_quarantine(
     embedded_engine: Engine, versions: Versions | None

@@ -216,6 +216,7 @@ def test_warns_and_publishes(engine: Engine) -> None:
     ]
 
 
+@pytest.mark.long
 def test_of_an_input_that_is_read_in_full_again_adds_no_row_twice(
     embedded_engine: Engine,
 ) -> None:
@@ -267,6 +268,7 @@ def test_once_by_a_moment_and_a_sample_are_in_utc(embedded_engine: Engine) -> No
     assert isinstance(again, Unchanged)
 
 
+@pytest.mark.long
 def test_rows_without_a_key_are_known_by_where_they_come_from(embedded_engine: Engine) -> None:
     by_name = replace(DELIVERED, name="silver.named", write=Append(once_by=("name",)))
     inputs = {"delivered": latest(DELIVERED.name)}
@@ -329,6 +331,7 @@ def test_rows_of_no_file_are_refused_where_the_file_tells_rows(
     assert content(embedded_engine, copies.name, "id") == [("1",)]
 
 
+@pytest.mark.long
 def test_no_job_looks_for_rows_of_no_file_where_types_say_that_each_has_one(
     embedded_engine: Engine, count_jobs
 ) -> None:

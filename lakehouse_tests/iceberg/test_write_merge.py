@@ -49,6 +49,7 @@ def merge(engine: Engine, table: IcebergTable = PEOPLE) -> Published | Refused |
     return write(engine, table, people, INPUTS)
 
 
+@glue_in_test_all
 def test_inserts_and_updates_by_key(engine: Engine) -> None:
     land(engine, "a", ("1", "ann"), ("2", "bob"))
     merge(engine)
@@ -144,6 +145,7 @@ def test_of_a_small_table_write_whole_files(engine: Engine) -> None:
     assert row_levels(engine) == ("copy-on-write", "copy-on-write", 0)
 
 
+@pytest.mark.scenario
 @whatever_the_catalog
 def test_that_died_while_it_changed_much_is_put_right_by_the_next(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
@@ -409,6 +411,7 @@ def test_finds_a_second_row_of_another_unique_column(engine: Engine) -> None:
     assert isinstance(done, Refused) and [r.rule.name for r in done.reasons] == ["unique_id"]
 
 
+@glue_in_test_all
 def test_refuses_what_a_blocking_rule_forbids(engine: Engine) -> None:
     land(engine, "a", ("1", "ann"))
     merge(engine)

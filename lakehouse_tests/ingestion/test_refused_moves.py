@@ -58,6 +58,7 @@ def long_key(name: str) -> str:
     return f"{FRUITS.inbox}{folders}"[: 1000 - len(name) - 1].rstrip("/") + f"/{name}"
 
 
+@pytest.mark.long
 def test_a_long_key_is_archived_or_rejected_and_stops_none_behind_it(
     bucket: S3ObjectStore, home: Path
 ) -> None:

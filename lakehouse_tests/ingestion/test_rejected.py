@@ -153,6 +153,7 @@ def test_a_name_that_is_not_utf8_is_rejected(inbox) -> None:
     assert "a name that is not UTF-8" in inbox.look().reason
 
 
+@pytest.mark.long
 def test_a_repeated_header_is_found_in_any_block_and_order(inbox, monkeypatch) -> None:
     monkeypatch.setattr("lakehouse.ingestion.readers.csv.BLOCK_BYTES", 1 << 10)
     header = "berry,id,fruit\n"
@@ -174,6 +175,7 @@ def test_a_row_longer_than_a_block_is_rejected(inbox, monkeypatch) -> None:
     assert "a row too long: found a row of more than 1 MB" in inbox.look().reason
 
 
+@pytest.mark.long
 def test_a_ragged_row_is_found_by_its_number_far_into_a_large_file(inbox, monkeypatch) -> None:
     monkeypatch.setattr("lakehouse.ingestion.readers.csv.BLOCK_BYTES", 1 << 10)
     inbox.put("x.csv", HEADER + "1,a,true\n" * 20_000 + "1,a\n" + "1,a,true\n" * 20_000)

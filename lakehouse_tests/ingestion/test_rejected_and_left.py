@@ -93,6 +93,7 @@ def test_it_stays_rejected_where_an_erasure_rewrites_the_file(left: Left) -> Non
     assert left.ids() == []
 
 
+@pytest.mark.long
 def test_it_lands_where_a_person_names_the_file_and_then_is_an_ordinary_one(left: Left) -> None:
     assert isinstance(left.ingest(left.file).outcome, Published)
     assert left.ids() == ["7", "8", "9"]

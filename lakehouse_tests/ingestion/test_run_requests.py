@@ -227,6 +227,7 @@ def test_what_a_run_left_as_it_was_is_not_asked_for_again(tick, put, instance) -
     assert len(tick()) == 1
 
 
+@pytest.mark.long
 def test_what_a_run_changed_no_row_of_is_up_to_date(tick, settings, instance) -> None:
     (settings.home / "inbox" / "fruits").mkdir(parents=True)
     client, schema = (
@@ -248,6 +249,7 @@ def test_what_a_run_changed_no_row_of_is_up_to_date(tick, settings, instance) ->
     assert tick() == "Nothing waits in inbox/fruits/, and no table has anything to compute."
 
 
+@pytest.mark.long
 def test_what_was_rolled_back_is_asked_for_again(tick, settings, instance) -> None:
     """The tables are as they were before the run that computed them, and stale again."""
     (settings.home / "inbox" / "fruits").mkdir(parents=True)
@@ -381,6 +383,7 @@ def delivered(settings: Settings) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("delivered")
 def test_tables_of_different_partitions_below_a_feed_are_asked_for_in_turn(
     settings, instance, with_other_days, scheduled
@@ -416,6 +419,7 @@ def test_tables_of_different_partitions_below_a_feed_are_asked_for_in_turn(
     assert asked() == [({"silver/recent"}, ("2026-03-02", "2026-03-03"))]
 
 
+@pytest.mark.long
 def test_an_asset_without_a_table_is_requested_once_per_snapshot_of_its_source(
     settings, instance, put
 ) -> None:
@@ -444,6 +448,7 @@ def test_an_asset_without_a_table_is_requested_once_per_snapshot_of_its_source(
     assert asked() == [(feed.table,)]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("delivered")
 def test_after_a_refusal_each_stretch_of_days_is_tried_by_itself(settings, instance) -> None:
     """So that a day which a rule refuses holds back its neighbours at most."""
@@ -476,6 +481,7 @@ CLEAN = dg.AssetKey(["silver", "bnpl_transactions_clean"])
 DAYS = "daily since 2020-01-01, Asia/Kuala_Lumpur"
 
 
+@pytest.mark.long
 def test_a_tick_that_asks_for_nothing_shows_the_partitions_that_hold_rows(
     settings: Settings, instance, tick
 ) -> None:

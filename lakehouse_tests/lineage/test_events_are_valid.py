@@ -92,6 +92,7 @@ print(*sorted(OF.keys() - seen), sep=", ")
 """
 
 
+@pytest.mark.long
 def test_openlineages_own_client_reads_the_events(readers: Path, settings: Settings) -> None:
     append(engine_at(settings), "0198b2f0-0000-7000-8000-000000000000")
     maker = EventMaker("lakehouse", DatasetNames(Catalog.of(settings)), settings.warehouse)

@@ -182,6 +182,7 @@ def test_only_the_partitions_that_gain_are_rewritten() -> None:
     assert step.parameters == {"target_bytes": str(TARGET)}
 
 
+@pytest.mark.long
 @given(health=tables(), number=st.integers(min_value=0, max_value=5), more=st.integers(1, 50))
 def test_the_same_bytes_in_more_small_files_are_never_planned_later(
     health: TableHealth, number: int, more: int
@@ -206,6 +207,7 @@ def test_the_same_bytes_in_more_small_files_are_never_planned_later(
     assert set(names) <= set(chosen_after)
 
 
+@pytest.mark.long
 @given(health=tables())
 def test_a_command_that_names_a_table_does_all_that_the_automatic_caller_does(
     health: TableHealth,
@@ -216,6 +218,7 @@ def test_a_command_that_names_a_table_does_all_that_the_automatic_caller_does(
     assert set(step_of(automatic, "compact").partitions) <= compacted_by_name
 
 
+@pytest.mark.long
 @given(health=tables(), by_name=st.booleans())
 def test_each_step_says_why(health: TableHealth, by_name: bool) -> None:
     for step in plan_upkeep([health], Known(), NOW, asked_by_name=by_name).steps:
@@ -266,6 +269,7 @@ def test_too_few_files_are_the_reason_where_no_partition_has_enough() -> None:
     assert compaction(healthy).reason == "no partition gains by it (1 or more)"
 
 
+@pytest.mark.long
 @given(one=tables("silver.a"), other=tables("silver.b"))
 def test_compactions_alone_are_planned_as_they_are_with_all_else(
     one: TableHealth, other: TableHealth

@@ -106,6 +106,7 @@ def test_declared_tables_show_numbers_that_plot(
     assert observed(instance, "silver.other") == []
 
 
+@pytest.mark.long
 def test_an_occasion_is_recorded_once(engine: Engine, instance: dg.DagsterInstance) -> None:
     for occasion in ("first", "first", "second"):
         record_health(instance, engine, HEALTH, NAMES, DECLARED, occasion)

@@ -108,6 +108,7 @@ def with_denied(engine: Engine) -> Engine:
     return engine
 
 
+@pytest.mark.long
 def test_upkeep_asks_no_database_of_others_whose_files_lie_in_a_table(
     with_denied: Engine,
 ) -> None:
@@ -177,6 +178,7 @@ def rows(table: Table) -> list[int]:
     return table.refresh().scan().to_arrow()["id"].to_pylist()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("others", ["engine", "with_denied"])
 def test_an_erasure_removes_nothing_of_a_twin_that_somebody_registered(
     twin: Table, others: str, request: pytest.FixtureRequest
@@ -190,6 +192,7 @@ def test_an_erasure_removes_nothing_of_a_twin_that_somebody_registered(
     assert rows(twin) == [1]
 
 
+@pytest.mark.long
 def test_upkeep_removes_no_metadata_of_a_twin(engine: Engine, twin: Table) -> None:
     make_older_on_s3(twin.metadata_location, 30)
 

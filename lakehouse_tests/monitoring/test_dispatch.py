@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 
@@ -211,6 +212,7 @@ class Recorder:
         self.steps.step()
 
 
+@pytest.mark.scenario
 @hypothesis_settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(0, 30), max_size=4))
 def test_killed_between_any_two_steps_nothing_is_lost_and_what_is_doubled_has_the_same_id(

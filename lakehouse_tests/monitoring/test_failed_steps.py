@@ -1,6 +1,7 @@
 """A step that fails is an alert at once, and names its cause."""
 
 import dagster as dg
+import pytest
 from dagster._core.events import EngineEventData
 from dagster._core.test_utils import create_run_for_test
 from dagster._utils.error import SerializableErrorInfo
@@ -8,6 +9,7 @@ from dagster._utils.error import SerializableErrorInfo
 from lakehouse_tests.monitoring.watch import Watch
 
 
+@pytest.mark.long
 def test_a_failed_step_is_one_alert_while_its_run_continues(watch: Watch) -> None:
     during_the_run = []
 

@@ -58,6 +58,7 @@ class Sensor:
         )
 
 
+@pytest.mark.long
 def test_a_sensor_that_fails_is_told_once_and_when_it_works_again(watch: Watch) -> None:
     sensor = Sensor(watch.instance)
     sensor.tick(TickStatus.SKIPPED)

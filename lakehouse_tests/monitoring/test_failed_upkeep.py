@@ -48,6 +48,7 @@ def keep(watch: Watch, *results: StepResult) -> None:
     maintain_tables.execute_in_process(instance=watch.instance, raise_on_error=False)
 
 
+@pytest.mark.long
 def test_what_could_not_be_deleted_is_told_with_its_path_until_it_is_gone(
     watch: Watch,
 ) -> None:
@@ -67,6 +68,7 @@ def test_what_could_not_be_deleted_is_told_with_its_path_until_it_is_gone(
     assert over.lines[0].startswith(f"expire_snapshots of {NAME} went through in run ")
 
 
+@pytest.mark.long
 def test_a_step_that_failed_is_one_message_beside_which_its_run_is_none(watch: Watch) -> None:
     keep(watch, PARTIAL, FAILED)
     titles = [alert.title for alert in watch.look(later=LATER)]
@@ -78,6 +80,7 @@ def test_a_step_that_failed_is_one_message_beside_which_its_run_is_none(watch: W
     assert watch.says() == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_personal", [True, False])
 def test_what_others_say_of_a_failed_step_is_told_without_values(
     watch: Watch, is_personal: bool

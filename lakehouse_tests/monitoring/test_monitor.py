@@ -24,6 +24,7 @@ WARNS, FAILS = (
 )
 
 
+@pytest.mark.scenario
 def test_a_check_that_warns_is_told_once_and_when_it_passes_again(watch: Watch) -> None:
     watch.run()
     assert watch.says() == []
@@ -36,6 +37,7 @@ def test_a_check_that_warns_is_told_once_and_when_it_passes_again(watch: Watch) 
     assert watch.says() == []
 
 
+@pytest.mark.long
 def test_a_message_says_how_bad_it_is_since_when_what_follows_and_what_to_do(
     watch: Watch,
 ) -> None:
@@ -68,6 +70,7 @@ def test_a_message_says_how_bad_it_is_since_when_what_follows_and_what_to_do(
     )
 
 
+@pytest.mark.long
 def test_an_error_proposes_what_mends_it_and_what_is_over_says_in_which_run(
     watch: Watch,
 ) -> None:
@@ -85,6 +88,7 @@ def test_an_error_proposes_what_mends_it_and_what_is_over_says_in_which_run(
     assert f"Run: http://127.0.0.1:3000/runs/{run_id}" in over.lines
 
 
+@pytest.mark.long
 def test_a_check_of_the_same_snapshot_is_not_seen_once_more(watch: Watch) -> None:
     watch.run("unique_fruit")
     watch.look()
@@ -94,6 +98,7 @@ def test_a_check_of_the_same_snapshot_is_not_seen_once_more(watch: Watch) -> Non
     assert incident.times == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("is_one_host", "minutes"), [(False, 1), (True, 10)])
 def test_what_a_check_found_is_seen_though_a_newer_event_was_seen_before_it(
     watch: Watch, monkeypatch: pytest.MonkeyPatch, *, is_one_host: bool, minutes: int
@@ -115,6 +120,7 @@ def test_what_a_check_found_is_seen_though_a_newer_event_was_seen_before_it(
     assert watch.look(later=later) == []
 
 
+@pytest.mark.long
 def test_a_run_that_a_check_stopped_is_one_message(watch: Watch) -> None:
     watch.run("unique_fruit")
     assert watch.says() == [FAILS]
@@ -139,6 +145,7 @@ def test_what_broke_and_mended_while_nobody_looked_is_told(watch: Watch) -> None
     assert watch.says() == [WARNS, f"Resolved: {WARNS}"]
 
 
+@pytest.mark.long
 def test_what_broke_before_anybody_looked_is_told_where_it_is_still_broken(
     watch: Watch,
 ) -> None:
@@ -148,6 +155,7 @@ def test_what_broke_before_anybody_looked_is_told_where_it_is_still_broken(
     assert watch.says() == [WARNS]
 
 
+@pytest.mark.long
 def test_a_failed_run_is_told_once_however_often_it_is_tried(watch: Watch) -> None:
     watch.error = LakehouseError("The disk is full.", next_step="Free some.")
     watch.run()
@@ -206,6 +214,7 @@ def test_where_a_folder_is_none_the_path_is_told(watch: Watch) -> None:
     assert f"'{file}" in alerts[0].lines[0]
 
 
+@pytest.mark.long
 def test_what_is_tried_again_by_itself_is_told_at_the_second_failure(watch: Watch) -> None:
     watch.tags = {"lakehouse/owed": "0123"}
     watch.error = LakehouseError("The disk is full.")
@@ -222,6 +231,7 @@ def test_what_is_tried_again_by_itself_is_told_at_the_second_failure(watch: Watc
     assert watch.says() == ["Resolved: silver.fruits: the run failed"]
 
 
+@pytest.mark.long
 def test_what_healed_by_itself_before_anybody_was_told_is_no_message(watch: Watch) -> None:
     watch.tags = {"lakehouse/owed": "0123"}
     watch.error = LakehouseError("The disk is full.")
@@ -233,6 +243,7 @@ def test_what_healed_by_itself_before_anybody_was_told_is_no_message(watch: Watc
     assert read_state(watch.settings).open == {}
 
 
+@pytest.mark.long
 def test_a_job_that_fails_is_over_once_it_went_through(watch: Watch) -> None:
     watch.work(OSError("no route"))
     assert watch.says() == ["job upkeep: the run failed"]
@@ -240,6 +251,7 @@ def test_a_job_that_fails_is_over_once_it_went_through(watch: Watch) -> None:
     assert watch.says() == ["Resolved: job upkeep: the run failed"]
 
 
+@pytest.mark.long
 def test_a_delivery_that_is_late_is_told_until_it_comes(watch: Watch) -> None:
     rows = delivered(watch)
     watch.look()
@@ -286,6 +298,7 @@ def delivered(watch: Watch):
     return table
 
 
+@pytest.mark.long
 def test_where_nobody_can_look_somebody_is_told_and_the_rest_goes_on(watch: Watch) -> None:
     reject(watch, "short")
     (reason,) = (watch.settings.home / "rejected" / "fruits").glob("*.json")
@@ -318,6 +331,7 @@ def test_an_address_that_does_not_answer_stops_nothing(
     assert "secret" not in caplog.text
 
 
+@pytest.mark.long
 def test_an_empty_look_changes_nothing_that_is_kept(watch: Watch) -> None:
     watch.run("length_fruit")
     watch.look()
@@ -326,6 +340,7 @@ def test_an_empty_look_changes_nothing_that_is_kept(watch: Watch) -> None:
     assert read_state(watch.settings).open == before.open
 
 
+@pytest.mark.long
 def test_an_old_run_that_gets_a_tag_is_not_told_again(watch: Watch) -> None:
     watch.error = LakehouseError("The disk is full.")
     watch.run()

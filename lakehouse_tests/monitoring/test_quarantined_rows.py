@@ -70,6 +70,7 @@ def quarantine(watch: Watch) -> Quarantine:
     return Quarantine(watch)
 
 
+@pytest.mark.long
 def test_rows_that_come_are_told_with_their_number_rules_share_and_files(
     watch: Watch, quarantine: Quarantine
 ) -> None:
@@ -88,6 +89,7 @@ def test_rows_that_come_are_told_with_their_number_rules_share_and_files(
     assert watch.says() == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_published", [True, False])
 def test_rows_of_a_run_that_goes_on_are_told_once_it_published_the_others_or_ended(
     watch: Watch, quarantine: Quarantine, is_published: bool
@@ -109,6 +111,7 @@ def test_rows_of_a_run_that_goes_on_are_told_once_it_published_the_others_or_end
     assert any(share in line for line in more.lines)
 
 
+@pytest.mark.long
 def test_a_row_that_breaks_two_rules_is_shown_once(
     watch: Watch, quarantine: Quarantine
 ) -> None:
@@ -146,6 +149,7 @@ def test_the_name_of_a_file_steers_no_terminal(watch: Watch, quarantine: Quarant
     assert alert.lines[1].endswith(" UTC with a\\u001b[2J\\n.csv.")
 
 
+@pytest.mark.long
 def test_neither_a_check_nor_a_good_run_nor_another_rejection_ends_it(
     watch: Watch, quarantine: Quarantine
 ) -> None:
@@ -164,6 +168,7 @@ def test_neither_a_check_nor_a_good_run_nor_another_rejection_ends_it(
     )
 
 
+@pytest.mark.long
 def test_what_is_over_says_who_rejected_the_file_and_why(
     watch: Watch, quarantine: Quarantine
 ) -> None:
@@ -192,6 +197,7 @@ def test_what_is_over_leads_to_the_run_that_took_the_last_rows_out(
     assert over.lines[2] == "Run: http://127.0.0.1:3000/runs/0123abcd-5"
 
 
+@pytest.mark.long
 def test_two_rows_more_are_told_though_many_are_there(
     watch: Watch, quarantine: Quarantine
 ) -> None:
@@ -205,6 +211,7 @@ def test_two_rows_more_are_told_though_many_are_there(
     assert more.saying == "grew"
 
 
+@pytest.mark.long
 def test_less_than_a_hundredth_more_waits_for_a_day_unless_another_rule_is_broken(
     watch: Watch, quarantine: Quarantine
 ) -> None:
@@ -222,6 +229,7 @@ def test_less_than_a_hundredth_more_waits_for_a_day_unless_another_rule_is_broke
     )
 
 
+@pytest.mark.long
 def test_rows_that_replace_others_are_new(watch: Watch, quarantine: Quarantine) -> None:
     quarantine.refuse(3)
     watch.look()
@@ -232,6 +240,7 @@ def test_rows_that_replace_others_are_new(watch: Watch, quarantine: Quarantine) 
     assert more.title == "More: silver.fruits: 3 rows in quarantine"
 
 
+@pytest.mark.long
 def test_a_run_that_quarantines_is_told_once_and_not_by_its_checks(
     watch: Watch, quarantine: Quarantine
 ) -> None:
@@ -240,6 +249,7 @@ def test_a_run_that_quarantines_is_told_once_and_not_by_its_checks(
     assert watch.says() == ["silver.fruits: 1 row in quarantine"]
 
 
+@pytest.mark.long
 def test_a_row_of_no_partition_is_told_as_one_in_quarantine_and_not_by_its_check(
     watch: Watch, quarantine: Quarantine
 ) -> None:
@@ -259,6 +269,7 @@ def test_a_row_of_no_partition_is_told_by_its_check_where_there_is_no_quarantine
     assert watch.says() == ["silver.fruits: check has_partition warns"]
 
 
+@pytest.mark.long
 def test_a_row_that_readers_see_and_that_breaks_a_quarantining_rule_is_told(
     watch: Watch,
 ) -> None:
@@ -272,6 +283,7 @@ def test_a_row_that_readers_see_and_that_breaks_a_quarantining_rule_is_told(
     assert watch.says() == ["Resolved: silver.fruits: check castable_id warns"]
 
 
+@pytest.mark.long
 def test_a_person_closes_it_until_more_come(watch: Watch, quarantine: Quarantine) -> None:
     quarantine.refuse(2)
     (alert,) = watch.look()
@@ -289,6 +301,7 @@ def test_a_person_closes_it_until_more_come(watch: Watch, quarantine: Quarantine
     assert watch.says(later=2 * LATER) == ["silver.fruits: 3 rows in quarantine"]
 
 
+@pytest.mark.long
 def test_what_is_acknowledged_is_not_repeated_and_told_when_it_is_over(watch: Watch) -> None:
     watch.run("unique_fruit")
     (alert,) = watch.look()

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
+import pytest
 
 from lakehouse.monitoring.alert_state import read_state, write_state
 from lakehouse_tests.monitoring.breaks import reject
@@ -20,6 +21,7 @@ def land(watch: Watch, name: str) -> None:
     watch.instance.report_runless_asset_event(event)
 
 
+@pytest.mark.long
 def test_a_rejected_file_is_told_until_it_is_taken_away(watch: Watch) -> None:
     reject(watch, "short")
     (alert,) = watch.look()
@@ -40,6 +42,7 @@ def test_a_rejected_file_is_over_once_one_of_its_name_was_landed(watch: Watch) -
     assert watch.says() == [f"Resolved: {SHORT}"]
 
 
+@pytest.mark.long
 def test_the_same_file_that_is_rejected_again_after_a_good_one_is_told_again(
     watch: Watch,
 ) -> None:

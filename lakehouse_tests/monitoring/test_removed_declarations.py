@@ -60,6 +60,7 @@ def says_of(
     return [(alert.title, alert.lines[0]) for alert in read_alerts(watch.settings)[before:]]
 
 
+@pytest.mark.long
 def test_a_check_that_is_no_longer_declared_is_over(watch: Watch) -> None:
     watch.run("length_fruit", "unique_fruit", checks_alone=True)
     assert len(watch.look()) == 2
@@ -75,6 +76,7 @@ def test_a_check_that_is_no_longer_declared_is_over(watch: Watch) -> None:
     assert [*read_state(watch.settings).open] == ["check silver.fruits length_fruit"]
 
 
+@pytest.mark.long
 def test_a_table_whose_run_failed_is_over_once_it_is_no_longer_declared(watch: Watch) -> None:
     watch.error = LakehouseError("The disk is full.")
     watch.run()

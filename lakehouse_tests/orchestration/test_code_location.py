@@ -92,6 +92,7 @@ def shown(ui: Any) -> list[Mapping[str, Any]]:
     return runs
 
 
+@pytest.mark.long
 def test_a_run_of_a_command_belongs_to_the_code_location(instance, ui) -> None:
     ran = materialize(defs, instance, dg.AssetSelection.assets(["gold", "quick"]))
     (run,) = shown(ui)

@@ -86,6 +86,7 @@ def test_the_version_that_is_installed_was_looked_at() -> None:
     )
 
 
+@pytest.mark.long
 def test_what_checks_did_is_read_from_the_storage(tmp_path: Path) -> None:
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         for _ in range(2):
@@ -116,6 +117,7 @@ def test_a_check_that_is_evaluated_alone_is_of_no_run_that_computes_assets() -> 
     assert selected_checks(checks, graph) == {KEY, alone}
 
 
+@pytest.mark.long
 def test_a_run_is_selected_and_what_it_did_is_read(tmp_path: Path) -> None:
     definitions = dg.Definitions([fruit])
     graph, every = asset_graph(definitions), dg.AssetSelection.all()
@@ -153,6 +155,7 @@ def harvest(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
     return result
 
 
+@pytest.mark.long
 def test_an_asset_notes_itself_which_partitions_of_a_range_it_computed(tmp_path: Path) -> None:
     job = job_of_all_assets(dg.Definitions([harvest]))
     tags = {**range_tags(FIRST, LAST), **NOTES_ITS_ASSETS}

@@ -64,6 +64,7 @@ def outcome(instance: dg.DagsterInstance) -> tuple:
     return made.run_id, made.asset_materialization.metadata["eaten"].value, states
 
 
+@pytest.mark.long
 def test_dagster_reads_what_a_command_wrote_and_a_command_what_dagster_wrote(
     settings: Settings,
 ) -> None:
@@ -98,6 +99,7 @@ def test_both_write_to_one_run_in_turn(settings: Settings) -> None:
         assert said(server, run.run_id) == said(command, run.run_id)
 
 
+@pytest.mark.long
 def test_of_many_runs_each_keeps_its_events_and_few_files_are_open(settings: Settings) -> None:
     with open_instance(settings) as instance:
         runs = [JOB.execute_in_process(instance=instance).run_id for _ in range(7)]
@@ -184,6 +186,7 @@ def test_all_that_is_wiped_is_gone_and_what_comes_after_is_kept(settings: Settin
         assert outcome(instance)[0] == after
 
 
+@pytest.mark.long
 def test_a_storage_that_the_instance_names_is_used(settings: Settings) -> None:
     file = dagster_home(settings) / "dagster.yaml"
     chosen = f"storage:\n  sqlite:\n    base_dir: {settings.home / 'elsewhere'}\n"

@@ -210,6 +210,7 @@ def test_what_is_published_is_recorded_where_the_look_at_all_rows_is_interrupted
     assert project.downstream_runs == 1
 
 
+@pytest.mark.long
 def test_checks_alone_are_evaluated_on_main_and_write_nothing(project):
     project.deliver("first", ANN, BOB)
     before, materialized = (

@@ -105,6 +105,7 @@ def test_it_ends_with_dev(context: dg.SensorEvaluationContext, settings: Setting
         assert not tick.seconds_left
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("dev")
 def test_a_look_that_waits_for_a_file_ends_with_dev(
     context: dg.SensorEvaluationContext, settings: Settings, monkeypatch: pytest.MonkeyPatch

@@ -61,6 +61,7 @@ def test_where_nothing_is_queued_the_daemons_are_dagsters_own(tmp_path: Path) ->
     assert not kinds & {PromptQueue, PromptSensors}
 
 
+@pytest.mark.long
 def test_the_queue_is_looked_at_as_soon_as_a_run_is_in_it(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:

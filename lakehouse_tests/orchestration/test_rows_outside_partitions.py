@@ -162,6 +162,7 @@ def test_without_a_quarantine_a_check_fails_until_such_rows_are_gone(make, embed
     assert found(pipeline.do(DAILY, stale)) == (True, "ERROR", 0)
 
 
+@pytest.mark.long
 def test_what_is_tried_is_refused_for_the_reason_that_a_run_has(make, embedded_engine):
     pipeline = make("date")
     raw = embedded_engine.spark.createDataFrame(
@@ -201,6 +202,7 @@ def test_a_command_and_a_sensor_that_meet_compute_a_partition_once(make):
     assert pipeline.snapshot != published
 
 
+@pytest.mark.long
 def test_a_table_that_is_partitioned_by_months_is_computed_by_ranges_of_days(
     make, embedded_engine
 ):

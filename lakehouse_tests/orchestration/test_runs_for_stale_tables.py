@@ -127,6 +127,7 @@ def append_day(settings: Settings, name: str, sources: Sequence[str] = ()) -> No
     )
 
 
+@pytest.mark.long
 @pytest.mark.unit
 def test_days_of_a_table_that_is_computed_last_follow_it_at_once(
     settings: Settings, raw: str, runs: Callable[[], Iterator[PendingRun]]
@@ -143,6 +144,7 @@ def test_days_of_a_table_that_is_computed_last_follow_it_at_once(
         append_day(settings, raw)
 
 
+@pytest.mark.long
 @pytest.mark.unit
 def test_what_a_run_leaves_as_it_was_is_not_asked_for_again_and_again(
     settings: Settings, runs: Callable[[], Iterator[PendingRun]]

@@ -216,6 +216,7 @@ def test_windows_that_are_equal_are_shown_together() -> None:
     assert table_partitions(like).name == DAYS.name == "daily since 2020-01-01, UTC"
 
 
+@pytest.mark.long
 def test_of_an_older_home_the_partitions_that_hold_rows_are_shown(
     settings: Settings, instance
 ) -> None:

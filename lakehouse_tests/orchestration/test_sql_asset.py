@@ -95,6 +95,7 @@ def version(asset: dg.AssetsDefinition) -> str | None:
     return found
 
 
+@pytest.mark.long
 def test_a_query_is_computed_and_its_rows_are_judged_as_those_of_a_function(
     define: Define, build, embedded_engine: Engine
 ) -> None:

@@ -221,6 +221,7 @@ def test_a_run_is_never_of_code_that_is_not_in_the_files_any_more(shop: Shop) ->
     assert shop.packed(run_id) == "beans!"
 
 
+@pytest.mark.long
 def test_a_run_of_other_code_is_launched_as_dagster_does(shop: Shop) -> None:
     shop.launch_once_warm()
     run = shop.asked_for()
@@ -240,6 +241,7 @@ def test_a_run_that_repeats_another_has_no_worker_by_its_tags(shop: Shop) -> Non
     assert worker_of(repeated) is None
 
 
+@pytest.mark.long
 def test_a_home_of_an_earlier_version_gets_the_launcher(settings: Settings) -> None:
     file = settings.dagster_home / "dagster.yaml"
     settings.dagster_home.mkdir(parents=True)
@@ -267,6 +269,7 @@ def test_a_new_home_has_the_launcher(settings: Settings) -> None:
         assert isinstance(instance.run_launcher, WarmRunLauncher)
 
 
+@pytest.mark.long
 def test_a_query_beside_the_code_is_code(tmp_path: Path, monkeypatch) -> None:
     package = tmp_path / "warm_garden"
     package.mkdir()

@@ -50,6 +50,7 @@ SILVER = declared(
 GOLD = declared("gold.orders", Column("customer_id", "bigint"), "amount", subject="customer_id")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("named", ["17", "17.0", " +017.00 "])
 def test_a_person_is_erased_in_every_numeric_form(lakehouse, named):
     home = lakehouse(BRONZE, SILVER, GOLD)
@@ -72,6 +73,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("key", "mail"), NAMES, ids=[key for key, _ in NAMES])
 def test_a_file_that_came_back_is_found_by_hash(lakehouse, tmp_path, key, mail):
     members = declared("bronze.members", key, personal(mail), "fee", subject=key)
@@ -92,6 +94,7 @@ def test_a_file_that_came_back_is_found_by_hash(lakehouse, tmp_path, key, mail):
     assert len({finding.file for finding in report.findings}) == 2
 
 
+@pytest.mark.long
 def test_a_file_elsewhere_in_the_home_is_found(lakehouse, settings):
     members = declared("bronze.members", "Mitglied-Nr", "fee", subject="Mitglied-Nr")
     home = lakehouse(members)
@@ -105,6 +108,7 @@ def test_a_file_elsewhere_in_the_home_is_found(lakehouse, settings):
     assert {finding.file for finding in erasure.proof.findings} == {"copies/members.parquet"}
 
 
+@pytest.mark.long
 def test_a_partition_by_an_escaped_column_is_found(lakehouse, tmp_path):
     members = declared(
         "bronze.members", "Mitglied-Nr", "fee", subject="Mitglied-Nr", partitioning=["fee"]
@@ -158,6 +162,7 @@ def test_the_control_plants_the_names_and_types_of_the_tables(lakehouse, tmp_pat
     assert len(blind.missed) == 2
 
 
+@pytest.mark.long
 def test_rows_of_an_erased_person_land_again_once_they_are_allowed(lakehouse, settings):
     home = lakehouse(GOLD)
     home.people.add(GOLD, (17, "a"), (170, "d"))

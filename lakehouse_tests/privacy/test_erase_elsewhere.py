@@ -49,6 +49,7 @@ def move_data(home: Home) -> None:
     home.tables[ORDERS.name] = ORDERS
 
 
+@pytest.mark.long
 def test_data_outside_of_the_home_is_cleaned_and_searched(home: Home, elsewhere: Path) -> None:
     erasure = home.erase(*NAMED)
 
@@ -75,6 +76,7 @@ def test_a_file_there_that_nothing_names_is_found_and_stays(
     assert home.erase(now=now).request.state == "verified"
 
 
+@pytest.mark.long
 def test_where_the_data_was_before_is_searched_as_long_as_a_file_is_named_there(
     home: Home, elsewhere: Path
 ) -> None:

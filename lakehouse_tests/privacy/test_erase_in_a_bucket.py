@@ -91,6 +91,7 @@ def versions(store: S3ObjectStore, key: str) -> list[int]:
     return [version.size_bytes for version in store.all_versions(key)]
 
 
+@pytest.mark.long
 def test_the_version_of_a_file_that_a_table_names_stays(in_a_bucket: Home) -> None:
     """It was removed by mistake, and can be brought back."""
     people = People(in_a_bucket.engine, in_a_bucket.erasable.subjects)

@@ -124,6 +124,7 @@ def test_the_output_says_how_far_a_request_is(dagster: InDagster) -> None:
     assert shown["erasure/places"]["logs/app.log"]["outcome"] == "erased"
 
 
+@pytest.mark.long
 def test_who_carried_it_on_stands_in_the_audit_table(dagster: InDagster) -> None:
     dagster.request_of_nobody()
     result = dagster.run()
@@ -294,6 +295,7 @@ def test_the_pause_doubles_up_to_a_day(failures: int, pause: float) -> None:
     assert past.next_at == LONG_AGO + timedelta(hours=pause)
 
 
+@pytest.mark.long
 def test_where_nobody_is_found_the_run_says_so(dagster: InDagster) -> None:
     dagster.request_of_nobody()
 

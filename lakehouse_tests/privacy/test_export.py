@@ -57,6 +57,7 @@ def test_who_is_unknown_has_no_row(people: People) -> None:
     assert export(people, "customer_id", "70").rows == ()
 
 
+@pytest.mark.long
 def test_a_table_that_nobody_declared_is_told_as_unsearched(people: People) -> None:
     people.add(declared("t.copy", "customer_id", "note"), ("7", "seven"))
     assert export(people, "customer_id", "7").unsearched == {"t.copy": ("customer_id",)}

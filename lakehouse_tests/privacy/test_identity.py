@@ -35,6 +35,7 @@ def test_an_id_leads_to_its_forms_and_to_former_addresses(people: People) -> Non
     assert person.personal == {"email": spellings, "customer_email": spellings}
 
 
+@pytest.mark.long
 def test_a_row_that_was_deleted_still_tells_an_address(people: People) -> None:
     people.add(ORDERS, (5, "five@example.org", 1.0))
     people.engine.catalog.load(ORDERS.name).delete(EqualTo("customer_id", 5))
@@ -43,6 +44,7 @@ def test_a_row_that_was_deleted_still_tells_an_address(people: People) -> None:
     assert identity.person.personal["email"] == {"five@example.org"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "named",
     [
@@ -59,6 +61,7 @@ def test_whatever_a_person_is_named_by_they_are_the_same(
     assert only(people, named) == only(people, ("customer_id", "7"))
 
 
+@pytest.mark.long
 def test_an_address_of_several_people_is_refused_until_each_is_named(people: People) -> None:
     shared = ("email", "shared@example.org")
     for named in ([shared], [shared, ("customer_id", "8")]):

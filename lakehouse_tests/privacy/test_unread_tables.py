@@ -30,6 +30,7 @@ def test_the_request_waits_for_who_writes_the_table(there: Home) -> None:
     assert there.erase(now=True, is_elsewhere_done=True).request.state == "verified"
 
 
+@pytest.mark.long
 def test_who_is_nowhere_else_is_not_said_to_be_unknown(there: Home) -> None:
     make_events(there.engine.catalog)
     nobody = Named("customer_id", "123456789")

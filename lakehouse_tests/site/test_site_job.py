@@ -47,6 +47,7 @@ def test_at_first_it_asks_once(ask):
     assert not ask(asked.cursor).run_requests
 
 
+@pytest.mark.long
 def test_it_asks_after_a_run_and_not_after_its_own(ask, instance, monkeypatch):
     monkeypatch.setattr(site_job, "_SETTLES", timedelta(0))
     cursor = (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
@@ -57,6 +58,7 @@ def test_it_asks_after_a_run_and_not_after_its_own(ask, instance, monkeypatch):
     assert len(ask(cursor).run_requests) == 1
 
 
+@pytest.mark.long
 def test_a_run_is_waited_with_until_its_metrics_are_recorded(ask, instance):
     cursor = (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
     ended(instance)
@@ -76,6 +78,7 @@ def test_it_waits_for_the_one_that_goes_on(ask, instance):
     assert ask().skip_message == "The site is being made."
 
 
+@pytest.mark.long
 def test_the_job_makes_the_site(lake, source, instance, tmp_path):
     settings = replace(lake, docs=str(tmp_path / "docs"))
     job = SiteMaker(source, lambda: settings).definitions().resolve_job_def(JOB)

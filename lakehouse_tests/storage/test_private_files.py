@@ -74,6 +74,7 @@ def test_what_a_command_makes_is_closed(home: Path, monkeypatch) -> None:
     assert open_paths(home) == []
 
 
+@pytest.mark.long
 def test_doctor_names_a_home_that_is_open_and_what_closes_it(settings) -> None:
     settings.make_home()
     assert next(line for line in findings(settings) if line.name == "home").ok

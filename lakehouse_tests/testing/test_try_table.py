@@ -210,6 +210,7 @@ def test_rows_that_are_replaced_are_compared_with_none(try_table: TryTable) -> N
     assert try_table(replaced, there, existing=there).failed == {}
 
 
+@pytest.mark.long
 def test_a_rule_that_refers_to_another_table_needs_its_rows(try_table: TryTable) -> None:
     orders = [{"order_id": 1}, {"order_id": 1}]
     alone = try_table(copies, orders)

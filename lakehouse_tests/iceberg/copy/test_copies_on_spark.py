@@ -18,6 +18,7 @@ VARIANTS = {
 }
 
 
+@pytest.mark.long
 @newer_iceberg("is refused on the embedded catalog")
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_spark_reads_the_same_rows(

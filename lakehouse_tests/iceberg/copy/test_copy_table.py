@@ -142,6 +142,7 @@ def test_nothing_at_the_new_place_names_the_old_one(catalog: Catalog, target: Ca
     assert found.metadata.metadata_log
 
 
+@pytest.mark.long
 def test_it_goes_on_where_it_is_written_to(catalog: Catalog, target: Catalog) -> None:
     copied(made(catalog), target)
 
@@ -151,6 +152,7 @@ def test_it_goes_on_where_it_is_written_to(catalog: Catalog, target: Catalog) ->
     assert ids(catalog.load(NAME)) == [1, 2, 3]
 
 
+@pytest.mark.long
 def test_there_and_back_it_is_the_same(catalog: Catalog, target: Catalog, tmp_path) -> None:
     there = copied(made(catalog), target)
     back = Catalog.of(settings_at(tmp_path / "back"))
@@ -159,6 +161,7 @@ def test_there_and_back_it_is_the_same(catalog: Catalog, target: Catalog, tmp_pa
     assert ids(back.load(NAME)) == [1, 2, 3]
 
 
+@pytest.mark.long
 def test_deleted_rows_stay_deleted(catalog: Catalog, target: Catalog) -> None:
     source = made(catalog)
     delete_row(source, 1)
@@ -241,6 +244,7 @@ def test_a_copy_that_was_cut_short_is_not_seen_and_goes_on(
     assert streamed.count(streamed[0]) == 1, "what was there whole was copied again"
 
 
+@pytest.mark.long
 def test_what_a_cut_copy_of_an_earlier_state_left_goes(
     catalog: Catalog, target: Catalog, monkeypatch
 ) -> None:
@@ -392,6 +396,7 @@ def test_a_copy_that_was_renamed_and_written_to_keeps_its_files(
     assert target.tables() == ["silver.old"]
 
 
+@pytest.mark.long
 def test_a_table_that_came_to_lie_there_meanwhile_keeps_its_files(
     catalog: Catalog, target: Catalog, monkeypatch
 ) -> None:

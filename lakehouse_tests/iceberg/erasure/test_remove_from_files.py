@@ -185,7 +185,9 @@ def kinds_with_her(engine: Engine) -> list[str]:
     return files_with(engine, ORDERS, PREFIX)
 
 
-@pytest.mark.parametrize("format_version", [2, pytest.param(3, marks=with_format_3)])
+@pytest.mark.parametrize(
+    "format_version", [2, pytest.param(3, marks=[with_format_3, pytest.mark.long])]
+)
 def test_nothing_that_is_kept_holds_her(embedded_engine: Engine, format_version: int) -> None:
     engine = embedded_engine
     orders = replace(ORDERS, format_version=2)

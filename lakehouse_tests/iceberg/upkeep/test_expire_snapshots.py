@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+import pytest
 from pyspark.sql.functions import lit
 
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
@@ -145,6 +146,7 @@ def test_a_file_that_could_not_be_deleted_is_named(embedded_engine: Engine) -> N
     assert rows(embedded_engine) == [(1,)]
 
 
+@pytest.mark.long
 def test_files_are_joined_and_expired_on_s3(glue_engine: Engine) -> None:
     sick = create(glue_engine, "id bigint")
     glue_engine.sql(f"INSERT INTO {sick} SELECT /*+ REPARTITION(3) */ id FROM range(30)")

@@ -70,6 +70,7 @@ def test_none_is_removed_that_a_running_write_may_have_made(embedded_engine: Eng
     assert young.exists()
 
 
+@pytest.mark.long
 def test_so_many_are_rather_of_somebody_else(embedded_engine: Engine) -> None:
     filled(embedded_engine)
     there = len(stored(embedded_engine))

@@ -153,6 +153,7 @@ def run(aws_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return ran
 
 
+@pytest.mark.long
 def test_emr_serverless_is_given_the_script_and_where_to_answer(run):
     stub = ServerlessStub("FAILED")
     result = run("emr-serverless", stub, SERVERLESS)
@@ -168,6 +169,7 @@ def test_emr_serverless_is_given_the_script_and_where_to_answer(run):
     assert submit["sparkSubmitParameters"] == "--conf spark.jars=iceberg.jar"
 
 
+@pytest.mark.long
 def test_an_interrupt_cancels_a_job_of_emr_serverless(run):
     stub = ServerlessStub("RUNNING")
     interrupting = threading.Thread(
@@ -181,6 +183,7 @@ def test_an_interrupt_cancels_a_job_of_emr_serverless(run):
     assert stub.cancelled == [{"applicationId": "app", "jobRunId": "run"}]
 
 
+@pytest.mark.long
 def test_a_cluster_of_emr_is_given_a_step_and_ends_after_it(run, aws_settings):
     outcome = Unchanged("gold.figures", "", None)
     stub = ClusterStub(aws_settings, outcome_message(outcome))
@@ -200,6 +203,7 @@ def test_a_cluster_of_emr_is_given_a_step_and_ends_after_it(run, aws_settings):
     assert result.asset("gold.figures").status == "unchanged"
 
 
+@pytest.mark.long
 def test_of_a_job_that_published_and_told_nothing_is_said_that_it_published(run, aws_settings):
     make_table(aws_settings)
     result = run("emr", PublishingStub(aws_settings, {}), {"Name": "figures"})
@@ -212,6 +216,7 @@ def test_of_a_job_that_published_and_told_nothing_is_said_that_it_published(run,
     assert "`lakehouse retry gold.figures` computes it once more" in str(result.messages)
 
 
+@pytest.mark.long
 def test_what_another_run_published_is_not_taken_for_what_a_job_did(run, aws_settings):
     make_table(aws_settings)
     publish(aws_settings, "another run")
@@ -221,6 +226,7 @@ def test_what_another_run_published_is_not_taken_for_what_a_job_did(run, aws_set
     assert "gold.figures was not computed: the job emr:" in str(result.messages)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("service", ["emr", "emr-serverless"])
 def test_a_bucket_that_keeps_versions_keeps_none_of_a_request(run, aws_settings, service):
     store = open_bucket(aws_settings)

@@ -93,6 +93,7 @@ def test_the_same_code_is_put_there_once(project):
     assert store.stat(first.removeprefix("s3://lake/")) == put_at
 
 
+@pytest.mark.long
 def test_changed_code_is_another_archive(project, tmp_path):
     store = open_bucket(project)
     before = publish_code(project, store)
@@ -191,6 +192,7 @@ def test_what_lies_beside_the_package_of_the_definitions_goes_along(
     ]
 
 
+@pytest.mark.long
 def test_code_of_half_a_month_ago_is_put_there_anew(project, monkeypatch):
     store = open_bucket(project)
     key = publish_code(project, store).removeprefix("s3://lake/")
@@ -204,6 +206,7 @@ def test_code_of_half_a_month_ago_is_put_there_anew(project, monkeypatch):
     assert len(store.all_versions(key)) == 2
 
 
+@pytest.mark.long
 def test_code_of_a_month_ago_is_removed_with_the_next(project, tmp_path, monkeypatch):
     store = open_bucket(project)
     old = publish_code(project, store)

@@ -218,6 +218,7 @@ def test_copies_of_files_that_somebody_named_are_rewritten(folder) -> None:
     assert folder.text(key) == WITHOUT
 
 
+@pytest.mark.long
 def test_versions_that_a_bucket_keeps_go_too(bucket) -> None:
     files = bucket
     keep_versions(files.store)
@@ -548,6 +549,7 @@ def deliver(folder) -> None:
     folder.put("rejected/customers/e.csv.reason.json", '{"found": "ann@example.com"}')
 
 
+@pytest.mark.long
 def test_killed_at_each_step_the_next_call_ends_in_the_same_state(folder, tmp_path) -> None:
     hidden = sha256(HEADER + '8,"b\n7,ann@example.com\n')
     whole = replace(folder, home=tmp_path / "whole")

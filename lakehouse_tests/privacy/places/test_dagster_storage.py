@@ -94,6 +94,7 @@ def scrub(settings: Settings) -> set[str]:
     return {Path(place.place).name for place in done if place.outcome == "erased"}
 
 
+@pytest.mark.long
 def test_no_byte_is_left_in_any_database(failed):
     before = traces(failed.home)
     assert {"dagster/history/runs.db", "dagster/history/runs/index.db"} <= {*before}
@@ -106,6 +107,7 @@ def test_no_byte_is_left_in_any_database(failed):
     assert scrub(failed) == set()
 
 
+@pytest.mark.long
 def test_no_run_and_no_event_is_gone_and_all_are_read(failed):
     before = counts(failed)
 
@@ -134,6 +136,7 @@ def test_what_was_materialized_is_read_with_its_types(failed):
     assert metadata["by"].value == {"email": "[erased]", "rows": 7}
 
 
+@pytest.mark.long
 def test_of_the_sample_of_a_check_the_row_of_the_person_goes(failed):
     scrub(failed)
 
@@ -147,6 +150,7 @@ def test_of_the_sample_of_a_check_the_row_of_the_person_goes(failed):
     assert evaluation.metadata["failed_rows"].value == 7
 
 
+@pytest.mark.long
 def test_errors_and_lines_of_logs_say_what_happened_without_whom(failed):
     scrub(failed)
 

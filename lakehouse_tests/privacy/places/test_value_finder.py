@@ -229,6 +229,7 @@ def test_odd_values_are_searched_too(value):
     assert overwritten(ValueFinder(WantedValues.of([person])), text).content == b"<[erased]>"
 
 
+@pytest.mark.long
 def test_a_thousand_people_are_searched_at_once():
     people = [
         Person(

@@ -105,7 +105,7 @@ def in_homes(*names: str) -> pytest.MarkDecorator:
     """Run a test on some homes, all but the first in `make soak`: each takes as long as a
     dozen other tests.
     """
-    homes = repeated(names, tried=["embedded"])
+    homes = repeated(names, tried=["embedded"], tier="long")
     return pytest.mark.parametrize("told", homes, indirect=True, scope="module")
 
 

@@ -85,6 +85,7 @@ def test_a_call_after_one_that_was_killed_does_the_rest_and_nothing_twice(
     ]
 
 
+@pytest.mark.long
 def test_scattered_partitions_are_one_run_that_leaves_those_between_as_they_are(
     embedded_engine: Engine, settings: Settings
 ) -> None:
@@ -186,6 +187,7 @@ def test_readers_of_what_is_new_neither_read_it_twice_nor_miss_it(
     assert [head(sums, node) for node in nodes] == read
 
 
+@pytest.mark.long
 def test_rows_that_a_merge_has_from_no_source_any_more_stay(
     embedded_engine: Engine, settings: Settings
 ) -> None:

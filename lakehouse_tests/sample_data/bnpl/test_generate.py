@@ -30,6 +30,7 @@ def test_the_same_arguments_make_the_same_bytes(tmp_path):
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
 
 
+@pytest.mark.long
 def test_compressed_files_are_the_same_bytes_too_and_hold_the_same_rows(tmp_path):
     plain = generate(tmp_path / "plain", START, days=2, rows_per_day=200, seed=7)
     packed = [
@@ -62,9 +63,7 @@ def test_there_is_a_file_for_each_day_and_as_many_rows_as_asked_for(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    ("days", "rows_per_day"), [(1, 1), (1, 50), (2, 1), (40, 1), (2, 700), (400, 3)]
-)
+@pytest.mark.parametrize(("days", "rows_per_day"), [(1, 1), (1, 50), (2, 1), (40, 1), (2, 700)])
 def test_few_days_and_few_rows_are_generated_too(tmp_path, days, rows_per_day):
     made = generate(tmp_path, date(2020, 1, 1), days=days, rows_per_day=rows_per_day, seed=5)
 

@@ -21,6 +21,7 @@ def by_day(clean) -> pd.Series:
     return clean.groupby("day").size()
 
 
+@pytest.mark.long
 def test_a_day_of_the_weekend_has_more_than_a_weekday(by_day):
     weekend = by_day.index.day_of_week >= 5
 
@@ -47,6 +48,7 @@ def test_most_transactions_are_of_customers_who_come_again(clean):
     assert (times == 1).sum() >= 100
 
 
+@pytest.mark.long
 def test_customers_have_a_method_that_they_prefer(quarter):
     lines = delivered(quarter).query("payment_method != '' and customer_id != ''")
     methods = lines.groupby(["customer_id", "payment_method"]).size().unstack(fill_value=0)
@@ -56,12 +58,14 @@ def test_customers_have_a_method_that_they_prefer(quarter):
     assert 0.7 <= (often.max(axis="columns") / often.sum(axis="columns")).mean() <= 0.9
 
 
+@pytest.mark.long
 def test_some_pay_at_once_and_some_in_instalments(quarter):
     shares = delivered(quarter)["installments"].value_counts(normalize=True)
 
     assert all(shares[number] > 0.03 for number in ("1", "3", "6", "12"))
 
 
+@pytest.mark.long
 def test_some_buy_around_midnight_on_the_day_of_their_own_clock(quarter):
     lines = delivered(quarter)
     hours, days = lines["created_at"].str[11:14], lines["created_at"].str[:10]
