@@ -23,6 +23,8 @@ from lakehouse_tests.assets.deliveries import (
 )
 from lakehouse_tests.assets.pipeline import Pipeline
 
+pytestmark = pytest.mark.long
+
 Ask = Callable[[Pipeline], list["Shown"] | str]
 
 
@@ -81,7 +83,6 @@ def run(pipeline: Pipeline, asked: Shown) -> bool:
         ).success
 
 
-@pytest.mark.long
 def test_a_refused_table_is_held_back_until_its_input_changes(fruits, ask: Ask) -> None:
     fruits.put("a.csv", "1,Apple,false")
     assert fruits.ingest().success
@@ -112,7 +113,6 @@ def test_a_refused_table_is_held_back_until_its_input_changes(fruits, ask: Ask) 
     assert str(ask(fruits)).startswith("Nothing waits")
 
 
-@pytest.mark.long
 def test_without_dagsters_history_a_refused_table_is_tried_once_more(fruits, ask: Ask) -> None:
     fruits.put("b.csv", "2,banana,false")
     assert not fruits.ingest().success
@@ -124,7 +124,6 @@ def test_without_dagsters_history_a_refused_table_is_tried_once_more(fruits, ask
     assert str(ask(fruits)).startswith("silver.fruits is blocked")
 
 
-@pytest.mark.long
 def test_days_with_a_gap_are_asked_for_as_one_run(bnpl: Pipeline, ask: Ask) -> None:
     rows = [line(number, day) for number, day in enumerate([DAYS[0], DAYS[1], DAYS[3]])]
     bnpl.write("a.csv", "\n".join([HEADER, *rows]))
@@ -141,7 +140,6 @@ def test_days_with_a_gap_are_asked_for_as_one_run(bnpl: Pipeline, ask: Ask) -> N
     assert bnpl.rows(f"SELECT count(*), sum(transactions) FROM {SUMMARY}") == [(3, 3)]
 
 
-@pytest.mark.long
 def test_a_check_that_stopped_a_run_stops_no_second_one(bnpl: Pipeline, ask: Ask) -> None:
     """A lost row in silver: gold waits, and is not asked for again on the same tables."""
     assert put(bnpl, "first.csv", line(1, DAYS[0])).success

@@ -6,7 +6,7 @@ import pytest
 
 from lakehouse_tests.cli.outcomes import records
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark"), pytest.mark.long]
 
 
 @pytest.fixture
@@ -19,7 +19,6 @@ def refused(lakehouse, home: Path):
     return lakehouse
 
 
-@pytest.mark.long
 def test_what_is_refused_again_stays_and_what_is_cleared_is_counted(refused) -> None:
     ran = refused("quarantine", "replay", "silver.fruits")
     assert ran.code == 0
@@ -45,7 +44,6 @@ def test_what_is_refused_again_stays_and_what_is_cleared_is_counted(refused) -> 
     assert checked.code == 0
 
 
-@pytest.mark.long
 def test_a_reason_is_asked_for_in_words(refused) -> None:
     assert refused("quarantine", "clear", "silver.fruits").code == 2
     assert refused("quarantine", "clear", "silver.fruits", "--why", "…").code == 2

@@ -33,7 +33,7 @@ from lakehouse_tests.iceberg.test_replayed_rows import (
     corrected,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 SOURCE = replace(DELIVERED, partitioning=["name"])
 NEW_ROWS = {"delivered": incremental(DELIVERED.name)}
 EVERYTHING = Run("two", reads_everything=True)
@@ -71,7 +71,6 @@ def of_mode(mode: WriteMode) -> IcebergTable:
     return replace(WITH_SOURCE, write=mode, partitioning=["name"] if by_name else [])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "mode",
     [
@@ -113,7 +112,6 @@ def test_the_next_write_takes_out_what_a_killed_one_published(
     assert nothing_is_noted(delivered)
 
 
-@pytest.mark.long
 def test_a_row_leaves_whose_correction_was_merged_by_a_killed_run(delivered: Engine) -> None:
     table = of_mode(Merge(on=["name"]))
     write(delivered, table, as_it_came, NEW_ROWS, Run("one"))
@@ -128,7 +126,6 @@ def test_a_row_leaves_whose_correction_was_merged_by_a_killed_run(delivered: Eng
     assert nothing_is_noted(delivered)
 
 
-@pytest.mark.long
 def test_a_row_leaves_whose_correction_the_table_had(delivered: Engine) -> None:
     """The killed run commits nothing, and notes how far it read."""
     table = replace(WITH_SOURCE, write=Merge(on=["name"]), columns=WITH_SOURCE.columns[:2])
@@ -148,7 +145,6 @@ def test_a_row_leaves_whose_correction_the_table_had(delivered: Engine) -> None:
     assert nothing_is_noted(delivered)
 
 
-@pytest.mark.long
 def test_what_fails_after_a_publish_fails_no_run(
     delivered: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -164,7 +160,6 @@ def test_what_fails_after_a_publish_fails_no_run(
     assert content(delivered, QUARANTINE, "id", "name") == [("x", "cat")]
 
 
-@pytest.mark.long
 def test_nothing_leaves_for_a_run_that_was_killed_before_it_published(
     delivered: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,7 +176,6 @@ def test_nothing_leaves_for_a_run_that_was_killed_before_it_published(
     assert content(delivered, QUARANTINE, "id", "name") == BOTH
 
 
-@pytest.mark.long
 def test_nothing_leaves_for_what_was_rolled_back(delivered: Engine) -> None:
     table = of_mode(Merge(on=["name"]))
     write(delivered, table, as_it_came, NEW_ROWS, Run("one"))

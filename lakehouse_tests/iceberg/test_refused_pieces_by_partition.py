@@ -32,7 +32,7 @@ from lakehouse_tests.iceberg.declarations import (
     run_of,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 _OF_SOURCE = [column for column in DELIVERED.columns if column.name in SOURCE_COLUMNS]
 BOOKED = IcebergTable(
@@ -108,7 +108,6 @@ def known_as_before(engine: Engine) -> None:
 X, Y, Z = ("x", str(MONDAY), 1), ("y", str(TUESDAY), 1), ("z", str(MONDAY), 2)
 
 
-@pytest.mark.long
 def test_each_partitions_refused_piece_is_held(
     booked: Engine, compute: Callable[..., None]
 ) -> None:
@@ -119,7 +118,6 @@ def test_each_partitions_refused_piece_is_held(
     assert held(booked) == [X, Y, Z]
 
 
-@pytest.mark.long
 def test_a_piece_leaves_with_its_own_partition(
     booked: Engine, compute: Callable[..., None]
 ) -> None:
@@ -132,7 +130,6 @@ def test_a_piece_leaves_with_its_own_partition(
     assert content(booked, HOURS.name, "v") == [(2,), (5,), (5,)]
 
 
-@pytest.mark.long
 def test_a_row_of_a_key_without_its_partition_leaves_with_its_partition(
     booked: Engine, compute: Callable[..., None]
 ) -> None:
@@ -149,7 +146,6 @@ def test_a_row_of_a_key_without_its_partition_leaves_with_its_partition(
     assert held(booked) == [Z]
 
 
-@pytest.mark.long
 def test_a_piece_that_is_cleared_stays_away_and_leaves_the_others(
     booked: Engine, compute: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,7 +157,6 @@ def test_a_piece_that_is_cleared_stays_away_and_leaves_the_others(
     assert held(booked) == [Y, Z]
 
 
-@pytest.mark.long
 def test_a_row_that_was_cleared_by_a_key_without_its_partition_stays_away(
     booked: Engine, compute: Callable[..., None]
 ) -> None:
@@ -172,7 +167,6 @@ def test_a_row_that_was_cleared_by_a_key_without_its_partition_stays_away(
     assert held(booked) == []
 
 
-@pytest.mark.long
 def test_a_piece_leaves_where_a_person_publishes_its_partition(
     booked: Engine, compute: Callable[..., None], settings: Settings
 ) -> None:

@@ -13,7 +13,7 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import SOURCE_COLUMNS, Append, Column, IcebergTable, Merge
 from lakehouse_tests.iceberg.declarations import DELIVERED, content, rows_of
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 _OF_SOURCE = [column for column in DELIVERED.columns if column.name in SOURCE_COLUMNS]
 SHARES = IcebergTable(
@@ -54,7 +54,6 @@ def held(engine: Engine) -> list[tuple]:
     return content(engine, QUARANTINE, "who", "v", "_source_file")
 
 
-@pytest.mark.long
 def test_what_is_refused_for_each_key_is_held(embedded_engine: Engine) -> None:
     share(embedded_engine, "ann", "x", "a")
     share(embedded_engine, "cat", "1", "c")
@@ -66,7 +65,6 @@ def test_what_is_refused_for_each_key_is_held(embedded_engine: Engine) -> None:
     assert held(embedded_engine) == [("ann", "x", "a"), ("bob", "y", "a")]
 
 
-@pytest.mark.long
 def test_a_row_that_is_known_by_its_source_leaves(embedded_engine: Engine) -> None:
     """As in quarantines that are there: where all is computed, and where its key comes right."""
     share(embedded_engine, "ann", "x", "a")

@@ -27,7 +27,7 @@ from lakehouse.tables.table import (
 )
 from lakehouse_tests.iceberg.declarations import DELIVERED, content, delivery
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 ELSEWHERE = replace(DELIVERED, name="bronze.elsewhere")
 BOTH = {"here": incremental(DELIVERED.name), "there": incremental(ELSEWHERE.name)}
 NUMBERS = IcebergTable(
@@ -97,7 +97,6 @@ def reject(engine: Engine, table: IcebergTable, file: str) -> None:
         engine.sql(f"DELETE FROM {engine.catalog.sql_name(table.name)} WHERE {its.deleted_by}")
 
 
-@pytest.mark.long
 def test_what_another_source_gave_comes_back(embedded_engine: Engine) -> None:
     land(embedded_engine, ELSEWHERE, "a", ("1", "bob"))
     land(embedded_engine, DELIVERED, "b", ("2", "cat"))
@@ -113,7 +112,6 @@ def test_what_another_source_gave_comes_back(embedded_engine: Engine) -> None:
     assert isinstance(write(embedded_engine, NUMBERS, by_last_file, BOTH), Unchanged)
 
 
-@pytest.mark.long
 def test_a_late_version_of_another_source_displaces_no_newer_one(
     embedded_engine: Engine,
 ) -> None:
@@ -126,7 +124,6 @@ def test_a_late_version_of_another_source_displaces_no_newer_one(
     assert content(embedded_engine, HIGHEST.name) == [("bob", 6)]
 
 
-@pytest.mark.long
 def test_what_an_append_passed_over_of_another_source_is_appended(
     embedded_engine: Engine,
 ) -> None:
@@ -141,7 +138,6 @@ def test_what_an_append_passed_over_of_another_source_is_appended(
     assert content(embedded_engine, FIRST.name, "name", "id") == [("ann", "3"), ("bob", "2")]
 
 
-@pytest.mark.long
 def test_an_older_version_of_another_source_comes_back_to_its_partition(
     embedded_engine: Engine,
 ) -> None:
@@ -174,7 +170,6 @@ def test_an_older_version_of_another_source_comes_back_to_its_partition(
     assert not stale_values(embedded_engine, PLACES, inputs)
 
 
-@pytest.mark.long
 def test_rows_that_were_joined_with_what_went_are_computed_again(
     embedded_engine: Engine,
 ) -> None:
@@ -189,7 +184,6 @@ def test_rows_that_were_joined_with_what_went_are_computed_again(
     assert content(embedded_engine, ORDERS.name) == [("1", "7"), ("2", None)]
 
 
-@pytest.mark.long
 def test_keys_that_did_not_change_are_computed_again_without_what_went(
     embedded_engine: Engine,
 ) -> None:
@@ -208,7 +202,6 @@ def test_keys_that_did_not_change_are_computed_again_without_what_went(
     assert content(embedded_engine, ORDERS.name) == [("1", "7")]
 
 
-@pytest.mark.long
 def test_a_source_that_is_read_in_full_again_displaces_no_newer_row_of_another(
     embedded_engine: Engine,
 ) -> None:

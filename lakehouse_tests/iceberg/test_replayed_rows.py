@@ -18,7 +18,7 @@ from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, WriteMode
 from lakehouse_tests.iceberg.declarations import DELIVERED, content, delivery
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 QUARANTINE = "silver.numbers_quarantine"
 
 WITH_SOURCE = IcebergTable(
@@ -45,7 +45,6 @@ def corrected(delivered: DataFrame) -> DataFrame:
     return delivered.selectExpr("decode(id, 'two', '2', id) AS id", *DELIVERED.column_names[1:])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("read", "keeps_source"),
     [
@@ -87,7 +86,6 @@ def test_what_holds_now_comes_into_the_table_and_what_does_not_stays(
         assert content(delivered, table.quarantine.name, "id", "name") == [("x", "cat")]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "mode",
     [Append(), pytest.param(Merge(on=["name"]), marks=pytest.mark.soak)],
@@ -114,7 +112,6 @@ def test_what_a_person_publishes_leaves_the_quarantine(
     assert main and main.commit and main.commit.follows
 
 
-@pytest.mark.long
 def test_a_table_that_is_told_changed_keys_is_computed_in_full(embedded_engine: Engine) -> None:
     source = replace(DELIVERED, partitioning=["name"])
     table = replace(WITHOUT_SOURCE, write=Merge(on=["name"]))

@@ -168,7 +168,7 @@ def test_a_day_that_is_computed_by_itself_knows_the_versions_of_other_days(
     assert visits(embedded_engine) == [("a", 2, WEDNESDAY), ("b", 1, MONDAY)]
 
 
-@pytest.mark.long
+@pytest.mark.scenario
 def test_where_too_many_values_hold_versions_of_what_came_all_partitions_are_stale(
     embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,7 +281,7 @@ def test_rows_that_the_function_leaves_out_are_no_versions(embedded_engine: Engi
     assert visits(embedded_engine) == [("a", 1, MONDAY)]
 
 
-@pytest.mark.long
+@pytest.mark.scenario
 def test_a_merge_without_versions_keeps_the_accepted_row_that_was_delivered_last(
     embedded_engine: Engine,
 ) -> None:

@@ -10,6 +10,8 @@ from lakehouse.definitions import defs
 from lakehouse.maintenance import old_runs
 from lakehouse.maintenance.old_runs import forget_runs
 
+pytestmark = pytest.mark.long
+
 SOON = timedelta(hours=1)
 
 
@@ -22,7 +24,6 @@ def runs(instance: dg.DagsterInstance) -> set[str]:
     return {run.run_id for run in instance.get_runs()}
 
 
-@pytest.mark.long
 def test_old_runs_that_ended_are_forgotten_but_the_newest_of_each_table() -> None:
     with dg.instance_for_test() as instance:
         first, second = (dg.materialize([table], instance=instance).run_id for _ in range(2))
@@ -37,7 +38,6 @@ def test_old_runs_that_ended_are_forgotten_but_the_newest_of_each_table() -> Non
         assert forget_runs(instance, datetime.now(UTC) + SOON) == 0
 
 
-@pytest.mark.long
 def test_no_partition_is_missing_then_however_many_runs_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -64,7 +64,6 @@ def test_no_partition_is_missing_then_however_many_runs_are_kept(
         assert instance.get_materialized_partitions(by_day.key) == set(days)
 
 
-@pytest.mark.long
 def test_the_job_can_be_run() -> None:
     job = defs.get_repository_def().get_job("forget_old_runs")
     with dg.instance_for_test() as instance:

@@ -37,7 +37,7 @@ def test_a_check_that_warns_is_told_once_and_when_it_passes_again(watch: Watch) 
     assert watch.says() == []
 
 
-@pytest.mark.long
+@pytest.mark.scenario
 def test_a_message_says_how_bad_it_is_since_when_what_follows_and_what_to_do(
     watch: Watch,
 ) -> None:
@@ -70,7 +70,7 @@ def test_a_message_says_how_bad_it_is_since_when_what_follows_and_what_to_do(
     )
 
 
-@pytest.mark.long
+@pytest.mark.scenario
 def test_an_error_proposes_what_mends_it_and_what_is_over_says_in_which_run(
     watch: Watch,
 ) -> None:

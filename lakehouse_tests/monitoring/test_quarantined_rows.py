@@ -197,7 +197,7 @@ def test_what_is_over_leads_to_the_run_that_took_the_last_rows_out(
     assert over.lines[2] == "Run: http://127.0.0.1:3000/runs/0123abcd-5"
 
 
-@pytest.mark.long
+@pytest.mark.scenario
 def test_two_rows_more_are_told_though_many_are_there(
     watch: Watch, quarantine: Quarantine
 ) -> None:

@@ -32,7 +32,7 @@ from lakehouse.tables.table import (
 )
 from lakehouse_tests.iceberg.declarations import content, rows_of
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 _COLUMNS = [
     Column("k", "string"),
@@ -166,7 +166,6 @@ def main_of(shop: Shop) -> int:
     return main.snapshot_id
 
 
-@pytest.mark.long
 def test_the_partitions_are_computed_in_which_refused_rows_lie(shop: Shop) -> None:
     assert shop.held(ORDERS) == ["twelve", "twelve", "twelve", "x"]
     since, shop.is_corrected = main_of(shop), True
@@ -184,7 +183,6 @@ def test_the_partitions_are_computed_in_which_refused_rows_lie(shop: Shop) -> No
     assert shop.held(ORDERS) == ["x"]
 
 
-@pytest.mark.long
 def test_a_table_without_partitions_is_computed_as_a_whole(shop: Shop) -> None:
     shop.is_corrected = True
     done = shop.replay(MERGED)
@@ -193,7 +191,6 @@ def test_a_table_without_partitions_is_computed_as_a_whole(shop: Shop) -> None:
     assert len(content(shop.engine, MERGED.name, "k")) == 5
 
 
-@pytest.mark.long
 def test_a_run_that_fails_is_the_last_and_leaves_all_where_it_is(shop: Shop) -> None:
     shop.is_corrected = shop.fails = True
     done = shop.replay(ORDERS)
@@ -203,7 +200,6 @@ def test_a_run_that_fails_is_the_last_and_leaves_all_where_it_is(shop: Shop) -> 
     assert shop.replay(ORDERS).left == 3
 
 
-@pytest.mark.long
 def test_a_table_that_is_computed_from_no_other_is_an_error(shop: Shop) -> None:
     write(
         shop.engine,

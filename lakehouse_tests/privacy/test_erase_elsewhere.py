@@ -19,7 +19,7 @@ from lakehouse_tests.privacy.an_erasure import (
 )
 from lakehouse_tests.privacy.small_lakehouse import ORDERS, People
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.long]
 
 ANNAS, BENS = (int(HERS), ANNA, 1.0), (8001234567, "ben@example.org", 2.0)
 
@@ -49,7 +49,6 @@ def move_data(home: Home) -> None:
     home.tables[ORDERS.name] = ORDERS
 
 
-@pytest.mark.long
 def test_data_outside_of_the_home_is_cleaned_and_searched(home: Home, elsewhere: Path) -> None:
     erasure = home.erase(*NAMED)
 
@@ -59,7 +58,6 @@ def test_data_outside_of_the_home_is_cleaned_and_searched(home: Home, elsewhere:
     assert home.rows(ORDERS) == [BENS]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("now", [False, True])
 def test_a_file_there_that_nothing_names_is_found_and_stays(
     home: Home, elsewhere: Path, *, now: bool
@@ -76,7 +74,6 @@ def test_a_file_there_that_nothing_names_is_found_and_stays(
     assert home.erase(now=now).request.state == "verified"
 
 
-@pytest.mark.long
 def test_where_the_data_was_before_is_searched_as_long_as_a_file_is_named_there(
     home: Home, elsewhere: Path
 ) -> None:
@@ -89,7 +86,6 @@ def test_where_the_data_was_before_is_searched_as_long_as_a_file_is_named_there(
     assert {Path(found.file).name for found in erasure.failed_proof.findings} == {"lost.csv"}
 
 
-@pytest.mark.long
 def test_it_is_searched_again_by_who_verifies_later(home: Home, elsewhere: Path) -> None:
     move_data(home)
     assert home.erase(*NAMED, now=True).request.state == "verified"

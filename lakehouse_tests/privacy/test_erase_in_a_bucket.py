@@ -21,7 +21,7 @@ from lakehouse_tests.privacy.an_erasure import (
 )
 from lakehouse_tests.privacy.small_lakehouse import ORDERS, People
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.long]
 
 BEN = (8001234567, "ben@example.org", 2.0)
 
@@ -47,7 +47,6 @@ def in_a_bucket(
     return home
 
 
-@pytest.mark.long
 def test_what_it_keeps_of_removed_files_of_tables_goes_too(in_a_bucket: Home) -> None:
     store = open_bucket(in_a_bucket.settings)
 
@@ -62,7 +61,6 @@ def test_what_it_keeps_of_removed_files_of_tables_goes_too(in_a_bucket: Home) ->
     assert (place.outcome, place.files > 0) == ("removed", True)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "orders", [replace(ORDERS, properties={"write.data.path": "s3://lake/data/of_orders"})]
 )
@@ -73,7 +71,6 @@ def test_so_does_that_of_files_elsewhere_in_the_bucket(in_a_bucket: Home) -> Non
     assert open_bucket(in_a_bucket.settings).versions_of_removed("data/") == []
 
 
-@pytest.mark.long
 def test_uploads_of_a_write_that_was_killed_are_no_gap_for_ever(in_a_bucket: Home) -> None:
     """The emulator says of each that it began in 2010."""
     store = open_bucket(in_a_bucket.settings)
@@ -91,7 +88,6 @@ def versions(store: S3ObjectStore, key: str) -> list[int]:
     return [version.size_bytes for version in store.all_versions(key)]
 
 
-@pytest.mark.long
 def test_the_version_of_a_file_that_a_table_names_stays(in_a_bucket: Home) -> None:
     """It was removed by mistake, and can be brought back."""
     people = People(in_a_bucket.engine, in_a_bucket.erasable.subjects)

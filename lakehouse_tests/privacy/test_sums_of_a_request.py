@@ -23,7 +23,7 @@ from lakehouse_tests.privacy.an_erasure import (
 )
 from lakehouse_tests.privacy.small_lakehouse import MAILS, ORDERS, PROFILES, RAW, People
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.long]
 ASKED = {RAW.name: 1, ORDERS.name: 1, PROFILES.name: 1, MAILS.name: 1}
 
 
@@ -59,7 +59,6 @@ def there(settings: Settings) -> Home:
     return home
 
 
-@pytest.mark.long
 def test_a_call_after_one_that_failed_is_told_what_went_before_it(
     there: Home, computing: Computing
 ) -> None:
@@ -75,7 +74,6 @@ def test_a_call_after_one_that_failed_is_told_what_went_before_it(
     assert erasure.record.is_recomputed
 
 
-@pytest.mark.long
 def test_rows_that_went_before_anybody_could_record_it_are_known(
     there: Home, computing: Computing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,7 +93,6 @@ def test_rows_that_went_before_anybody_could_record_it_are_known(
     assert [lost for lost, _ in computing.calls] == [ASKED]
 
 
-@pytest.mark.long
 def test_rows_that_come_and_go_again_have_their_sums_computed_once_more(
     there: Home, computing: Computing, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,7 @@ from lakehouse.settings import Settings
 from lakehouse_tests.iceberg.erasure.people import ORDERS, content, fill, no_spark
 from lakehouse_tests.iceberg.upkeep.tables import make_older_on_s3
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.long]
 
 DAY = date(2024, 1, 1)
 BEN, CLEO = (2, 8, "ben@example.org", "b", DAY), (3, 9, "cleo@example.org", "c", DAY)
@@ -53,7 +53,6 @@ def erase_beside(hosts: list[Engine], transaction: Transaction) -> StepResult:
     return result
 
 
-@pytest.mark.long
 def test_a_write_of_another_host_keeps_its_files(hosts: list[Engine]) -> None:
     writing = hosts[1].catalog.load(ORDERS.name).transaction()
     writing.append(rows_of(hosts[1], CLEO))
@@ -67,7 +66,6 @@ def test_a_write_of_another_host_keeps_its_files(hosts: list[Engine]) -> None:
     assert timedelta(hours=23) < due <= timedelta(days=1)
 
 
-@pytest.mark.long
 def test_a_compaction_of_another_host_keeps_the_rows(hosts: list[Engine]) -> None:
     compacting = hosts[1].catalog.load(ORDERS.name).transaction()
     compacting.overwrite(rows_of(hosts[1], BEN))
@@ -77,7 +75,6 @@ def test_a_compaction_of_another_host_keeps_the_rows(hosts: list[Engine]) -> Non
     assert content(hosts[0], ORDERS) == [BEN]
 
 
-@pytest.mark.long
 def test_what_is_a_day_old_goes(hosts: list[Engine]) -> None:
     table = hosts[0].catalog.load(ORDERS.name)
     lost = f"{table.location()}/data/lost.parquet"

@@ -17,7 +17,7 @@ from lakehouse_tests.privacy.sums.some_sums import (
     node_of,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 JANUARY, NEXT, FEBRUARY = date(2024, 1, 30), date(2024, 1, 31), date(2024, 2, 2)
 DAILY = node_of("gold.daily", "daily", ORDERS.name)
@@ -57,7 +57,6 @@ def head(sums: SomeSums, node: Node) -> int | None:
     return main.snapshot_id if main else None
 
 
-@pytest.mark.long
 def test_a_call_after_one_that_was_killed_does_the_rest_and_nothing_twice(
     embedded_engine: Engine, settings: Settings
 ) -> None:
@@ -85,7 +84,6 @@ def test_a_call_after_one_that_was_killed_does_the_rest_and_nothing_twice(
     ]
 
 
-@pytest.mark.long
 def test_scattered_partitions_are_one_run_that_leaves_those_between_as_they_are(
     embedded_engine: Engine, settings: Settings
 ) -> None:
@@ -102,7 +100,6 @@ def test_scattered_partitions_are_one_run_that_leaves_those_between_as_they_are(
     assert files_of(sums, DAILY, NEXT) == between
 
 
-@pytest.mark.long
 def test_a_partition_between_that_has_yet_to_be_computed_stays_so(
     embedded_engine: Engine, settings: Settings
 ) -> None:
@@ -120,7 +117,6 @@ def test_a_partition_between_that_has_yet_to_be_computed_stays_so(
     assert sums.everything() == sums.expected()
 
 
-@pytest.mark.long
 def test_a_call_that_knows_of_nothing_done_ends_the_same(
     embedded_engine: Engine, settings: Settings
 ) -> None:
@@ -133,7 +129,6 @@ def test_a_call_that_knows_of_nothing_done_ends_the_same(
     assert sums.everything() == sums.expected()
 
 
-@pytest.mark.long
 def test_groups_of_the_person_alone_leave_merged_tables_at_any_distance(
     embedded_engine: Engine, settings: Settings
 ) -> None:
@@ -147,7 +142,6 @@ def test_groups_of_the_person_alone_leave_merged_tables_at_any_distance(
     assert sums.everything() == sums.expected()
 
 
-@pytest.mark.long
 def test_an_appended_table_loses_the_rows_of_the_person_and_keeps_those_of_its_file(
     embedded_engine: Engine, settings: Settings
 ) -> None:
@@ -162,7 +156,6 @@ def test_an_appended_table_loses_the_rows_of_the_person_and_keeps_those_of_its_f
     assert sums.everything() == sums.expected()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("comes_first", ["erasure", "new rows"])
 def test_readers_of_what_is_new_neither_read_it_twice_nor_miss_it(
     embedded_engine: Engine, settings: Settings, comes_first: str
@@ -187,7 +180,6 @@ def test_readers_of_what_is_new_neither_read_it_twice_nor_miss_it(
     assert [head(sums, node) for node in nodes] == read
 
 
-@pytest.mark.long
 def test_rows_that_a_merge_has_from_no_source_any_more_stay(
     embedded_engine: Engine, settings: Settings
 ) -> None:
@@ -203,7 +195,6 @@ def test_rows_that_a_merge_has_from_no_source_any_more_stay(
     assert sums.rows(merged.table.name) == [row for row in before if row[3] < LARGE]
 
 
-@pytest.mark.long
 def test_commits_that_were_expired_tell_no_partitions_so_that_all_are_computed(
     embedded_engine: Engine, settings: Settings
 ) -> None:

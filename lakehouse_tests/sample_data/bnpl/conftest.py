@@ -1,7 +1,5 @@
 """Generations that several tests look at; each is made once."""
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
@@ -23,11 +21,3 @@ def least(
 def lines(least: Generated) -> pd.DataFrame:
     """What the files of `least` say."""
     return delivered(least.files[0].parent)
-
-
-@pytest.fixture(scope="session")
-def quarter(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of thirteen weeks."""
-    folder = tmp_path_factory.mktemp("quarter")
-    generate(folder, START, days=91, rows_per_day=500, seed=1)
-    return folder
