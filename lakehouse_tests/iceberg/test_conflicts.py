@@ -17,7 +17,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Published
-from lakehouse.iceberg.read.inputs import latest
+from lakehouse.iceberg.read.inputs import incremental, latest
 from lakehouse.iceberg.write import append_or_overwrite, merge_rows
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import (
@@ -231,6 +231,24 @@ def test_a_branch_that_comes_back_on_a_newer_main_is_not_published(
     assert done.attempts == 2
     assert content(embedded_engine, table.name) == [("a", 1), ("b", 1), ("x", 1)]
     assert is_linear(embedded_engine, table)
+
+
+def test_what_was_planned_before_another_published_is_planned_anew(
+    embedded_engine: Engine, tmp_path: Path, monkeypatch
+) -> None:
+    source = replace(KEPT, name="bronze.given")
+    inputs = {"given": incremental(source.name)}
+
+    def compute(engine: Engine) -> None:
+        write(engine, KEPT, lambda given: given, inputs)
+
+    write(embedded_engine, source, rows(embedded_engine, "a"))
+    compute(embedded_engine)
+    write(embedded_engine, source, rows(embedded_engine, "b"))
+    other = elsewhere(embedded_engine, tmp_path)
+    before(monkeypatch, branch, "create_branch", once(lambda: compute(other)))
+    compute(embedded_engine)
+    assert content(embedded_engine, KEPT.name) == [("a", 1), ("b", 1)]
 
 
 @on_embedded_alone("Glue is no database that somebody locks")

@@ -143,29 +143,12 @@ def test_a_version_that_comes_late_or_moves_is_found_wherever_the_others_are(
     deliver(embedded_engine, "2", ("a", "2", 2, WEDNESDAY), ("b", "2", 4, TUESDAY))
     assert stale_values(embedded_engine, VISITS, BY_DAY, EVERY) == {*DAYS}
 
+    compute(embedded_engine, TUESDAY)
+    assert visits(embedded_engine) == [("a", 1, MONDAY), ("b", 1, MONDAY)]
     compute(embedded_engine, *DAYS)
 
     assert visits(embedded_engine) == [("a", 2, WEDNESDAY), ("b", 1, MONDAY)]
     assert stale_values(embedded_engine, VISITS, BY_DAY, EVERY) == set()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("few", "partitions"), [(2_000, 10_000), pytest.param(0, 1, marks=pytest.mark.soak)]
-)
-def test_a_day_that_is_computed_by_itself_knows_the_versions_of_other_days(
-    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, few: int, partitions: int
-) -> None:
-    monkeypatch.setattr(version_keys, "_FEW_KEYS", few)
-    monkeypatch.setattr(row_versions, "_MOST_PARTITIONS", partitions)
-    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY), ("b", "1", 5, MONDAY))
-    compute(embedded_engine, MONDAY)
-    deliver(embedded_engine, "2", ("a", "2", 2, WEDNESDAY), ("b", "2", 4, TUESDAY))
-
-    for day in (TUESDAY, MONDAY, WEDNESDAY):
-        compute(embedded_engine, day)
-
-    assert visits(embedded_engine) == [("a", 2, WEDNESDAY), ("b", 1, MONDAY)]
 
 
 @pytest.mark.scenario

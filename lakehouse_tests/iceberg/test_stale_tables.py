@@ -1,11 +1,13 @@
 """What has yet to be computed is told by the tables' snapshots alone."""
 
+import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
-from lakehouse.iceberg.metadata.history import History, Snapshot
+from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, Snapshot
 from lakehouse.iceberg.read.stale_tables import has_news
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -29,6 +31,15 @@ def computed_from(number: int) -> History:
     """A target that was last computed from snapshot `number` of the source."""
     stamp = CommitProperties("write", "w", inputs={"bronze.raw": number}).to_summary()
     return history("silver.clean", snapshot(1, **stamp))
+
+
+@pytest.mark.parametrize(("noted_for", "expected"), [(2, 9), (3, 7)])
+def test_a_note_of_what_changed_nothing_lapses_with_a_rollback(noted_for: int, expected: int):
+    stamp = CommitProperties("write", "w", inputs={"bronze.raw": 7}).to_summary()
+    target = history("silver.clean", snapshot(1), snapshot(2, **stamp))
+    note = json.dumps({"snapshot": str(noted_for), "inputs": {"bronze.raw": "9"}})
+    noted = replace(target, properties={UNCHANGED_PROPERTY: note})
+    assert noted.watermark("bronze.raw") == expected
 
 
 def test_a_source_that_was_never_read_is_news():

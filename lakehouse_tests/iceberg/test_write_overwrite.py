@@ -63,7 +63,8 @@ def test_of_a_day_leaves_the_files_of_other_days(engine: Engine) -> None:
 @whatever_the_catalog
 def test_of_a_day_twice_has_the_same_rows(engine: Engine) -> None:
     for _ in range(2):
-        write(engine, DAYS, days(engine, (MONDAY, 1, 1)), run=run_of(MONDAY))
+        done = write(engine, DAYS, days(engine, (MONDAY, 1, 1)), run=run_of(MONDAY))
+        assert isinstance(done, Published)
     assert content(engine, DAYS.name, "v") == [(1,)]
 
 
