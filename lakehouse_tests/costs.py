@@ -200,7 +200,8 @@ def _tables() -> Iterator[str]:
     yield f"| shared setup | | {sum(_shared.values()) / 60:.1f} | | | |"
     yield "\nThe most expensive tests, and all that are over budget:\n"
     yield "| CPU seconds | JVM starts | marker | test |\n|---:|---:|---|---|"
-    by_cost = sorted(_costs.items(), key=lambda test: -test[1].cpu_seconds)
+    budgeted = [test for test in _costs.items() if test[1].marker in BUDGET_CPU_SECONDS]
+    by_cost = sorted(budgeted, key=lambda test: -test[1].cpu_seconds)
     for rank, (test, cost) in enumerate(by_cost):
         if rank >= _LISTED_TESTS and not cost.exceeds_budget:
             continue
@@ -209,7 +210,7 @@ def _tables() -> Iterator[str]:
     yield "\nThe most expensive files:\n"
     yield "| CPU seconds | file |\n|---:|---|"
     files: Counter[str] = Counter()
-    for test, cost in _costs.items():
+    for test, cost in budgeted:
         files[test.partition("::")[0]] += cost.cpu_seconds
     for file, cpu_seconds in files.most_common(_LISTED_TESTS):
         yield f"| {cpu_seconds:.1f} | `{file}` |"

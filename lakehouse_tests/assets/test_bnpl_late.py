@@ -226,7 +226,7 @@ def test_an_invalid_version_displaces_nothing_and_is_quarantined(five_days: Pipe
     assert put(five_days, "late.csv", line(99, DAYS[1]), second=2).quarantined == {}
 
 
-@pytest.mark.scenario
+@pytest.mark.long
 def test_a_corrected_row_leaves_the_quarantine(five_days: Pipeline) -> None:
     undated = line(50, "2999-01-01", customer=9, created=f"{DAYS[0]}T12:00:00+08:00")
     bad = [undated, line(51, DAYS[0], amount="1.005"), line("", DAYS[0])]

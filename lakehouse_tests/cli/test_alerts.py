@@ -173,6 +173,7 @@ def test_a_muted_table_is_recorded_and_told_to_nobody(held, home: Path) -> None:
         assert receiver.titles == [HELD]
 
 
+@pytest.mark.long
 def test_what_was_told_is_listed(held, home: Path) -> None:
     look(home)
     listed = held("alerts")

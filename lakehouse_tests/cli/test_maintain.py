@@ -93,6 +93,7 @@ def test_a_table_that_is_not_there_is_named(lakehouse: Lakehouse) -> None:
     assert lakehouse("maintain", "silver.nothing").code == 2
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("sample_fruits")
 def test_the_sensor_asks_once_for_what_is_due(home: Path) -> None:
     settings = settings_at(home)

@@ -55,7 +55,7 @@ def accepted() -> dict[str, tuple[bytes, int]]:
     }
 
 
-@pytest.mark.scenario
+@pytest.mark.long
 def test_what_is_made_to_exhaust_memory_is_judged_within_the_bound(home: Path) -> None:
     inbox = home / FRUITS.inbox
     inbox.mkdir(parents=True)

@@ -128,6 +128,7 @@ def test_a_look_that_finds_nothing_new_asks_no_more_of_many_tables_than_of_few(
     assert asked_of(many, many.look) <= asked_of(few, few.look)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Property:DeprecationWarning")
 def test_what_dagster_is_told_grows_with_the_tables_and_not_with_their_square(
     few: Many, many: Many

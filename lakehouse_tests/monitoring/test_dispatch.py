@@ -54,6 +54,7 @@ def deliver(settings: Settings, routes: Routes) -> AlertState:
     return Dispatcher(state, lambda now: write_state(settings, now), LOGGER).run(sinks)
 
 
+@pytest.mark.long
 def test_a_message_reaches_log_file_and_webhook(
     settings: Settings, receiver: Receiver, caplog
 ) -> None:

@@ -138,6 +138,7 @@ def test_no_row_of_a_delivery_vanishes(make, column_type, definition, inside, ou
     assert pipeline.stale(definition) == []
 
 
+@pytest.mark.long
 def test_without_a_quarantine_a_check_fails_until_such_rows_are_gone(make, embedded_engine):
     pipeline = make("date", quarantines=False)
     (stale,) = pipeline.deliver(DAILY, (MONDAY, 1), (None, 2))

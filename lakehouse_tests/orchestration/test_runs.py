@@ -77,7 +77,7 @@ def test_ctrl_c_fails_the_run_and_leaves_nothing_held(running, settings):
         assert instance.event_log_storage.get_concurrency_run_ids() == set()
 
 
-@pytest.mark.scenario
+@pytest.mark.long
 @pytest.mark.e2e
 def test_a_run_killed_with_its_process_is_failed_by_the_next(running, settings, quick):
     running.process.kill()

@@ -150,6 +150,7 @@ def test_a_row_that_existed_and_that_nothing_displaced_is_lost(bnpl: Pipeline) -
     assert {outcome: rows for outcome, rows in found.rows.items() if rows} == {"lost": 1}
 
 
+@pytest.mark.long
 def test_rows_of_an_erased_person_are_no_lost_ones(bnpl: Pipeline) -> None:
     customer = Person("customer_id", frozenset({"7"}))
     for table in (TABLES[RAW], TABLES[CLEAN], TABLES[CLEAN].quarantine):
@@ -198,7 +199,7 @@ def test_a_lost_row_is_told(bnpl: Pipeline) -> None:
     ]
 
 
-@pytest.mark.scenario
+@pytest.mark.long
 def test_a_lost_row_holds_back_what_is_computed_later(bnpl: Pipeline) -> None:
     """The run that computes gold alone, after silver was computed by another, looks at silver
     first.
