@@ -76,7 +76,7 @@ class ColumnProfile:
     rows: int = 0
     empty_rows: int = 0
     blank_rows: int = 0
-    """Those of the empty rows that have spaces in it."""
+    """Those of the empty rows that have a text in it: spaces, or an empty one."""
     nothing: Counter[str] = field(default_factory=Counter)
     """By word such as `NA`, the rows that have it, and no value."""
     forms: Counter[str] = field(default_factory=Counter)
@@ -117,7 +117,9 @@ class ColumnProfile:
             self.rows += rows
             if text is None or not text.strip():
                 self.empty_rows += rows
-                self.blank_rows += rows if text else 0
+                # Only in CSV is a field without text a NULL.
+                is_null = text is None or (not text and not self.file_type)
+                self.blank_rows += 0 if is_null else rows
             elif text.strip() in NOTHING:
                 self.nothing[text.strip()] += rows
             else:

@@ -141,7 +141,7 @@ def _nothing(column: PlannedColumn) -> str:
     """Say what stands where there is no value, and in how many rows."""
     counts = dict(column.nothing)
     if column.blank_rows:
-        counts["spaces alone"] = column.blank_rows
+        counts["empty text" if column.file_type else "spaces alone"] = column.blank_rows
     return _listed(f"{what} in {rows:,} {_rows(rows)}" for what, rows in counts.items())
 
 

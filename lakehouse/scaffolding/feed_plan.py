@@ -54,7 +54,7 @@ class PlannedColumn:
     file_type: str = ""
     """Its type in files that have types."""
     blank_rows: int = 0
-    """Rows that have spaces in it and nothing else."""
+    """Rows that have an empty text in it, or spaces and nothing else."""
     nothing: Mapping[str, int] = field(default_factory=dict)
     """By word such as `NA` that says there is no value, the rows that have it."""
 

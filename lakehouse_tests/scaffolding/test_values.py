@@ -2,6 +2,7 @@
 
 import pytest
 
+from lakehouse.scaffolding.column_profile import ColumnProfile
 from lakehouse.scaffolding.values import value_of
 from lakehouse.scaffolding.words import words_of
 
@@ -96,3 +97,10 @@ def test_a_value_as_long_as_a_page_takes_no_time():
 )
 def test_names_are_read_word_by_word(name, words):
     assert words_of(name) == words
+
+
+@pytest.mark.parametrize(("file_type", "blank_rows"), [("", 0), ("string", 2)])
+def test_an_empty_text_is_null_in_csv_alone(file_type: str, blank_rows: int) -> None:
+    profile = ColumnProfile("amount", file_type)
+    profile.add({"": 2, None: 1, "7": 1})
+    assert (profile.blank_rows, profile.empty_rows, profile.filled_rows) == (blank_rows, 3, 1)
