@@ -1,8 +1,8 @@
 """What an executor of Spark does with delivered files: each is judged and staged there, by the
 reader that one machine uses.
 
-It needs this package, pyarrow, numpy, fastavro for Avro, and boto3 where files are in a bucket;
-nothing else of what the driver has.
+It needs this package, pyarrow, numpy, fastavro and cramjam for Avro, and boto3 where files are
+in a bucket; nothing else of what the driver has.
 """
 
 import importlib
@@ -90,8 +90,9 @@ class ExecutorTask:
         """Return why the files of a group cannot be read in this process; nothing where they can,
         as far as the first one tells.
         """
-        if "avro" in self.converter.feed.formats and find_spec("fastavro") is None:
-            return "No module named 'fastavro'"
+        for needed in ("fastavro", "cramjam") if "avro" in self.converter.feed.formats else ():
+            if find_spec(needed) is None:
+                return f"No module named {needed!r}"
         if isinstance(self.rows, LocalRows):
             is_there = self.rows.folder.is_dir()
             return "" if is_there else f"executors do not see {self.rows.folder}"

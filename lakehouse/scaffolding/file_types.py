@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from lakehouse.ingestion.readers.arrow_types import declared_type, text_of
 from lakehouse.ingestion.readers.avro_reader import (
     arrow_of_avro,
-    avro_copy,
     avro_fields,
     open_avro,
 )
@@ -48,8 +47,7 @@ def _kinds(path: Path, file_format: str, most_rows: int, _: int) -> Mapping[str,
             schema = open_parquet(file).schema_arrow
             return {field.name: declared_type(field.type) for field in schema}
         if file_format == "avro":
-            with avro_copy(file) as copy:
-                fields = avro_fields(open_avro(copy))
+            fields = avro_fields(open_avro(file))
             return {name: declared_type(arrow_of_avro(part)) for name, part in fields.items()}
         kinds: Kind = {}
         for record, _text in islice(JsonRecords(unpacked(file, file_format)), most_rows):

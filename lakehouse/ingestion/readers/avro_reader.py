@@ -3,9 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from io import SEEK_END, BytesIO
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
-from zlib import crc32
 
 from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.arrow_types import (
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _BATCH_ROWS = 4096
-_LARGEST_BLOCK = 1 << 28
 _SYNC_MARKER = b"lakehouse-erased"
 """Sixteen bytes between blocks; always the same, so that the same rows give the same file."""
 
@@ -36,7 +33,7 @@ class AvroReader:
     def __init__(self, feed: Feed, content: Readable, *, use_threads: bool) -> None:  # noqa: ARG002
         self._feed = feed
         with ExitStack() as stack:
-            copy = stack.enter_context(avro_copy(content))
+            copy = stack.enter_context(spooled(content))
             self._records = open_avro(copy)
             self._fields = avro_fields(self._records)
             names = feed.named([*self._fields])
@@ -72,26 +69,6 @@ class AvroReader:
 
 def _next_records(records: Iterator[Any]) -> list[dict[str, Any]]:
     return [record for _, record in zip(range(_BATCH_ROWS), records, strict=False)]
-
-
-def avro_copy(content: Readable) -> IO[bytes]:
-    """Return a temporary copy of an Avro file, without compression where that is snappy.
-
-    :raises FileRejected: it is no Avro file, or cut off.
-    """
-    with ExitStack() as stack:
-        copy = stack.enter_context(spooled(content))
-        if call_avro(lambda: _read_header(copy))["meta"].get("avro.codec") != b"snappy":
-            copy.seek(0)
-            stack.pop_all()
-            return copy
-        plain = spooled(BytesIO())
-        try:
-            call_avro(lambda: _unpack_snappy(copy, plain))
-        except FileRejected:
-            plain.close()
-            raise
-        return plain
 
 
 def open_avro(copy: IO[bytes], **options: Any) -> Any:
@@ -217,79 +194,18 @@ def _unreadable(found: str) -> FileRejected:
     )
 
 
-def _fixed(name: str, size: int) -> dict[str, Any]:
-    return {"name": name, "type": {"type": "fixed", "name": f"{name}_bytes", "size": size}}
-
-
-_SYNC = _fixed("sync", 16)
-_META = {"name": "meta", "type": {"type": "map", "values": "bytes"}}
-_HEADER = {"type": "record", "name": "header", "fields": [_fixed("magic", 4), _META, _SYNC]}
-_BLOCK = {
-    "type": "record",
-    "name": "block",
-    "fields": [{"name": "rows", "type": "long"}, {"name": "data", "type": "bytes"}, _SYNC],
-}
-
-
-def _read_header(file: IO[bytes]) -> dict[str, Any]:
-    from fastavro import schemaless_reader
-
-    file.seek(0)
-    return cast(dict[str, Any], schemaless_reader(file, _HEADER, None))
-
-
-def _unpack_snappy(file: IO[bytes], plain: IO[bytes]) -> None:
-    """Write a file of snappy without compression.
-
-    fastavro reads snappy by a package that is not installed, and Arrow has it. The container is
-    Avro itself.
-    """
-    import pyarrow as pa
-    from fastavro import schemaless_reader, schemaless_writer
-
-    header, codec = _read_header(file), pa.Codec("snappy")
-    header["meta"]["avro.codec"] = b"null"
-    schemaless_writer(plain, _HEADER, header)
-    begin = file.tell()
-    end = file.seek(0, SEEK_END)
-    file.seek(begin)
-    while file.tell() < end:
-        block = cast(dict[str, Any], schemaless_reader(file, _BLOCK, None))
-        data, checksum = block["data"][:-4], block["data"][-4:]
-        block["data"] = codec.decompress(data, _unpacked_bytes(data), asbytes=True)
-        if crc32(block["data"]).to_bytes(4) != checksum or block["sync"] != header["sync"]:
-            raise ValueError("checksum")
-        schemaless_writer(plain, _BLOCK, block)
-    plain.seek(0)
-
-
-def _unpacked_bytes(data: bytes) -> int:
-    """Return the size that a block of snappy begins with, seven bits in each byte."""
-    size = 0
-    for at, byte in enumerate(data[:5]):
-        size |= (byte & 127) << 7 * at
-        if byte < 128:
-            break
-    if size > _LARGEST_BLOCK:
-        raise ValueError("block")
-    return size
-
-
 def write_avro_without(content: Readable, left_out: LeftOut, target: Writable) -> None:
-    """Write a file without some rows: the same schema and codec, other blocks.
-
-    A file of snappy is written without compression.
-    """
+    """Write a file without some rows: the same schema and codec, other blocks."""
     import fastavro
 
-    with avro_copy(content) as copy:
+    with spooled(content) as copy:
         reader = open_avro(copy, return_record_name=True, return_named_type=True)
         kept = (record for number, record in enumerate(reader, 1) if number not in left_out)
         fastavro.writer(
             cast(BinaryIO, target),
             json.loads(reader.metadata["avro.schema"]),
             kept,
-            codec=reader.metadata["avro.codec"],
+            codec=reader.metadata.get("avro.codec", "null"),
             metadata={k: v for k, v in reader.metadata.items() if not k.startswith("avro.")},
             sync_marker=_SYNC_MARKER,
         )
