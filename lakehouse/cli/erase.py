@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lakehouse.privacy.erasure_record import ErasureRecord
     from lakehouse.privacy.identity import Named
     from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
+    from lakehouse.privacy.verifier.findings import Finding
     from lakehouse.privacy.verifier.report import Report
 
 _DELIVERED = re.compile(r"^(?:s3://[^/]+/)?((?:inbox|archive|rejected)/[^/]+/.+)$", re.DOTALL)
@@ -194,9 +195,20 @@ def _done(erasure: "Erasure") -> Iterator[str]:
     yield from _went(record)
     yield from map(_place, record.places)
     if erasure.proof:
-        for finding in erasure.proof.shared:
-            yield f"shared with somebody who remains, and stays: {finding}"
+        yield from _shared(erasure.proof.shared)
     yield _state(erasure)
+
+
+def _shared(findings: "Sequence[Finding]") -> Iterator[str]:
+    """Give one line for each column: a first name alone is in most files."""
+    files: dict[str, set[str]] = {}
+    for finding in findings:
+        files.setdefault(finding.column or finding.kind, set()).add(finding.file)
+    for what, found in files.items():
+        yield (
+            f"{what}: shared with somebody who remains, and stays in"
+            f" {count(len(found), 'file')}, such as {min(found)}"
+        )
 
 
 def _went(record: "ErasureRecord") -> Iterator[str]:

@@ -239,13 +239,13 @@ def test_people_see_lineage_materializations_and_checks(
 ) -> None:
     url = f"http://127.0.0.1:{live.port}"
 
-    # The layers, then the tables in them: an edge for each table that is computed from another,
-    # or filled by it.
+    # The layers and the quarantines, then the tables of the layers: an edge for each that is
+    # computed from another.
     edges = page.locator("svg path[marker-end]")
     page.set_viewport_size({"width": 1400, "height": 1140})
     for address, count in (
-        (url + "/asset-groups", 2),
-        (f"{url}/asset-groups~{SELECTED}/?expanded={EXPANDED}", 6),
+        (url + "/asset-groups", 3),
+        (f"{url}/asset-groups~{SELECTED}/?expanded={EXPANDED}", 4),
     ):
         page.goto(address)
         edges.nth(count - 1).wait_for(state="attached")
@@ -304,7 +304,7 @@ def test_people_see_the_site_that_a_command_makes(
     assert {"6,136", "144"} <= set(row.inner_text().split())
     take_picture(page, "site", tmp_path)
 
-    row.get_by_role("link").click()
+    row.get_by_role("link", name=CLEAN, exact=True).click()
     assert page.get_by_role("heading", level=1).inner_text() == CLEAN
     page.locator("#lineage").evaluate("heading => heading.scrollIntoView()")
     assert page.locator(".plots svg").count() == 4

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.expressions import EqualTo
 
+from lakehouse.cli.erase import _shared
 from lakehouse.definitions import TABLES
 from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.catalog import Catalog
@@ -20,6 +21,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
 from lakehouse.privacy.delivered_files import FilesRewritten
 from lakehouse.privacy.steps import take_away
+from lakehouse.privacy.verifier.findings import Finding
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records
@@ -309,3 +311,17 @@ def test_a_request_is_shown_among_the_others(lakehouse: Lakehouse) -> None:
     (shown,) = records(lakehouse("erasures", "R-1", "--format", "json"))
     assert listed == shown
     assert shown["state"] == "verified"
+
+
+def test_shared_values_are_one_line_for_each_column() -> None:
+    findings = [
+        Finding(place, file, "personal value", "column", 0, column="first_name")
+        for place, file in (
+            ("archive", "b.csv"),
+            ("data file", "a.parquet"),
+            ("archive", "b.csv"),
+        )
+    ]
+    assert list(_shared(findings)) == [
+        "first_name: shared with somebody who remains, and stays in 2 files, such as a.parquet"
+    ]

@@ -194,7 +194,7 @@ def test_orc_is_read(tmp_path):
     assert found(report, how="decoded UTF-8", column="mail", row=2)
 
 
-@pytest.mark.parametrize("codec", ["null", "deflate", "zstandard", "bzip2", "xz"])
+@pytest.mark.parametrize("codec", ["null", "deflate", "zstandard", "bzip2", "xz", "snappy"])
 def test_avro_is_read_whatever_compressed_it(tmp_path, codec):
     fields = [{"name": "client", "type": "long"}, {"name": "note", "type": "string"}]
     schema = {"type": "record", "name": "row", "fields": fields}
