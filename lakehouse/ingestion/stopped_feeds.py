@@ -19,12 +19,12 @@ def stopped_feeds(
     """Return, by feed, which sensor or schedule is stopped and how many files wait for it."""
     states = automation_states(instance)
     stopped = {state.instigator_name for state in states if state.status.value == "STOPPED"}
-    problems = {}
+    store, problems = open_store(settings), {}
     for feed in feeds:
         name = f"{feed.name}_files" if len(feeds) <= MOST_BY_THEMSELVES else FEEDS_SENSOR
         kind = "sensor"
         if feed.ingest_by == "schedule":
             name, kind = f"{feed.name}_batch", "schedule"
-        if name in stopped and (files := list_waiting_now(feed, open_store(settings)).files):
+        if name in stopped and (files := list_waiting_now(feed, store).files):
             problems[feed.name] = f"{kind} {name} is stopped, files waiting: {len(files)}"
     return problems

@@ -117,9 +117,9 @@ class ColumnProfile:
             self.rows += rows
             if text is None or not text.strip():
                 self.empty_rows += rows
-                # Only in CSV is a field without text a NULL.
-                is_null = text is None or (not text and not self.file_type)
-                self.blank_rows += 0 if is_null else rows
+                # In CSV, a field without text is a NULL.
+                if text or (text is not None and self.file_type):
+                    self.blank_rows += rows
             elif text.strip() in NOTHING:
                 self.nothing[text.strip()] += rows
             else:

@@ -1,6 +1,6 @@
 """Feeds that need an operator: rejected files, and files that wait for a stopped sensor."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 import dagster as dg
 
@@ -16,10 +16,9 @@ FeedWarnings = Mapping[str, tuple[str, ...]]
 
 
 def feed_warnings(
-    settings: Settings, feeds: Iterable[Feed], instance: dg.DagsterInstance | None
+    settings: Settings, feeds: Collection[Feed], instance: dg.DagsterInstance | None
 ) -> FeedWarnings:
     """Return the warnings of each feed by its name; `instance` is None before the first run."""
-    feeds = list(feeds)
     store, state = open_store(settings), read_state(settings)
     stopped = stopped_feeds(instance, settings, feeds) if instance else {}
     warnings = {}

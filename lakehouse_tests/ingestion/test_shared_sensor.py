@@ -32,7 +32,7 @@ from lakehouse_tests.sqlite_statements import statements
 
 pytestmark = pytest.mark.unit
 FEEDS = 3
-"""Fewer than share a sensor by themselves, so the tests lower that number."""
+"""The tests lower `MOST_BY_THEMSELVES`, so that these share a sensor."""
 RATES = pa.table({"currency": ["EUR"], "rate": [1.1]})
 FIRST, LAST = "orders_000", f"orders_{FEEDS - 1:03}"
 
