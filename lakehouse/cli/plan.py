@@ -6,6 +6,7 @@ import click
 
 from lakehouse.cli.call_context import State, command
 from lakehouse.cli.named_tables import declared_tables
+from lakehouse.cli.output.printing import conclude, count
 from lakehouse.cli.output.records import plan_record, print_records, text_or_json
 from lakehouse.errors import LakehouseError
 
@@ -16,14 +17,22 @@ if TYPE_CHECKING:
 @command("plan")
 @click.argument("names", metavar="[TABLE]...", nargs=-1)
 @click.option("--check", is_flag=True, help="Exit with 1 where a table is not as declared.")
+@click.option(
+    "--functions",
+    is_flag=True,
+    help="Call each function on inputs without rows, and compare its columns; starts Spark.",
+)
 @text_or_json
-def plan(state: State, names: tuple[str, ...], check: bool, form: str) -> None:
+def plan(state: State, names: tuple[str, ...], check: bool, functions: bool, form: str) -> None:
     """Show what the declarations would change.
 
     In all tables where none is named. A line marked "by lakehouse apply" waits for that; the
     others happen by themselves at the next write. No write of a table succeeds while one of its
     changes is refused, or a rename or a drop waits. A table that is not there yet is made by its
     first run, and is nothing to --check.
+
+    With --functions, it fails if a function fails or returns columns that its table does not
+    declare, and names all such tables.
     """
     from lakehouse.iceberg.evolve.planning import declared_by_earlier_version, plan_now
     from lakehouse.orchestration.asset_inputs import partitions_read
@@ -57,6 +66,29 @@ def plan(state: State, names: tuple[str, ...], check: bool, form: str) -> None:
             f"{len(pending)} of {len(plans)} tables are not as declared: {', '.join(pending)}.",
             next_step="`lakehouse apply` makes the changes.",
         )
+    if functions:
+        _check_functions(state, [table.name for table in tables], form)
+
+
+def _check_functions(state: State, names: list[str], form: str) -> None:
+    from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE
+    from lakehouse.ingestion.table_trials import TableTrials
+
+    called = [name for name in names if name in state.functions]
+    functions = {name: state.table_function(name) for name in called}
+    trials = TableTrials(state.engine, functions, state.declared, NOBODY_GONE.begin(), limit=0)
+    problems: list[str] = []
+    state.start_spark()
+    with state.progress(f"Calling the functions of {count(len(called), 'table')}"):
+        for name in called:
+            try:
+                trials.check_function(name)
+            except LakehouseError as error:
+                problems.append(str(error))
+    fitting = (
+        f"{len(called) - len(problems)} of {count(len(called), 'function')} fit their tables"
+    )
+    conclude([] if form == "json" else [fitting], problems, success=not problems)
 
 
 def _print_plan(changes: "Plan") -> None:

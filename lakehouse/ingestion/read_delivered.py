@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.ingestion.archive_names import evaluate_name, file_format
 from lakehouse.ingestion.readers.byte_source import HashedBytes
+from lakehouse.ingestion.readers.csv_header import plan_header
 from lakehouse.ingestion.readers.formats import open_reader
 from lakehouse.ingestion.staging import Origin
 from lakehouse.tables.feed import Feed
@@ -55,6 +56,17 @@ def read_delivered(feed: Feed, path: Path, limit: int) -> DeliveredRows:
     hashes = pa.repeat(pa.scalar(sha256, pa.string()), rows.num_rows)
     return DeliveredRows(
         rows.append_column("_source_sha256", hashes), total, reader.header.added
+    )
+
+
+def without_rows(feed: Feed) -> DeliveredRows:
+    """Return what a file of a feed without rows gives, in the columns that the feed declares."""
+    import pyarrow as pa
+
+    now = datetime.now(UTC)
+    schema = Origin(feed, plan_header(feed, feed.column_names), "", now, now).schema
+    return DeliveredRows(
+        schema.append(pa.field("_source_sha256", pa.string())).empty_table(), 0
     )
 
 

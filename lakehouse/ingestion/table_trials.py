@@ -16,8 +16,10 @@ from lakehouse.iceberg.read.inputs import Input, latest
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.pinned_inputs import pin
 from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
-from lakehouse.iceberg.write.trial import Trial
-from lakehouse.ingestion.read_delivered import DeliveredRows, read_delivered
+from lakehouse.iceberg.write.prepared_frame import prepare
+from lakehouse.iceberg.write.trial import Trial, compute_given
+from lakehouse.iceberg.write.write_audit_publish import checked
+from lakehouse.ingestion.read_delivered import DeliveredRows, read_delivered, without_rows
 from lakehouse.ingestion.staged_frame import plan_landing_table
 from lakehouse.orchestration.run_failures.function_error_text import in_one_line
 from lakehouse.orchestration.run_failures.withheld_values import values_withheld
@@ -96,6 +98,21 @@ class TableTrials:
                 trial.check_is_there(name, declared.table)
         return trial
 
+    def check_function(self, name: str) -> None:
+        """Call a table's function on inputs without rows, and compare the columns that it returns
+        with those that the table declares; no Spark job runs.
+
+        :raises FrameMismatch: when columns are missing or unknown, or have another type.
+        :raises ComputeFailed: when the function fails.
+        :raises TableNotFound: when it reads a table that is neither declared nor there.
+        """
+        function = self.functions[name]
+        delivered = without_rows(function.feed) if function.feed else None
+        trial = TableTrial(self, name, frozenset(), delivered=delivered)
+        with in_one_line(function.table, function.compute, "lakehouse plan --functions"):
+            # Spark Connect analyzes a plan only when its columns are read.
+            _ = prepare(function.table, trial.compute_without_rows()).frame.schema
+
     def of_file(self, name: str, path: Path) -> "TableTrial":
         """Read a delivered file, and return the trial that computes a table from it, and all tables
         between its feed and it; what does not follow from the file is read as it is.
@@ -148,6 +165,26 @@ class TableTrial:
         """Compute the tables, and judge them by their rules."""
         self._try(self.target)
         return Tried(tuple(self.trials.values()), tuple(self.taken.values()))
+
+    def compute_without_rows(self) -> "DataFrame":
+        """Return what the target's function computes from inputs without rows."""
+        function = self.of.functions[self.target]
+        compute = checked(function.table, function.compute)
+        if function.feed:
+            return compute(**self._given(self.target))
+        given = {
+            name: self._no_rows(declared.table)
+            for name, declared in function.inputs.items()
+            if declared.mode not in _OF_TARGET
+        }
+        existing = no_rows(self.of.engine.spark, function.table)
+        return compute_given(function.table, compute, function.inputs, given, existing)
+
+    def _no_rows(self, name: str) -> "DataFrame":
+        if table := self.of.declared.get(name):
+            return no_rows(self.of.engine.spark, table)
+        self.check_is_there(self.target, name)
+        return read_main(self.of.engine, name).where("false")
 
     def _try(self, name: str) -> Trial:
         if name in self.trials:

@@ -125,3 +125,14 @@ def test_a_column_that_files_added_is_as_declared(lakehouse, declare, monkeypatc
     assert lakehouse("apply").code == 0
     declare(table)
     assert lakehouse("plan", "--check").out == ["bronze.colours: as declared"]
+
+
+def test_functions_are_called_and_those_that_do_not_fit_are_named(lakehouse, declare):
+    raw, fruits = (PROJECT.tables[name] for name in ("bronze.raw_fruits", "silver.fruits"))
+    ran = lakehouse("plan", raw.name, fruits.name, "--functions")
+    assert (ran.code, ran.out[-1]) == (0, "2 of 2 functions fit their tables")
+
+    declare(raw, replace(fruits, columns=[*fruits.columns, Column("colour", "string")]))
+    ran = lakehouse("plan", "--functions")
+    assert (ran.code, ran.out[-1]) == (1, "1 of 2 functions fit their tables")
+    assert "silver.fruits: the frame lacks colour" in ran.err[-1]
