@@ -52,8 +52,10 @@ $(INSTALLED_DEV): requirements-dev.lock pyproject.toml setup.cfg .ci/install
 	@echo "$(CURDIR)" | tee $(INSTALLED) > $@
 
 .PHONY: demo
-demo: setup ## Set up, land the sample files and run the pipelines
-	@$(BIN)/lakehouse demo
+demo: $(INSTALLED) ## Set up, land the sample files and run the pipelines
+	@$(BIN)/lakehouse setup --no-archive
+	@# The archive of Java's classes takes half a minute, so it is made while the pipelines run.
+	@$(BIN)/lakehouse setup >/dev/null 2>&1 & archive=$$!; $(BIN)/lakehouse demo; wait $$archive
 
 .PHONY: dev
 dev: setup ## Set up, and open the Dagster UI at http://127.0.0.1:3000

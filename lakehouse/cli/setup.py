@@ -1,10 +1,13 @@
 """`lakehouse setup`: what Spark needs, fetched and made once."""
 
+import click
+
 from lakehouse.cli.call_context import State, command
 
 
 @command("setup")
-def setup(state: State) -> None:
+@click.option("--no-archive", is_flag=True, help="Fetch the jars only.")
+def setup(state: State, no_archive: bool) -> None:
     """Fetch Spark's jars, and archive Java's classes, once.
 
     By the archive, of some 190 MB, each start of Spark is quicker. Where all is there it says so,
@@ -14,4 +17,4 @@ def setup(state: State) -> None:
 
     from lakehouse.runtime.install import set_up
 
-    set_up(state.settings, Console(stderr=True))
+    set_up(state.settings, Console(stderr=True), archive=not no_archive)

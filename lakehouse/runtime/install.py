@@ -11,12 +11,13 @@ from lakehouse.runtime.jvm_class_archive import archive_problem, make_archive
 from lakehouse.settings import Settings
 
 
-def set_up(settings: Settings, console: Console) -> None:
+def set_up(settings: Settings, console: Console, *, archive: bool = True) -> None:
     """Choose the JVM and fetch the jars that are missing or damaged, with a bar of the bytes on
     disk.
 
     It may be run at any time; where all is there, it says so and uses no network.
 
+    :param archive: whether Java's classes are archived as well.
     :raises SetupError: when there is no JVM, or when a jar could not be fetched.
     """
     chosen = jvm.find(settings)
@@ -35,7 +36,7 @@ def set_up(settings: Settings, console: Console) -> None:
             lambda done_bytes: bar.update(task, completed=min(done_bytes, total_bytes)),
         )
     with_archive = not settings.spark_remote and jars.reads_catalog_file(settings.iceberg)
-    if with_archive and archive_problem(settings, chosen):
+    if archive and with_archive and archive_problem(settings, chosen):
         _archive_classes(settings, chosen, console)
     console.print(
         f"Java {chosen.version} (from {chosen.source}) and Spark's jars are there.",
