@@ -39,20 +39,16 @@ MOVED = {
     "lakehouse.resources.engine": "lakehouse.runtime.deployment",
     "lakehouse.resources.spark": "lakehouse.runtime.spark",
 }
-"""By the old name of a module, or of what it held, the module that has it now; the changelog has
-the same table.
-"""
+"""By the old name of a module, or of what it held, the module that has it now."""
 RENAMED = {"lakehouse.iceberg.read.inputs.standing": "existing_rows"}
-"""By the path of what a module had under an old name, its new one there; the changelog has the
-same table.
-"""
+"""By the path of what a module had under an old name, its new one there."""
 RENAMED_ARGUMENTS = {
     ("Column", "measured"): "profiled",
     ("Column", "formerly"): "renamed_from",
     ("Merge", "near"): "prune_by",
     ("Upkeep", "keep_snapshots"): "keep_at_least",
 }
-"""By what takes an argument and its old name, its new one; the changelog has the same table."""
+"""By what takes an argument and its old name, its new one."""
 REMOVED_ARGUMENTS = {
     ("Upkeep", "compact"): (
         "Upkeep(compact=…) is gone: leave it out, or declare kept_by='nobody' of a table that is"
