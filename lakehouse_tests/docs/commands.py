@@ -16,16 +16,24 @@ COMMAND = "make reference"
 _OF_ALL = {"--help", "--verbose"}
 _HEAD = f"""# Commands
 
-Each command with its arguments and options, as `lakehouse COMMAND --help` shows them; `{COMMAND}` writes this page, and a test fails where it is older.
-What each of them is for stands in [the README](../README.md#commands); every one has `--help` and `--verbose` too.
+Look up the arguments and options of each command, as `lakehouse COMMAND --help` shows them.
+Every command also accepts `--help` and `--verbose`, which shows the traceback of an error.
+`{COMMAND}` generates this page, and a test fails if it is out of date.
 """
 
 
 def page() -> str:
     """Return the page as the commands are now."""
-    return f"{_HEAD}\n" + "\n".join(
-        _sections(lakehouse, click.Context(lakehouse, info_name="lakehouse"))
-    )
+    context = click.Context(lakehouse, info_name="lakehouse")
+    return "\n".join([_HEAD, *_index(lakehouse), "", *_sections(lakehouse, context)])
+
+
+def _index(group: click.Group) -> Iterator[str]:
+    yield "| command | |"
+    yield "|---|---|"
+    for name, command in group.commands.items():
+        summary = _paragraphs(command.help or "").split("\n\n")[0]
+        yield f"| [`lakehouse {name}`](#lakehouse-{name}) | {_cell(summary)} |"
 
 
 def _sections(command: click.Command, context: click.Context) -> Iterator[str]:

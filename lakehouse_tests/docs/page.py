@@ -36,8 +36,8 @@ ELSEWHERE = {
     "make demo": (
         "`lakehouse demo`, which it calls, is run in lakehouse_tests/cli/test_processes.py"
     ),
+    "make dev": "`lakehouse dev`, which it calls, is run in lakehouse_tests/cli/test_dev.py",
     "make bench BENCHMARKS=refresh": "a smaller one is run in lakehouse_tests/docs/test_why.py",
-    "make test": "is what runs this",
 }
 """Commands that are shown and not run from a page, and why that is right."""
 
