@@ -318,7 +318,7 @@ def _alert_urls(text: str | None) -> tuple[str, ...]:
                 f"LAKEHOUSE_ALERT_URLS: entry {number} of {len(urls)} is neither a URL nor an"
                 " ARN; expected such as mailto://…, slack://…, json://127.0.0.1:8080 or"
                 " arn:aws:sns:…, with spaces between them.",
-                next_step="Correct it; docs/operations.md has examples.",
+                next_step="Correct it; docs/monitoring.md has examples.",
             )
     return urls
 

@@ -2,7 +2,7 @@
 came to, and the money for it; pure arithmetic.
 
 Tables on a laptop are reckoned as if they were on S3. What is not known is left out, and said
-in docs/operations.md: reads that no run recorded, and what runs compute.
+in docs/upkeep.md: reads that no run recorded, and what runs compute.
 """
 
 from collections import defaultdict

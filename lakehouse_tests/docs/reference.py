@@ -68,7 +68,7 @@ PARTS = (
     Part(
         "How a table is kept",
         "What a table says as `upkeep=`, or the package of a layer as `UPKEEP`"
-        " ([operations](operations.md#upkeep)).",
+        " ([upkeep](upkeep.md)).",
         {"lakehouse.tables.upkeep": ("Upkeep",)},
     ),
     Part(

@@ -30,7 +30,7 @@ from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.rows_of import SOURCE_OF_ROW
 from lakehouse.tables.written_forms import blank_as_null, decimal_comma
-from lakehouse_tests.docs.markdown import ROOT, blocks
+from lakehouse_tests.docs.markdown import ROOT, blocks, sections
 from lakehouse_tests.docs.page import Page
 from lakehouse_tests.docs.shell import execute
 
@@ -133,7 +133,8 @@ def test_the_index_names_every_page():
 @pytest.mark.long
 @pytest.mark.spark
 def test_operations_go_as_the_page_says(page):
-    page("docs/operations.md").do()
+    for path in ("docs/operations.md", "docs/monitoring.md", "docs/upkeep.md"):
+        page(path).do()
 
 
 @pytest.mark.long
@@ -370,6 +371,27 @@ def test_links_between_pages_lead_somewhere(path):
     assert [
         target for target in targets if not (ROOT / path).parent.joinpath(target).exists()
     ] == []
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("path", PAGES, ids=str)
+def test_links_lead_to_headings_that_exist(path):
+    links = re.findall(r"\]\(([^)#\s]*)#([^)]+)\)", (ROOT / path).read_text(encoding="utf-8"))
+    targets = [
+        ((ROOT / path).parent / file if file else ROOT / path, anchor)
+        for file, anchor in links
+        if "://" not in file
+    ]
+    assert [
+        f"{file.name}#{anchor}" for file, anchor in targets if anchor not in _anchors(file)
+    ] == []
+
+
+def _anchors(page):
+    return {
+        re.sub(r"[^\w\- ]", "", section.title.lower()).replace(" ", "-")
+        for section in sections(page)
+    }
 
 
 @pytest.mark.unit

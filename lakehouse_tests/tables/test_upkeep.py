@@ -184,7 +184,7 @@ def test_a_plan_names_a_table_whose_upkeep_needs_glues_optimizers() -> None:
 
 
 def test_the_optimizers_of_the_page_are_what_glue_takes() -> None:
-    page = Path(__file__).parents[2] / "docs" / "operations.md"
+    page = Path(__file__).parents[2] / "docs" / "upkeep.md"
     shape = _glue_operation("CreateTableOptimizer").input_shape
     configurations = dict(re.findall(r"^\| `(\w+)` \| `(\{.*\})` \|$", page.read_text(), re.M))
     assert set(configurations) == set(shape.members["Type"].enum)

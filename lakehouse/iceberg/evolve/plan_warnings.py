@@ -91,7 +91,7 @@ def _upkeep_warnings(table: IcebergTable) -> Iterator[str]:
         yield (
             f"{table.name} is left to Glue's table optimizers, which apply does not make:"
             " without them nobody compacts it, expires its snapshots or removes its orphans;"
-            " see docs/operations.md, Left to Glue."
+            " see docs/upkeep.md, Left to Glue."
         )
 
 
