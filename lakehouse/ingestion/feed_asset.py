@@ -14,7 +14,7 @@ from lakehouse.ingestion.executor_reading import executor_reading
 from lakehouse.ingestion.land import Landing, land
 from lakehouse.ingestion.staged_rows import open_staging
 from lakehouse.orchestration.code_references import code_references
-from lakehouse.orchestration.code_version import version_of_function
+from lakehouse.orchestration.code_version import default_code_version
 from lakehouse.orchestration.metadata_keys import LandedFile, LandingMetadata, RejectedReason
 from lakehouse.orchestration.table_asset import Written, table_asset
 from lakehouse.orchestration.table_function import TableFunction, keep_function
@@ -75,7 +75,7 @@ def feed_asset(
             resources=frozenset({"settings"}),
             metadata=code_references(compute),
             freshness_policy=_freshness(feed),
-            code_version=version_of_function(compute),
+            code_version=default_code_version(compute),
         )
         return keep_function(asset, TableFunction(table, compute, feed=feed))
 

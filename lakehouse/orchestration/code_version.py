@@ -1,207 +1,143 @@
-"""The version of the code that computes a table: it changes when the code does, and with nothing
-else.
+"""The version of the code that computes a table, where its declaration names none.
 
-It is a digest of the function, of what that uses of the project's own modules (functions, classes
-and constants), those beside its package among them, and of what it reads. What is installed counts
-as little as the lakehouse itself: a new version of either makes no table one of older code.
+For a query, it is a digest of the query and its inputs. For a function, it is a digest of its
+inputs, the function's module and the project modules that this imports, directly or through each
+other. Comments, docstrings and formatting do not count, and neither do installed packages.
 """
 
 import ast
-import copy
 import hashlib
 import inspect
 import json
-import sys
+import tokenize
 from collections.abc import Callable, Iterator, Mapping
-from types import FunctionType
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.orchestration.asset_inputs import reads_metadata
-from lakehouse.orchestration.project_code import (
-    Definition,
-    Imported,
-    Module,
-    ProjectCode,
-    chains_in,
-    imports_in,
-    normalised,
-)
 from lakehouse.orchestration.sql_function import SqlFunction
-from lakehouse.tables.declaration import TableDeclaration
-from lakehouse.tables.feed import Feed
+from lakehouse.project_file import find_project_file
+from lakehouse.runtime.own_modules import find_places, is_code_of
 
 _DIGITS = 12
-_PLAIN = (str, bytes, int, float, bool, type(None))
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+_ENGINE = __name__.partition(".")[0]
+_IGNORED_FIELDS = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
+"""Fields of a syntax tree that differ between versions of Python or do not affect a result."""
 
 
-def code_version(
+def default_code_version(
     compute: Callable[..., Any], inputs: Mapping[str, Input] | None = None
 ) -> str | None:
-    """Return the version of the code that computes a table, a function or a query; None where it
-    cannot be told.
-    """
+    """Return the version of a function or a query; None for a function without a source file."""
     if isinstance(compute, SqlFunction):
-        return digest_of_code({"": compute.normalised}, inputs or {})
-    return version_of_function(compute, inputs)
-
-
-def version_of_function(
-    compute: Callable[..., Any], inputs: Mapping[str, Input] | None = None
-) -> str | None:
-    """Return the version of the code that a function is; None where its source cannot be told,
-    such as that of a lambda, or of what Python did not read from a file.
-
-    Comments, docstrings and formatting do not count, nor do the name of the function and the
-    annotations of its parameters and result; of what it uses these do.
-    What a module does to a value of its own after it gave it a name, and what is read from
-    files, is not seen.
-    """
-    function = inspect.unwrap(compute)
-    # What is made of a text has no module.
-    if not isinstance(function, FunctionType) or not function.__module__:
+        texts = {"": compute.normalised}
+    else:
+        texts = _project_modules(inspect.unwrap(compute).__module__ or "")
+    if not texts:
         return None
-    project = ProjectCode(function.__module__)
-    module = project.module(function.__module__)
-    node = _node_of(function, module) if module else None
-    if module is None or node is None:
-        return None
-    parts = _used(project, module, _without_frame(project, module, node), node.name)
-    parts |= _enclosed(function)
-    return digest_of_code(parts, inputs or {})
+    content = json.dumps([sorted(texts.items()), reads_metadata(inputs or {})], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:_DIGITS]
 
 
-def digest_of_code(parts: Mapping[str, str], inputs: Mapping[str, Input]) -> str:
-    """Return the version of some code, given as normalised text by name, that reads some
-    inputs.
-    """
-    told = json.dumps([sorted(parts.items()), reads_metadata(inputs)], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:_DIGITS]
+@dataclass(frozen=True)
+class _Module:
+    """The normalised text of a module, and the names of the modules that it can import."""
+
+    text: str
+    imports: tuple[str, ...]
 
 
-def _node_of(function: FunctionType, module: Module) -> Function | None:
-    """Return the `def` of a function: that of its name which begins at its line."""
-    for node in ast.walk(module.tree):
-        if isinstance(node, Function) and node.name == function.__name__:
-            # A function begins at its first decorator.
-            lines = [node.lineno, *(decorator.lineno for decorator in node.decorator_list)]
-            if min(lines) == function.__code__.co_firstlineno:
-                return node
+def _project_modules(name: str) -> dict[str, str]:
+    """Return the normalised text of a module and of the project modules it imports, by name."""
+    file = _file_of(name)
+    if file is None:
+        return {}
+    project = find_project_file(file.resolve().parent)
+    root = project.root.resolve() if project else None
+    parts = name.split(".")
+    # In this package, only the modules next to the assets are a project.
+    package = ".".join(parts[: 2 if parts[0] == _ENGINE else 1])
+    texts: dict[str, str] = {}
+    waiting = {name: file}
+    while waiting:
+        name, file = waiting.popitem()
+        module = _parse(name, file.name == "__init__.py", _read(file))
+        texts[name] = module.text
+        for imported in module.imports:
+            if imported in texts or not _is_of_project(imported, package, root):
+                continue
+            if found := _file_of(imported):
+                waiting[imported] = found
+    return texts
+
+
+def _is_of_project(name: str, package: str, root: Path | None) -> bool:
+    top = name.partition(".")[0]
+    if f"{name}.".startswith(f"{package}."):
+        return True
+    return root is not None and top not in ("", _ENGINE) and _is_in(find_places(top), root)
+
+
+@lru_cache(maxsize=1024)
+def _is_in(places: tuple[str, ...], root: Path) -> bool:
+    return any(is_code_of(root, Path(place).resolve()) for place in places)
+
+
+def _file_of(name: str) -> Path | None:
+    """Return the source file of a module, without importing it; None for a name without one."""
+    top, *rest = name.split(".")
+    for place in find_places(top) if top else ():
+        path = Path(place, *rest)
+        for file in (path, path.with_name(f"{path.name}.py"), path / "__init__.py"):
+            if file.suffix == ".py" and file.is_file():
+                return file
     return None
 
 
-def _without_frame(project: ProjectCode, module: Module, node: Function) -> Function:
-    """Return a function without its name, its annotations, and what the lakehouse decorates it
-    with.
-    """
-    bare = copy.deepcopy(node)
-    bare.name = ""
-    bare.returns = None
-    arguments = bare.args
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    for argument in every:
-        argument.annotation = None
-    kept = []
-    for decorator in bare.decorator_list:
-        called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        chain = next(chains_in(called), ("",))
-        if not _is_engine(project, module, chain[0]):
-            kept.append(decorator)
-    bare.decorator_list = kept
-    return bare
+def _read(file: Path) -> str:
+    with tokenize.open(file) as source:
+        return source.read()
 
 
-def _is_engine(project: ProjectCode, module: Module, name: str) -> bool:
-    """Whether a name is imported from the lakehouse itself, and not from the project's
-    modules.
-    """
-    imported = module.imports.get(name)
-    engine = __name__.partition(".")[0]
-    return (
-        imported is not None
-        and imported.module.partition(".")[0] == engine
-        and not project.owns(imported.module)
-    )
+@lru_cache(maxsize=1024)
+def _parse(name: str, is_package: bool, text: str) -> _Module:
+    tree = ast.parse(text, name)
+    package = name if is_package else name.rpartition(".")[0]
+    return _Module(_normalised(tree), tuple(dict.fromkeys(_imports(tree, package))))
 
 
-def _used(project: ProjectCode, module: Module, node: Function, name: str) -> dict[str, str]:
-    """Return a function and all that it uses of the project, as normalised text by name."""
-    parts = {"": normalised(node)}
-    seen = {f"{module.name}:{name}"}
-    waiting = list(_definitions(project, module, node))
-    while waiting:
-        definition = waiting.pop()
-        place = f"{definition.module.name}:{definition.name}"
-        if place in seen:
-            continue
-        seen.add(place)
-        declared = _declared_value(definition)
-        if declared:
-            parts[place] = declared
-            continue
-        parts[place] = normalised(definition.statements)
-        for statement in definition.statements:
-            waiting.extend(_definitions(project, definition.module, statement))
-    return parts
+def _imports(tree: ast.Module, package: str) -> Iterator[str]:
+    """Yield what a module imports, anywhere in it: a name of `from … import` can be a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")[: -(node.level - 1) or None] if node.level else []
+            source = ".".join([*parents, *([node.module] if node.module else [])])
+            yield source
+            yield from (f"{source}.{alias.name}" for alias in node.names)
 
 
-def _definitions(project: ProjectCode, module: Module, node: ast.AST) -> Iterator[Definition]:
-    """Yield what a piece of a module's code uses of the project, but for its own parameters."""
-    own = _parameters(node) if isinstance(node, Function) else set()
-    local: Mapping[str, Imported] = imports_in(node, module.name, is_package=module.is_package)
-    for chain in chains_in(node):
-        found = None if chain[0] in own else project.find(module, chain, local)
-        if found:
-            yield found
-
-
-def _parameters(node: Function) -> set[str]:
-    arguments = node.args
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    starred = [argument for argument in (arguments.vararg, arguments.kwarg) if argument]
-    return {argument.arg for argument in (*every, *starred)}
-
-
-def _declared_value(definition: Definition) -> str:
-    """Return what decides the rows of a table or feed that a name stands for; nothing where it
-    stands for another thing.
-
-    Their owners and comments are no part of what is computed.
-    """
-    module = sys.modules.get(definition.module.name)
-    return _declared_text(getattr(module, definition.name, None))
-
-
-def _declared_text(value: object) -> str:
-    if isinstance(value, TableDeclaration):
-        return repr((value.name, value.declaration_hash, value.wall_time_zone))
-    if isinstance(value, Feed):
-        return repr((value.name, tuple(value.column_names), value.time_zone))
-    return ""
-
-
-def _enclosed(function: FunctionType) -> dict[str, str]:
-    """Return what a function has of the one that it was made in, by name: plain values and
-    functions as they are, of all else the kind.
-    """
-    enclosed = {}
-    cells = function.__closure__ or ()
-    for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
-        try:
-            value = cell.cell_contents
-        except ValueError:
-            # It has no value yet.
-            continue
-        enclosed[f"closure:{name}"] = _enclosed_text(value)
-    return enclosed
-
-
-def _enclosed_text(value: object) -> str:
-    if isinstance(value, _PLAIN):
+def _normalised(value: object) -> str:
+    """Return a syntax tree as text, the same in every version of Python."""
+    if isinstance(value, list):
+        return f"[{', '.join(_normalised(part) for part in value if not _is_docstring(part))}]"
+    if not isinstance(value, ast.AST):
         return repr(value)
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_enclosed_text, value))}]"
-    if isinstance(value, FunctionType):
-        return version_of_function(value) or value.__qualname__
-    return _declared_text(value) or type(value).__qualname__
+    fields = [
+        f"{name}={_normalised(part)}"
+        for name, part in ast.iter_fields(value)
+        if name not in _IGNORED_FIELDS and part is not None and part != []
+    ]
+    return f"{type(value).__name__}({', '.join(fields)})"
+
+
+def _is_docstring(part: object) -> bool:
+    return (
+        isinstance(part, ast.Expr)
+        and isinstance(part.value, ast.Constant)
+        and isinstance(part.value.value, str)
+    )

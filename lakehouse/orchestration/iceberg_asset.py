@@ -26,7 +26,7 @@ from lakehouse.iceberg.read.stale_partitions import partition_only_sources
 from lakehouse.orchestration.asset_inputs import reads_metadata
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.code_references import code_references
-from lakehouse.orchestration.code_version import code_version
+from lakehouse.orchestration.code_version import default_code_version
 from lakehouse.orchestration.column_lineage import lineage_metadata
 from lakehouse.orchestration.io_manager import IcebergIOManager
 from lakehouse.orchestration.partition_bounds import all_partitions_of
@@ -50,6 +50,7 @@ def iceberg_asset(
     *,
     inputs: Mapping[str, Input | IcebergTable] | None = None,
     partitions_def: dg.PartitionsDefinition | None = None,
+    code_version: str | None = None,
 ) -> "Callable[[Callable[..., DataFrame]], dg.AssetsDefinition]":
     """Make an asset of the function that computes a table from its inputs. Its docstring is what
     Dagster shows of the table.
@@ -60,6 +61,8 @@ def iceberg_asset(
         by partitions, those with `by` tell which partitions are owed; the others owe none.
     :param partitions_def: of a table that is overwritten by other partitions than `by_hour`,
         `by_day` and `by_month` say.
+    :param code_version: the version of the code; by default a digest of the function's module and
+        of the project modules that it imports. Rows of another version are shown as older code.
     :raises DeclarationError: when the function's parameters are not the inputs, rows that stand
         would be lost, or nothing tells which partitions are to be computed.
     """
@@ -99,7 +102,7 @@ def iceberg_asset(
             metadata={**reads_metadata(reads), **code_references(compute)},
             implied=implied,
             partitions_def=partitions,
-            code_version=code_version(compute, declared),
+            code_version=code_version or default_code_version(compute, declared),
         )
         function = TableFunction(table, compute, declared, partitions)
         return keep_function(asset, function)

@@ -22,7 +22,7 @@ def own_folders(root: Path | None, package: str) -> frozenset[Path]:
     own = root.resolve()
     module = sys.modules.get(package)
     beside = {path.parent for path in paths_of(module)} if module else set()
-    return frozenset({own, *(folder for folder in beside if _is_code_of(own, folder))})
+    return frozenset({own, *(folder for folder in beside if is_code_of(own, folder))})
 
 
 def paths_of(module: ModuleType) -> list[Path]:
@@ -59,7 +59,8 @@ def find_places(name: str) -> tuple[str, ...]:
     return (spec.origin,) if spec.has_location and spec.origin else ()
 
 
-def _is_code_of(root: Path, folder: Path) -> bool:
+def is_code_of(root: Path, folder: Path) -> bool:
+    """Whether a folder of a project is not part of an environment and not hidden."""
     if not folder.is_relative_to(root):
         return False
     return not any(part.startswith(NO_CODE) for part in folder.relative_to(root).parts)

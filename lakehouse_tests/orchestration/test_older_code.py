@@ -65,11 +65,16 @@ class Shop:
     def define(self, _: Callable[[], Settings]) -> dg.Definitions:
         shown = self.shown
 
-        @iceberg_asset(ORDERS, inputs={"raw": latest(RAW, by="sent_on")}, partitions_def=DAYS)
+        @iceberg_asset(
+            ORDERS,
+            inputs={"raw": latest(RAW, by="sent_on")},
+            partitions_def=DAYS,
+            code_version=shown,
+        )
         def orders(raw):
             return raw.selectExpr(f"{shown} AS k", "sent_on")
 
-        @iceberg_asset(MERGED, inputs={"raw": incremental(RAW)})
+        @iceberg_asset(MERGED, inputs={"raw": incremental(RAW)}, code_version=shown)
         def merged(raw):
             return raw.selectExpr("k", f"{shown} AS shown")
 
