@@ -70,15 +70,7 @@ def iceberg_asset(
     partitions = asset_partitions(table, partitions_def)
 
     def decorate(compute: "Callable[..., DataFrame]") -> dg.AssetsDefinition:
-        _check_parameters(table, compute, declared)
-        check_rows_of(table, declared)
-        check_versions(table, declared)
-        reads = with_version_reads(table, declared)
-        check_existing_rows(table, reads)
-        check_appended_once(table, reads)
-        check_overwritten_whole(table, reads)
-        check_partitions(table, reads, partitions)
-
+        reads = _checked_reads(table, compute, declared, partitions)
         implied = _implied(table, reads, partitions)
 
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
@@ -108,6 +100,27 @@ def iceberg_asset(
         return keep_function(asset, function)
 
     return decorate
+
+
+def _checked_reads(
+    table: IcebergTable,
+    compute: Callable[..., Any],
+    inputs: Mapping[str, Input],
+    partitions: dg.PartitionsDefinition | None,
+) -> Mapping[str, Input]:
+    """Return all that is read for the inputs of a function.
+
+    :raises DeclarationError: when the function's parameters, the table and the inputs do not fit.
+    """
+    _check_parameters(table, compute, inputs)
+    check_rows_of(table, inputs)
+    check_versions(table, inputs)
+    reads = with_version_reads(table, inputs)
+    check_existing_rows(table, reads)
+    check_appended_once(table, reads)
+    check_overwritten_whole(table, reads)
+    check_partitions(table, reads, partitions)
+    return reads
 
 
 def _compute(
