@@ -35,8 +35,7 @@ def backfill(state: State, name: str, first: str | None, last: str | None, stale
     A table that is merged or appended to keeps the rows that its sources have no more.
 
     With --stale, that is computed of which older code made the rows: `lakehouse status` shows
-    it. What was made before versions of the code were recorded stays, since it is not known to
-    be older.
+    it. Rows of which the code is not known, such as those that another tool wrote, stay.
     """
     from lakehouse.orchestration.backfill import backfill as compute
 

@@ -34,7 +34,7 @@ def plan(state: State, names: tuple[str, ...], check: bool, functions: bool, for
     With --functions, it fails if a function fails or returns columns that its table does not
     declare, and names all such tables.
     """
-    from lakehouse.iceberg.evolve.planning import declared_by_earlier_version, plan_now
+    from lakehouse.iceberg.evolve.planning import plan_now
     from lakehouse.orchestration.asset_inputs import partitions_read
 
     tables = declared_tables(state, names)
@@ -44,21 +44,11 @@ def plan(state: State, names: tuple[str, ...], check: bool, functions: bool, for
             plan_now(state.engine, table, partitions_read(graph, table.name))
             for table in tables
         ]
-        earlier = [
-            table.name for table in tables if declared_by_earlier_version(state.engine, table)
-        ]
     if form == "json":
         print_records(map(plan_record, plans))
     else:
         for changes in plans:
             _print_plan(changes)
-    if earlier:
-        click.echo(
-            "Not seen: what was changed in a declaration together with the upgrade, since an"
-            f" earlier version computed {', '.join(earlier)}. Where something was, `lakehouse"
-            " backfill` computes the partitions in full.",
-            err=True,
-        )
     there = [changes for changes in plans if not changes.is_creation]
     pending = [changes.table for changes in there if not changes.is_empty]
     if check and pending:

@@ -17,6 +17,7 @@ from urllib.error import URLError
 
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.ingestion.archive_names import file_format
+from lakehouse.runtime.run_tags import HIDDEN_PREFIX
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import (
     PLAIN_TEXT,
@@ -33,7 +34,7 @@ from lakehouse.tables.feed import Feed
 _LONGEST = 255
 """Bytes that the name of a file or a folder may have on Linux and macOS."""
 
-AD_HOC_TAG, PATH_TAG = "lakehouse/ad_hoc_files", "lakehouse/path"
+AD_HOC_TAG, PATH_TAG = f"{HIDDEN_PREFIX}ad_hoc_files", "lakehouse/path"
 """Tags of a run that ingests files which a person named: the folder of the copies, and what was
 named.
 """

@@ -45,8 +45,8 @@ def hashed_name(feed: Feed, source_file: str, sha256: str, digits: int = HASH_DI
     Where a key with it would be too long for S3, `long` and a hash take the place of its
     sub-folders: of whatever place in the store, and with whatever digits.
     """
-    whole = whole_hashed_name(feed, source_file, sha256, digits)
-    longest = whole_hashed_name(feed, source_file, "0" * _ALL_DIGITS, _ALL_DIGITS)
+    whole = _whole_name(feed, source_file, sha256, digits)
+    longest = _whole_name(feed, source_file, "0" * _ALL_DIGITS, _ALL_DIGITS)
     # The longest key of all that are made with a name.
     if len(_bytes(f"{feed.rejected}{longest}{REASON_ENDING}")) <= _LONGEST_KEY_BYTES:
         return whole
@@ -54,10 +54,8 @@ def hashed_name(feed: Feed, source_file: str, sha256: str, digits: int = HASH_DI
     return f"{_LONG}/{hash_of(_bytes(str(path.parent))).hexdigest()}/{path.name}"
 
 
-def whole_hashed_name(
-    feed: Feed, source_file: str, sha256: str, digits: int = HASH_DIGITS
-) -> str:
-    """Return the same with its sub-folders, however long they are, as version 0.1 named all."""
+def _whole_name(feed: Feed, source_file: str, sha256: str, digits: int) -> str:
+    """Return the same with its sub-folders, however long they are."""
     path = PurePosixPath(source_file)
     end = file_format(feed, source_file)
     cut = len(path.name) - (len(end) + 1 if end else len(path.suffix))

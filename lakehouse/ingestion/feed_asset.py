@@ -18,7 +18,6 @@ from lakehouse.orchestration.code_version import default_code_version
 from lakehouse.orchestration.metadata_keys import LandedFile, LandingMetadata, RejectedReason
 from lakehouse.orchestration.table_asset import Written, table_asset
 from lakehouse.orchestration.table_function import TableFunction, keep_function
-from lakehouse.runtime.run_tags import readable_tags
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed, uncompressed
 from lakehouse.tables.table import IcebergTable
@@ -42,7 +41,7 @@ def feed_asset(
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
             settings = context.resources.settings
             io = context.resources.io_manager
-            tags = readable_tags(context.run.tags)
+            tags = context.run.tags
             folder = tags.get(AD_HOC_TAG)
             if folder is not None:
                 require_copies(feed, folder, tags.get(PATH_TAG, ""))

@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Any
 
 from lakehouse.errors import LakehouseError
-from lakehouse.ingestion.archive_names import HASH_DIGITS, hashed_name, whole_hashed_name
+from lakehouse.ingestion.archive_names import HASH_DIGITS, hashed_name
 from lakehouse.storage.object_store import ObjectStore
 from lakehouse.tables.feed import Feed
 
@@ -209,11 +209,9 @@ def noted_name(name: str, is_personal: Callable[[str], bool]) -> str:
 
 
 def _names(feed: Feed, key: str, sha256: str) -> set[str]:
-    """Return what the ledger may call a file, also that of an earlier version."""
-    names = {delivered_name(feed, key, sha256)}
-    if key.startswith(feed.inbox):
-        names.add(whole_hashed_name(feed, key.removeprefix(feed.inbox), sha256))
-    return names | set(map(_digest, names))
+    """Return what the ledger may call a file."""
+    name = delivered_name(feed, key, sha256)
+    return {name, _digest(name)}
 
 
 def _digest(name: str) -> str:

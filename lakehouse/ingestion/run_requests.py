@@ -30,7 +30,6 @@ from lakehouse.orchestration.runs import UNFINISHED
 from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream
 from lakehouse.orchestration.shown_partitions import show_existing, show_range
 from lakehouse.runtime.backoff import pause_seconds
-from lakehouse.runtime.run_tags import hidden_tags
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
@@ -197,7 +196,8 @@ def _make_request(
         partition_key=bounds[0] if bounds and not is_range else None,
         tags={
             FEED_TAG: feed.name,
-            **hidden_tags({**INCREMENTAL, STALE: digest}),
+            **INCREMENTAL,
+            STALE: digest,
             **(range_tags(*bounds) if bounds and is_range else {}),
             **stale.tags,
         },

@@ -19,7 +19,6 @@ from lakehouse.ingestion.archive_names import (
     HASH_DIGITS,
     hashed_name,
     rejected_key,
-    whole_hashed_name,
 )
 from lakehouse.ingestion.collect import format_reason
 from lakehouse.ingestion.delivery import RejectedFile
@@ -238,17 +237,9 @@ def _archived(
     for item in store.objects(feed.archive):
         name = item.key.removeprefix(feed.archive).partition("/")[2]
         digits = _HASH.search(name)
-        if digits and _is_name_of(feed, source_file, digits[1], name):
+        if digits and hashed_name(feed, source_file, digits[1], len(digits[1])) == name:
             archived.append((item, ledger.find(item.key, sha256_of(store, item.key))))
     return archived
-
-
-def _is_name_of(feed: Feed, source_file: str, digits: str, name: str) -> bool:
-    """Whether a file is called in the archive by a name, with some digits of its hash."""
-    return any(
-        named(feed, source_file, digits, len(digits)) == name
-        for named in (hashed_name, whole_hashed_name)
-    )
 
 
 def _move_to_rejected(

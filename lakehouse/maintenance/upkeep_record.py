@@ -87,15 +87,14 @@ class UpkeepRecord:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what `to_json` gave, of an earlier version too."""
+        """Read what `to_json` gave."""
         stored: dict[str, Any] = json.loads(text)
         stored["ended_at"] = datetime.fromisoformat(stored["ended_at"])
-        stored["uncorrected"] = Estimate(**stored.get("uncorrected", {}))
+        stored["uncorrected"] = Estimate(**stored["uncorrected"])
         stored["partitions"] = tuple(
-            CompactedPartition(**partition) for partition in stored.get("partitions", ())
+            CompactedPartition(**partition) for partition in stored["partitions"]
         )
-        known = {name: stored[name] for name in cls.__dataclass_fields__ if name in stored}
-        return cls(**known)
+        return cls(**stored)
 
 
 def record_of(

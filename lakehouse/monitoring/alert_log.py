@@ -3,7 +3,6 @@
 import json
 from contextlib import suppress
 
-from lakehouse.monitoring.earlier_field_names import rename_fields
 from lakehouse.monitoring.sinks import FILE_NAME
 from lakehouse.orchestration.alert import Alert
 from lakehouse.settings import Settings
@@ -23,5 +22,5 @@ def read_alerts(settings: Settings) -> list[Alert]:
         with suppress(ValueError):
             record = json.loads(line)
         if isinstance(record, dict):
-            alerts.append(Alert.from_json(rename_fields(record)))
+            alerts.append(Alert.from_json(record))
     return alerts

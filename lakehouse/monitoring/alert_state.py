@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.errors import LakehouseError
-from lakehouse.monitoring.earlier_field_names import rename_fields, rename_key
 from lakehouse.monitoring.incidents import Incident
 from lakehouse.monitoring.outbox import Queue
 from lakehouse.orchestration.alert import Alert
@@ -73,22 +72,10 @@ def read_state(settings: Settings) -> AlertState:
     file = state_file(settings)
     if not file.is_file():
         return AlertState()
-    state: AlertState = read_json(file, AlertState, _upgrade)
+    state: AlertState = read_json(file, AlertState)
     return state
 
 
 def write_state(settings: Settings, state: AlertState) -> None:
     """Write the state as a whole, or not at all."""
     write_json(state_file(settings), state, AlertState)
-
-
-def _upgrade(content: Mapping[str, Any]) -> dict[str, Any]:
-    incidents = content["open"].items()
-    closed = content.get("closed", {}).items()
-    return {
-        "open": {rename_key(key): rename_fields(incident) for key, incident in incidents},
-        "queues": rename_fields(content["queues"]),
-        "cursors": content["cursors"],
-        "closed": {rename_key(key): at for key, at in closed},
-        "unrouted": content.get("unrouted", []),
-    }

@@ -15,10 +15,10 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.orchestration.dagster_internals import add_run_tags
 from lakehouse.orchestration.partition_bounds import computed_bounds
-from lakehouse.runtime.run_tags import hidden_tags, readable_tags
+from lakehouse.runtime.run_tags import HIDDEN_PREFIX
 from lakehouse.tables.table import IcebergTable
 
-BLOCKED = "lakehouse/held."
+BLOCKED = f"{HIDDEN_PREFIX}held."
 """Begin of the tag of a run that refused a table, with its name: what the table was computed
 from, as a digest.
 """
@@ -26,14 +26,14 @@ CHECK_FAILED = "lakehouse/check-failed"
 """Tag of a run that a check stopped, which looks further than one table: the table that it is a
 check of.
 """
-STALE = "lakehouse/owed"
+STALE = f"{HIDDEN_PREFIX}owed"
 """Tag of a run that was asked for: what it was asked for, and on which state of the tables, as
 a digest.
 """
 _NEWEST_FAILED_RUNS = 100
 """How many runs are looked at for one that refused a table."""
-_LONGEST_NAME = 53
-"""Dagster takes 63 characters after the `/`, and 10 of them are what hides the tag."""
+_LONGEST_NAME = 63
+"""Dagster accepts 63 characters after the `/`."""
 _DIGITS = 32
 
 
@@ -124,7 +124,7 @@ def refused_tables(
         # A table without partitions may have been computed along with those of a range.
         bounds: tuple[Sequence[str], ...] = ((), computed_bounds(run.tags))
         for name, states in read.items():
-            digest = readable_tags(run.tags).get(blocked_tag(name))
+            digest = run.tags.get(blocked_tag(name))
             if digest is None or name in refused:
                 continue
             if any(digest == digest_of(declared[name], keys, states) for keys in bounds):
@@ -152,15 +152,12 @@ def was_stopped(tags: Mapping[str, str]) -> bool:
 
 def was_refused(tags: Mapping[str, str]) -> bool:
     """Whether a run failed for what the data are, and not for the system."""
-    return was_stopped(tags) or any(key.startswith(BLOCKED) for key in readable_tags(tags))
+    return was_stopped(tags) or any(key.startswith(BLOCKED) for key in tags)
 
 
 def _newest(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> dg.DagsterRun | None:
-    for stored in (hidden_tags(tags), tags):
-        records = instance.get_run_records(dg.RunsFilter(tags=stored), limit=1)
-        if records:
-            return records[0].dagster_run
-    return None
+    records = instance.get_run_records(dg.RunsFilter(tags=tags), limit=1)
+    return records[0].dagster_run if records else None
 
 
 def _digest(text: str) -> str:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import dagster as dg
 
 from lakehouse.runtime.processes import user_name
-from lakehouse.runtime.run_tags import hidden_tags
 
 if TYPE_CHECKING:
     from dagster import EventLogEntry
@@ -112,8 +111,8 @@ def events_of_run(
 
 
 def add_run_tags(instance: dg.DagsterInstance, run_id: str, tags: Mapping[str, str]) -> None:
-    """Give a run more tags; those that only we read, the UI hides."""
-    instance.add_run_tags(run_id, hidden_tags(tags))
+    """Add tags to a run."""
+    instance.add_run_tags(run_id, tags)
 
 
 @contextmanager
@@ -129,7 +128,7 @@ def runs_of_code_location(instance: dg.DagsterInstance, location: str) -> Iterat
     def add(dagster_run: dg.DagsterRun) -> dg.DagsterRun:
         if dagster_run.remote_job_origin:
             return add_run(dagster_run)
-        run_config, tags = dict(dagster_run.run_config), hidden_tags(dagster_run.tags)
+        run_config, tags = dict(dagster_run.run_config), {**dagster_run.tags}
         run_config.pop("loggers", None)
         if user := user_name():
             tags.setdefault("user", user)

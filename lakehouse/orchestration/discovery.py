@@ -17,7 +17,6 @@ from lakehouse.orchestration.asset_inputs import inputs_of
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.asset_specs import quarantine_spec
 from lakehouse.orchestration.code_locations import file_place, frames_of, place_of_value
-from lakehouse.orchestration.moved_modules import import_advice, renamed_argument
 from lakehouse.orchestration.partition_validation import check_columns
 from lakehouse.orchestration.sql_function import SqlFunction
 from lakehouse.orchestration.subject_validation import check_subjects, sources_of
@@ -76,23 +75,8 @@ def _imported(name: str, package: str) -> ModuleType:
     except Exception as error:
         raise DeclarationError(
             f"{_failed_at(error, name, package)} cannot be imported: {_cause(error)}.",
-            next_step=_moved(error, package)
-            or "Correct that file; `lakehouse plan --verbose` shows the traceback.",
+            next_step="Correct that file; `lakehouse plan --verbose` shows the traceback.",
         ) from error
-
-
-def _moved(error: Exception, package: str) -> str:
-    """Say what a module's import or argument has to say now, where that has another name."""
-    if isinstance(error, TypeError):
-        return renamed_argument(error)
-    if not isinstance(error, ImportError):
-        return ""
-    frames = [
-        frame
-        for frame in frames_of(error.__traceback__)
-        if f"{frame[0]}.".startswith(f"{package}.")
-    ]
-    return import_advice(frames[-1][1], frames[-1][2]) if frames else ""
 
 
 def _failed_at(error: Exception, name: str, package: str) -> str:

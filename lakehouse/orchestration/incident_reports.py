@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from lakehouse.orchestration.alert import Severity
 from lakehouse.settings import Settings
@@ -120,15 +119,7 @@ def _forget(settings: Settings, now: datetime) -> None:
 
 
 def _read(file: Path) -> list[Note]:
-    return read_json(file, list[Note], _upgrade) if file.is_file() else []
-
-
-def _upgrade(notes: Any) -> Any:
-    """Give the notes of version 0.1 today's names."""
-    return [
-        {"resolved" if name == "mended" else name: value for name, value in note.items()}
-        for note in notes
-    ]
+    return read_json(file, list[Note]) if file.is_file() else []
 
 
 def _folder(settings: Settings) -> Path:

@@ -3,7 +3,7 @@ tables.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import dagster as dg
 
 _TEMPLATE = Path(__file__).with_name("dagster.yaml")
-_LAUNCHER = "run_launcher"
 _STORAGES = {"storage", "event_log_storage"}
 
 
@@ -31,23 +30,6 @@ def dagster_home(settings: Settings) -> Path:
     if not (home / "dagster.yaml").exists():
         replace_text(home / "dagster.yaml", _TEMPLATE.read_text(encoding="utf-8"))
     return home
-
-
-def name_run_launcher(settings: Settings) -> None:
-    """Add the launcher of runs to a `dagster.yaml` of an earlier version, as those of today have
-    it; one that names any is left as it is.
-    """
-    import yaml
-
-    file = dagster_home(settings) / "dagster.yaml"
-    text = file.read_text(encoding="utf-8")
-    if _LAUNCHER not in (yaml.safe_load(text) or {}):
-        launcher = {_LAUNCHER: yaml.safe_load(_TEMPLATE.read_text(encoding="utf-8"))[_LAUNCHER]}
-        named, target = f"{text.rstrip()}\n\n{yaml.safe_dump(launcher)}", file.resolve()
-        # Without it, runs begin as Dagster has them begin.
-        with suppress(OSError, yaml.YAMLError):
-            yaml.safe_load(named)
-            replace_text(target, named)
 
 
 @contextmanager

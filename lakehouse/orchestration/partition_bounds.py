@@ -75,11 +75,8 @@ def computed_bounds(tags: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _only(tags: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the stretches that a run computes where it leaves some out; a run of an earlier
-    version names each partition.
-    """
-    named: list[Any] = json.loads(tags.get(_ONLY, "[]"))
-    return [(one, one) if isinstance(one, str) else (one[0], one[1]) for one in named]
+    """Return the ranges of partitions that a run computes where it leaves some out."""
+    return [(first, last) for first, last in json.loads(tags.get(_ONLY, "[]"))]
 
 
 def partitions_of(

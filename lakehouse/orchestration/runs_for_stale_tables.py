@@ -21,7 +21,7 @@ from lakehouse.orchestration.partition_bounds import all_partitions_of, keys_hol
 from lakehouse.orchestration.partition_groups import grouped
 from lakehouse.orchestration.partition_rows import source_rows
 from lakehouse.orchestration.pending_run import PendingRun
-from lakehouse.runtime.run_tags import readable_tags
+from lakehouse.runtime.run_tags import HIDDEN_PREFIX
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _Mains = tuple[tuple[str, int | None], ...]
 """By table, the snapshot that readers see of it."""
-INCREMENTAL = {"lakehouse/catch_up": "true"}
+INCREMENTAL = {f"{HIDDEN_PREFIX}catch_up": "true"}
 """Tag of a run that computes what is stale: partitions from the rows that they have and what came
 since. The key is the one that stored runs have.
 """
@@ -45,7 +45,7 @@ def is_full_recompute(tags: Mapping[str, str]) -> bool:
     """Whether a run computes its partitions from all rows of their sources, by its tags: so does
     one that a person starts.
     """
-    return not INCREMENTAL.items() <= readable_tags(tags).items()
+    return not INCREMENTAL.items() <= tags.items()
 
 
 class Downstream:

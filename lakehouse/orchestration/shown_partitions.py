@@ -117,8 +117,8 @@ def show_existing(
     catalog: "Catalog",
     tables: Iterable[IcebergTable],
 ) -> None:
-    """Let the UI show the partitions in which some tables hold rows: of a home that is older than
-    this, or whose Dagster has forgotten them. Those of files whose partition is not told by the
+    """Let the UI show the partitions in which some tables hold rows, where Dagster has forgotten
+    them. Those of files whose partition is not told by the
     metadata stay as they are.
     """
     by_definition: dict[dg.PartitionsDefinition, set[str]] = {}

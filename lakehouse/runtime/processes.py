@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import psutil
 
-from lakehouse.runtime.run_tags import hidden_tags, readable_tags
+from lakehouse.runtime.run_tags import HIDDEN_PREFIX
 
-PROCESS_TAG = "lakehouse/process"
+PROCESS_TAG = f"{HIDDEN_PREFIX}process"
 """Tag of a run that a command made: host, process id and start of its process."""
 _SAME_START_SECONDS = 2.0
 
@@ -42,7 +42,7 @@ class Process:
     @classmethod
     def from_tags(cls, tags: Mapping[str, str]) -> "Process | None":
         """Return the process that a run was tagged with."""
-        noted = readable_tags(tags).get(PROCESS_TAG)
+        noted = tags.get(PROCESS_TAG)
         return None if noted is None else cls.from_text(noted)
 
     @classmethod
@@ -59,7 +59,7 @@ class Process:
     @property
     def tags(self) -> dict[str, str]:
         """What a run of this process is tagged with."""
-        return hidden_tags({PROCESS_TAG: self.text})
+        return {PROCESS_TAG: self.text}
 
     @property
     def is_of_this_host(self) -> bool:

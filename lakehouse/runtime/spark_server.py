@@ -56,7 +56,7 @@ class SparkServer:
     """Where its words begin in the log."""
     deployment: str = ""
     master: str = ""
-    """What it was started for; nothing where an earlier version started it."""
+    """What it was started for; an empty value fits all settings."""
 
     @property
     def remote(self) -> str:

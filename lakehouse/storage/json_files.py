@@ -1,7 +1,6 @@
 """JSON files of a home, read and written as the values that they hold."""
 
 import json
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,18 +12,15 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 
-def read_json(
-    file: Path, kind: Any, upgrade: Callable[[Any], Any] = lambda content: content
-) -> Any:
+def read_json(file: Path, kind: Any) -> Any:
     """Return what a file holds, as a value of a type.
 
-    :param upgrade: gives what an earlier version wrote today's names.
     :raises LakehouseError: names the file, the part of it and what was expected there.
     """
     from pydantic import ValidationError
 
     try:
-        content = upgrade(json.loads(file.read_text(encoding="utf-8")))
+        content = json.loads(file.read_text(encoding="utf-8"))
         return _adapter(kind).validate_python(content)
     except ValidationError as error:
         # What was found stays out of it: it may be an address with a secret.

@@ -27,10 +27,6 @@ from lakehouse.tables.write_modes import (
     WriteMode,
 )
 
-DIGEST_OF_ROWS = "rows:"
-"""Begin of a `declaration_hash` of what decides rows. One without it is of the whole
-declaration: earlier versions made it, and nothing can be told from it now.
-"""
 RowLevel = Literal["copy-on-write", "merge-on-read"]
 OnErasure = Literal["recompute", "keep"]
 SOURCE_KEY = ("_source_file", "_source_sha256")
@@ -330,7 +326,7 @@ class TableDeclaration:
             (*self.versions.of, "newest", *self.versions.newest) if self.versions else (),
             self.partitioning,
         )
-        return DIGEST_OF_ROWS + hashlib.sha256(repr(decisive).encode()).hexdigest()[:16]
+        return "rows:" + hashlib.sha256(repr(decisive).encode()).hexdigest()[:16]
 
     @property
     def upkeep_policy(self) -> UpkeepPolicy:

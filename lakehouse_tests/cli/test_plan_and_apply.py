@@ -75,17 +75,6 @@ def test_a_change_that_waits_for_apply_is_marked(lakehouse, made, declare):
     assert lakehouse("plan", "--check").code == 0
 
 
-def test_what_came_with_an_upgrade_is_said_once_for_all_tables(lakehouse, made, monkeypatch):
-    monkeypatch.setattr(
-        "lakehouse.iceberg.evolve.planning.declared_by_earlier_version",
-        lambda engine, table: True,
-    )
-    ran = lakehouse("plan", "--check")
-    assert ran.code == 0
-    (said,) = [line for line in ran.err if line.startswith("Not seen")]
-    assert "an earlier version computed silver.fruit_colours, silver.other." in said
-
-
 def test_check_fails_where_something_is_pending(lakehouse, made, declare):
     assert lakehouse("plan", "--check").code == 0
     declare(renamed(FRUITS), OTHER)

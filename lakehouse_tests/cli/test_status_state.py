@@ -159,7 +159,7 @@ def test_rows_of_older_code_are_said(lakehouse, settings: Settings, arrive: Arri
     assert code() == (None, "not there")
     came = arrive()
     compute(settings, came)
-    # As a home has it that an earlier version wrote.
+    # As another tool writes it.
     assert code() == ("unknown", "")
     compute(settings, came, "0123456789ab")
     assert code() == ("older", "older code")

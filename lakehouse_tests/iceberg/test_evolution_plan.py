@@ -378,9 +378,7 @@ def test_a_property_taken_out_of_the_declaration_is_unset_and_others_stay() -> N
 
 
 def of_merged_orders(mib: int, **parts: Any) -> Plan:
-    """Return the plan of a merged table that was made by an earlier version, which had all
-    tables write whole files, and has become so large.
-    """
+    """Return the plan of a merged table that writes whole files and has become so large."""
     table = declared(write=Merge(on=["id"]), **parts)
     whole_files = replace(table, row_level="copy-on-write")
     return plan(table, state_like(whole_files, main_bytes=mib * 1024**2))

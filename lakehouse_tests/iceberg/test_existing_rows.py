@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
-from lakehouse.iceberg.evolve.planning import declared_by_earlier_version
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Unchanged
@@ -56,13 +55,6 @@ def first(filled_engine: Callable[..., Engine]) -> Engine:
 
 def come(engine: Engine, *rows: tuple[date, int, int]) -> None:
     write(engine, RAW, rows_of(engine, "d date, v int, id bigint", rows))
-
-
-def as_declared_before(table: IcebergTable) -> IcebergTable:
-    """Return the table as a version stamped it that digested the whole declaration."""
-    earlier = replace(table)
-    vars(earlier)["declaration_hash"] = "0123456789abcdef"
-    return earlier
 
 
 def expire_all_but_main(engine: Engine, table: IcebergTable) -> None:
@@ -184,24 +176,6 @@ def test_no_day_is_computed_anew_for_what_decides_no_row(first: Engine) -> None:
     assert compute(
         first, TUESDAY, table=replace(DAYS, comment="Other.", owner="somebody@example.com")
     ) == (1, 1)
-
-
-@pytest.mark.long
-def test_no_day_is_computed_anew_because_an_earlier_version_wrote_it(
-    embedded_engine: Engine,
-) -> None:
-    come(embedded_engine, (MONDAY, 1, 1), (TUESDAY, 2, 2))
-    compute(embedded_engine, MONDAY, TUESDAY, table=as_declared_before(DAYS))
-    assert declared_by_earlier_version(embedded_engine, DAYS)
-    come(embedded_engine, (TUESDAY, 3, 3))
-    stricter = replace(DAYS, rules=[between("v", 0, 9), *DAYS.rules[1:]])
-    assert compute(embedded_engine, TUESDAY, table=stricter) == (
-        1,
-        1,
-    ), "what changed with the upgrade is not told"
-    assert not declared_by_earlier_version(embedded_engine, DAYS)
-    come(embedded_engine, (TUESDAY, 4, 4))
-    assert compute(embedded_engine, TUESDAY) == (3, 0), "what changed since is"
 
 
 def test_a_day_is_computed_anew_where_somebody_else_wrote_the_table(first: Engine) -> None:

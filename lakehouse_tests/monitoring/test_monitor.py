@@ -12,6 +12,7 @@ from lakehouse.errors import LakehouseError
 from lakehouse.monitoring.alert_state import read_state
 from lakehouse.monitoring.detectors import failed_checks
 from lakehouse.monitoring.heartbeat import read_heartbeat
+from lakehouse.orchestration.blocked_tables import STALE
 from lakehouse_tests.monitoring.breaks import reject
 from lakehouse_tests.monitoring.receiver import Receiver
 from lakehouse_tests.monitoring.watch import Watch
@@ -216,7 +217,7 @@ def test_where_a_folder_is_none_the_path_is_told(watch: Watch) -> None:
 
 @pytest.mark.long
 def test_what_is_tried_again_by_itself_is_told_at_the_second_failure(watch: Watch) -> None:
-    watch.tags = {"lakehouse/owed": "0123"}
+    watch.tags = {STALE: "0123"}
     watch.error = LakehouseError("The disk is full.")
     watch.run()
     assert watch.says() == []
@@ -233,7 +234,7 @@ def test_what_is_tried_again_by_itself_is_told_at_the_second_failure(watch: Watc
 
 @pytest.mark.long
 def test_what_healed_by_itself_before_anybody_was_told_is_no_message(watch: Watch) -> None:
-    watch.tags = {"lakehouse/owed": "0123"}
+    watch.tags = {STALE: "0123"}
     watch.error = LakehouseError("The disk is full.")
     watch.run()
     watch.error = None

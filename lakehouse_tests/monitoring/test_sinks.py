@@ -102,13 +102,6 @@ def test_the_file_has_a_message_once_however_often_it_comes(settings: Settings) 
     assert Alert.from_json(json.loads(line)) == replace(ALERT, lakehouse=settings.title)
 
 
-def test_a_record_of_an_earlier_version_is_read(settings: Settings) -> None:
-    settings.make_home()
-    record = {name: value for name, value in ALERT.to_json().items() if name != "lakehouse"}
-    (settings.home / FILE_NAME).write_text(json.dumps(record) + "\n")
-    assert read_alerts(settings) == [ALERT]
-
-
 def test_no_name_or_value_steers_a_terminal_or_makes_a_line_of_its_own(
     settings: Settings, caplog
 ) -> None:

@@ -2,18 +2,15 @@
 be right.
 """
 
-import importlib
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import dedent
-from types import ModuleType
 
 import pytest
 
 from lakehouse.errors import DeclarationError
 from lakehouse.orchestration.discovery import declared_assets, declared_tables, modules_of
-from lakehouse.orchestration.moved_modules import MOVED, RENAMED, RENAMED_ARGUMENTS
 
 pytestmark = pytest.mark.unit
 
@@ -135,97 +132,6 @@ def test_a_file_that_cannot_be_imported_is_named(package: Write) -> None:
         ),
     ):
         modules_of(package({"a": "import nowhere"}))
-
-
-@pytest.mark.parametrize(
-    ("line", "moved"),
-    [
-        (
-            "from lakehouse.iceberg.table import Column",
-            "lakehouse.iceberg.table has moved: import from lakehouse.tables.table.",
-        ),
-        (
-            "from lakehouse.iceberg.read import latest",
-            "lakehouse.iceberg.read has moved: import from lakehouse.iceberg.read.inputs.",
-        ),
-        (
-            "from lakehouse.iceberg.rules.tables import mean, unique",
-            (
-                "lakehouse.iceberg.rules.tables.mean has moved: import from"
-                " lakehouse.iceberg.rules.aggregate_rules. lakehouse.iceberg.rules.tables.unique has"
-                " moved: import from lakehouse.iceberg.rules.unique_and_references."
-            ),
-        ),
-        (
-            "from lakehouse.resources import (\n    iceberg_asset,\n)",
-            (
-                "lakehouse.resources.iceberg_asset has moved: import from"
-                " lakehouse.orchestration.iceberg_asset."
-            ),
-        ),
-        (
-            "from lakehouse.iceberg.read.inputs import incremental, standing",
-            "lakehouse.iceberg.read.inputs.standing is existing_rows now.",
-        ),
-    ],
-)
-def test_a_file_with_an_import_that_has_moved_is_told_where_to(
-    package: Write, line: str, moved: str
-) -> None:
-    with pytest.raises(
-        DeclarationError, match=r"^some_assets/a\.py:1 cannot be imported: .*Error: "
-    ) as raised:
-        modules_of(package({"a": line}))
-    assert raised.value.next_step == moved
-
-
-@pytest.mark.parametrize(
-    ("of", "old", "new"), [(*of, new) for of, new in RENAMED_ARGUMENTS.items()]
-)
-def test_a_file_with_an_argument_that_has_another_name_is_told_it(
-    package: Write, of: str, old: str, new: str
-) -> None:
-    module = f"from lakehouse.tables.table import {of}\n{of}({old}=None)"
-    with pytest.raises(
-        DeclarationError, match=rf"^some_assets/a\.py:2 cannot be imported: TypeError: {of}\."
-    ) as raised:
-        modules_of(package({"a": module}))
-    assert raised.value.next_step == f"{of}({old}=…) is {of}({new}=…) now."
-
-
-def test_a_file_with_an_argument_that_is_gone_is_told_to_leave_it_out(package: Write) -> None:
-    module = "from lakehouse.tables.table import Upkeep\nUpkeep(compact=True)"
-    with pytest.raises(DeclarationError) as raised:
-        modules_of(package({"a": module}))
-    assert raised.value.next_step == (
-        "Upkeep(compact=…) is gone: leave it out, or declare kept_by='nobody' of a table that is"
-        " to be left alone."
-    )
-
-
-@pytest.mark.parametrize(("old", "new"), MOVED.items())
-def test_what_has_moved_is_where_it_is_said_to_be(old: str, new: str) -> None:
-    module = importlib.import_module(new)
-    with pytest.raises(ImportError):
-        exec(f"from {old} import {public_name(module)}")
-
-
-@pytest.mark.parametrize(("old", "new"), RENAMED.items())
-def test_what_was_renamed_has_its_new_name_alone(old: str, new: str) -> None:
-    path, _, name = old.rpartition(".")
-    module = importlib.import_module(path)
-    assert hasattr(module, new)
-    assert not hasattr(module, name)
-
-
-def public_name(module: ModuleType) -> str:
-    """Return the name of something that a module defines."""
-    own = (
-        name
-        for name, value in vars(module).items()
-        if getattr(value, "__module__", None) == module.__name__
-    )
-    return next(name for name in own if not name.startswith("_"))
 
 
 def test_an_input_that_nothing_declares_is_named(package: Write) -> None:

@@ -63,12 +63,6 @@ def test_whole_tables_have_no_bounds() -> None:
     assert (run.bounds, run.tags) == ((), {})
 
 
-def test_a_run_of_an_earlier_version_is_read() -> None:
-    tags = {"lakehouse/partitions": f'["{FIRST}", "{LAST}"]', **range_tags(FIRST, LAST)}
-    assert computed_of(tags, KEYS) == [FIRST, LAST]
-    assert computed_bounds(tags) == (FIRST, FIRST, LAST, LAST)
-
-
 @pytest.mark.parametrize("seed", range(30))
 def test_what_is_asked_for_is_what_the_run_computes(seed: int) -> None:
     chance = random.Random(seed)

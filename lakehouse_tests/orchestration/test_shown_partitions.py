@@ -124,7 +124,6 @@ def test_no_partition_is_missing_where_none_ever_held_a_row(ui: Any) -> None:
 
 
 def test_what_is_shown_counts_by_what_was_computed_before_it_was(instance, ui: Any) -> None:
-    """As of a home whose runs are older than this: Dagster has materializations by their keys."""
     run(instance, "2024-03-05")
     show_partitions(instance, DAYS, ["2024-03-05", "2024-03-07"])
     node = seen(ui)
@@ -217,9 +216,7 @@ def test_windows_that_are_equal_are_shown_together() -> None:
 
 
 @pytest.mark.long
-def test_of_an_older_home_the_partitions_that_hold_rows_are_shown(
-    settings: Settings, instance
-) -> None:
+def test_partitions_that_hold_rows_are_shown(settings: Settings, instance) -> None:
     engine, graph = open_engine(settings), asset_graph(defs)
     days = [date(2024, 3, 7), date(2021, 12, 31), date(2024, 3, 7)]
     rows = pa.table({"day": pa.array(days, pa.date32()), "at": pa.nulls(3, pa.timestamp("us"))})

@@ -17,7 +17,7 @@ from dagster._core.errors import DagsterInvariantViolationError
 from dagster._core.launcher import LaunchRunContext, WorkerStatus
 
 from lakehouse.orchestration.dagster_internals import _job_origin
-from lakehouse.orchestration.instance import dagster_home, name_run_launcher
+from lakehouse.orchestration.instance import dagster_home
 from lakehouse.orchestration.warm_runs.connection import address_of, connect, receive, send
 from lakehouse.orchestration.warm_runs.dagster_runs import request_of_run
 from lakehouse.orchestration.warm_runs.loaded_code import LoadedCode
@@ -239,29 +239,6 @@ def test_a_run_that_repeats_another_has_no_worker_by_its_tags(shop: Shop) -> Non
     shop.wait_for(run_id, "SUCCESS")
     repeated = shop.run(run_id)._replace(run_id="another")
     assert worker_of(repeated) is None
-
-
-@pytest.mark.long
-def test_a_home_of_an_earlier_version_gets_the_launcher(settings: Settings) -> None:
-    file = settings.dagster_home / "dagster.yaml"
-    settings.dagster_home.mkdir(parents=True)
-    file.write_text("# mine\ntelemetry:\n  enabled: false\n", encoding="utf-8")
-    name_run_launcher(settings)
-    with dg.DagsterInstance.from_config(str(settings.dagster_home)) as instance:
-        assert isinstance(instance.run_launcher, WarmRunLauncher)
-    assert file.read_text().startswith("# mine\ntelemetry:\n  enabled: false\n")
-    once = file.read_text()
-    name_run_launcher(settings)
-    assert file.read_text() == once
-
-
-def test_a_launcher_that_somebody_chose_is_left(settings: Settings) -> None:
-    file = settings.dagster_home / "dagster.yaml"
-    settings.dagster_home.mkdir(parents=True)
-    chosen = "run_launcher: {module: dagster, class: DefaultRunLauncher}\n"
-    file.write_text(chosen, encoding="utf-8")
-    name_run_launcher(settings)
-    assert file.read_text() == chosen
 
 
 def test_a_new_home_has_the_launcher(settings: Settings) -> None:

@@ -82,7 +82,6 @@ def test_a_server_of_another_deployment_is_not_used(
         # What is not set asks for none: the server is in front of the cluster for all.
         (Settings.spark_master, "spark://master:7077", True),
         ("local[2]", "spark://master:7077", False),
-        # That of an earlier version says nothing.
         ("spark://master:7077", "", True),
     ],
 )

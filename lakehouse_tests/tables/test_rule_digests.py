@@ -1,5 +1,5 @@
-"""The digest of what decides a table's rows, with each kind of rule: a home of an earlier
-version is not computed anew, as long as it stays.
+"""The digest of what decides a table's rows, with each kind of rule: as long as it stays the same,
+no partition is computed again.
 """
 
 from datetime import timedelta

@@ -269,7 +269,6 @@ def test_a_value_of_a_wider_column_is_looked_at(column_type: str) -> None:
 
 
 def test_what_is_said_of_people_decides_no_rows() -> None:
-    """Tables of a home of an earlier version are not computed anew for it."""
     plain = declared()
     for said in ({"no_subject": "why"}, {"on_erasure": "keep"}, {"subject": "id"}):
         assert replace(plain, **said).declaration_hash == plain.declaration_hash

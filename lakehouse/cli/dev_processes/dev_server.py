@@ -19,7 +19,7 @@ from lakehouse.cli.output.progress import Progress
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.orchestration.dead_runs import fail_dead_runs
-from lakehouse.orchestration.instance import name_run_launcher, open_instance
+from lakehouse.orchestration.instance import open_instance
 from lakehouse.runtime.dev_address_file import remove_note
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
@@ -47,7 +47,6 @@ def serve(
     """
     with _alone(settings), _signals(), Children() as children:
         free = free_port(host, port, is_fixed=is_fixed)
-        name_run_launcher(settings)
         with open_instance(settings) as instance:
             fail_dead_runs(instance)
         # What the children start finds its home wherever it works.

@@ -26,7 +26,7 @@ from lakehouse.iceberg.evolve.schema_steps import (
     create_table,
 )
 from lakehouse.iceberg.metadata.code_versions import computed_parts, noted_version
-from lakehouse.iceberg.metadata.commit_properties import CommitProperties, has_earlier_digest
+from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, read_history
 from lakehouse.iceberg.metadata.iceberg_release import PINNED, IcebergRelease
@@ -153,18 +153,6 @@ def plan_now(engine: Engine, table: IcebergTable, read_by: Collection[str] = ())
     """
     state = read_state(engine, table.name, with_size=bool(table.partitioning))
     return plan(table, state, engine.catalog.iceberg, read_by)
-
-
-def declared_by_earlier_version(engine: Engine, table: IcebergTable) -> bool:
-    """Whether partitions were computed by a version that digested declarations otherwise.
-
-    What was changed in the declaration together with the upgrade is then not seen, and no
-    partition computed for it.
-    """
-    if not table.overwritten_by or not engine.catalog.has(table.name):
-        return False
-    last = read_history(engine, table.name).last_write
-    return bool(last and last.commit and has_earlier_digest(last.commit))
 
 
 def _creation(table: IcebergTable) -> list[Step]:

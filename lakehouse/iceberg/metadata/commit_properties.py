@@ -10,7 +10,6 @@ from lakehouse.iceberg.metadata.computed_parts import (
     parts_of_text,
     parts_text,
 )
-from lakehouse.tables.declaration import DIGEST_OF_ROWS
 
 PREFIX = "lakehouse."
 TAKES_OUT = f"{PREFIX}takes-out"
@@ -113,13 +112,6 @@ class CommitProperties:
             computed_by=parts_of_text(summary.get(f"{PREFIX}computed-by")),
             follows=summary.get(f"{PREFIX}follows") == "true",
         )
-
-
-def has_earlier_digest(commit: CommitProperties) -> bool:
-    """Whether a commit tells the declaration as versions did that digested all of it: it counts
-    as the one of today.
-    """
-    return bool(commit.declaration) and not commit.declaration.startswith(DIGEST_OF_ROWS)
 
 
 def _pins_text(pins: Mapping[str, int]) -> str:

@@ -9,7 +9,7 @@ from lakehouse.iceberg.metadata.value_ranges import Span, bound
 from lakehouse.iceberg.metadata.write_context import Partitions
 
 UNKNOWN_CODE = ""
-"""The version of what was computed before versions were recorded, or by somebody else."""
+"""The version of what another tool computed, or a function without a source file."""
 
 
 @dataclass(frozen=True)

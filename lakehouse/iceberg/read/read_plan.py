@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from lakehouse.iceberg.metadata.commit_properties import has_earlier_digest
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_context import Run
@@ -128,9 +127,7 @@ def _was_declared_otherwise(target: History, table: IcebergTable) -> bool:
     last = target.last_write
     if last is None or last.commit is None:
         return True
-    return last.commit.declaration != table.declaration_hash and not has_earlier_digest(
-        last.commit
-    )
+    return last.commit.declaration != table.declaration_hash
 
 
 def _has_news(

@@ -33,7 +33,6 @@ from lakehouse.orchestration.metadata_keys import RefusalMetadata, WriteMetadata
 from lakehouse.orchestration.partition_bounds import range_of
 from lakehouse.orchestration.runs import UNFINISHED
 from lakehouse.orchestration.runs_for_stale_tables import COMPUTED_ANEW
-from lakehouse.runtime.run_tags import readable_tags
 
 CURSOR = "runs"
 STEPS_CURSOR = "steps_of_runs"
@@ -236,7 +235,7 @@ def _failed(
         affected_partitions=keys,
         brief=reason,
         # A sensor asked for it, and asks again after a while.
-        heals=STALE in readable_tags(run.tags),
+        heals=STALE in run.tags,
     )
 
 

@@ -24,7 +24,6 @@ from lakehouse.monitoring.detectors.failed_checks import (
     clear_commands,
     figures_of,
     is_evaluation,
-    key_of,
 )
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext, describe_rows
 from lakehouse.monitoring.incidents import Firing, Observed, Resolved, moment_text
@@ -157,12 +156,6 @@ def _facts(
         yield open_now[key].firing
     else:
         yield _firing(context, catalog, table, history, state)
-    for rule in table.quarantining_rules:
-        # An earlier version had one for each rule.
-        earlier = open_now.get(key_of(AssetCheckKey(asset_key(table.name), rule.name)))
-        if earlier and earlier.firing.severity == "warn":
-            how = "Its rows are among those in quarantine."
-            yield Resolved(earlier.firing.key, context.now, how)
 
 
 def _describe_emptying(history: History) -> tuple[str, str]:
@@ -294,7 +287,6 @@ def _rows(number: int) -> str:
 def _to_json(state: _QuarantineState) -> dict[str, Any]:
     counts = state.counts
     at = counts.newest_at.isoformat() if counts.newest_at else None
-    # The cursors of version 0.1 have these names.
     return {
         "snapshot_id": state.snapshot_id,
         "came": state.total_rows,

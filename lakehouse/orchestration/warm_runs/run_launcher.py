@@ -20,9 +20,9 @@ from lakehouse.orchestration.warm_runs.dagster_runs import (
     LaunchRunContext,
 )
 from lakehouse.runtime.processes import Process
-from lakehouse.runtime.run_tags import readable_tags
+from lakehouse.runtime.run_tags import HIDDEN_PREFIX
 
-WORKER_TAG = "lakehouse/worker"
+WORKER_TAG = f"{HIDDEN_PREFIX}worker"
 """Tag of a run that a copy of the server carries out: its id, and the process of the copy."""
 _ANSWERS_SECONDS = 20.0
 """A copy answers in a tenth of a second, and on a busy machine later."""
@@ -91,5 +91,5 @@ def worker_of(run: dg.DagsterRun) -> Process | None:
     """Return the copy of the server that carries a run out; None where Dagster's own launcher
     began it. A run that is executed again has the tags of the one before it, too.
     """
-    run_id, _, process = readable_tags(run.tags).get(WORKER_TAG, "").partition(" ")
+    run_id, _, process = run.tags.get(WORKER_TAG, "").partition(" ")
     return Process.from_text(process) if run_id == run.run_id else None

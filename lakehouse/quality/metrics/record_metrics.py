@@ -12,13 +12,13 @@ from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.dagster_internals import add_run_tags, show_with_run
 from lakehouse.orchestration.written_metadata import table_metadata
 from lakehouse.quality.metrics.run_metrics import Zones, metrics_of_run
-from lakehouse.runtime.run_tags import readable_tags
+from lakehouse.runtime.run_tags import HIDDEN_PREFIX
 from lakehouse.tables.table import IcebergTable
 
 MEASURED_AT = "measured_at"
-RECORDED = "lakehouse/metrics"
+RECORDED = f"{HIDDEN_PREFIX}metrics"
 """Tag of a run whose metrics are recorded: its id, and how many there are."""
-HINDERED = "lakehouse/metrics-hindered"
+HINDERED = f"{HIDDEN_PREFIX}metrics-hindered"
 """Tag of a run whose metrics could not be recorded at first: its id; it is reported once."""
 LOOK_BACK = timedelta(days=2)
 _ENDED = [
@@ -76,7 +76,7 @@ class Recorder:
 def _report(instance: dg.DagsterInstance, run_id: str, message: str) -> None:
     _log.warning(message)
     run = instance.get_run_by_id(run_id)
-    if run is not None and readable_tags(run.tags).get(HINDERED) != run_id:
+    if run is not None and run.tags.get(HINDERED) != run_id:
         show_with_run(instance, run, message)
         add_run_tags(instance, run_id, {HINDERED: run_id})
 
@@ -96,12 +96,8 @@ def _is_recorded(run: dg.DagsterRun) -> bool:
     """Whether the metrics of a run are recorded; one that is executed again has the tags of the
     one before it, too.
     """
-    noted = readable_tags(run.tags).get(RECORDED)
-    if noted is None:
-        return False
-    run_id, _, count = noted.partition(" ")
-    # Earlier versions noted how many alone.
-    return run_id == run.run_id if count else not run.parent_run_id
+    run_id = run.tags.get(RECORDED, "").partition(" ")[0]
+    return run_id == run.run_id
 
 
 def _show(

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from lakehouse.iceberg.metadata.write_result import Published, Unchanged
-from lakehouse.ingestion.archive_names import hashed_name, whole_hashed_name
+from lakehouse.ingestion.archive_names import hashed_name
 from lakehouse.ingestion.land import land
 from lakehouse.ingestion.withdraw_delivery import deliveries, reject
 from lakehouse.tables.feed import bronze_table
@@ -76,9 +76,7 @@ def idle_engine(settings):
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize(
-    "archived_as", [hashed_name, whole_hashed_name, partial(hashed_name, digits=64)]
-)
+@pytest.mark.parametrize("archived_as", [hashed_name, partial(hashed_name, digits=64)])
 def test_a_delivery_is_known_whose_folders_are_too_long_for_a_key(
     folder, idle_engine, archived_as
 ) -> None:

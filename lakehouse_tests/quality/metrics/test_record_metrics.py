@@ -12,10 +12,8 @@ import pytest
 from lakehouse.definitions import TABLES, definitions
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.dagster_internals import add_run_tags
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.quality.metrics.record_metrics import HINDERED, RECORDED, Recorder, unrecorded
-from lakehouse.runtime.run_tags import readable_tags
 from lakehouse.tables.table import Append
 from lakehouse_tests.assets.pipeline import Pipeline
 from lakehouse_tests.conftest import settings_at
@@ -81,7 +79,7 @@ def test_a_run_is_one_append_however_often_it_is_recorded(fruits: Pipeline) -> N
     before = read_history(fruits.engine, METRICS.name).main.snapshot_id
     with open_instance(fruits.settings) as instance:
         run = instance.get_runs(limit=1)[0]
-        assert RECORDED in readable_tags(run.tags)
+        assert RECORDED in run.tags
         assert Recorder(fruits.engine, METRICS).record(instance, run.run_id) > 0
 
     assert read_history(fruits.engine, METRICS.name).main.snapshot_id == before
@@ -124,18 +122,13 @@ def test_runs_that_no_command_recorded_are_swept_up(fruits: Pipeline) -> None:
     assert ran.run_id in {row["run_id"] for row in kept(fruits)}
 
 
-@pytest.mark.parametrize("is_of_earlier_version", [False, True])
-def test_a_run_that_is_executed_again_is_recorded_too(
-    fruits: Pipeline, is_of_earlier_version: bool
-) -> None:
+def test_a_run_that_is_executed_again_is_recorded_too(fruits: Pipeline) -> None:
     """The UI and Dagster's retries give it all tags of the run before."""
     job = definitions(lambda: fruits.settings).resolve_job_def("ingest_fruits")
     with open_instance(fruits.settings) as instance:
         first = instance.get_run_by_id(job.execute_in_process(instance=instance).run_id)
         recorder = Recorder(fruits.engine, METRICS)
         recorder.record(instance, first.run_id)
-        if is_of_earlier_version:
-            add_run_tags(instance, first.run_id, {RECORDED: "7"})
         assert unrecorded(instance, 10) == []
         before = instance.get_run_by_id(first.run_id)
         again = instance.create_run_for_job(
@@ -179,5 +172,5 @@ def test_what_hinders_it_is_said_once_and_fails_no_run(
             if "are not recorded yet" in record.event_log_entry.dagster_event.message
         ]
         assert len(told) == 1
-        assert HINDERED in readable_tags(instance.get_run_by_id(run.run_id).tags)
+        assert HINDERED in instance.get_run_by_id(run.run_id).tags
     assert "are not recorded yet" in caplog.text
