@@ -166,7 +166,10 @@ def _one_line(error: Exception, state: State) -> str:
         return str(error)
     from lakehouse.iceberg.metadata.error_explanations import known_error, text_of
     from lakehouse.iceberg.metadata.spark_errors import plain
+    from lakehouse.runtime.spark_log import log_file
 
     text = text_of(error)
     hint = "" if state.verbose else " Run it again with --verbose for the traceback."
+    if type(error).__module__.startswith(("pyspark.", "py4j.")):
+        hint = f" Spark's log is {log_file(state.settings)}.{hint}"
     return known_error(text) or f"{plain(text).rstrip('.')}.{hint}"

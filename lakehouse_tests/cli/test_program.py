@@ -3,6 +3,7 @@ need.
 """
 
 import pytest
+from pyspark.errors import PySparkException
 
 from lakehouse.cli import program
 from lakehouse.errors import LakehouseError
@@ -64,6 +65,12 @@ def test_an_error_that_nobody_foresaw_is_one_line_too(lakehouse, failing):
     assert (ran.code, len(ran.err)) == (1, 1)
     assert "RuntimeError: two lines" in ran.err[0]
     assert "--verbose" in ran.err[0]
+
+
+def test_an_unknown_error_of_spark_names_its_log(lakehouse, failing, home):
+    failing(PySparkException("It is odd."))
+    (line,) = lakehouse("status").err
+    assert f"It is odd. Spark's log is {home / 'logs' / 'spark.log'}. Run it again" in line
 
 
 def test_who_sees_the_traceback_is_not_told_how_to(lakehouse, failing):

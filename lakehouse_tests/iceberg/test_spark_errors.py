@@ -82,87 +82,13 @@ FILE = "/home/warehouse/silver/fruits-2e00ebe171564d1ca6add1552b2df56a/data/a.pa
             " java.io.IOException: odd" + STACK,
             "odd",
         ),
-        ("OSError: [Errno 28] No space left on device: '/home/x'", "The disk is full."),
         (
-            (
-                "sqlalchemy.exc.OperationalError: (sqlite3.OperationalError) database or disk"
-                " is full\n(Background on this error at: https://sqlalche.me/e/21/e3q8)"
-            ),
-            "The disk is full.",
-        ),
-        (
-            (
-                "UnknownException: Unknown failure\nJVM stacktrace:\nCaused by:"
-                " org.sqlite.SQLiteException: [SQLITE_BUSY] The database file is locked"
-                " (database is locked)"
-            ),
-            "Another process kept a database of this home locked: catalog.db",
-        ),
-        (
-            "UnknownException: Unknown failure\nJVM stacktrace:\nCaused by:"
-            " org.sqlite.SQLiteException: [SQLITE_READONLY] Attempt to write",
-            "A database of this home is read-only: catalog.db",
-        ),
-        (
-            "PermissionError: [Errno 13] Permission denied: '/data/home/locks/silver.a.lock'",
-            "This user cannot write or read /data/home/locks/silver.a.lock. Make it accessible",
-        ),
-        (
-            "Py4JJavaError: x.\n: java.io.FileNotFoundException: /data/home/a (Permission denied)",
-            "This user cannot write or read /data/home/a. Make it accessible",
-        ),
-        ("NoRegionError: You must specify a region.", "No AWS region is set. Set AWS_REGION."),
-        (
-            (
-                "SdkClientException: Unable to load region from any of the providers in the"
-                " chain x"
-            ),
-            "No AWS region is set.",
-        ),
-        (
-            "NoCredentialsError: Unable to locate credentials",
-            "There are no AWS credentials. Set AWS_PROFILE",
-        ),
-        (
-            (
-                "EndpointConnectionError: Could not connect to the endpoint URL:"
-                ' "http://127.0.0.1:1/lake?list-type=2"'
-            ),
-            "AWS does not answer at http://127.0.0.1:1. Check AWS_ENDPOINT_URL",
+            "OSError: [Errno 28] No space left on device: '/home/x'",
+            "OSError: [Errno 28] No space left on device: '/home/x'",
         ),
         (
             "Py4JJavaError: x.\n: java.lang.OutOfMemoryError: Java heap space" + STACK,
             "Spark ran out of memory. Set",
-        ),
-        *(
-            (
-                "Py4JJavaError: x.\n: org.apache.spark.SparkException: Job aborted due to stage"
-                " failure: Task 0 in stage 7.0 failed 4 times, most recent failure: Lost task 0.3"
-                f" in stage 7.0 (TID 9) (10.0.0.7 executor {executor}): {reason}" + STACK,
-                said,
-            )
-            for executor, said in (
-                ("2", "An executor of Spark ran out of memory, again and again. Set"),
-                ("driver", "Spark ran out of memory. Set LAKEHOUSE_SPARK_MEMORY"),
-            )
-            for reason in (
-                "java.lang.OutOfMemoryError: Java heap space",
-                "org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY] Unable",
-            )
-        ),
-        (
-            "Py4JJavaError: x.\n: org.apache.spark.SparkException: Job aborted due to stage"
-            " failure: Task 0 in stage 7.0 failed 4 times, most recent failure: Lost task 0.3 in"
-            " stage 7.0 (TID 9) (10.0.0.7 executor 3): ExecutorLostFailure (executor 3 exited"
-            " caused by one of the running tasks) Reason: Command exited with code 52" + STACK,
-            "An executor of Spark ran out of memory, again and again. Set",
-        ),
-        (
-            "Py4JJavaError: x.\n: org.apache.spark.SparkException: Job aborted due to stage"
-            " failure: Task 0 in stage 7.0 failed 4 times, most recent failure: Lost task 0.3 in"
-            " stage 7.0 (TID 9) (10.0.0.7 executor 3): ExecutorLostFailure (executor 3 exited"
-            " unrelated to the running tasks) Reason: worker lost" + STACK,
-            "Executors of Spark ended again and again while this ran",
         ),
         (
             (

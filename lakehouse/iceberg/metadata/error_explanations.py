@@ -1,8 +1,7 @@
-"""Errors of Spark, of AWS, of databases and of the machine whose own words help nobody: what is
-wrong, and what to do.
+"""Errors of Spark whose own text does not say what to do, with an explanation.
 
-They are known by their text: the same one comes as a Java error, as a Python error of several
-libraries, and as what Dagster kept of either.
+They are recognised by their text, because the same error arrives as a Java error, as a Python error
+of several libraries, and as what Dagster stored of either. All other errors are shown as they are.
 """
 
 import re
@@ -13,9 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class _Known:
-    """A sign in the text of an error, and what is said in place of it; `{0}` is what the sign's
-    group caught.
-    """
+    """A pattern of an error's text, and the explanation; `{0}` is what its group matched."""
 
     sign: re.Pattern[str]
     says: str
@@ -25,30 +22,16 @@ def _known(sign: str, says: str) -> _Known:
     return _Known(re.compile(sign), says)
 
 
-_FULL = (
-    "The disk is full. Free some, `lakehouse doctor` says how much there is; what was published"
-    " stays, and the same command again does what is left."
-)
 _JAVA_IS_GONE = "Answer from Java side is empty"
 _NO_CAUSE = "Unknown failure"
 """All that Iceberg's JDBC catalog reports of an error of its database."""
 _LOOKED_FOR_JAVA = "_lakehouse_looked_for_java"
 """An attribute of errors after which it was waited for the end of Java, for a second."""
 _OF_CALLS_TO_JAVA = ("Py4JError", "ConnectionRefusedError", "ConnectionResetError")
-_EXECUTOR_OUT_OF_MEMORY = _known(
-    # On one machine the executor of a lost task is the `driver`. 52 is what an executor of Spark
-    # exits with that ran out of memory (SparkExitCode.OOM).
-    r"Lost task \S+ in stage \S+ \(TID \d+\) \(\S+ executor (?!driver\b)\S+\):[^\n]*?"
-    r"(?:OutOfMemoryError|Java heap space|GC overhead limit exceeded"
-    r"|[Ee]xit(?:ed with)? (?:code|status):? 52\b"
-    r"|killed by YARN for exceeding|OOMKilled)",
-    "An executor of Spark ran out of memory, again and again. Set LAKEHOUSE_EXECUTOR_MEMORY to"
-    " more, or let whoever starts that Spark, as a server or a job of AWS, give its workers more;"
-    " then run this again.",
-)
 _OUT_OF_MEMORY = _known(
     r"OutOfMemoryError|Java heap space|GC overhead limit exceeded",
-    "Spark ran out of memory. Set LAKEHOUSE_SPARK_MEMORY to more, such as 4g, and run this again.",
+    "Spark ran out of memory. Set LAKEHOUSE_SPARK_MEMORY to more, such as 4g, or on a cluster"
+    " LAKEHOUSE_EXECUTOR_MEMORY, and run this again.",
 )
 _NO_EXECUTOR_LEFT = _known(r"(All executors on \S+ ended .+? waits longer\.)", "{0}.")
 """What `lakehouse.runtime.lost_executors` says, in the text of the jobs that it cancelled."""
@@ -79,37 +62,10 @@ _SPARK_IS_GONE = (
         " stays; the same command again does what is left.",
     ),
 )
-_SPARK_ENDED = (_EXECUTOR_OUT_OF_MEMORY, _OUT_OF_MEMORY, *_SPARK_IS_GONE)
+_SPARK_ENDED = (_OUT_OF_MEMORY, *_SPARK_IS_GONE)
 _KNOWN = (
     _NO_EXECUTOR_LEFT,
-    _known(r"No space left on device|database or disk is full|SQLITE_FULL|\[Errno 28\]", _FULL),
-    _known(
-        r"disk I/O error",
-        "The disk could not be written: it is full, or fails. `lakehouse doctor` says how much"
-        " of it is free; the same command again does what is left.",
-    ),
-    _known(
-        r"SQLITE_BUSY|SQLITE_LOCKED|database (?:table )?is locked",
-        "Another process kept a database of this home locked: catalog.db, or one of Dagster's"
-        " below dagster/. Wait for that process or end it, then run this again; `fuser FILE`"
-        " lists the processes that have a file open.",
-    ),
-    _known(
-        r"SQLITE_READONLY|attempt to write a readonly database",
-        "A database of this home is read-only: catalog.db, or one of Dagster's below dagster/."
-        " Make the home writable, or set LAKEHOUSE_HOME to a folder that this user can write.",
-    ),
-    _known(
-        r"(?:Permission denied|Read-only file system): '([^']+)'"
-        r"|(/\S+) \((?:Permission denied|Read-only file system)\)",
-        "This user cannot write or read {0}. Make it accessible; where it is in the home, make"
-        " the home writable, or set LAKEHOUSE_HOME to a folder that this user can write.",
-    ),
-    _known(
-        r"System memory \d+ must be at least",
-        "LAKEHOUSE_SPARK_MEMORY is too little for Spark; expected at least 512m. Set it to"
-        " more, or unset it for 2g.",
-    ),
+    *_SPARK_ENDED,
     _known(
         r"NotFoundException: (?:Failed to open input stream for file|Location does not exist):"
         r" (?:file:)?(\S+)"
@@ -119,46 +75,10 @@ _KNOWN = (
         " that are missing.",
     ),
     _known(
-        r"Unable to locate credentials|Unable to load credentials from|NoCredentialsError",
-        "There are no AWS credentials. Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and"
-        " AWS_SECRET_ACCESS_KEY, or run where a role is attached.",
-    ),
-    _known(
-        r"You must specify a region|Unable to load region from",
-        "No AWS region is set. Set AWS_REGION.",
-    ),
-    _known(
-        r'Could not connect to the endpoint URL: "(\w+://[^/"]+)|Connect timeout on endpoint'
-        r' URL: "(\w+://[^/"]+)'
-        r"|Unable to execute HTTP request: Connect to (\S+)",
-        "AWS does not answer at {0}. Check AWS_ENDPOINT_URL, AWS_REGION and the network.",
-    ),
-    _known(
-        r"NoSuchBucket",
-        "The bucket is not there. Correct LAKEHOUSE_BUCKET, or make the bucket in that region.",
-    ),
-    *_SPARK_ENDED,
-    _known(
-        r"CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND|Checkpoint block rdd_|ExecutorLostFailure"
-        r"|FetchFailed",
-        "Executors of Spark ended again and again while this ran, as those do that are killed"
-        " for lack of memory, or are taken away. What was published stays; the same command"
-        " again does what is left. Why they ended stands in the logs of the cluster.",
-    ),
-    _known(
         r"No FileSystem for scheme \"?s3|S3AFileSystem not found",
         "The Spark lacks a file system for s3:// (spark.hadoop.fs.s3.impl, and the jar of"
         " hadoop-aws). `lakehouse connect-conf` prints what the server is to be started with."
         " `lakehouse setup` fetches the jars of a Spark that this machine starts.",
-    ),
-    _known(
-        r"StatusCode\.UNAUTHENTICATED|Invalid authentication token",
-        "The Spark server asks for another token. Correct `token=` in SPARK_REMOTE.",
-    ),
-    _known(
-        r"database disk image is malformed|file is not a database",
-        "A database of this home is damaged: catalog.db, or one of Dagster's below dagster/."
-        " Put it back from a backup; `lakehouse doctor` reads catalog.db.",
     ),
 )
 _TABLE = re.compile(r"/warehouse/([^/]+)/([^/]+?)(?:-[0-9a-f-]{32,36})?/(?:data|metadata)/")
@@ -213,7 +133,8 @@ def text_of(error: BaseException) -> str:
     if _NO_CAUSE in text:
         from lakehouse.iceberg.metadata.pyspark_internals import java_causes
 
-        text += f"\nJVM stacktrace:\n{java_causes(error)}"
+        causes = java_causes(error)
+        text = text.replace(_NO_CAUSE, f"{_NO_CAUSE}: {causes[-1]}" if causes else _NO_CAUSE, 1)
     return text
 
 

@@ -314,7 +314,8 @@ def connect_channel(remote: str) -> "grpc.Channel":
     return channel
 
 
-def java_causes(error: BaseException) -> str:
-    """Return the causes of a Java error, a line each; its own text leaves them out."""
+def java_causes(error: BaseException) -> list[str]:
+    """Return the causes of a Java error, the innermost last; its own text leaves them out."""
     stack = str(getattr(error, "_stackTrace", "") or "")
-    return "\n".join(line for line in stack.split("\n") if line.startswith("Caused by: "))
+    mark = "Caused by: "
+    return [line.removeprefix(mark) for line in stack.split("\n") if line.startswith(mark)]
