@@ -4,7 +4,7 @@ when first asked for.
 Nothing here imports Spark or Dagster until a command needs it, so that reading is quick.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -161,11 +161,11 @@ class State:
         """
         return {*self.tables_there(), *self._declared_names()}
 
-    def tables_there(self, named: Iterable[str] = ()) -> list[str]:
+    def tables_there(self) -> list[str]:
         """Names of the tables that exist, see `lakehouse.cli.tables_there`."""
         from lakehouse.cli.tables_there import tables_there
 
-        return tables_there(self.engine.catalog, lambda: self.declared, named)
+        return tables_there(self.engine.catalog, lambda: self.declared)
 
     def _declared_names(self) -> set[str]:
         try:

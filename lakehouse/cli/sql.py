@@ -1,6 +1,6 @@
 """`lakehouse sql`: any Spark SQL on the catalog, one statement or several, in one JVM."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,17 +12,17 @@ from lakehouse.cli.output.printing import Format, json_list, render
 from lakehouse.cli.output.records import table_csv_or_json
 from lakehouse.cli.sql_text.clear_values import ShownColumns
 from lakehouse.cli.sql_text.effects import describe_effect, list_snapshots
-from lakehouse.cli.sql_text.procedures import (
-    called_tables,
-    carry_after,
-    carry_before,
-    check_calls,
-    name_maintain,
+from lakehouse.cli.sql_text.read_only import (
+    as_query,
+    rejection,
+    require_queries,
+    restrict,
 )
 from lakehouse.cli.sql_text.statements import split
+from lakehouse.cli.sql_text.writes import kept_watermarks, lockable_tables
 from lakehouse.cli.text_input import read_standard_input
-from lakehouse.cli.write_permission import find_written_tables, refuse_loss_of_refused_rows
 from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.collected_rows import collect
 from lakehouse.iceberg.metadata.spark_errors import MissingTable, missing_table, one_line
 from lakehouse.tables.suggestions import near_name
@@ -30,18 +30,24 @@ from lakehouse.tables.suggestions import near_name
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_COMPUTED = "is computed from its declaration: the next run may recompute these rows."
+_EXPIRED = (
+    "`lakehouse maintain TABLE` expires old snapshots, and keeps those that tags and readers"
+    " need."
+)
+
 
 @command("sql")
 @click.argument("statements")
 @table_csv_or_json
-@click.option("--write", is_flag=True, help="Let statements change declared tables.")
+@click.option("--write", is_flag=True, help="Let statements change tables.")
 def sql(state: State, statements: str, form: Format, write: bool) -> None:
     """Run Spark SQL on the tables.
 
-    Such as lakehouse sql "SELECT * FROM silver.fruits". Several statements are separated by
+    Such as lakehouse sql "SELECT * FROM silver.fruits". Without `--write` it only reads: SELECT,
+    WITH, SHOW, DESCRIBE, EXPLAIN, USE and temporary views. Several statements are separated by
     semicolons; `-` reads them from standard input; in JSON, those of several that have rows are
-    one array of arrays. Times are in UTC. Spark's ${…} is not replaced: what a statement does
-    is told by its text.
+    one array of arrays. Times are in UTC. Spark's ${…} is not replaced.
     """
     parts = split(read_standard_input("statements") if statements == "-" else statements)
     if not parts:
@@ -49,77 +55,88 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
             "There is no statement to run.",
             next_step='Say for example lakehouse sql "SHOW NAMESPACES".',
         )
-    check_calls(parts)
-    refuse_loss_of_refused_rows(state, parts)
-    written = find_written_tables(state, parts)
-    if not write:
-        written.require_permission()
-    state.start_spark()
-    locked, shown = sorted({*written.tables, *called_tables(parts)}), ShownColumns()
-    with _locked(state, locked), _printing(form, len(parts)) as show:
-        for number, statement in enumerate(parts, start=1):
-            with _explained(state, number, len(parts)), state.progress("Running SQL"):
-                text, is_result = _run(state, statement, written.tables, form, shown)
-            show(text, is_result)
-    for line in (*written.describe_recomputed(), *name_maintain(parts)):
-        click.echo(line, err=True)
+    tables = _start(state, parts, write)
+    shown = ShownColumns()
+    with _locked(state, tables) as catalog:
+        before = catalog.metadata_locations(tables)
+        _run_all(state, parts if write else [*map(as_query, parts)], tables, form, shown)
+        after = catalog.metadata_locations(tables)
+    for table in tables:
+        if after.get(table) != before.get(table):
+            click.echo(f"{table} {_COMPUTED}", err=True)
+    if write and any("expire_snapshots" in statement.lower() for statement in parts):
+        click.echo(_EXPIRED, err=True)
     notice = shown.notice(state.tables_there, lambda: state.declared)
     if notice:
         click.echo(notice, err=True)
 
 
-@contextmanager
-def _printing(form: Format, statements: int) -> Iterator[Callable[[str, bool], None]]:
-    """Print each result as it comes; those of several statements in JSON as one array, also
-    where one fails.
+def _start(state: State, statements: Sequence[str], write: bool) -> Sequence[str]:
+    """Check statements before Spark starts, and return the declared tables to lock."""
+    from lakehouse.runtime.deployment import open_engine
+
+    if write:
+        locations = state.engine.catalog.metadata_locations
+        tables = lockable_tables(
+            state.declared, lambda name: name in locations([name]), statements
+        )
+        state.start_spark()
+        return tables
+    require_queries(statements)
+    state.engine = open_engine(state.settings, is_read_only=True)
+    state.start_spark()
+    restrict(state.engine.spark)
+    return ()
+
+
+def _run_all(
+    state: State,
+    statements: Sequence[str],
+    locked: Sequence[str],
+    form: Format,
+    shown: ShownColumns,
+) -> None:
+    """Run statements and print their results; those of several in JSON as one array, also if one
+    fails.
     """
-    is_array = form == "json" and statements > 1
+    is_array = form == "json" and len(statements) > 1
     results: list[str] = []
-
-    def show(text: str, is_result: bool) -> None:
-        # What is not a row stays out of what a program reads.
-        if not is_result:
-            click.echo(text, err=form != "table")
-        elif is_array:
-            results.append(text)
-        else:
-            click.echo(text)
-
     try:
-        yield show
+        for number, statement in enumerate(statements, start=1):
+            with _explained(state, number, len(statements)), state.progress("Running SQL"):
+                text, is_result = _run(state, statement, locked, form, shown)
+            if is_array and is_result:
+                results.append(text)
+            else:
+                # Programs read only rows from standard output.
+                click.echo(text, err=not is_result and form != "table")
     finally:
         if is_array:
             click.echo(json_list(results))
 
 
 @contextmanager
-def _locked(state: State, tables: Sequence[str]) -> Iterator[None]:
-    """Hold the locks of the declared tables, in one order for all, so that nobody waits in a
-    circle.
-    """
+def _locked(state: State, tables: Sequence[str]) -> Iterator[Catalog]:
+    """Hold the locks of tables, in one order for all processes to avoid deadlocks."""
     from lakehouse.iceberg.commit.lock import table_lock
 
     with ExitStack() as stack:
         for table in tables:
             with state.progress(f"Waiting for the lock of {table}"):
                 stack.enter_context(table_lock(state.engine, table))
-        yield
+        yield state.engine.catalog
 
 
 def _run(
     state: State, statement: str, locked: Sequence[str], form: Format, shown: ShownColumns
 ) -> tuple[str, bool]:
-    """Run one statement; return what to print, and whether that is rows.
-
-    :param locked: the declared tables that may be written to.
-    """
+    """Run one statement; return what to print, and whether that is rows."""
     spark = state.engine.spark
-    # A statement before it may have set this: what is put in place of `${…}` nobody has checked.
+    # With it, the text that was checked is not what Spark runs; an earlier statement can set it.
     spark.conf.set("spark.sql.variable.substitute", "false")
-    carry_before(state.engine, statement, locked)
     before = list_snapshots(state.engine.catalog, statement)
-    frame = spark.sql(statement)
-    carry_after(state.engine, statement)
+    with kept_watermarks(state.engine, statement, locked):
+        frame = spark.sql(statement)
     shown.add(statement, frame.columns)
     if not frame.columns:
         return describe_effect(state.engine.catalog, statement, before), False
@@ -143,6 +160,8 @@ def _explained(state: State, number: int, total: int) -> Iterator[None]:
         raise
     except Exception as error:
         which = f"statement {number} of {total}: " if total > 1 else ""
+        if reason := rejection(error):
+            raise UsageError(which + reason) from error
         missing = missing_table(error)
         if missing:
             raise _no_table(state, missing, which) from error

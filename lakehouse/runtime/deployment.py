@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     import dagster as dg
 
 
-def open_engine(settings: Settings) -> Engine:
-    """Return the engine of these settings; Spark is started by the first call that needs it."""
+def open_engine(settings: Settings, *, is_read_only: bool = False) -> Engine:
+    """Return the engine of these settings; Spark is started by the first call that needs it.
+
+    :param is_read_only: open Spark's catalog by `Catalog.read_only`.
+    """
     keep_private()
     if settings.deployment == "local":
         require_own_tables(settings.home)
@@ -36,7 +39,8 @@ def open_engine(settings: Settings) -> Engine:
         from lakehouse.runtime.spark_server import with_server
 
         found = with_server(settings)
-        opened = open_session(found, catalog, is_own_server=found != settings)
+        opened_catalog = catalog.read_only() if is_read_only else catalog
+        opened = open_session(found, opened_catalog, is_own_server=found != settings)
         if settings.spark_remote or settings.is_on_cluster:
             send_project(opened, settings)
         return opened

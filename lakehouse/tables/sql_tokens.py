@@ -3,7 +3,7 @@ out.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,10 +39,6 @@ class Token:
     text: str
     start: int
     end: int
-    quote: str = ""
-    """What a text begins and ends with; nothing of other tokens, and of texts without a
-    character that ends them.
-    """
 
     @property
     def keyword(self) -> str:
@@ -57,20 +53,6 @@ class Token:
     def is_mark(self, mark: str) -> bool:
         """Whether it is this mark, and no text or name that looks like it."""
         return self.kind == "mark" and self.text == mark
-
-    @property
-    def plain_text(self) -> str | None:
-        """The text as Spark has it; None of what is no text, or has a character that may stand
-        for another.
-        """
-        special = ["\\", "${", *self.quote]
-        is_plain = self.kind == "text" and not any(part in self.text for part in special)
-        return self.text if is_plain else None
-
-
-def keywords(tokens: Iterable[Token]) -> list[str]:
-    """Return the words of some tokens in capitals; nothing for each that is quoted, or none."""
-    return [token.keyword for token in tokens]
 
 
 def tokenize(text: str) -> list[Token]:
@@ -88,7 +70,7 @@ def _tokens(text: str) -> Iterator[Token]:
         if match["comment"] and "/*+" in text[at:end]:
             yield Token("mark", UNCLEAR_COMMENT, at, end)
         if token := _token(match):
-            yield Token(*token, at, end, quote=match["text"][0] if match["text"] else "")
+            yield Token(*token, at, end)
         at = end
 
 

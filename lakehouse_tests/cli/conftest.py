@@ -100,7 +100,7 @@ def sold(request: pytest.FixtureRequest, lakehouse: Lakehouse, filled: FilledOnc
     """
 
     def fill() -> None:
-        ran = lakehouse("sql", request.module.SOLD)
+        ran = lakehouse("sql", "--write", request.module.SOLD)
         assert ran.code == 0, ran.err
 
     filled.bring_back(fill)

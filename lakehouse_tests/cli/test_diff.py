@@ -35,7 +35,7 @@ def test_diff_prints_counts_then_rows(lakehouse, sold):
 
 
 def test_a_key_that_is_not_unique_is_said_to_be_none(lakehouse, sold):
-    lakehouse("sql", "INSERT INTO t.sold VALUES (5, 40, NULL), (6, 40, 'y')")
+    lakehouse("sql", "--write", "INSERT INTO t.sold VALUES (5, 40, NULL), (6, 40, 'y')")
     ran = lakehouse("diff", "t.sold", "--key", "v")
     assert (ran.code, ran.out, len(ran.err)) == (2, [], 1)
     assert ran.err[0].startswith(

@@ -17,7 +17,8 @@ SOLD = (
 
 
 def test_history_lists_snapshots_with_their_rows_and_refs(lakehouse, sold):
-    lakehouse("sql", "ALTER TABLE t.sold CREATE TAG monthly; DELETE FROM t.sold WHERE id = 3")
+    tagged = "ALTER TABLE t.sold CREATE TAG monthly; DELETE FROM t.sold WHERE id = 3"
+    lakehouse("sql", "--write", tagged)
     found = records(lakehouse("history", "t.sold", "--format", "json"))
     assert [
         (one["operation"], one["added_rows"], one["deleted_rows"], one["rows"]) for one in found
@@ -44,7 +45,9 @@ def test_history_names_the_run_that_made_a_snapshot(lakehouse):
 
 def test_history_lists_a_snapshot_once_that_a_rollback_made_current_again(lakehouse, sold):
     first = records(lakehouse("history", "t.sold", "--format", "json"))[0]["snapshot_id"]
-    lakehouse("sql", f"CALL lakehouse.system.rollback_to_snapshot('t.sold', {first})")
+    lakehouse(
+        "sql", "--write", f"CALL lakehouse.system.rollback_to_snapshot('t.sold', {first})"
+    )
     found = records(lakehouse("history", "t.sold", "--format", "json"))
     assert [one["is_current_ancestor"] for one in found] == [True, False]
     lines = lakehouse("history", "t.sold").out
@@ -55,6 +58,7 @@ def test_history_lists_a_snapshot_once_that_a_rollback_made_current_again(lakeho
 def test_history_shows_the_steps_of_a_publish_without_a_moment(lakehouse, sold):
     lakehouse(
         "sql",
+        "--write",
         "ALTER TABLE t.sold CREATE BRANCH audit; INSERT INTO t.sold.branch_audit VALUES (4,"
         " 40);INSERT INTO t.sold.branch_audit VALUES (5, 50); CALL"
         " lakehouse.system.fast_forward('t.sold', 'main', 'audit')",
@@ -67,6 +71,7 @@ def test_history_shows_the_steps_of_a_publish_without_a_moment(lakehouse, sold):
 def test_history_of_the_schema(lakehouse, sold):
     lakehouse(
         "sql",
+        "--write",
         "ALTER TABLE t.sold RENAME COLUMN v TO price; ALTER TABLE t.sold ADD COLUMN note"
         " string;INSERT INTO t.sold VALUES (4, 40, 'x')",
     )
@@ -81,6 +86,6 @@ def test_history_of_the_schema(lakehouse, sold):
 
 
 def test_history_of_a_table_without_a_snapshot_is_empty(lakehouse):
-    lakehouse("sql", "CREATE NAMESPACE t; CREATE TABLE t.sold (id bigint)")
+    lakehouse("sql", "--write", "CREATE NAMESPACE t; CREATE TABLE t.sold (id bigint)")
     assert json.loads("".join(lakehouse("history", "t.sold", "--format", "json").out)) == []
     assert lakehouse("history", "t.sold").out[-1] == "(0 snapshots)"

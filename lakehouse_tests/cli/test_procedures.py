@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.cli.sql_text.procedures import called_tables, check_calls
-from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.history import History, history_of
 
@@ -26,37 +24,6 @@ RAW = "bronze.raw_fruits"
 def home(tmp_path: Path) -> Path:
     """A home of the test's own: procedures delete files."""
     return tmp_path / "home"
-
-
-@pytest.mark.unit
-@pytest.mark.parametrize(
-    "call",
-    [
-        "CALL system.expire_snapshots(table => lower('SILVER.FRUITS'))",
-        "CALL system.expire_snapshots(table => 'silver' || '.fruits')",
-        "CALL system.expire_snapshots('fruits')",
-        "CALL system.expire_snapshots()",
-        "EXECUTE IMMEDIATE 'CALL system.expire_snapshots(table => ?)' USING 'silver.fruits'",
-        "WITH x AS (SELECT 1) CALL system.expire_snapshots(table => x)",
-    ],
-)
-def test_a_call_whose_table_cannot_be_told_is_refused_by_name(call: str) -> None:
-    with pytest.raises(
-        UsageError, match=r"CALL expire_snapshots.*cannot be told.*table => 'namespace.table'"
-    ):
-        check_calls([call])
-
-
-@pytest.mark.unit
-def test_calls_that_tell_their_table_may_run() -> None:
-    statements = [
-        COMPACT,
-        "CALL system.ancestors_of(x)",
-        "CALL other.system.migrate('other.a.b')",
-        "SELECT 1",
-    ]
-    check_calls(statements)
-    assert called_tables(statements) == ["silver.fruits"]
 
 
 @pytest.mark.spark

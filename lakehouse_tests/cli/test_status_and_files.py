@@ -20,6 +20,7 @@ def fruits(lakehouse):
     """A table that nobody declared: two partitions, two commits."""
     lakehouse(
         "sql",
+        "--write",
         "CREATE NAMESPACE t; CREATE TABLE t.fruits (id bigint, fruit string, berry boolean)"
         " PARTITIONED BY (berry);INSERT INTO t.fruits VALUES (1, 'Apple', false), (2, 'Fig',"
         " false);INSERT INTO t.fruits VALUES (3, 'Grape', true)",
@@ -84,7 +85,7 @@ def test_status_prints_an_aligned_table(lakehouse, fruits):
 
 def test_files_lists_data_deletes_and_metadata_with_their_total(lakehouse, fruits):
     lakehouse(
-        "sql", "ALTER TABLE t.fruits SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read');"
+        "sql", "--write", "ALTER TABLE t.fruits SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read');"
         "DELETE FROM t.fruits WHERE id = 1",
     )  # fmt: skip
     found = records(lakehouse("files", "t.fruits", "--format", "json"))

@@ -132,6 +132,7 @@ def test_a_table_of_ours_that_got_such_a_column_is_a_fault(
 def test_sql_reads_and_writes_it(lakehouse: Lakehouse) -> None:
     made = lakehouse(
         "sql",
+        "--write",
         "CREATE NAMESPACE strangers; CREATE TABLE strangers.events (id bigint, event variant)"
         " TBLPROPERTIES ('format-version'='3'); INSERT INTO strangers.events SELECT 1,"
         """ parse_json('{"a": [1, "b"]}')""",

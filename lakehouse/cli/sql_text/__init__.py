@@ -1,1 +1,1 @@
-"""What a text of Spark SQL holds and may do, told before Spark runs it."""
+"""The text of Spark SQL statements, checked before Spark runs them."""

@@ -32,6 +32,7 @@ _read_by_this_process: "dict[str, dict[str, Table]]" = {}
 _NOT_READ = {"AccessDeniedException", "EntityNotFoundException", "FederationSourceException"}
 _KIND, _VIEW = "iceberg_type", "VIEW"
 _SQLITE_OPTIONS = "journal_mode=WAL&busy_timeout=30000"
+_SQLITE_READ_ONLY = "open_mode=1&busy_timeout=30000"
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,18 @@ class Catalog:
         read = _read_by_this_process.setdefault(repr((self.name, self.pyiceberg)), {})
         object.__setattr__(self, "_read", read)
         return self
+
+    def read_only(self) -> "Catalog":
+        """Return the catalog for a Spark session that cannot commit to an embedded catalog; Glue
+        has no such option.
+        """
+        options = {"lakehouse.session": "read-only"}
+        if self.is_embedded:
+            # SQLite creates no file in this mode, and Spark adds no column.
+            _ = self.client
+            uri = self.spark["uri"].replace(_SQLITE_OPTIONS, _SQLITE_READ_ONLY)
+            options |= {"uri": uri, "jdbc.schema-version": "V0"}
+        return replace(self, spark={**self.spark, **options})
 
     @property
     def spark_configuration(self) -> dict[str, str]:
