@@ -77,7 +77,7 @@ def restrict(session: "SparkSession") -> None:
 
 def rejection(error: Exception) -> str | None:
     """Return why Spark rejected a statement of a read-only session; None for other errors."""
-    if _NO_JAVA in str(error):
+    if f"UDAF '{_NO_JAVA}'" in str(error):
         return _needs_write(f"{', '.join(_JAVA)} call Java")
     found = _IN_PARENTHESES.search(str(error))
     return _needs_write(f"a statement with {found[1]} is not a query") if found else None

@@ -76,17 +76,18 @@ def _require_kept(
     statement: str, changed: Iterable[str], quarantines: Mapping[str, str], unclear: str | None
 ) -> None:
     """Reject a statement that may remove rows from a quarantine: no table would have them."""
+    word = first_word(statement)
     for name, table in quarantines.items():
         if _is_in(name, changed):
             raise UsageError(
-                f"{statement} may delete or hide rows of the quarantine {name}; nothing was run.",
+                f"{word} may delete or hide rows of the quarantine {name}; nothing was run.",
                 next_step=f"`lakehouse quarantine clear {table} --why …` removes rows, and"
                 " records which, who removed them and why.",
             )
-    if unclear or first_word(statement) == "BEGIN":
+    if unclear or word == "BEGIN":
+        reason = unclear or "it is a script"
         raise UsageError(
-            f"{statement} may delete rows of a quarantine:"
-            f" {unclear or 'it is a script'}; nothing was run.",
+            f"{word} may delete rows of a quarantine: {reason}; nothing was run.",
             next_step="Write single statements with a semicolon between them, each with the full"
             " name of its table.",
         )
