@@ -22,7 +22,7 @@ ANNA, BEN = 7001234567, 8001234567
 ADDRESS = "anna.example@example.org"
 
 
-@pytest.mark.scenario
+@pytest.mark.long
 def test_a_request_that_was_left_is_carried_on_until_it_is_proved(
     bnpl: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -196,6 +196,7 @@ def test_a_row_whose_id_is_no_number_is_quarantined_and_the_rest_goes_on(fruits)
     assert _quarantined(fruits) == [("two", "Kiwi", "true", ["castable_id"], "a.csv")]
 
 
+@pytest.mark.long
 def test_a_file_that_is_not_what_the_feed_declares_is_rejected_and_the_others_go_on(fruits):
     fruits.put("bad.csv", "1,Apple", header="id,name")
     fruits.put("good.csv", "2,Kiwi,false")

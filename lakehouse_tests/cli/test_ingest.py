@@ -70,6 +70,7 @@ def test_a_rejected_file_is_one_line_and_the_others_go_on(lakehouse, deliver):
     assert "silver.fruits: 1 inserted, 0 updated, 1 row in all" in ran.out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("error", "code", "last"),
     [

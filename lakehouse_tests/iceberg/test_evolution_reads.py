@@ -86,6 +86,7 @@ def guests(engine: Engine, key: str, by: str) -> list[int]:
     return seen
 
 
+@pytest.mark.long
 @glue_in_test_all
 @newer_iceberg("plans no read by a column of the partitioning that was renamed")
 def test_keys_of_changed_days_are_told_across_renames_wider_types_and_specs(

@@ -37,6 +37,7 @@ def compute(engine: Engine, table: IcebergTable, *totals: str) -> Outcome:
     return write(engine, table, lambda: engine.sql(sql))
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: type(mode).__name__)
 def test_a_row_that_does_not_fit_is_rejected_alone(embedded_engine: Engine, mode: Any) -> None:

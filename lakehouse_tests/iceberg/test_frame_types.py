@@ -27,6 +27,7 @@ def rows(engine: Engine, *selected: str) -> Callable[..., DataFrame]:
     return lambda **_: engine.sql(" UNION ALL ".join(f"SELECT {row}" for row in selected))
 
 
+@pytest.mark.long
 def test_a_struct_whose_names_need_quotes_is_written_and_merged(
     embedded_engine: Engine,
 ) -> None:

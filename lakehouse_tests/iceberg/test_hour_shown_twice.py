@@ -49,6 +49,7 @@ def rows_of_connect(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("in_berlin", "rows_of_connect")
 @pytest.mark.parametrize("do", EXPECTED, ids=lambda do: do.__name__)
 def test_both_moments_are_known(embedded_engine: Engine, do: Callable[[Engine], Any]) -> None:

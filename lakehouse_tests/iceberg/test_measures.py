@@ -109,6 +109,7 @@ def test_nothing_where_nothing_is_declared_so(embedded_engine: Engine) -> None:
     assert overwrite_partitions(embedded_engine, DAYS).profile == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("table", "run"),
     [(DAYS, overwrite_partitions_without_a_refused_row), (PEOPLE, merge)],

@@ -120,6 +120,7 @@ def test_looks_at_the_rows_that_are_not_quarantined(embedded_engine: Engine, mod
     assert values(done)["variety_v"] == ("warns", 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: type(mode).__name__)
 def test_takes_no_job_that_a_figure_does_not(
     embedded_engine: Engine, mode: Any, count_jobs: Any

@@ -64,6 +64,7 @@ def test_the_rows_are_seen_and_readers_see_what_they_saw(embedded_engine: Engine
     assert set(refs(embedded_engine, DAYS.name)) == {"main"}
 
 
+@pytest.mark.long
 def test_refused_rows_are_counted_and_not_put_into_the_quarantine(
     embedded_engine: Engine,
 ) -> None:

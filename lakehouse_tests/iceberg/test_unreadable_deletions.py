@@ -48,6 +48,7 @@ def with_key(on_failure: Any, **thresholds: float) -> IcebergTable:
     return replace(MEMBERS, rules=[key, *MEMBERS.rules[1:]])
 
 
+@pytest.mark.long
 @glue_in_test_all
 @pytest.mark.parametrize("is_small", [True, False], ids=["small", "large"])
 def test_goes_to_the_quarantine(

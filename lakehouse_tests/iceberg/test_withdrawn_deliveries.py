@@ -88,7 +88,7 @@ def standing(engine: Engine) -> list[tuple]:
     return content(engine, PEOPLE.name, "id", "name")
 
 
-@pytest.mark.scenario
+@pytest.mark.long
 def test_what_it_alone_gave_goes_and_what_others_gave_comes_back(
     embedded_engine: Engine,
 ) -> None:

@@ -60,6 +60,7 @@ def test_inserts_and_updates_by_key(engine: Engine) -> None:
     assert content(engine, PEOPLE.name, "id", "name") == [(1, "ann"), (3, "bob"), (4, "eve")]
 
 
+@pytest.mark.long
 @whatever_the_catalog
 @pytest.mark.parametrize("mode", repeated(MODES, tried=["copy-on-write"], rest="long"))
 def test_of_few_changed_rows_does_not_shuffle_the_table(
@@ -136,6 +137,7 @@ def test_of_a_large_table_use_delete_files_unless_they_change_much(
     )
 
 
+@pytest.mark.long
 @whatever_the_catalog
 def test_of_a_small_table_write_whole_files(engine: Engine) -> None:
     land(engine, "a", *((str(number), f"name {number}") for number in range(20)))
@@ -168,6 +170,7 @@ def _die(*_: object) -> None:
     raise RuntimeError("died")
 
 
+@pytest.mark.long
 @whatever_the_catalog
 def test_stamps_only_the_rows_that_change(engine: Engine) -> None:
     land(engine, "a", ("1", "ann"), ("2", "bob"))
@@ -205,6 +208,7 @@ def test_reads_on_from_where_a_merge_changed_nothing(engine: Engine) -> None:
     assert merge(engine).pins["delivered"].rows == 0
 
 
+@pytest.mark.long
 @whatever_the_catalog
 def test_leaves_files_without_a_changed_row(engine: Engine) -> None:
     by_name = replace(PEOPLE, partitioning=["name"])
@@ -216,6 +220,7 @@ def test_leaves_files_without_a_changed_row(engine: Engine) -> None:
     assert ann and ann < data_files(engine, PEOPLE.name)
 
 
+@pytest.mark.long
 @whatever_the_catalog
 def test_looks_only_near_the_rows_that_it_merges(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
@@ -243,6 +248,7 @@ def test_looks_only_near_the_rows_that_it_merges(
     ]
 
 
+@pytest.mark.long
 @whatever_the_catalog
 def test_keeps_a_null_key_once(engine: Engine) -> None:
     """`=` never matches a NULL, and would insert the row at each delivery."""
@@ -256,6 +262,7 @@ def test_keeps_a_null_key_once(engine: Engine) -> None:
     assert content(engine, PEOPLE.name, "id", "name") == [(2, None)]
 
 
+@pytest.mark.long
 @whatever_the_catalog
 @pytest.mark.parametrize(
     ("joined", "mode", "new"),
@@ -430,6 +437,7 @@ def test_refuses_what_a_blocking_rule_forbids(engine: Engine) -> None:
     assert rows_at(engine, PEOPLE.name, done.candidate_snapshot_id).count() == 3
 
 
+@pytest.mark.long
 def test_takes_few_jobs(embedded_engine: Engine, count_jobs) -> None:
     land(embedded_engine, "a", ("1", "ann"))
     merge(embedded_engine)
@@ -439,6 +447,7 @@ def test_takes_few_jobs(embedded_engine: Engine, count_jobs) -> None:
     assert counted.jobs <= 12
 
 
+@pytest.mark.long
 @whatever_the_catalog
 def test_a_row_of_which_nothing_says_that_it_goes_is_judged(engine: Engine) -> None:
     table = replace(PEOPLE, rules=[not_null("id")])

@@ -4,6 +4,8 @@ before.
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from lakehouse.definitions import FEEDS, TABLES, definitions
 from lakehouse.ingestion.feed_runs import ingest
 from lakehouse.orchestration.instance import open_instance
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from lakehouse.settings import Settings
 
 
+@pytest.mark.long
 def test_it_does_not_pass_for_an_ingest_of_files_that_are_gone(
     spark: "SparkSession", settings: "Settings", tmp_path: "Path"
 ) -> None:

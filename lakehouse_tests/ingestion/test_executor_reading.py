@@ -367,6 +367,7 @@ def test_where_a_task_fails_though_one_could_read_the_driver_reads_and_says_so(
     assert "FileExistsError" in reading.remark
 
 
+@pytest.mark.long
 def test_what_one_executor_cannot_read_the_driver_reads_and_says_so(
     spark_reading, home, inbox
 ) -> None:

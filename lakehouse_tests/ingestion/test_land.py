@@ -65,6 +65,7 @@ def test_waiting_files_are_landed_by_one_append_with_their_source(engine, home, 
     assert [len(done.archived.keys), inbox.names()] == [2, []]
 
 
+@pytest.mark.long
 def test_a_return_to_an_earlier_content_lands_nothing_and_is_told(engine, home, inbox) -> None:
     other = APPLE.replace("Apple", "Pear")
     for content in (APPLE, other):

@@ -36,6 +36,7 @@ def no_spark() -> None:
     raise AssertionError("Spark was started")
 
 
+@pytest.mark.long
 def test_what_each_run_appends_is_compacted_and_its_snapshots_expire(
     embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

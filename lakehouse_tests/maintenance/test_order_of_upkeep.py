@@ -92,6 +92,7 @@ def compacted(engine: Engine, upkept: Upkept, planned: Round) -> list[str]:
     return tables
 
 
+@pytest.mark.long
 def test_equally_sick_tables_are_kept_in_the_order_of_their_reads(
     embedded_engine: Engine, settings: Settings
 ) -> None:

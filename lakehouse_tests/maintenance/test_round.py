@@ -68,7 +68,7 @@ def work(engine: Engine, step: PlannedStep, health: TableHealth) -> StepResult:
     return steps[step.step]()
 
 
-@pytest.mark.scenario
+@pytest.mark.long
 def test_after_a_round_nothing_is_due_whoever_asks(embedded_engine: Engine) -> None:
     engine = embedded_engine
     name = create(engine, "id bigint, day date, note string", "day", MERGE_ON_READ)

@@ -85,6 +85,7 @@ def two_that_wait(settings: Settings, receiver: Receiver) -> Routes:
     return routes
 
 
+@pytest.mark.long
 def test_a_receiver_that_was_down_gets_all_of_it_once_and_in_order(
     settings: Settings, receiver: Receiver
 ) -> None:

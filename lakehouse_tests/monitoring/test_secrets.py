@@ -111,7 +111,7 @@ class People:
         )
 
 
-@pytest.mark.scenario
+@pytest.mark.long
 @pytest.mark.parametrize("seed", repeated([1, 2], tried=[1]))
 def test_no_secret_is_in_what_is_kept_told_or_printed(
     embedded_engine: Engine,

@@ -57,6 +57,7 @@ def test_the_snapshot_is_the_data_version(project):
     assert version == str(project.snapshot_id("silver.people"))
 
 
+@pytest.mark.long
 def test_the_pins_of_the_inputs_are_shown(project):
     project.deliver("first", ANN)
     first = project.snapshot_id("bronze.raw_people")
@@ -193,6 +194,7 @@ def test_how_much_was_refused_is_told_anew_by_each_write(project):
     assert newest.passed
 
 
+@pytest.mark.long
 def test_what_is_published_is_recorded_where_the_look_at_all_rows_is_interrupted(
     project, monkeypatch
 ):

@@ -358,6 +358,7 @@ def test_the_plain_asset_of_the_page_on_tables_writes_its_table(build, embedded_
     ]
 
 
+@pytest.mark.long
 def test_a_plain_asset_is_stale_once_per_change_of_its_sources(build, embedded_engine):
     """One source is loaded by the IO manager, and one is read by the function itself."""
     keys = {name: dg.AssetKey(name.split(".")) for name in ("silver.other", "gold.sums")}

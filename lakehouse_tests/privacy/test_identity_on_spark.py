@@ -69,6 +69,7 @@ def test_a_person_is_found_wherever_iceberg_still_has_them(engine: Engine) -> No
     assert [held.row["email"] for held in exported.rows] == ["now@main"]
 
 
+@pytest.mark.long
 def test_spark_reads_the_chain_and_rewrites_its_files(
     engine: Engine, settings: Settings
 ) -> None:

@@ -116,6 +116,7 @@ def test_who_is_allowed_again_is_taken(visits: Visits, settings: Settings) -> No
     assert [row[0] for row in visits.rows(MERGED)] == ["1", "2", "3"]
 
 
+@pytest.mark.long
 def test_a_source_that_was_set_back_is_erased_again(visits: Visits) -> None:
     visits.deliver("first.csv", f"1,7,a,{PAST.format(1)}", f"2,8,a,{PAST.format(1)}")
     visits.compute(OVERWRITTEN)
@@ -129,6 +130,7 @@ def test_a_source_that_was_set_back_is_erased_again(visits: Visits) -> None:
     assert [row[1] for row in visits.rows(OVERWRITTEN)] == ["8"]
 
 
+@pytest.mark.long
 def test_rows_of_who_is_gone_are_counted_where_a_source_has_them(visits: Visits) -> None:
     rows = [f"1,7,a,{PAST.format(1)}", f"x,7,a,{PAST.format(1)}", f"2,8,a,{PAST.format(1)}"]
     visits.deliver("first.csv", *rows)

@@ -60,7 +60,7 @@ def test_a_damaged_jar_is_fetched_again_and_the_rest_of_a_killed_set_up_is_dropp
     assert not (machine.cache_dir / ".fetching-killed").exists()
 
 
-@pytest.mark.scenario
+@pytest.mark.long
 def test_a_jar_that_is_not_what_is_pinned_is_not_kept(machine, repository):
     (repository / "small-1.0.jar").write_bytes(b"<html>Sign in to the network</html>")
 

@@ -198,6 +198,7 @@ AVRO = {"write.format.default": "avro"}
 """Of a table that Spark alone changes."""
 
 
+@pytest.mark.long
 def test_refs_of_before_a_rename_and_an_addition_lose_their_rows(
     embedded_engine: Engine,
 ) -> None:
@@ -259,6 +260,7 @@ def test_a_tag_keeps_columns_that_were_dropped_since_for_everybody_else(
         assert row.asDict() == {"customer_id": 8, "remark": "his"}
 
 
+@pytest.mark.long
 @newer_iceberg("writes to no table one of whose specs is of a column that was dropped")
 @pytest.mark.parametrize("kind", ["decimal(5,2)", "string"])
 def test_files_of_a_spec_whose_column_was_dropped_lose_their_rows(

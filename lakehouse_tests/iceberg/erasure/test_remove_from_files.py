@@ -215,6 +215,7 @@ def test_nothing_that_is_kept_holds_her(embedded_engine: Engine, format_version:
     assert {result.outcome for result in again} == {"skipped"}
 
 
+@pytest.mark.long
 def test_nothing_that_is_kept_holds_a_row_of_hers_that_was_changed_before(
     embedded_engine: Engine,
 ) -> None:
@@ -305,6 +306,7 @@ def test_a_reader_that_has_read_all_is_moved_past_the_erasure(
     assert "watermark of gold.reader" in str([result.reason for result in again])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("now", [False, True])
 def test_what_reads_in_full_and_has_read_all_is_not_stale_afterwards(
     embedded_engine: Engine, *, now: bool

@@ -137,6 +137,7 @@ def test_nothing_is_removed_of_a_table_that_somebody_registered_from_this_one(
     assert (100,) in rows(glue_engine, name="sandbox.x")
 
 
+@pytest.mark.long
 @newer_iceberg("has no prefix_listing")
 def test_they_are_found_and_removed_on_s3(glue_engine: Engine) -> None:
     filled(glue_engine)

@@ -32,6 +32,7 @@ def rows(engine) -> list[tuple]:
     return [tuple(row) for row in found.collect()]
 
 
+@pytest.mark.long
 def test_either_form_delivered_again_lands_nothing_and_can_be_rejected_and_landed_anew(
     embedded_engine, folder, settings
 ) -> None:

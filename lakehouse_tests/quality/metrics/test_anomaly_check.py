@@ -81,6 +81,7 @@ def test_alone_it_judges_what_was_measured_last(fruits: Pipeline) -> None:
     assert found[RAW].description.startswith("nr_rows: 2 rows on ")
 
 
+@pytest.mark.long
 def test_a_delivery_as_always_passes(fruits: Pipeline) -> None:
     rows = "\n".join(f"{at},Fruit {at},false" for at in range(300))
     fruits.write("b.csv", f"id,fruit,berry\n{rows}\n")
