@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from inspect import isfunction
 
 import dagster as dg
@@ -387,6 +388,7 @@ def test_links_lead_to_headings_that_exist(path):
     ] == []
 
 
+@cache
 def _anchors(page):
     return {
         re.sub(r"[^\w\- ]", "", section.title.lower()).replace(" ", "-")
