@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from lakehouse.iceberg.read.inputs import Input
@@ -35,7 +36,9 @@ def default_code_version(
     if isinstance(compute, SqlFunction):
         texts = {"": compute.normalised}
     else:
-        texts = _project_modules(inspect.unwrap(compute).__module__ or "")
+        function = inspect.unwrap(compute)
+        is_function = isinstance(function, FunctionType)
+        texts = _project_modules(function.__module__ or "") if is_function else {}
     if not texts:
         return None
     content = json.dumps([sorted(texts.items()), reads_metadata(inputs or {})], sort_keys=True)

@@ -3,6 +3,7 @@
 import importlib
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 
@@ -210,6 +211,7 @@ def test_modules_next_to_the_package_count_and_installed_ones_do_not(
 
 def test_a_function_without_a_source_file_has_no_version() -> None:
     assert default_code_version(len) is None
+    assert default_code_version(partial(dedent)) is None
     made: dict[str, Callable[..., object]] = {}
     exec("def computed(raw): return raw", made)
     assert default_code_version(made["computed"]) is None
