@@ -106,11 +106,6 @@ class ColumnProfile:
         """Whether its values are nested or bytes: no key, and no person is found by them."""
         return self.file_type.startswith(("struct", "array", "map", "binary"))
 
-    @property
-    def has_all_days(self) -> bool:
-        """Whether `days` has each date, and none was left out for lack of memory."""
-        return len(self.days) < _MOST_DAYS
-
     def add(self, counts: Mapping[str | None, int]) -> None:
         """Take values into account, and in how many rows each stands."""
         for text, rows in counts.items():

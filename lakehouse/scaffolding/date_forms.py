@@ -21,8 +21,6 @@ _DAY_FIRST_SIGN = "."
 """Where points stand between the numbers of a date, the day comes first in every country."""
 _PARTS = {"Y": "Y M D", "D": "D M Y", "M": "M D Y"}
 _ISO = "Y-M-D"
-COMPACT = "YMD"
-"""Dates without a sign between their parts, such as 20261231."""
 
 
 @dataclass(frozen=True)

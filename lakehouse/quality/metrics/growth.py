@@ -27,8 +27,8 @@ def growth_since_midnight(
         return None
     if snapshot_id not in history.snapshots:
         return None
-    rows, midnight = history.snapshots[snapshot_id].rows, _midnight(at, zone)
-    before = _rows_before(history, midnight)
+    rows, midnight = history.snapshots[snapshot_id].rows, midnight_of(at, zone)
+    before = rows_before(history, midnight)
     if before is None:
         return None
     seen = history.seen_at(midnight)
@@ -37,18 +37,15 @@ def growth_since_midnight(
     return rows + erased - before
 
 
-def rows_before(history: History, at: datetime, zone: tzinfo) -> int | None:
-    """Return the rows that readers saw at midnight; 0 where the table began since, None where
-    history is lost.
-    """
-    return _rows_before(history, _midnight(at, zone))
-
-
-def _midnight(at: datetime, zone: tzinfo) -> datetime:
+def midnight_of(at: datetime, zone: tzinfo) -> datetime:
+    """Return the start of a day in a time zone."""
     return at.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _rows_before(history: History, midnight: datetime) -> int | None:
+def rows_before(history: History, midnight: datetime) -> int | None:
+    """Return the rows that readers saw at midnight; 0 where the table began since, None where
+    history is lost.
+    """
     if (
         history.log
         and midnight < history.log[0][0]

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from lakehouse.iceberg.metadata.history import History, Snapshot
-from lakehouse.quality.metrics.growth import rows_before
+from lakehouse.quality.metrics.growth import midnight_of, rows_before
 
 MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
 
@@ -27,22 +27,18 @@ def test_it_is_counted_from_the_midnight_of_the_table():
     )
     at = MONDAY + timedelta(hours=1)
 
-    assert rows_before(found, at, UTC) == 150
-    assert rows_before(found, at - timedelta(hours=2), UTC) == 0  # It began on that day.
+    assert rows_before(found, midnight_of(at, UTC)) == 150
+    # It began on that day.
+    assert rows_before(found, midnight_of(at - timedelta(hours=2), UTC)) == 0
     # In Kuala Lumpur Monday began at four in the afternoon of Sunday, UTC.
-    assert rows_before(found, at, ZoneInfo("Asia/Kuala_Lumpur")) == 0
+    assert rows_before(found, midnight_of(at, ZoneInfo("Asia/Kuala_Lumpur"))) == 0
 
 
 def test_a_table_that_began_today_grew_by_all_it_has():
-    assert (
-        rows_before(
-            history((MONDAY + timedelta(hours=9), 40)), MONDAY + timedelta(hours=10), UTC
-        )
-        == 0
-    )
+    assert rows_before(history((MONDAY + timedelta(hours=9), 40)), MONDAY) == 0
 
 
 def test_it_is_not_known_where_the_past_has_expired():
     kept = history((MONDAY + timedelta(hours=9), 40), expired=True)
 
-    assert rows_before(kept, MONDAY + timedelta(hours=10), UTC) is None
+    assert rows_before(kept, MONDAY) is None
