@@ -92,9 +92,9 @@ def erase(
     """
     from lakehouse.privacy.erase import erase as erase_people
     from lakehouse.privacy.erasure import How
-    from lakehouse.privacy.requests import check_openable
+    from lakehouse.privacy.folder import check_request_id
 
-    check_openable(state.settings, request_id)
+    check_request_id(request_id)
     named = parse_people(people, file) if people or file else []
     there = state.project.erasable(state.settings, state.engine)
     if is_dry:

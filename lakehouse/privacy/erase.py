@@ -14,9 +14,9 @@ from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.erase_now import refuse_now
 from lakehouse.privacy.erasure import Erasure, How
 from lakehouse.privacy.erasure_record import read_record
-from lakehouse.privacy.folder import erase_lock, privacy_folder
+from lakehouse.privacy.folder import check_request_id, erase_lock, privacy_folder
 from lakehouse.privacy.identity import Identity, Named, find_people
-from lakehouse.privacy.requests import check_openable, open_request, read_request, read_requests
+from lakehouse.privacy.requests import open_request, read_request, read_requests
 from lakehouse.privacy.steps.identify import identify, mark_gone, note_request
 from lakehouse.privacy.steps.prove import conclude, remove_physically, verify_all
 from lakehouse.privacy.steps.take_away import (
@@ -61,7 +61,7 @@ def erase(
     :raises UsageError: when the request names others, or nobody knows whom it is about.
     :raises TableBusy: when a table is being written that has to be free.
     """
-    check_openable(erasable.settings, request_id)
+    check_request_id(request_id)
     if how.now:
         refuse_now(erasable)
     privacy_folder(erasable.settings)

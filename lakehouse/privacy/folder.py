@@ -7,8 +7,6 @@ from lakehouse.errors import UsageError
 from lakehouse.settings import Settings
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_FORMER_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
-"""What ids could be before one that begins with a dot was refused; requests of such are there."""
 
 
 def privacy_folder(settings: Settings) -> Path:
@@ -36,26 +34,13 @@ def erase_lock(settings: Settings) -> Path:
 
 
 def check_request_id(request_id: str) -> None:
-    """Check that a request's id can be the name of a file.
+    """Check that an id can be the name of a request and of its file: a file whose name begins with
+    a dot is hidden, and an option begins with a hyphen.
 
-    :raises UsageError: when it cannot; what was given may be a value, and is not told.
-    """
-    if not _FORMER_NAME.fullmatch(request_id):
-        raise _no_name()
-
-
-def check_new_request_id(request_id: str) -> None:
-    """Check that a request that is not there yet may have an id: a file whose name begins with a
-    dot is hidden, and an option begins with a hyphen.
-
-    :raises UsageError: when it may not; what was given may be a value, and is not told.
+    :raises UsageError: when it cannot; the id may be a personal value, and is not in the error.
     """
     if not _NAME.fullmatch(request_id):
-        raise _no_name()
-
-
-def _no_name() -> UsageError:
-    return UsageError(
-        "The id of the request is not a name; expected a letter or digit, and up to 63 letters,"
-        " digits, dots, hyphens and underscores behind it, such as R-17."
-    )
+        raise UsageError(
+            "The id of the request is not a name; expected a letter or digit, and up to 63"
+            " letters, digits, dots, hyphens and underscores behind it, such as R-17."
+        )

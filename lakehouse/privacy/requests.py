@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lakehouse.errors import UsageError
-from lakehouse.privacy.folder import check_new_request_id, check_request_id, requests_folder
+from lakehouse.privacy.folder import check_request_id, requests_folder
 from lakehouse.privacy.hmac_key import hmac_key
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.sealed_values import SealedValues, seal
@@ -31,7 +31,7 @@ def open_request(
     :raises UsageError: when there is one of this id that names others, or when its id or why
         holds a value. No value stands in it.
     """
-    check_openable(settings, request_id)
+    check_request_id(request_id)
     _check_texts(request_id, why, named)
     people = _hashed(settings, named)
     with _lock(settings):
@@ -52,17 +52,6 @@ def open_request(
         seal(settings, request_id, SealedValues(_pairs(named)))
         _write(settings, request)
         return request
-
-
-def check_openable(settings: Settings, request_id: str) -> None:
-    """Check that a request of an id is there, or may be opened.
-
-    :raises UsageError: when neither is so.
-    """
-    check_request_id(request_id)
-    # A dry run makes no folder.
-    if not (_folder(settings) / f"{request_id}.json").is_file():
-        check_new_request_id(request_id)
 
 
 def read_request(settings: Settings, request_id: str) -> Request:

@@ -53,17 +53,6 @@ def test_a_request_gets_no_id_that_would_hide_it(settings: Settings, request_id:
     assert content_below(settings.home) == b""
 
 
-def test_a_request_that_was_hidden_by_its_id_is_listed_and_goes_on(settings: Settings) -> None:
-    opened(settings)
-    folder = settings.home / "privacy" / "requests"
-    text = (folder / "R-1.json").read_text().replace("R-1", ".R-17")
-    (folder / ".R-17.json").write_text(text)
-    (folder / "._R-1.json").write_bytes(b"what macOS keeps beside a file")
-
-    assert [request.request_id for request in read_requests(settings)] == [".R-17", "R-1"]
-    assert opened(settings, request_id=".R-17").request_id == ".R-17"
-
-
 def test_a_request_has_its_values_sealed_and_no_file_has_them_in_clear(
     settings: Settings,
 ) -> None:
