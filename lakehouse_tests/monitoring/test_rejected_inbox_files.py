@@ -2,13 +2,11 @@
 it comes again.
 """
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 import pytest
 
-from lakehouse.monitoring.alert_state import read_state, write_state
 from lakehouse_tests.monitoring.breaks import reject
 from lakehouse_tests.monitoring.watch import Watch
 
@@ -65,18 +63,6 @@ def test_a_reason_that_is_only_copied_is_told_no_more(watch: Watch) -> None:
     (reason,) = (watch.settings.home / "rejected" / "fruits").glob("*.reason.json")
     reason.touch()
     assert watch.says() == []
-
-
-def test_what_a_home_of_before_knew_as_rejected_is_told_where_it_comes_again(
-    watch: Watch,
-) -> None:
-    reject(watch, "short")
-    state = read_state(watch.settings)
-    keys = ["rejected/fruits/short.0123.csv"]
-    write_state(watch.settings, replace(state, cursors={**state.cursors, "rejected": keys}))
-    assert watch.says() == []
-    reject(watch, "short")
-    assert watch.says() == [SHORT]
 
 
 def test_a_file_that_a_person_rejected_is_not_told(watch: Watch) -> None:

@@ -32,7 +32,7 @@ def detect_rejected_files(context: MonitorContext) -> Observed:
     """
     store = open_store(context.settings)
     open_now = [incident.firing for incident in context.state.open.values()]
-    seen = _seen(context.state, context.now)
+    seen = _seen(context.state)
     facts: list[Firing | Resolved] = []
     there: dict[str, str] = {}
     occupied = store.occupied("rejected/")
@@ -61,18 +61,15 @@ def open_rejections(store: ObjectStore, feed: Feed, state: AlertState) -> set[st
     has not seen yet.
     """
     keys = rejected_keys(store, feed.rejected)
-    news = _news(store, keys, _seen(state, datetime.now(UTC)))
+    news = _news(store, keys, _seen(state))
     unseen = {rejection.key for rejection in news if not rejection.is_by_a_person}
     return unseen | {key for key in keys if f"rejected {key}" in state.open}
 
 
-def _seen(state: AlertState, now: datetime) -> Mapping[str, datetime]:
+def _seen(state: AlertState) -> Mapping[str, datetime]:
     """Return the keys that were seen, and when the reason of each was written."""
     cursor = state.cursors.get(CURSOR, {})
-    if isinstance(cursor, Mapping):
-        return {key: datetime.fromisoformat(at) for key, at in cursor.items()}
-    # Homes of before have the keys alone.
-    return dict.fromkeys(cursor, now)
+    return {key: datetime.fromisoformat(at) for key, at in cursor.items()}
 
 
 def _news(
