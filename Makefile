@@ -62,7 +62,7 @@ dev: setup ## Set up, and open the Dagster UI at http://127.0.0.1:3000
 	@$(BIN)/lakehouse dev
 
 .PHONY: test
-test: setup-dev ## Run the standard tests, 18 minutes on two cores; ARGS="-k merge" passes options on to pytest
+test: setup-dev ## Run the standard tests, 15 minutes on two cores; ARGS="-k merge" passes options on to pytest
 	@$(PYTEST) $(PARALLEL) $(ARGS)
 
 .PHONY: test-unit

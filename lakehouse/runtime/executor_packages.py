@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from lakehouse.errors import SetupError, UsageError
 
-ALWAYS = ("boto3", "numpy", "pyarrow")
+ALWAYS = ("boto3", "cramjam", "fastavro", "numpy", "pyarrow")
 """What reads delivered files there, see `lakehouse.ingestion.executor_task`."""
 _NOT_RUN = frozenset({"__pycache__", "tests"})
 _SOURCES = frozenset(

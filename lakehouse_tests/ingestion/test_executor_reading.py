@@ -36,8 +36,10 @@ from lakehouse.runtime.executor_archive import require_archive
 from lakehouse.runtime.package_zip import package_zip
 from lakehouse.storage import s3
 from lakehouse.storage.object_store import StoredObject
+from lakehouse.tables.feed import Feed, FeedColumn
 from lakehouse_tests.conftest import on_aws
 from lakehouse_tests.ingestion.conftest import CUSTOMERS, FRUITS, staged_rows
+from lakehouse_tests.ingestion.test_formats import FILES, format_of
 from lakehouse_tests.refusing_s3 import refusing_s3
 
 APPLE = "id,fruit,berry\n1,Apple,false\n"
@@ -346,6 +348,25 @@ def test_tasks_of_spark_stage_files(spark_reading, home, inbox) -> None:
     assert delivery.remark == ""
     assert [row["_source_file"] for row in rows] == ["0.csv", "1.csv", "2.csv"]
     assert [file.source_file for file in delivery.rejected] == ["wrong.csv"]
+
+
+def test_tasks_of_spark_stage_files_of_each_format(spark_reading, home, inbox_of) -> None:
+    columns = [FeedColumn("id", type="bigint"), "name"]
+    feed = Feed("rows", columns, "bronze.rows", formats=[*map(format_of, FILES)])
+    inbox = inbox_of(feed)
+    for number, (name, content) in enumerate(FILES.items()):
+        inbox.put(f"{number}.{format_of(name)}", content, second=number)
+        inbox.put(f"cut-{number}.{format_of(name)}", content[:-5], second=number)
+
+    with lock_feed(feed, home) as ingest:
+        delivery = collect_files(inbox.store, ingest, executors=spark_reading(sys.executable))
+        rows = staged_rows(delivery)
+
+    assert (delivery.remark, delivery.warnings) == ("", [])
+    assert [(row["id"], row["name"]) for row in rows] == [
+        (number, f"n{number}") for _ in FILES for number in (1, 2, 3)
+    ]
+    assert len(delivery.rejected) == len(FILES)
 
 
 def test_where_a_task_fails_though_one_could_read_the_driver_reads_and_says_so(
