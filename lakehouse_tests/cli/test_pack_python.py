@@ -10,6 +10,7 @@ import pytest
 from lakehouse.cli.doctor_checks import findings
 from lakehouse.runtime.archive_manifest import platform_here, python_here, read_manifest
 from lakehouse.runtime.executor_archive import archive_file, require_archive
+from lakehouse.runtime.executor_packages import ALWAYS
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
 
@@ -30,10 +31,8 @@ def test_it_holds_what_executors_need_and_can_be_made_again(
 
     assert (ran.code, ran.err) == (0, [])
     (line,) = ran.out
-    assert line.startswith(
-        f"{of_the_setting}: boto3 {version('boto3')}, numpy {version('numpy')}, pyarrow"
-        f" {version('pyarrow')} and "
-    )
+    packed = ", ".join(f"{name} {version(name)}" for name in ALWAYS)
+    assert line.startswith(f"{of_the_setting}: {packed} and ")
     assert f", for Python {python_here()} on {platform_here()}; " in line
     assert line.endswith(" MiB")
     assert [*of_the_setting.parent.iterdir()] == [of_the_setting]
@@ -67,7 +66,7 @@ def test_a_bucket_may_have_it_with_more_packages(
     assert (ran.code, ran.err) == (0, [])
     assert f"click {version('click')}" in ran.out[0]
     assert ran.out[1] == f"Executors have it with LAKEHOUSE_EXECUTOR_ARCHIVE={place}"
-    assert require_archive(aws_settings, place).asked == ("boto3", "numpy", "pyarrow", "click")
+    assert require_archive(aws_settings, place).asked == (*ALWAYS, "click")
 
     cluster = replace(aws_settings.cluster, executor_archive=place)
     there = replace(aws_settings, cluster=cluster, cache_dir=tmp_path / "cache")
