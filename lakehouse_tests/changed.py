@@ -61,7 +61,7 @@ def _is_documentation(path: Path) -> bool:
 
 
 def _import_graph() -> grimp.ImportGraph:
-    graph = grimp.build_graph(*PACKAGES, cache_dir=ROOT / ".import_linter_cache")
+    graph = grimp.build_graph(*PACKAGES, cache_dir=str(ROOT / ".import_linter_cache"))
     for package, importer in LOADED_BY_NAME.items():
         for module in graph.find_descendants(package) - {importer}:
             graph.add_import(importer=importer, imported=module)
