@@ -12,17 +12,11 @@ from lakehouse.cli.output.printing import Format, json_list, render
 from lakehouse.cli.output.records import table_csv_or_json
 from lakehouse.cli.sql_text.clear_values import ShownColumns
 from lakehouse.cli.sql_text.effects import describe_effect, list_snapshots
-from lakehouse.cli.sql_text.read_only import (
-    as_query,
-    rejection,
-    require_queries,
-    restrict,
-)
+from lakehouse.cli.sql_text.read_only import as_query, rejection, require_queries, restrict
 from lakehouse.cli.sql_text.statements import split
 from lakehouse.cli.sql_text.writes import kept_watermarks, lockable_tables
 from lakehouse.cli.text_input import read_standard_input
 from lakehouse.errors import LakehouseError, UsageError
-from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.collected_rows import collect
 from lakehouse.iceberg.metadata.spark_errors import MissingTable, missing_table, one_line
 from lakehouse.tables.suggestions import near_name
@@ -57,10 +51,11 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
         )
     tables = _start(state, parts, write)
     shown = ShownColumns()
-    with _locked(state, tables) as catalog:
-        before = catalog.metadata_locations(tables)
+    with _locked(state, tables):
+        # Queries lock no table, and need no more requests to the catalog.
+        before = state.engine.catalog.metadata_locations(tables) if tables else {}
         _run_all(state, parts if write else [*map(as_query, parts)], tables, form, shown)
-        after = catalog.metadata_locations(tables)
+        after = state.engine.catalog.metadata_locations(tables) if tables else {}
     for table in tables:
         if after.get(table) != before.get(table):
             click.echo(f"{table} {_COMPUTED}", err=True)
@@ -116,7 +111,7 @@ def _run_all(
 
 
 @contextmanager
-def _locked(state: State, tables: Sequence[str]) -> Iterator[Catalog]:
+def _locked(state: State, tables: Sequence[str]) -> Iterator[None]:
     """Hold the locks of tables, in one order for all processes to avoid deadlocks."""
     from lakehouse.iceberg.commit.lock import table_lock
 
@@ -124,7 +119,7 @@ def _locked(state: State, tables: Sequence[str]) -> Iterator[Catalog]:
         for table in tables:
             with state.progress(f"Waiting for the lock of {table}"):
                 stack.enter_context(table_lock(state.engine, table))
-        yield state.engine.catalog
+        yield
 
 
 def _run(
