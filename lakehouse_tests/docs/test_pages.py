@@ -217,6 +217,8 @@ def test_the_declaration_of_the_readme_is_one():
     assert plan(table, None).describe() == ["create the table with 4 columns"]
     assert (table.subject, table.personal_columns) == ("customer_id", {"email"})
     assert {key.path[-1] for key in names["orders"].keys} == {"orders"}
+    # The file runs by itself: each input is computed in it.
+    assert set(names["orders"].dependency_keys) <= set(names["raw_orders"].keys)
 
 
 @pytest.mark.unit
