@@ -135,6 +135,11 @@ lint: setup-dev ## Check style, format, types and the dependency rule
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m lakehouse_tests.weight --check
+
+.PHONY: weight
+weight: setup-dev ## Print the size and structure of the codebase, with the goals
+	@$(BIN)/python -m lakehouse_tests.weight
 
 .PHONY: format
 format: setup-dev ## Put the code into its format

@@ -47,8 +47,8 @@ from lakehouse.cluster_settings import When
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.executor_reading import ExecutorReading
 from lakehouse.ingestion.ingest import lock_feed
+from lakehouse.runtime.code_on_executors import package_zip
 from lakehouse.runtime.deployment import open_engine
-from lakehouse.runtime.package_zip import package_zip
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables.feed import Feed

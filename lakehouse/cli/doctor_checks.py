@@ -31,12 +31,12 @@ from lakehouse.monitoring.heartbeat import read_heartbeat
 from lakehouse.monitoring.sinks import FILE, FILE_NAME, LOG, check_url
 from lakehouse.privacy.gone import read_audited
 from lakehouse.runtime import jars, jvm
-from lakehouse.runtime.configuration_order import driver_memory, overruled
 from lakehouse.runtime.dev_address_file import DevNote, running_dev
 from lakehouse.runtime.jvm_class_archive import archive_path, archive_problem
-from lakehouse.runtime.session_configuration import session_configuration
+from lakehouse.runtime.session_configuration import driver_memory, submit_arguments
 from lakehouse.runtime.spark_address import place_of, problem_of, require_master
 from lakehouse.runtime.spark_master import read_master
+from lakehouse.runtime.spark_properties import spark_defaults
 from lakehouse.settings import SAMPLES, Settings
 
 PYTHON_VERSIONS = ((3, 11), (3, 14))
@@ -185,8 +185,11 @@ def _spark(settings: Settings) -> str:
     if settings.is_on_cluster:
         return _cluster(settings)
     if not settings.spark_remote:
+        submit_arguments(settings)
         memory = driver_memory(settings)
-        return f"in process: {settings.spark_master}, {memory}{_overruled(settings)}"
+        if settings.spark_memory is None and b"spark.driver.memory" in spark_defaults(settings):
+            memory = "memory of spark-defaults.conf"
+        return f"in process: {settings.spark_master}, {memory}"
     place, problem = place_of(settings.spark_remote), problem_of(settings.spark_remote)
     if problem:
         raise LakehouseError(
@@ -203,18 +206,12 @@ def _cluster(settings: Settings) -> str:
     require_master(settings.spark_master)
     state = read_master(settings.cluster, settings.spark_master)
     answers = f"{settings.spark_master} answers"
-    told = _overruled(settings)
     if state is None:
-        return f"{answers}{told}"
+        return answers
     free = f"{state.free_cores} of {count(state.cores, 'core')} are free"
     if not state.workers:
         raise LakehouseError(f"{answers}, and has no worker", next_step="Start one.")
-    return f"{answers}: {count(len(state.workers), 'worker')}, {free}{told}"
-
-
-def _overruled(settings: Settings) -> str:
-    said = overruled(settings, session_configuration(settings))
-    return f"; {said}" if said else ""
+    return f"{answers}: {count(len(state.workers), 'worker')}, {free}"
 
 
 def _deployment(settings: Settings) -> str:

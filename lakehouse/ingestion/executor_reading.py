@@ -18,9 +18,8 @@ from lakehouse.ingestion.executor_task import (
     FileOutcome,
     NumberedFile,
 )
-from lakehouse.runtime.code_on_executors import send_zip
+from lakehouse.runtime.code_on_executors import package_zip, send_zip
 from lakehouse.runtime.executors import master_of
-from lakehouse.runtime.package_zip import package_zip
 from lakehouse.runtime.python_of_executors import send_archive
 from lakehouse.settings import Settings
 

@@ -21,7 +21,7 @@ from lakehouse.iceberg.read.inputs import Input
 from lakehouse.orchestration.asset_inputs import reads_metadata
 from lakehouse.orchestration.sql_function import SqlFunction
 from lakehouse.project_file import find_project_file
-from lakehouse.runtime.own_modules import find_places, is_code_of
+from lakehouse.runtime.project_code import find_places, is_code_of
 
 _DIGITS = 12
 _ENGINE = __name__.partition(".")[0]

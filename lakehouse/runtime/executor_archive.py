@@ -1,31 +1,31 @@
-"""The archive that executors are sent where their Python has no packages: those that are needed,
-of the very versions that are installed here, and a `python` that finds them.
+"""The archive of Python packages for executors whose Python has none.
 
-The Python itself is that of each worker: one that is copied would need the very system that it
-was built for.
+It contains the installed versions of the packages, and a `bin/python` that runs the Python of the
+worker with them. The Python itself is not copied: it would need the system it was built for.
 """
 
 import gzip
 import io
+import json
+import platform
+import shlex
+import sys
 import tarfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
-from pathlib import Path
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from lakehouse.errors import SetupError
-from lakehouse.runtime.archive_launcher import LAUNCHER, PACKAGES, launcher_text
-from lakehouse.runtime.archive_manifest import (
-    MANIFEST,
-    ArchiveManifest,
-    read_manifest,
-)
-from lakehouse.runtime.executor_packages import ALWAYS, installed_packages, runtime_files
+from lakehouse.errors import SetupError, UsageError
+from lakehouse.runtime.python_of_executors import LAUNCHER
 from lakehouse.setting_forms import is_in_bucket
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_bytes
@@ -34,24 +34,110 @@ from lakehouse.storage.s3_address import bucket_and_key
 if TYPE_CHECKING:
     from lakehouse.storage.s3 import S3ObjectStore
 
-_DIGITS = 16
+REQUIRED_PACKAGES = ("boto3", "cramjam", "fastavro", "numpy", "pyarrow")
+"""The packages that read delivered files, see `lakehouse.ingestion.executor_task`."""
+MANIFEST = "lakehouse-archive.json"
+_PACKAGES_FOLDER = "lib"
 _COMMAND = "lakehouse pack-python"
+_SHOWN_DIFFERENCES = 3
+_UNUSED_FOLDERS = frozenset({"__pycache__", "tests"})
+_UNUSED_SUFFIXES = frozenset(
+    {".a", ".c", ".cc", ".cpp", ".h", ".hh", ".hpp", ".pxd", ".pxi", ".pyc", ".pyx"}
+)
+"""Bytecode, headers, static libraries and sources of extensions."""
+_INSTALLER_NOTES = frozenset({"INSTALLER", "RECORD", "REQUESTED", "direct_url.json"})
+_LAUNCHER_TEXT = """\
+#!/bin/sh
+# Created by `lakehouse pack-python`: the Python of this machine, with the packages of the archive.
+refuse() {{
+    echo "$1" >&2
+    exit 127
+}}
+setting=LAKEHOUSE_EXECUTOR_ARCHIVE
+root=$(CDPATH= cd -- "${{0%/*}}/.." && pwd) || exit 127
+here=$(uname -sm)
+[ "$here" = "{platform}" ] ||
+    refuse "The archive of $setting is for {platform}, and $(uname -n) is $here"
+python=$(command -v python{version}) ||
+    refuse "No python{version} is on the PATH of $(uname -n), which $setting needs"
+# After the value that Spark set: PySpark is that of the executor.
+PYTHONPATH=${{PYTHONPATH:+$PYTHONPATH:}}$root/{packages}
+export PYTHONPATH
+exec "$python" "$@"
+"""
+
+
+@dataclass(frozen=True)
+class ArchiveManifest:
+    """The platform and the packages of an archive."""
+
+    python: str
+    """The minor version, such as 3.11."""
+    platform: str
+    """In the format of `uname -sm`, such as `Linux x86_64`."""
+    requested: tuple[str, ...]
+    """Names of packages; the others are their dependencies."""
+    packages: dict[str, str]
+    """Versions by name."""
+
+    @classmethod
+    def of(
+        cls, requested: Iterable[str], packages: Mapping[str, Distribution]
+    ) -> "ArchiveManifest":
+        """Return the manifest of an archive that is created in this environment."""
+        return cls(python_here(), platform_here(), tuple(requested), _versions(packages))
+
+    def to_json(self) -> bytes:
+        """Return the content of the manifest's file."""
+        return json.dumps(asdict(self), indent=1, sort_keys=True).encode() + b"\n"
+
+    @property
+    def command(self) -> str:
+        """The command that creates an archive of the same packages."""
+        further = [name for name in self.requested if name not in REQUIRED_PACKAGES]
+        return shlex.join([*_COMMAND.split(), *(f"--with={name}" for name in further)])
+
+    def describe(self) -> str:
+        """Return the packages and the platform as text."""
+        shown = [f"{name} {self.packages[name]}" for name in self.requested]
+        dependencies = len(self.packages) - len(shown)
+        more = f" and {dependencies} that they require" if dependencies else ""
+        return f"{', '.join(shown)}{more}, for Python {self.python} on {self.platform}"
+
+    def difference(self) -> str:
+        """Return how the archive differs from one created now; empty if it does not."""
+        if self.python != python_here():
+            return f"is for Python {self.python}, and this is {python_here()}"
+        if self.platform != platform_here():
+            return f"is for {self.platform}, and this is {platform_here()}"
+        try:
+            here = _versions(installed_packages(self.requested))
+        except UsageError as error:
+            return f"has a package that is not here: {error.args[0].rstrip('.')}"
+        differing = [
+            f"{name} {self.packages.get(name, 'not at all')} (here {here.get(name, 'not')})"
+            for name in sorted({*here, *self.packages})
+            if here.get(name) != self.packages.get(name)
+        ]
+        further = len(differing) - _SHOWN_DIFFERENCES
+        more = f" and {further} more" if further > 0 else ""
+        return f"has {', '.join(differing[:_SHOWN_DIFFERENCES])}{more}" if differing else ""
 
 
 def write_archive(
-    settings: Settings, place: str, more: Iterable[str] = ()
+    settings: Settings, place: str, further: Iterable[str] = ()
 ) -> tuple[ArchiveManifest, int]:
-    """Write an archive to a file, or to an object of S3, in one step, and return what it holds and
-    its size in bytes; the same packages give the same bytes.
+    """Write an archive atomically, and return its manifest and its size in bytes.
 
     :param place: a path, or `s3://bucket/key`.
-    :param more: packages that executors need besides, such as what functions of a project import.
-    :raises UsageError: when one of these is not installed here.
-    :raises SetupError: when what is to be copied is not there.
+    :param further: packages in addition to `REQUIRED_PACKAGES`.
+    :raises UsageError: if one of them is not installed.
+    :raises SetupError: if files of a package are missing.
     """
-    asked = [*ALWAYS, *sorted({*map(canonicalize_name, more)} - {*ALWAYS})]
-    packages = installed_packages(asked)
-    manifest = ArchiveManifest.of(asked, packages)
+    names = {*map(canonicalize_name, further)} - {*REQUIRED_PACKAGES}
+    requested = [*REQUIRED_PACKAGES, *sorted(names)]
+    packages = installed_packages(requested)
+    manifest = ArchiveManifest.of(requested, packages)
     content = archive_bytes(manifest, runtime_files(packages))
     if not is_in_bucket(place):
         replace_bytes(Path(place), content, mode=0o644)
@@ -65,9 +151,7 @@ def write_archive(
 
 
 def archive_bytes(manifest: ArchiveManifest, files: Mapping[str, Path]) -> bytes:
-    """Return an archive of packages by their files, its manifest first; the same ones give the
-    same bytes.
-    """
+    """Return an archive with its manifest first; equal packages give equal bytes."""
     launcher = launcher_text(manifest.python, manifest.platform)
     content = io.BytesIO()
     with (
@@ -76,85 +160,176 @@ def archive_bytes(manifest: ArchiveManifest, files: Mapping[str, Path]) -> bytes
         ) as zipped,
         tarfile.open(fileobj=zipped, mode="w", format=tarfile.GNU_FORMAT) as archive,
     ):
-        _add(archive, MANIFEST, manifest.to_json())
-        _add(archive, LAUNCHER, launcher.encode(), mode=0o755)
+        _add_file(archive, MANIFEST, manifest.to_json())
+        _add_file(archive, LAUNCHER, launcher.encode(), mode=0o755)
         for name, file in files.items():
-            is_program = file.stat().st_mode & 0o100
-            _add(
-                archive,
-                f"{PACKAGES}/{name}",
-                file.read_bytes(),
-                mode=0o755 if is_program else 0o644,
-            )
+            mode = 0o755 if file.stat().st_mode & 0o100 else 0o644
+            _add_file(archive, f"{_PACKAGES_FOLDER}/{name}", file.read_bytes(), mode=mode)
     return content.getvalue()
 
 
-def require_archive(settings: Settings, place: str) -> ArchiveManifest:
-    """Return what an archive holds that is still what would be made here.
+def launcher_text(python: str, platform: str) -> str:
+    """Return the archive's `python`, for a minor version and a platform."""
+    return _LAUNCHER_TEXT.format(version=python, platform=platform, packages=_PACKAGES_FOLDER)
 
-    :raises SetupError: when it is missing, cannot be read, is none of ours, or older than what is
-        installed here; says what makes it anew.
+
+def require_archive(settings: Settings, place: str) -> ArchiveManifest:
+    """Return the manifest of an archive that equals one created now.
+
+    :raises SetupError: if it is missing, unreadable, or older than the installed packages.
     """
-    with _reading(place):
+    with _naming(place):
         manifest = _manifest_at(settings, place)
     if manifest is None:
-        raise _not_usable(place, "is none that `lakehouse pack-python` made", _COMMAND)
+        raise _unusable(place, "is none that `lakehouse pack-python` made")
     if difference := manifest.difference():
-        raise _not_usable(place, difference, manifest.command)
+        raise _unusable(place, difference, manifest.command)
     return manifest
 
 
 def archive_file(settings: Settings) -> Path:
-    """Return the archive of the settings as a file of this machine: one of a bucket is fetched to
-    the cache, once for each form of it.
+    """Return the archive of the settings as a local file; one in a bucket is cached.
 
-    :raises SetupError: when one of a bucket is missing, or cannot be read.
+    :raises SetupError: if one in a bucket is missing or unreadable.
     """
     place = settings.cluster.executor_archive
     assert place
     if not is_in_bucket(place):
         return Path(place)
-    with _reading(place):
+    with _naming(place):
         store, key = _bucket_of(settings, place)
         stored = store.stat(key)
         if stored is None:
             raise FileNotFoundError(place)
-    name = sha256(f"{place}\0{stored.version}".encode()).hexdigest()[:_DIGITS]
-    kept = settings.cache_dir.expanduser() / "executors" / f"{name}.tar.gz"
-    if not kept.is_file():
-        with _reading(place), store.open(key) as opened:
+        name = sha256(f"{place}\0{stored.version}".encode()).hexdigest()[:16]
+        cached = settings.cache_dir.expanduser() / "executors" / f"{name}.tar.gz"
+        if cached.is_file():
+            return cached
+        with store.open(key) as opened:
             content = opened.read()
-        replace_bytes(kept, content)
-    return kept
+    replace_bytes(cached, content)
+    return cached
+
+
+def read_manifest(archive: BinaryIO) -> ArchiveManifest | None:
+    """Read the manifest, the first entry of an archive; None if it has none."""
+    try:
+        with tarfile.open(fileobj=archive, mode="r|gz") as entries:
+            first = entries.next()
+            if first is None or first.name != MANIFEST:
+                return None
+            content = entries.extractfile(first)
+            assert content is not None
+            values = json.loads(content.read())
+        return ArchiveManifest(**{**values, "requested": tuple(values["requested"])})
+    except (tarfile.TarError, EOFError, zlib.error, ValueError, KeyError, TypeError):
+        return None
+
+
+def installed_packages(requested: Iterable[str]) -> dict[str, Distribution]:
+    """Return packages and their dependencies by name.
+
+    :raises UsageError: if a requested one is not installed.
+    :raises SetupError: if a dependency is not installed.
+    """
+    packages: dict[str, Distribution] = {}
+    for name in requested:
+        try:
+            distribution(name)
+        except (PackageNotFoundError, ValueError) as error:
+            raise UsageError(
+                f"The package {name!r} is not installed here; expected one that is, since it is"
+                " copied from here.",
+                next_step="Correct the name, or install it.",
+            ) from error
+        _add_package(Requirement(name), packages, set())
+    return dict(sorted(packages.items()))
+
+
+def _add_package(
+    requirement: Requirement,
+    packages: dict[str, Distribution],
+    visited: set[tuple[str, frozenset[str]]],
+) -> None:
+    name, extras = canonicalize_name(requirement.name), frozenset(requirement.extras)
+    if (name, extras) in visited:
+        return
+    visited.add((name, extras))
+    try:
+        packages[name] = distribution(name)
+    except PackageNotFoundError as error:
+        raise SetupError(
+            f"The package {name} is not installed here, and another one requires it.",
+            next_step=f"Run `pip install {name}`.",
+        ) from error
+    for text in packages[name].requires or ():
+        required = Requirement(text)
+        marker = required.marker
+        if marker is None or any(marker.evaluate({"extra": extra}) for extra in extras | {""}):
+            _add_package(required, packages, visited)
+
+
+def runtime_files(packages: Mapping[str, Distribution]) -> dict[str, Path]:
+    """Return the files that importing the packages needs, by path below `site-packages`.
+
+    :raises SetupError: if the files of a package are unknown or missing.
+    """
+    files: dict[str, Path] = {}
+    for name, package in packages.items():
+        next_step = f"Run `pip install --force-reinstall {name}`."
+        origin = json.loads(package.read_text("direct_url.json") or "{}")
+        if package.files is None or origin.get("dir_info", {}).get("editable"):
+            raise SetupError(
+                f"The package {name} is installed without a list of its files, or in editable"
+                " mode (`pip install -e`); expected a copy.",
+                next_step=next_step,
+            )
+        for path in filter(_is_needed, package.files):
+            file = Path(str(package.locate_file(str(path))))
+            if not file.is_file():
+                raise SetupError(
+                    f"The package {name} has no {file}, which it lists as its own.",
+                    next_step=next_step,
+                )
+            files[str(path)] = file
+    return dict(sorted(files.items()))
+
+
+def _is_needed(path: PurePosixPath) -> bool:
+    # Scripts and manuals of a package are outside of `site-packages`.
+    is_outside = path.is_absolute() or ".." in path.parts
+    is_note = path.parent.suffix == ".dist-info" and path.name in _INSTALLER_NOTES
+    is_unused = path.suffix in _UNUSED_SUFFIXES or not _UNUSED_FOLDERS.isdisjoint(path.parts)
+    return not (is_outside or is_note or is_unused)
 
 
 @contextmanager
-def _reading(place: str) -> Iterator[None]:
-    """Name an archive that cannot be read, with what makes it."""
+def _naming(place: str) -> Iterator[None]:
+    """Raise a SetupError that names the archive if it cannot be read."""
     try:
         yield
     except FileNotFoundError as error:
-        raise _not_usable(place, "is not there", _COMMAND) from error
+        raise _unusable(place, "is not there") from error
     except OSError as error:
-        raise _not_usable(place, f"cannot be read ({error.strerror})", _COMMAND) from error
+        raise _unusable(place, f"cannot be read ({error.strerror})") from error
     except Exception as error:
-        if not is_in_bucket(place) or not _is_of_s3(error):
+        if not is_in_bucket(place) or not _is_s3_error(error):
             raise
-        # It refuses a key that is not there too, where keys may not be listed.
+        # Without permission to list keys, S3 also denies access to a missing one.
         problem = f"is not there or cannot be read ({str(error).rstrip('.')})"
-        raise _not_usable(place, problem, _COMMAND) from error
+        raise _unusable(place, problem) from error
 
 
-def _is_of_s3(error: Exception) -> bool:
+def _is_s3_error(error: Exception) -> bool:
     from botocore.exceptions import BotoCoreError, ClientError
 
     return isinstance(error, BotoCoreError | ClientError)
 
 
-def _not_usable(place: str, problem: str, command: str) -> SetupError:
+def _unusable(place: str, problem: str, command: str = _COMMAND) -> SetupError:
     return SetupError(
         f"LAKEHOUSE_EXECUTOR_ARCHIVE is {place}, which {problem}.",
-        next_step=f"`{command}` makes it anew.",
+        next_step=f"Create it with `{command}`.",
     )
 
 
@@ -176,7 +351,21 @@ def _bucket_of(settings: Settings, place: str) -> "tuple[S3ObjectStore, str]":
     return open_bucket(replace(settings, bucket=bucket)), key
 
 
-def _add(archive: tarfile.TarFile, name: str, content: bytes, mode: int = 0o644) -> None:
+def _add_file(archive: tarfile.TarFile, name: str, content: bytes, mode: int = 0o644) -> None:
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode = len(content), mode
     archive.addfile(entry, io.BytesIO(content))
+
+
+def _versions(packages: Mapping[str, Distribution]) -> dict[str, str]:
+    return {name: package.version for name, package in packages.items()}
+
+
+def python_here() -> str:
+    """Return the minor version of this Python."""
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def platform_here() -> str:
+    """Return the output of `uname -sm`."""
+    return f"{platform.system()} {platform.machine()}"

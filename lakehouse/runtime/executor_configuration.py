@@ -27,6 +27,20 @@ EXECUTOR_CORES = "spark.executor.cores"
 _EXECUTOR_MEMORY = "spark.executor.memory"
 _INSTANCES = "spark.executor.instances"
 _DYNAMIC = "spark.dynamicAllocation.enabled"
+_SHUFFLE_TRACKING = "spark.dynamicAllocation.shuffleTracking"
+DEFAULTS = {
+    CORES_MAX,
+    EXECUTOR_CORES,
+    _EXECUTOR_MEMORY,
+    _INSTANCES,
+    _DYNAMIC,
+    f"{_SHUFFLE_TRACKING}.enabled",
+    f"{_SHUFFLE_TRACKING}.timeout",
+    "spark.sql.adaptive.enabled",
+    "spark.sql.files.minPartitionNum",
+    "spark.sql.shuffle.partitions",
+}
+"""The configuration of `executor_configuration`, unless settings of the lakehouse set it."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -40,7 +54,7 @@ def executor_configuration(
     wait for them, and go where they are idle. Where nobody says how many cores there are, Spark
     keeps its own number of partitions, which adaptive execution joins.
 
-    :param told: what others tell Spark, which goes before what is chosen here.
+    :param told: Spark configuration of LAKEHOUSE_SPARK_CONF, which takes precedence.
     """
     given = settings.cluster
     is_standalone = settings.spark_master.startswith(STANDALONE)
@@ -68,8 +82,10 @@ def executor_configuration(
         asked[CORES_MAX] = str(max(limit, cores or limit))
     if memory:
         asked[_EXECUTOR_MEMORY] = memory
-    said = _said_by_settings(given)
-    return {name: value for name, value in asked.items() if name in said or name not in told}
+    required = set_by_settings(given)
+    return {
+        name: value for name, value in asked.items() if name in required or name not in told
+    }
 
 
 def _cores_of_each(
@@ -101,8 +117,8 @@ def _limit(
     return min(wanted, _count(told, CORES_MAX) or wanted)
 
 
-def _said_by_settings(cluster: ClusterSettings) -> set[str]:
-    """Return the names of what settings of the lakehouse say, before whatever others do."""
+def set_by_settings(cluster: ClusterSettings) -> set[str]:
+    """Return the names of Spark's configuration that settings of the lakehouse set."""
     said = set(_number(cluster.executors)) if cluster.executors else set()
     if cluster.executor_cores:
         said.add(EXECUTOR_CORES)
@@ -129,10 +145,10 @@ def _number(executors: int | None) -> dict[str, str]:
         return {_DYNAMIC: "false", _INSTANCES: str(executors)}
     return {
         _DYNAMIC: "true",
-        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+        f"{_SHUFFLE_TRACKING}.enabled": "true",
         # What an executor has written for others keeps it: without an end, as long as the driver
         # lives. What is gone after all is computed again.
-        "spark.dynamicAllocation.shuffleTracking.timeout": _SHUFFLE_TIMEOUT,
+        f"{_SHUFFLE_TRACKING}.timeout": _SHUFFLE_TIMEOUT,
     }
 
 

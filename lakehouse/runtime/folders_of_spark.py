@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from lakehouse.runtime.spark_properties import told_configuration
+from lakehouse.runtime.session_configuration import submit_arguments
+from lakehouse.runtime.spark_properties import spark_defaults
 from lakehouse.settings import Settings
 
 _LOCAL, _TABLES = "spark.local.dir", "spark.sql.warehouse.dir"
@@ -15,6 +16,8 @@ _LOCAL_OF_ENVIRONMENT = "SPARK_LOCAL_DIRS"
 _LISTS = (_LOCAL_OF_ENVIRONMENT, _LOCAL)
 _LOGS_EVENTS, _EVENTS = "spark.eventLog.enabled", "spark.eventLog.dir"
 _EVENTS_BY_ITSELF = "file:///tmp/spark-events"
+_PROPERTY = re.compile(r"^[ \t]*(spark\.[\w.-]+)[ \t]*[=: \t][ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_CONTINUED = re.compile(r"\\\r?\n[ \t]*")
 _PASSWORD = re.compile(r"//[^/@]*:[^/@]*@")
 
 
@@ -23,7 +26,11 @@ def folders_outside(settings: Settings) -> Iterator[tuple[str, str]]:
     names it.
     """
     cluster = settings.cluster
-    told = told_configuration(settings)
+    defaults = _CONTINUED.sub("", spark_defaults(settings).decode("utf-8", "replace"))
+    told = dict(_PROPERTY.findall(defaults))
+    for word in submit_arguments(settings):
+        name, _, value = word.removeprefix("--conf=").partition("=")
+        told[name] = value
     is_local = settings.spark_master.startswith("local")
     set_here = (_LOCAL, _TABLES) if is_local else (_TABLES,)
     told = {name: value for name, value in told.items() if name not in set_here}

@@ -18,7 +18,7 @@ from typing import Literal
 
 from lakehouse.errors import SetupError
 from lakehouse.runtime.python_of_executors import python_of_executors
-from lakehouse.runtime.truststore import java_key_store, system_certificates
+from lakehouse.runtime.truststore import java_trust_store, system_certificates
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_bytes, replace_text
 
@@ -152,7 +152,7 @@ def _trust(home: Path) -> str:
     certificates = system_certificates()
     if not certificates:
         return ""
-    replace_bytes(home / "cacerts", java_key_store(certificates))
+    replace_bytes(home / "cacerts", java_trust_store(certificates))
     return shlex.quote(f"-Djavax.net.ssl.trustStore={home / 'cacerts'}")
 
 

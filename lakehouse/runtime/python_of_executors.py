@@ -5,13 +5,14 @@ from threading import RLock
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from lakehouse.runtime.archive_launcher import LAUNCHER
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ARCHIVES = "spark.archives"
+LAUNCHER = "bin/python"
+"""Path of the `python` in an archive of packages."""
 _PYTHON = "spark.sql.execution.pyspark.python"
 _FOLDER = "lakehouse-python"
 """Where Spark unpacks the archive, in the working directory of each executor or session."""

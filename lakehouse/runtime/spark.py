@@ -8,7 +8,7 @@ import logging
 import re
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -33,7 +33,6 @@ from lakehouse.iceberg.metadata.pyspark_internals import (
 )
 from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.runtime import jars, jvm
-from lakehouse.runtime.configuration_order import warn_of_overruled
 from lakehouse.runtime.connect_server import (
     EXTENSIONS,
     EXTENSIONS_KEY,
@@ -52,15 +51,16 @@ from lakehouse.runtime.jvm_compilers import compiler_options
 from lakehouse.runtime.lost_executors import watch_executors
 from lakehouse.runtime.python_of_executors import archive_configuration, require_python
 from lakehouse.runtime.session_configuration import (
+    is_default,
     session_configuration,
     shared_configuration,
+    submit_arguments,
     with_java_options,
 )
 from lakehouse.runtime.spark_address import require_connect, require_master
 from lakehouse.runtime.spark_log import last_words, log_file, log_size, open_log
 from lakehouse.runtime.spark_master import read_master
 from lakehouse.runtime.spark_properties import remove_properties, write_properties
-from lakehouse.runtime.submitted_arguments import SubmittedArguments
 from lakehouse.runtime.temporary_folders import prepare_temporary_folder, temporary_folder
 from lakehouse.settings import Settings
 
@@ -272,10 +272,17 @@ def _first(settings: Settings, java_options: Sequence[str] | None) -> "SparkSess
     state = read_master(settings.cluster, settings.spark_master)
     archive = archive_configuration(settings)
     configuration = session_configuration(settings, state=state, archive=archive)
-    warn_of_overruled(settings, configuration)
     _start_jvm(settings, configuration, java_options)
-    session: SparkSession = LazyPySparkResource(spark_config=configuration).spark_session
+    required = _required(settings, configuration)
+    session: SparkSession = LazyPySparkResource(spark_config=required).spark_session
     return session
+
+
+def _required(settings: Settings, configuration: Mapping[str, str]) -> dict[str, str]:
+    """Return the configuration that Spark's own sources do not override."""
+    return {
+        name: value for name, value in configuration.items() if not is_default(settings, name)
+    }
 
 
 def _connected(session: "SparkSession") -> "SparkSession":
@@ -316,12 +323,11 @@ def _start_jvm(
         java_options = [*archive_options(settings, chosen), *compiler_options(settings)]
     configuration = with_java_options(configuration, java_options)
     folder, started_at = temporary_folder(settings), log_size(settings)
-    arguments = settings.cluster.pyspark_arguments
-    submitted = SubmittedArguments.parse(arguments)
+    arguments = submit_arguments(settings)
     try:
         with open_log(settings) as output:
             file = write_properties(settings, folder, configuration)
-            gateway = launch_jvm(file, output, submitted.others, arguments)
+            gateway = launch_jvm(file, output, arguments)
     except PySparkRuntimeError as error:
         raise SetupError(
             f"The JVM of Spark did not start: {last_words(settings, started_at)}",
@@ -334,8 +340,8 @@ def _start_jvm(
         remove_properties(folder)
     try:
         with _own_interrupts():
-            configuration = _with_fetched_jars(configuration, gateway)
-            conf = SparkConf().setAll(list(configuration.items()))
+            required = _with_fetched_jars(_required(settings, configuration), gateway)
+            conf = SparkConf().setAll(list(required.items()))
             silence_accumulators(SparkContext(conf=conf, gateway=gateway))
     except (Py4JError, OSError) as error:
         said = one_line(error).rstrip(".")
@@ -361,13 +367,14 @@ def _what_to_correct(said: str) -> str:
 
 
 def _with_fetched_jars(configuration: dict[str, str], gateway: Any) -> dict[str, str]:
-    """Name among the jars that a cluster's executors get those that Spark fetched as it started,
-    by `--packages`: nobody else knows where they are.
+    """Add the jars of PYSPARK_SUBMIT_ARGS, and those that Spark fetched for its `--packages`, to
+    the jars that a cluster's executors get.
     """
     jars_of_start = gateway.jvm.System.getProperty("spark.jars")
     if not jars_of_start or "spark.jars" not in configuration:
         return configuration
-    return {**configuration, "spark.jars": jars_of_start}
+    jar_list = [*configuration["spark.jars"].split(","), *jars_of_start.split(",")]
+    return {**configuration, "spark.jars": ",".join(dict.fromkeys(jar_list))}
 
 
 @contextmanager

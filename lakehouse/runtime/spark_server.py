@@ -17,7 +17,6 @@ from pathlib import Path
 
 from lakehouse.errors import SetupError
 from lakehouse.runtime import jars, jvm
-from lakehouse.runtime.configuration_order import warn_of_overruled, without_told
 from lakehouse.runtime.connect_server import SERVER_CLASS
 from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.jvm_compilers import LATER_SECOND_COMPILER
@@ -165,7 +164,6 @@ def start(
     token = like.token if like else secrets.token_urlsafe(24)
     own = settings_of_server(settings)
     configuration = local_configuration(own, port, read_master(own.cluster, own.spark_master))
-    warn_of_overruled(own, configuration)
     java_options = [
         *archive_options(settings, chosen),
         *LATER_SECOND_COMPILER,
@@ -233,7 +231,7 @@ def local_configuration(
     :param state: what a standalone master said of its workers, where one did.
     """
     # In front of a cluster it has a page, which is to show what there was.
-    little = {} if settings.is_on_cluster else without_told(settings, KEEPS_LITTLE)
+    little = {} if settings.is_on_cluster else KEEPS_LITTLE
     return {
         **little,
         **session_configuration(settings, is_server=True, state=state),

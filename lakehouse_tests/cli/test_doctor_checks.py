@@ -105,7 +105,7 @@ def test_an_archive_for_executors_that_is_missing_is_named(settings):
 
     assert not found.ok
     assert found.found == "LAKEHOUSE_EXECUTOR_ARCHIVE is /gone.tar.gz, which is not there."
-    assert found.next_step == "`lakehouse pack-python` makes it anew."
+    assert found.next_step == "Create it with `lakehouse pack-python`."
 
 
 @pytest.mark.long
@@ -120,7 +120,7 @@ def test_an_archive_of_a_bucket_is_none_of_what_a_cluster_answers(aws_settings):
     assert (
         told["executors"].found == f"LAKEHOUSE_EXECUTOR_ARCHIVE is {place}, which is not there."
     )
-    assert told["executors"].next_step == "`lakehouse pack-python` makes it anew."
+    assert told["executors"].next_step == "Create it with `lakehouse pack-python`."
 
 
 def test_arguments_of_pyspark_that_cannot_be_read_are_named(settings):
@@ -176,17 +176,13 @@ def test_a_spark_server_that_does_not_answer_is_named(settings):
     assert found.found.startswith("sc://127.0.0.1:1 does not answer")
 
 
-def test_configuration_of_others_that_does_not_count_is_named(settings, tmp_path):
-    defaults = "spark.sql.session.timeZone Europe/Berlin\nspark.driver.memory 9g\n"
-    (tmp_path / "spark-defaults.conf").write_text(defaults)
+def test_memory_of_spark_defaults_is_shown_as_such(settings, tmp_path):
+    (tmp_path / "spark-defaults.conf").write_text("spark.driver.memory 9g\n")
     cluster = ClusterSettings(spark_conf_dir=str(tmp_path))
     found = line(replace(settings, spark_memory=None, cluster=cluster), "spark")
 
     assert found.ok
-    assert found.found == (
-        "in process: local[*], 9g; spark-defaults.conf or PYSPARK_SUBMIT_ARGS set"
-        " spark.sql.session.timeZone, which stays as the lakehouse needs it"
-    )
+    assert found.found == "in process: local[*], memory of spark-defaults.conf"
 
 
 def test_a_client_of_a_spark_server_needs_neither_java_nor_jars(settings, tmp_path):

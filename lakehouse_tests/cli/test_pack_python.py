@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 
 from lakehouse.cli.doctor_checks import findings
-from lakehouse.runtime.archive_manifest import platform_here, python_here, read_manifest
-from lakehouse.runtime.executor_archive import archive_file, require_archive
-from lakehouse.runtime.executor_packages import ALWAYS
+from lakehouse.runtime.executor_archive import (
+    REQUIRED_PACKAGES,
+    archive_file,
+    platform_here,
+    python_here,
+    read_manifest,
+    require_archive,
+)
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
 
@@ -31,7 +36,7 @@ def test_it_holds_what_executors_need_and_can_be_made_again(
 
     assert (ran.code, ran.err) == (0, [])
     (line,) = ran.out
-    packed = ", ".join(f"{name} {version(name)}" for name in ALWAYS)
+    packed = ", ".join(f"{name} {version(name)}" for name in REQUIRED_PACKAGES)
     assert line.startswith(f"{of_the_setting}: {packed} and ")
     assert f", for Python {python_here()} on {platform_here()}; " in line
     assert line.endswith(" MiB")
@@ -66,7 +71,7 @@ def test_a_bucket_may_have_it_with_more_packages(
     assert (ran.code, ran.err) == (0, [])
     assert f"click {version('click')}" in ran.out[0]
     assert ran.out[1] == f"Executors have it with LAKEHOUSE_EXECUTOR_ARCHIVE={place}"
-    assert require_archive(aws_settings, place).asked == (*ALWAYS, "click")
+    assert require_archive(aws_settings, place).requested == (*REQUIRED_PACKAGES, "click")
 
     cluster = replace(aws_settings.cluster, executor_archive=place)
     there = replace(aws_settings, cluster=cluster, cache_dir=tmp_path / "cache")

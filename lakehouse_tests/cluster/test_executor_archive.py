@@ -11,16 +11,18 @@ from pathlib import Path
 import pytest
 
 from lakehouse.runtime import jars
-from lakehouse.runtime.archive_launcher import LAUNCHER, launcher_text
-from lakehouse.runtime.archive_manifest import (
+from lakehouse.runtime.connect_server import server_configuration
+from lakehouse.runtime.executor_archive import (
     MANIFEST,
+    REQUIRED_PACKAGES,
     ArchiveManifest,
+    installed_packages,
+    launcher_text,
     platform_here,
     python_here,
+    write_archive,
 )
-from lakehouse.runtime.connect_server import server_configuration
-from lakehouse.runtime.executor_archive import write_archive
-from lakehouse.runtime.executor_packages import ALWAYS, installed_packages
+from lakehouse.runtime.python_of_executors import LAUNCHER
 from lakehouse.settings import Settings
 from lakehouse.storage.s3 import open_bucket
 from lakehouse_tests.cluster.connect_server import connect_server
@@ -108,7 +110,7 @@ def test_without_that_python_the_driver_reads_and_says_so(
     bare_cluster, aws_settings, home, tmp_path
 ):
     """Such as on a worker that has another minor version."""
-    manifest = ArchiveManifest.of(ALWAYS, installed_packages(ALWAYS))
+    manifest = ArchiveManifest.of(REQUIRED_PACKAGES, installed_packages(REQUIRED_PACKAGES))
     content = {
         MANIFEST: manifest.to_json(),
         LAUNCHER: launcher_text("9.99", platform_here()).encode(),

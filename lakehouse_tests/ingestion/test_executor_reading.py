@@ -32,8 +32,8 @@ from lakehouse.ingestion.gone_people import GoneRows
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.staged_rows import open_staging
 from lakehouse.ingestion.staging import FileConverter
+from lakehouse.runtime.code_on_executors import package_zip
 from lakehouse.runtime.executor_archive import require_archive
-from lakehouse.runtime.package_zip import package_zip
 from lakehouse.storage import s3
 from lakehouse.storage.object_store import StoredObject
 from lakehouse.tables.feed import Feed, FeedColumn
@@ -299,7 +299,7 @@ def test_what_executors_cannot_be_sent_a_python_for_the_driver_reads(
     assert delivery.rows == 1
     (said,) = delivery.warnings
     assert said.startswith("The driver read the files, since executors cannot: LAKEHOUSE_")
-    assert said.endswith("`lakehouse pack-python` makes it anew.")
+    assert said.endswith("Create it with `lakehouse pack-python`.")
 
 
 def test_where_spark_ends_while_they_read_the_driver_does_not_begin(home, inbox) -> None:

@@ -12,9 +12,9 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql.functions import udf
 
-from lakehouse.runtime.code_files import process_code
 from lakehouse.runtime.code_on_executors import send_project
 from lakehouse.runtime.deployment import engine_resource
+from lakehouse.runtime.project_code import process_code
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.projects import forget
 

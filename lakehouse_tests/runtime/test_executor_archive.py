@@ -14,14 +14,18 @@ from pathlib import Path
 import pytest
 
 from lakehouse.errors import SetupError, UsageError
-from lakehouse.runtime.archive_manifest import (
+from lakehouse.runtime.executor_archive import (
+    REQUIRED_PACKAGES,
     ArchiveManifest,
+    archive_bytes,
+    archive_file,
+    installed_packages,
     platform_here,
     python_here,
     read_manifest,
+    require_archive,
+    runtime_files,
 )
-from lakehouse.runtime.executor_archive import archive_bytes, archive_file, require_archive
-from lakehouse.runtime.executor_packages import ALWAYS, installed_packages, runtime_files
 from lakehouse.settings import Settings
 from lakehouse_tests.conftest import on_aws
 from lakehouse_tests.refusing_s3 import refusing_s3
@@ -229,9 +233,9 @@ def test_a_file_that_is_gone_is_named(install: Install) -> None:
 
 
 def test_what_reads_files_there_is_installed_here() -> None:
-    files = runtime_files(installed_packages(ALWAYS))
+    files = runtime_files(installed_packages(REQUIRED_PACKAGES))
 
-    assert {f"{name}/__init__.py" for name in (*ALWAYS, "botocore")} <= files.keys()
+    assert {f"{name}/__init__.py" for name in (*REQUIRED_PACKAGES, "botocore")} <= files.keys()
 
 
 def test_an_archive_that_is_as_it_would_be_made_now_will_do(
@@ -258,7 +262,7 @@ def test_an_archive_that_is_as_it_would_be_made_now_will_do(
         ({"packages": {"apple": "0.9"}}, "has apple 0.9 (here 1.0)"),
         ({"packages": {}}, "has apple not at all (here 1.0)"),
         ({"packages": {"apple": "1.0", "fig": "1"}}, "has fig 1 (here not)"),
-        ({"asked": ("no-such-fig",)}, "has a package that is not here"),
+        ({"requested": ("no-such-fig",)}, "has a package that is not here"),
     ],
 )
 def test_a_stale_archive_is_named_with_what_makes_it_anew(
@@ -278,8 +282,8 @@ def test_a_stale_archive_is_named_with_what_makes_it_anew(
         require_archive(settings, str(file))
 
     assert f"LAKEHOUSE_EXECUTOR_ARCHIVE is {file}, which {said}" in str(raised.value)
-    (asked,) = stale.asked
-    assert raised.value.next_step == (f"`lakehouse pack-python --with={asked}` makes it anew.")
+    (asked,) = stale.requested
+    assert raised.value.next_step == f"Create it with `lakehouse pack-python --with={asked}`."
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no archive", archive_of("jmespath")[:50]])
@@ -290,7 +294,7 @@ def test_what_is_no_archive_of_ours_is_named(
     if content is not None:
         file.write_bytes(content)
 
-    with pytest.raises(SetupError, match=r"which is (none that|not there).*makes it anew"):
+    with pytest.raises(SetupError, match=r"which is (none that|not there).*pack-python"):
         require_archive(settings, str(file))
 
 
@@ -304,7 +308,7 @@ def test_one_that_a_bucket_has_not_is_named(
     aws_settings: Settings, read: Callable[[Settings, str], object]
 ) -> None:
     place = f"s3://{aws_settings.bucket}/env.tar.gz"
-    with pytest.raises(SetupError, match=r"which is not there\. .*pack-python` makes it anew"):
+    with pytest.raises(SetupError, match=r"which is not there\. .*lakehouse pack-python"):
         read(aws_settings, place)
 
 
@@ -319,7 +323,7 @@ def test_one_that_a_bucket_refuses_is_named_too(
         "LAKEHOUSE_EXECUTOR_ARCHIVE is s3://lake/env.tar.gz, which is not there or cannot be read"
         " (An error occurred ("
     )
-    assert raised.value.next_step == "`lakehouse pack-python` makes it anew."
+    assert raised.value.next_step == "Create it with `lakehouse pack-python`."
 
 
 def test_an_archive_of_others_is_none_of_ours(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from lakehouse.runtime.package_zip import package_zip
+from lakehouse.runtime.code_on_executors import package_zip
 from lakehouse.settings import Settings
 
 pytestmark = pytest.mark.unit
@@ -19,7 +19,7 @@ def test_it_is_made_once_in_the_cache(settings: Settings, tmp_path: Path) -> Non
     assert file.parent == tmp_path / "cache" / "packages"
     assert package_zip(cached) == file
     assert file.stat().st_mtime_ns == written
-    assert "lakehouse/runtime/package_zip.py" in ZipFile(file).namelist()
+    assert "lakehouse/runtime/code_on_executors.py" in ZipFile(file).namelist()
 
 
 def test_where_the_cache_cannot_be_written_it_lies_in_the_home(
@@ -28,4 +28,4 @@ def test_where_the_cache_cannot_be_written_it_lies_in_the_home(
     (tmp_path / "cache").write_text("a file where a folder is to be")
     file = package_zip(replace(settings, cache_dir=tmp_path / "cache"))
     assert file.is_relative_to(settings.home / "tmp")
-    assert "lakehouse/runtime/package_zip.py" in ZipFile(file).namelist()
+    assert "lakehouse/runtime/code_on_executors.py" in ZipFile(file).namelist()

@@ -254,32 +254,16 @@ def test_a_secret_is_seen_by_nobody_else_and_left_in_no_file(home, started):
     assert done.stdout == "set() []\n"
 
 
-def test_what_others_tell_spark_counts_beside_what_tables_need(home, tmp_path):
+def test_sources_of_spark_count_next_to_what_tables_require(home, tmp_path):
     defaults = "spark.sql.shuffle.partitions 77\nspark.sql.session.timeZone Europe/Berlin\n"
+    defaults += "spark.driver.extraJavaOptions -Duser.timezone=Europe/Berlin\n"
     (tmp_path / "spark-defaults.conf").write_text(defaults)
-    arguments = (
-        "--conf spark.sql.codegen.cache.maxEntries=99 --driver-java-options"
-        " '-Dtold.of=here -Duser.timezone=Europe/Berlin' pyspark-shell"
-    )
-    env = {"SPARK_CONF_DIR": str(tmp_path), "PYSPARK_SUBMIT_ARGS": arguments}
+    env = {
+        "SPARK_CONF_DIR": str(tmp_path),
+        "PYSPARK_SUBMIT_ARGS": "--conf spark.sql.codegen.cache.maxEntries=99 pyspark-shell",
+        "LAKEHOUSE_SPARK_CONF": "spark.driver.extraJavaOptions=-Dtold.of=here",
+    }
     done = start(home, TOLD_BY_OTHERS, **env)
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["77", "99", "UTC", "here", "UTC"]
-    assert done.stderr == (
-        "spark-defaults.conf or PYSPARK_SUBMIT_ARGS set spark.sql.session.timeZone, which stays as"
-        " the lakehouse needs it.\n"
-    )
-
-
-@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="no /proc on this system")
-def test_a_secret_among_the_arguments_of_pyspark_is_seen_by_nobody_else(home):
-    arguments = f"--conf spark.ssl.keyPassword={SECRET} pyspark-shell"
-    program = WATCHING.replace(
-        "dict(settings.cluster.configuration)", "told_configuration(settings)"
-    )
-    program = f"from lakehouse.runtime.spark_properties import told_configuration\n{program}"
-    done = start(home, program % IN_PROCESS.strip(), PYSPARK_SUBMIT_ARGS=arguments)
-
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "set() []\n"

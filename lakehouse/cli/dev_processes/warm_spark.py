@@ -16,7 +16,7 @@ from lakehouse.errors import LakehouseError
 from lakehouse.orchestration.incident_reports import Report, report_firing, report_resolved
 from lakehouse.runtime import spark_server
 from lakehouse.runtime.backoff import pause_seconds
-from lakehouse.runtime.configuration_order import driver_memory
+from lakehouse.runtime.session_configuration import driver_memory
 from lakehouse.runtime.spark_log import open_log
 from lakehouse.runtime.spark_server import SparkServer
 from lakehouse.settings import Settings

@@ -40,22 +40,17 @@ LOGS_WITH_VALUES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 def launch_jvm(
-    properties: Path,
-    output: BinaryIO,
-    options: Sequence[str] = (),
-    arguments: str | None = None,
+    properties: Path, output: BinaryIO, arguments: Sequence[str] = ()
 ) -> "JavaGateway":
-    """Start the JVM of this process, with what it prints written to a file.
+    """Start the JVM of this process, and write its output to a file.
 
-    :param properties: the file of its configuration, which PySpark by itself hands on as arguments.
-    :param options: what it is started with besides.
-    :param arguments: what the environment has PySpark start it with, PYSPARK_SUBMIT_ARGS; it has
-        that again afterwards.
+    :param properties: the file of its configuration, which PySpark would pass as arguments.
+    :param arguments: further arguments of `spark-submit`.
     :raises PySparkRuntimeError: when it does not start.
     """
     from pyspark.java_gateway import launch_gateway
 
-    with _submitted_with(properties, options, arguments):
+    with _submitted_with(properties, arguments):
         # PySpark gives it no types.
         return launch_gateway(  # type: ignore[no-untyped-call]
             None, {"stdout": output, "stderr": STDOUT}
@@ -63,18 +58,17 @@ def launch_jvm(
 
 
 @contextmanager
-def _submitted_with(
-    properties: Path, options: Sequence[str], arguments: str | None
-) -> Iterator[None]:
-    """Have PySpark start Spark with a file of properties, after what is said besides."""
-    words = [*options, "--properties-file", str(properties), _SHELL]
+def _submitted_with(properties: Path, arguments: Sequence[str]) -> Iterator[None]:
+    """Let PySpark start Spark with a properties file and further arguments."""
+    before = os.environ.get(_ARGUMENTS)
+    words = [*arguments, "--properties-file", str(properties), _SHELL]
     os.environ[_ARGUMENTS] = shlex.join(words)
     try:
         yield
     finally:
         del os.environ[_ARGUMENTS]
-        if arguments:
-            os.environ[_ARGUMENTS] = arguments
+        if before is not None:
+            os.environ[_ARGUMENTS] = before
 
 
 def has_context() -> bool:

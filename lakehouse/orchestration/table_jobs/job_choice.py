@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from lakehouse.runtime.code_files import process_code
+from lakehouse.runtime.project_code import process_code
 from lakehouse.settings import Settings, TableJob
 
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakehouse.runtime.code_files import process_code
-from lakehouse.runtime.package_zip import content_digest, zip_bytes
+from lakehouse.runtime.code_on_executors import content_digest, zip_bytes
+from lakehouse.runtime.project_code import process_code
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from lakehouse.ingestion.staged_rows import open_staging
 from lakehouse.privacy.places.jobs_in_bucket import remove_left_of_jobs
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.privacy.places.staged_in_bucket import remove_staged_in_bucket
-from lakehouse.runtime.package_zip import is_code_zip
+from lakehouse.runtime.code_on_executors import is_code_zip
 from lakehouse.runtime.spark_server import with_server
 from lakehouse.runtime.temporary_folders import (
     process_of,

@@ -12,7 +12,7 @@ import pytest
 from lakehouse.orchestration.table_jobs import job_code
 from lakehouse.orchestration.table_jobs.job_choice import TableJobs
 from lakehouse.orchestration.table_jobs.job_code import SCRIPT, publish_code
-from lakehouse.runtime.code_files import process_code
+from lakehouse.runtime.project_code import process_code
 from lakehouse.settings import Settings, TableJob
 from lakehouse.storage.s3 import S3ObjectStore, open_bucket
 from lakehouse_tests.cli.projects import forget
