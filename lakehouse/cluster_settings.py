@@ -26,6 +26,8 @@ DRIVERS = 20
 """How many drivers of one machine find ports."""
 DRIVER_PORTS = 3 * DRIVERS
 """For the driver, its blocks and its page, as many of each."""
+ARCHIVE_PYTHON = "bin/python"
+"""Path of the `python` in an archive for executors."""
 REFUSED_CONFIGURATION = {
     "spark.master": "LAKEHOUSE_SPARK_MASTER sets it",
     "spark.remote": "SPARK_REMOTE sets it",

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, BinaryIO
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from lakehouse.cluster_settings import ARCHIVE_PYTHON
 from lakehouse.errors import SetupError, UsageError
-from lakehouse.runtime.python_of_executors import LAUNCHER
 from lakehouse.setting_forms import is_in_bucket
 from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_bytes
@@ -161,7 +161,7 @@ def archive_bytes(manifest: ArchiveManifest, files: Mapping[str, Path]) -> bytes
         tarfile.open(fileobj=zipped, mode="w", format=tarfile.GNU_FORMAT) as archive,
     ):
         _add_file(archive, MANIFEST, manifest.to_json())
-        _add_file(archive, LAUNCHER, launcher.encode(), mode=0o755)
+        _add_file(archive, ARCHIVE_PYTHON, launcher.encode(), mode=0o755)
         for name, file in files.items():
             mode = 0o755 if file.stat().st_mode & 0o100 else 0o644
             _add_file(archive, f"{_PACKAGES_FOLDER}/{name}", file.read_bytes(), mode=mode)

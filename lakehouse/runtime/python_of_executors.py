@@ -5,18 +5,17 @@ from threading import RLock
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
+from lakehouse.cluster_settings import ARCHIVE_PYTHON
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ARCHIVES = "spark.archives"
-LAUNCHER = "bin/python"
-"""Path of the `python` in an archive of packages."""
 _PYTHON = "spark.sql.execution.pyspark.python"
 _FOLDER = "lakehouse-python"
 """Where Spark unpacks the archive, in the working directory of each executor or session."""
-_UNPACKED = f"./{_FOLDER}/{LAUNCHER}"
+_UNPACKED = f"./{_FOLDER}/{ARCHIVE_PYTHON}"
 _sending = RLock()
 _have_archive: "WeakSet[SparkSession]" = WeakSet()
 

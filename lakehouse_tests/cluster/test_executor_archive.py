@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lakehouse.cluster_settings import ARCHIVE_PYTHON
 from lakehouse.runtime import jars
 from lakehouse.runtime.connect_server import server_configuration
 from lakehouse.runtime.executor_archive import (
@@ -22,7 +23,6 @@ from lakehouse.runtime.executor_archive import (
     python_here,
     write_archive,
 )
-from lakehouse.runtime.python_of_executors import LAUNCHER
 from lakehouse.settings import Settings
 from lakehouse.storage.s3 import open_bucket
 from lakehouse_tests.cluster.connect_server import connect_server
@@ -113,7 +113,7 @@ def test_without_that_python_the_driver_reads_and_says_so(
     manifest = ArchiveManifest.of(REQUIRED_PACKAGES, installed_packages(REQUIRED_PACKAGES))
     content = {
         MANIFEST: manifest.to_json(),
-        LAUNCHER: launcher_text("9.99", platform_here()).encode(),
+        ARCHIVE_PYTHON: launcher_text("9.99", platform_here()).encode(),
     }
     with tarfile.open(tmp_path / "env.tar.gz", "w:gz") as made:
         for name, text in content.items():
