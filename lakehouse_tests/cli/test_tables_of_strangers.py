@@ -15,7 +15,7 @@ from lakehouse_tests.cli.outcomes import records
 from lakehouse_tests.iceberg.strangers import EVENTS, make_events
 
 OTHER = "t.other"
-NAMED = f"{EVENTS} has a column of the type variant, which Spark alone reads here"
+NAMED = f"{EVENTS} has a column of the type variant, which only Spark can read"
 
 
 @pytest.fixture

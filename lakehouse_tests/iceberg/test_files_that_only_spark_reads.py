@@ -38,7 +38,7 @@ VISITS = IcebergTable(
     rules=[castable("day", "date")],
 )
 INPUTS = {"delivered": versions_of(RAW.name, by="sent_on")}
-IN_AVRO = "cannot be read without Spark: data files of it are Avro"
+IN_AVRO = "cannot be read without Spark: its data files are Avro"
 
 
 @pytest.fixture

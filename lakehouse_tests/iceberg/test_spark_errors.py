@@ -73,8 +73,8 @@ FILE = "/home/warehouse/silver/fruits-2e00ebe171564d1ca6add1552b2df56a/data/a.pa
                 f" for file: file:{FILE}{STACK}"
             ),
             (
-                f"The file {FILE} is missing, and silver.fruits needs it. Put it back from a"
-                " backup; `lakehouse doctor` lists all that are missing."
+                f"The file {FILE} is missing, and silver.fruits needs it. Restore it from a"
+                " backup; `lakehouse doctor` lists all missing files."
             ),
         ),
         (
@@ -104,8 +104,8 @@ FILE = "/home/warehouse/silver/fruits-2e00ebe171564d1ca6add1552b2df56a/data/a.pa
                 " at:\n\norg.apache.spark.sql.connect.service.X.main(X.scala)"
             ),
             (
-                "Spark ended while this ran. What was published stays; the same command again"
-                " does what is left."
+                "Spark ended while this ran. What was published stays; run the same command"
+                " again to do the rest."
             ),
         ),
         (
@@ -228,5 +228,5 @@ def test_a_data_file_that_is_gone_is_named_with_its_table(
     with pytest.raises(Exception, match="NotFoundException") as raised:
         embedded_engine.sql(f"SELECT * FROM {table}").collect()
     assert one_line(raised.value).startswith(
-        f"The file {file} is missing, and silver.fruits needs it. Put it back"
+        f"The file {file} is missing, and silver.fruits needs it. Restore it"
     )

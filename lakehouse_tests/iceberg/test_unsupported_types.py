@@ -47,7 +47,9 @@ def test_the_table_and_the_type_are_named_and_nothing_is_called_damaged(
         Catalog.of(settings).load(EVENTS)
 
     said = str(raised.value)
-    assert said.startswith(f"{EVENTS} has a column of the type {kind}, which Spark alone reads")
+    assert said.startswith(
+        f"{EVENTS} has a column of the type {kind}, which only Spark can read"
+    )
     assert "expected boolean, int, long" in said
     assert "Nothing of the table is damaged. `lakehouse sql` reads and writes it." in said
     assert "backup" not in said

@@ -1,5 +1,6 @@
-"""Which partitions an asset has by now, of any run: what lies in none of them is left out by
-all.
+"""All partitions of an asset, as value ranges or as text values.
+
+Rows that are in none of them are left out of every run.
 """
 
 from collections.abc import Collection, Iterable
@@ -10,50 +11,50 @@ from typing import Any
 from lakehouse.iceberg.metadata.value_ranges import Bound, Span, bound, joined, within
 from lakehouse.tables.quoting import among, identifier, literal, literals
 
-_ANY_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class AllPartitions:
-    """All partitions that there are: spans of a column's values that are joined where they
-    touch, or values as text.
-    """
+    """All defined partitions: merged ranges of a column's values, or values as text."""
 
     spans: tuple[Span, ...] = ()
     values: frozenset[str] = frozenset()
 
     def has(self, value: Bound | str | None) -> bool:
-        """Whether a value lies in a partition, a day with any of its moments; NULL lies in
-        none.
+        """Whether any row of a value is in a partition; False for NULL.
+
+        A day matches if any of its timestamps does.
         """
         if value is None or not self.spans:
             return value is not None and str(value) in self.values
         return bool(parts_within(value, self.spans))
 
     def has_all_of(self, value: Bound | str | None) -> bool:
-        """Whether all rows of a value lie in partitions: those of a day may be in two, and one
-        of them be none yet.
+        """Whether all rows of a value are in partitions.
+
+        A day can overlap two partitions, of which one does not exist yet.
         """
         if value is None or not self.spans:
             return self.has(value)
         return parts_within(value, self.spans) == [span_of(value, self.spans[0][0])]
 
     def has_between(self, low: Any, high: Any) -> bool:
-        """Whether all values from one to another lie in partitions that leave nothing out
-        between them.
-        """
+        """Whether partitions cover all values from `low` to `high` without a gap."""
         spans = (
             parts_within(low, [span]) and parts_within(high, [span]) for span in self.spans
         )
         return any(spans) and self.has_all_of(low) and self.has_all_of(high)
 
     def outside(self, column: str) -> str:
-        """Return the SQL predicate of the rows whose column lies in no partition."""
-        inside = " OR ".join(within(column, self.spans)) if self.spans else self._among(column)
-        # Not by `coalesce`, which Iceberg leaves out no files by.
+        """Return the SQL predicate of the rows that are in no partition."""
+        inside = (
+            " OR ".join(within(column, self.spans)) if self.spans else self._in_values(column)
+        )
+        # Iceberg cannot skip files by a predicate with `coalesce`.
         return f"({identifier(column)} IS NULL OR NOT ({inside}))"
 
-    def _among(self, column: str) -> str:
+    def _in_values(self, column: str) -> str:
         return (
             f"{identifier(column)} IN {literals(sorted(self.values))}"
             if self.values
@@ -61,10 +62,9 @@ class AllPartitions:
         )
 
     def values_of(self, texts: Iterable[str | None]) -> set[Any]:
-        """Return the values that were written as text, in the type of the column; those that
-        have another are no more.
+        """Parse values that were written as text, in the type of the column.
 
-        A column may have had another type when they were written.
+        Values of another type are dropped: the column had that type when they were written.
         """
         return {
             value
@@ -83,11 +83,10 @@ class AllPartitions:
 
 
 def span_of(value: Any, bound: Bound) -> Span:
-    """Return the first value of what a value stands for, and the first after it, in the type of
-    some bound.
+    """Return the half-open range that a value represents, in the type of `bound`.
 
-    Where partitions are spans of moments, a day is one of UTC; where they are of days, a moment
-    is its day.
+    If partitions are ranges of timestamps, a day is the UTC day. If they are days, a timestamp
+    is reduced to its day.
     """
     if isinstance(bound, datetime):
         if not isinstance(value, datetime):
@@ -101,20 +100,19 @@ def span_of(value: Any, bound: Bound) -> Span:
 
 
 def rows_of(column: str, values: Collection[Any], *, is_moment: bool) -> str:
-    """Return the SQL predicate of the rows that stand in files of some values, as manifests tell
-    these.
+    """Return the SQL predicate of the rows in files with these partition values.
 
-    Of a column of moments that is partitioned by days they are days, each of which stands for its
-    moments. The first and the last that Python has stand for what lies beyond them too, which it
-    cannot say.
+    For a timestamp column that is partitioned by day, a date represents all timestamps of that
+    day. The first and last date of Python also represent the dates beyond, which Python cannot
+    express.
 
-    :param is_moment: whether the column is one of moments.
+    :param is_moment: whether the column has a timestamp type.
     """
     days = {value for value in values if is_moment and type(value) is date}
-    others = set(values) - days
+    exact_values = set(values) - days
     name = identifier(column)
-    tests = within(column, joined(span_of(day, _ANY_MOMENT) for day in days))
-    tests += [among(column, others)] if others or not days else []
+    tests = within(column, joined(span_of(day, _EPOCH) for day in days))
+    tests += [among(column, exact_values)] if exact_values or not days else []
     tests += [f"{name} >= {literal(value)}" for value in values if _day_of(value) == date.max]
     tests += [
         f"{name} < {literal(_after(value, timedelta(days=1)))}"
@@ -131,11 +129,9 @@ def _day_of(value: Any) -> date | None:
 
 
 def parts_within(value: Any, spans: Iterable[Span]) -> list[Span]:
-    """Return the parts of what a value stands for that lie in some spans, which neither touch
-    nor overlap.
-    """
+    """Return the parts of a value's range that are in some disjoint ranges."""
     parts: list[Span] = []
-    # What is compared is all of the type of one column.
+    # All bounds have the type of one column.
     bounds: Iterable[tuple[Any, Any]] = spans
     for low, high in bounds:
         begin, end = span_of(value, low)
@@ -145,9 +141,7 @@ def parts_within(value: Any, spans: Iterable[Span]) -> list[Span]:
 
 
 def _after(value: Any, step: timedelta) -> Any:
-    """Return what comes after a day or a moment; the last that Python has, such as 9999-12-31,
-    comes after itself.
-    """
+    """Add a step to a day or timestamp; Python's maximum, such as 9999-12-31, returns itself."""
     last = (
         datetime.max.replace(tzinfo=value.tzinfo) if isinstance(value, datetime) else date.max
     )

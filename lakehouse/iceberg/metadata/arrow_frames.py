@@ -1,6 +1,6 @@
-"""Frames of Spark made of rows of Arrow.
+"""Spark DataFrames from Arrow tables.
 
-Executors need no Python for these; rows of plain Python are read there by one.
+Executors need no Python for these; DataFrames of plain Python rows need it.
 """
 
 from typing import TYPE_CHECKING
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 def arrow_to_spark(
     spark: "SparkSession", rows: "pa.Table", schema: "StructType | None" = None
 ) -> "DataFrame":
-    """Return rows of Arrow as a frame of Spark; no file stays of it.
+    """Return an Arrow table as a Spark DataFrame, without a temporary file.
 
-    :param schema: of the frame; that of the rows where it is not given.
+    :param schema: defaults to the schema of `rows`.
     """
     if not is_spark_3():
-        # PySpark's stubs know no Arrow with a schema.
+        # PySpark's type stubs do not allow a schema with Arrow data.
         return spark.createDataFrame(rows, schema)
     import pandas as pd
     import pyarrow as pa
@@ -31,5 +31,5 @@ def arrow_to_spark(
     if any(map(pa.types.is_nested, rows.schema.types)):
         columns = [column.to_pylist() for column in rows.columns]
         return spark.createDataFrame(list(zip(*columns, strict=True)), declared)
-    # In pandas' own types, whole numbers beside NULL would be fractions.
+    # With pandas' default types, integers in a column with NULL would become floats.
     return spark.createDataFrame(rows.to_pandas(types_mapper=pd.ArrowDtype), declared)

@@ -1,6 +1,4 @@
-"""Where the tables are registered: one catalog, opened by Spark to write and by PyIceberg to
-look without a JVM.
-"""
+"""The Iceberg catalog: Spark writes through it, PyIceberg reads from it without a JVM."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 
 CATALOG_NAME = "lakehouse"
 _read_by_this_process: "dict[str, dict[str, Table]]" = {}
-"""What kept catalogs have read, by what they are."""
+"""Tables by name that `kept` catalogs have loaded, by the catalog's description."""
 _NOT_READ = {"AccessDeniedException", "EntityNotFoundException", "FederationSourceException"}
 _KIND, _VIEW = "iceberg_type", "VIEW"
 _SQLITE_OPTIONS = "journal_mode=WAL&busy_timeout=30000"
@@ -37,17 +35,19 @@ _SQLITE_READ_ONLY = "open_mode=1&busy_timeout=30000"
 
 @dataclass(frozen=True)
 class Catalog:
-    """One Iceberg catalog, as both of its clients need it described.
+    """One Iceberg catalog, with the properties of both of its clients.
 
-    `spark` holds the catalog's Spark properties, without their `spark.sql.catalog.<name>.`
-    prefix; `pyiceberg` holds PyIceberg's.
+    `spark` contains the catalog's Spark properties without the `spark.sql.catalog.<name>.`
+    prefix; `pyiceberg` contains PyIceberg's.
     """
 
     name: str
     spark: Mapping[str, str]
     pyiceberg: Mapping[str, str] = field(default_factory=dict)
     iceberg: IcebergRelease = PINNED
-    """What Spark has of Iceberg, so that what it lacks is refused before it is asked."""
+    """Iceberg's features in the Spark session; unsupported requests fail before Spark sees
+    them.
+    """
     _read: dict[str, "Table"] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -57,14 +57,14 @@ class Catalog:
     _namespaces: Collection[str] | None = field(
         default=None, init=False, repr=False, compare=False
     )
-    """Those that are listed, and of which the locations are known at one moment; None for all."""
+    """Namespaces to list, whose locations can be cached; None for all."""
 
     @classmethod
     def of(cls, settings: Settings, name: str = CATALOG_NAME) -> "Catalog":
         """Describe the catalog of a deployment: SQLite in the home, or Glue and S3.
 
-        :raises CatalogDamaged: when the file in the home is no database, or missing beside
-            tables.
+        :raises CatalogDamaged: if the file in the home is not a database, or is missing
+            although tables exist.
         """
         described = (
             _glue(settings, name) if settings.deployment == "aws" else _embedded(settings, name)
@@ -72,22 +72,23 @@ class Catalog:
         return replace(described, iceberg=IcebergRelease(settings.iceberg))
 
     def at_one_moment(self, tables: Iterable[str] | None = None) -> "Catalog":
-        """Return a catalog that asks once where the metadata of all tables is: for who looks at
-        many tables, and writes none.
+        """Return a catalog that lists all metadata locations once, for callers that read many
+        tables and write none.
 
-        It shares what this one has read.
+        It shares its cached tables with this catalog.
 
-        :param tables: see `metadata_locations`; it asks anew for tables of other namespaces.
+        :param tables: see `metadata_locations`; tables of other namespaces are queried each
+            time.
         """
         namespaces = self._listed(tables)
         return self._alike(namespaces, self._locations_in(namespaces))
 
     def within(self, tables: Iterable[str]) -> "Catalog":
-        """Return a catalog that lists no more than the tables of the namespaces of some tables,
-        where it is not of this home alone: Glue has the databases of a whole account, of which
-        some may not be read.
+        """Return a catalog that lists only the namespaces of some tables.
 
-        A table elsewhere is loaded by its name all the same. It shares what this one has read.
+        Glue has the databases of the entire account, some of which this user cannot read. An
+        embedded catalog is returned unchanged. Tables of other namespaces can still be loaded
+        by name. The catalog shares its cached tables with this one.
         """
         if self.is_embedded or self._locations is not None:
             return self
@@ -100,26 +101,27 @@ class Catalog:
         object.__setattr__(alike, "_read", self._read)
         object.__setattr__(alike, "_locations", locations)
         object.__setattr__(alike, "_namespaces", namespaces)
-        # An attribute of a cached property.
+        # `client` is a cached property.
         alike.__dict__["client"] = self.client
         return alike
 
     def kept(self) -> "Catalog":
-        """Use what others of the same description that are kept have read in this process, which
-        looks at tables again and again: of each table, as long as its metadata file is the one
-        that is current.
+        """Share loaded tables with all `kept` catalogs of the same description in this process.
+
+        A cached table is used while its metadata file is current.
         """
         read = _read_by_this_process.setdefault(repr((self.name, self.pyiceberg)), {})
         object.__setattr__(self, "_read", read)
         return self
 
     def read_only(self) -> "Catalog":
-        """Return the catalog for a Spark session that cannot commit to an embedded catalog; Glue
-        has no such option.
+        """Return the catalog for a Spark session that cannot commit to an embedded catalog.
+
+        Glue has no such option.
         """
         options = {"lakehouse.session": "read-only"}
         if self.is_embedded:
-            # SQLite creates no file in this mode, and Spark adds no column.
+            # In this mode SQLite does not create the file, and Spark adds no column.
             _ = self.client
             uri = self.spark["uri"].replace(_SQLITE_OPTIONS, _SQLITE_READ_ONLY)
             options |= {"uri": uri, "jdbc.schema-version": "V0"}
@@ -127,9 +129,7 @@ class Catalog:
 
     @property
     def spark_configuration(self) -> dict[str, str]:
-        """The settings that make a Spark session know this catalog; they may be set on a
-        running session.
-        """
+        """Spark settings that register this catalog; they can be set on a running session."""
         prefix = f"spark.sql.catalog.{self.name}"
         named = {f"{prefix}.{key}": value for key, value in self.spark.items()}
         return {prefix: "org.apache.iceberg.spark.SparkCatalog", **named}
@@ -150,22 +150,23 @@ class Catalog:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether it is the file in the home, which holds the tables of this home alone."""
+        """Whether the catalog is the SQLite file in the home, with only the tables of this
+        home.
+        """
         return self.pyiceberg.get("type") == "sql"
 
     @property
     def place(self) -> str:
-        """Where the catalog is, in words for people."""
+        """Location of the catalog, for messages."""
         return self.pyiceberg.get("uri", "AWS Glue").removeprefix("sqlite:///")
 
     def load(self, table: str) -> "Table":
-        """Read a table's current metadata; a file of it, which no commit changes, is parsed
-        once.
+        """Load a table's current metadata; each metadata file is parsed once.
 
-        :raises TableNotFound: when the catalog has none of this name.
-        :raises TableDamaged: when its metadata file is missing, or cannot be read.
-        :raises TypeUnsupported: when a column has a type that only Spark reads.
-        :raises CatalogDamaged: when the catalog itself cannot be read.
+        :raises TableNotFound: if the catalog has no such table.
+        :raises TableDamaged: if its metadata file is missing or cannot be read.
+        :raises TypeUnsupported: if a column has a type that only Spark reads.
+        :raises CatalogDamaged: if the catalog cannot be read.
         """
         from pyiceberg.table import Table
 
@@ -173,8 +174,7 @@ class Catalog:
             read = self._read.get(table)
             if read is None or read.metadata_location != self.metadata_location(table):
                 read = self._read[table] = self._read_metadata(table)
-            # Another object each time, since a commit through one moves it to the metadata that
-            # it wrote.
+            # A new object each time, since a commit through a Table updates its metadata.
             return Table(
                 tuple(table.split(".")),
                 read.metadata,
@@ -185,8 +185,10 @@ class Catalog:
             )
 
     def load_for_files(self, table: str) -> "Table":
-        """Read a table's current metadata for its files and places alone, also where only Spark
-        knows the type of a column: what it says of such columns is not true.
+        """Load a table's current metadata for its files and locations only.
+
+        This also works if a column has a type that only Spark supports; the reported type of
+        such a column is then incorrect.
         """
         try:
             return self.load(table)
@@ -196,25 +198,25 @@ class Catalog:
                 return open_for_files(self.client, table, location)
 
     def _read_metadata(self, table: str) -> "Table":
-        """Read the metadata that the catalog names, or named at its moment, of which it is not
-        asked again.
-        """
+        """Load the metadata from the cached location, or from the one in the catalog."""
         location = (self._locations or {}).get(table)
         if location:
-            # A commit since then may have removed it, which S3 tells of as an access that is
-            # denied where the bucket may not be listed.
+            # A later commit can have removed the file. Without permission to list the bucket,
+            # S3 reports this as access denied.
             with suppress(OSError):
                 return self.open_at(location)
         return self.client.load_table(table)
 
     def open_at(self, metadata_location: str) -> "Table":
-        """Open a table as one of its metadata files has it, whether the catalog names it or not."""
+        """Open a table from one of its metadata files, whether the catalog references it or
+        not.
+        """
         from pyiceberg.table import StaticTable
 
         return StaticTable.from_metadata(metadata_location, dict(self.client.properties))
 
     def has(self, table: str) -> bool:
-        """Whether the table is there."""
+        """Whether the table exists."""
         if self._locations is not None and self._is_known(table):
             return table in self._locations
         try:
@@ -224,20 +226,20 @@ class Catalog:
         return True
 
     def metadata_locations(self, tables: Iterable[str] | None = None) -> dict[str, str]:
-        """Return where the metadata of each table is now, by name: one query of the embedded
-        catalog, and of Glue a request for each hundred tables.
+        """Return the current metadata location of each table, by name.
 
-        A table has another place after each commit.
+        This takes one query of the embedded catalog, or one Glue request per hundred tables.
+        Each commit changes the location.
 
-        :param tables: names; no more is asked for than the tables of their namespaces. Glue has
-            the databases of a whole account, of which some may not be read.
+        :param tables: names; only their namespaces are listed. Glue has the databases of the
+            entire account, some of which this user cannot read.
         """
         if self._locations is not None:
             return dict(self._locations)
         return self._locations_in(self._listed(tables))
 
     def _listed(self, tables: Iterable[str] | None) -> Collection[str] | None:
-        """Return the namespaces that are asked for where some tables are meant, or all."""
+        """Return the namespaces of some tables, or this catalog's namespaces; None for all."""
         return self._namespaces if tables is None else namespaces_of(tables)
 
     def _locations_in(self, namespaces: Collection[str] | None) -> dict[str, str]:
@@ -251,8 +253,9 @@ class Catalog:
             return _locations_of_glue(self.client, namespaces)
 
     def unlisted_locations(self) -> dict[str, str]:
-        """Return where the metadata of each table is in the databases of Glue that `within` leaves
-        out, of those that may be read: for who is about to remove files, and may ask more.
+        """Return the metadata locations in readable Glue databases that `within` excludes.
+
+        For callers that are about to remove files.
         """
         from botocore.exceptions import ClientError
         from pyiceberg.catalog.glue import GlueCatalog
@@ -273,12 +276,12 @@ class Catalog:
         return locations
 
     def _is_known(self, table: str) -> bool:
-        """Whether it was asked where the table is, if there is one."""
+        """Whether the cached locations cover the table's namespace."""
         return self._namespaces is None or namespace_of(table) in self._namespaces
 
     def views(self) -> list[str]:
-        """Names of the views that somebody keeps beside the tables of the embedded catalog,
-        sorted: they hold no rows, and nothing here reads them.
+        """Return the sorted names of views in the embedded catalog; the lakehouse does not read
+        them.
         """
         from pyiceberg.catalog.sql import SqlCatalog
 
@@ -289,8 +292,9 @@ class Catalog:
             return sorted(name for name, row in rows if row.get(_KIND) == _VIEW)
 
     def metadata_location(self, table: str) -> str | None:
-        """Ask where a table's metadata is now, of a catalog that tells it without reading it;
-        None of others, and where there is no such table.
+        """Return a table's current metadata location without loading it.
+
+        None if the catalog is not embedded, or has no such table.
         """
         from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
         from sqlalchemy import select
@@ -309,10 +313,10 @@ class Catalog:
             return connection.scalar(pointer)
 
     def tables(self, declared: Iterable[str] | None = None) -> list[str]:
-        """Names of all tables, sorted.
+        """Return the sorted names of all tables.
 
-        :param declared: names; of Glue, which has the databases of a whole account, no more than
-            the tables of their namespaces are asked for, whether declared or not.
+        :param declared: names; in Glue, only the tables of their namespaces are listed, whether
+            declared or not, since Glue has the databases of the entire account.
         """
         if self._locations is not None:
             return sorted(self._locations)
@@ -341,8 +345,9 @@ def _locations_of_sqlite(
 def _rows_of_sqlite(
     client: "SqlCatalog", namespaces: Collection[str] | None
 ) -> "Iterator[tuple[str, RowMapping]]":
-    """Yield what the catalog lists, tables and views, each with its name; a catalog of PyIceberg's
-    first versions does not tell their kind, and has no views.
+    """Yield the entries of the catalog, tables and views, each with its name.
+
+    Catalogs of PyIceberg's first versions have no views and no column for the kind.
     """
     from pyiceberg.catalog.sql import IcebergTables
     from sqlalchemy import select, text
@@ -367,13 +372,13 @@ def _locations_of_glue(
         try:
             locations |= _locations_of_database(client, namespace)
         except client.glue.exceptions.EntityNotFoundException:
-            # It is not there yet, or was dropped since it was listed.
+            # The database does not exist yet, or was dropped after it was listed.
             continue
     return locations
 
 
 def _raise_unless_unread(error: "ClientError") -> None:
-    """Pass over a database that may not be read, or is gone, and over nothing else."""
+    """Ignore only errors for databases that do not exist or cannot be read."""
     if error.response.get("Error", {}).get("Code") not in _NOT_READ:
         raise error
 

@@ -1,9 +1,9 @@
-"""The file of the embedded catalog, looked at before a client opens it, which would make an
-empty one in silence.
+"""Checks of the embedded catalog's file before a client opens it and silently creates an empty
+one.
 
-Only SQLite itself opens the file: to close it in any other way takes away the locks that this
-process has on it, after which another one may delete the log of changes that this one goes on
-reading (https://sqlite.org/howtocorrupt.html).
+Only SQLite opens the file. If this process closed it in another way, its locks would be
+released. Another process could then delete the WAL that this one still reads
+(https://sqlite.org/howtocorrupt.html).
 """
 
 import re
@@ -16,7 +16,7 @@ from lakehouse.errors import CatalogDamaged
 
 _TABLES = ("iceberg_tables", "iceberg_namespace_properties")
 _UNIQUE = re.compile(r"-[0-9a-f-]{32,36}$")
-"""What a location ends in so that no other table has the same."""
+"""The suffix that makes a table location unique."""
 _RESTORE = (
     "docs/operations.md, `Files are lost`, says how its tables are registered again from their"
     " files, and what a backup of it lacks."
@@ -44,10 +44,10 @@ def require_catalog_file(file: Path, warehouse: Path) -> None:
 
 
 def require_own_tables(home: Path) -> None:
-    """Reject a home that was moved or copied: metadata holds absolute paths, so upkeep and
+    """Reject a home that was moved or copied: metadata contains absolute paths, so upkeep and
     erasure would delete files of the original.
 
-    :raises CatalogDamaged: names a table and the home that has its files.
+    :raises CatalogDamaged: names a table and the home with its files.
     """
     strays = {
         table: file
@@ -69,16 +69,14 @@ def require_own_tables(home: Path) -> None:
 
 
 def _is_of_another_home(home: Path, table: str, file: Path) -> bool:
-    # A link to the home is another name of it.
+    # A symbolic link to the home is allowed.
     is_below = file.resolve().is_relative_to(home.resolve())
-    # A table with a declared location of its own is where it should be.
+    # A table with a declared location can be outside of the home.
     return not is_below and f"/warehouse/{table.partition('.')[0]}/" in str(file)
 
 
 def _metadata_files(catalog_file: Path) -> dict[str, Path]:
-    """Read where the embedded catalog has its tables; one that was moved cannot be loaded to
-    ask.
-    """
+    """Read table locations from the embedded catalog; a moved catalog cannot load its tables."""
     if not catalog_file.exists():
         return {}
     query = "SELECT table_namespace || '.' || table_name, metadata_location FROM iceberg_tables"
@@ -86,7 +84,7 @@ def _metadata_files(catalog_file: Path) -> dict[str, Path]:
         with closing(_open(catalog_file)) as connection:
             rows = connection.execute(query).fetchall()
     except sqlite3.DatabaseError:
-        # Without tables yet, or damaged: whoever opens it reports that.
+        # The catalog has no tables yet or is damaged; its clients report damage.
         return {}
     # Iceberg writes `file:/x` as well as `file:///x`.
     return {
@@ -97,9 +95,9 @@ def _metadata_files(catalog_file: Path) -> dict[str, Path]:
 
 
 def check_catalog_file(file: Path) -> None:
-    """Read all of the catalog's file.
+    """Read the entire catalog file.
 
-    :raises CatalogDamaged: when a part of it cannot be read.
+    :raises CatalogDamaged: if a part of it cannot be read.
     """
     with _explained(file), closing(_open(file)) as connection:
         (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
@@ -108,7 +106,7 @@ def check_catalog_file(file: Path) -> None:
 
 
 def damaged(file: Path | str, reason: str) -> CatalogDamaged:
-    """Return the error that says that a catalog cannot be read."""
+    """Return the error for a catalog that cannot be read."""
     return CatalogDamaged(
         f"The catalog {file} is damaged: {reason}; expected the database that lists the tables."
         " Their files are not touched.",
@@ -117,7 +115,7 @@ def damaged(file: Path | str, reason: str) -> CatalogDamaged:
 
 
 def _is_unused(file: Path) -> bool:
-    """Whether no table and no namespace was ever made in it."""
+    """Whether the catalog has no table and no namespace."""
     if not file.exists() or not file.stat().st_size:
         return True
     if not file.is_file():
@@ -126,8 +124,8 @@ def _is_unused(file: Path) -> bool:
         with _explained(file), closing(_open(file)) as connection:
             return not _has_names(connection)
     except sqlite3.OperationalError:
-        # Locked, or in a folder that may not be written: no damage, and whoever opens it next
-        # says what it is.
+        # The file is locked or its folder is not writable. That is no damage, and its clients
+        # report it.
         return False
 
 
@@ -155,7 +153,7 @@ def _explained(file: Path) -> Iterator[None]:
 
 
 def _table(metadata: Path) -> str:
-    """Return the name of the table that a metadata file is of, from its folder."""
+    """Return the name of a metadata file's table, from its folder."""
     folder = metadata.parent.parent
     return f"{folder.parent.name}.{_UNIQUE.sub('', folder.name)}"
 

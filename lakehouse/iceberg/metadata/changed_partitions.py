@@ -1,6 +1,4 @@
-"""Which days or values of a column a table's commits touched, told by its manifests: no JVM, no
-scan of data.
-"""
+"""Partition values that a table's commits changed, from its manifests: no JVM, no data scan."""
 
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -19,22 +17,20 @@ if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionField, PartitionSpec
     from pyiceberg.table import Table
 
-_TELLING = ("identity", "day")
+_EXACT_TRANSFORMS = ("identity", "day")
 
 
 def changed_values(
     table: "Table", history: History, since: int | None, until: int, column: str
 ) -> set[Any]:
-    """Return the values of a partition column in the files that came or went after `since`, up
-    to `until`.
+    """Return the partition values of files that were added or removed after `since`, up to
+    `until`.
 
-    All values that the table has as of `until` where `since` is None, or is no longer an
-    ancestor of it. None is among them where a file holds rows without a value. Compaction
-    changes files and no rows, and is passed over; so is an erasure, which each table that has
-    rows of theirs goes through by itself.
+    All values as of `until` if `since` is None or no longer an ancestor. The result contains
+    None if a file has rows without a value. Compaction is skipped, since it changes no rows.
+    Erasure is skipped, since each table with the data subject's rows is erased separately.
 
-    :raises DeclarationError: when some of these files were written under a partition spec that
-        does not tell.
+    :raises DeclarationError: if some files have a partition spec without the column.
     """
     between = history.kept_between(since, until)
     if between is None:
@@ -47,10 +43,9 @@ def changed_values(
 
 
 def values_changed_by(table: "Table", snapshot_id: int, column: str) -> set[Any]:
-    """Return the values of a partition column in the files that came or went by one commit.
+    """Return the partition values of files that one commit added or removed.
 
-    :raises DeclarationError: when some of these files were written under a partition spec that
-        does not tell.
+    :raises DeclarationError: if some files have a partition spec without the column.
     """
     written = own_manifests(table, snapshot_id)
     return set(_values(table, written, column, by_commit=True))
@@ -59,8 +54,8 @@ def values_changed_by(table: "Table", snapshot_id: int, column: str) -> set[Any]
 def _values(
     table: "Table", manifests: "Iterable[ManifestFile]", column: str, *, by_commit: bool = False
 ) -> Iterator[Any]:
-    """Yield the column's value of each file that is live, or of those that came or went by the
-    manifest's commit.
+    """Yield the column's value of each live file, or of each file that the commit added or
+    removed.
     """
     from pyiceberg.manifest import ManifestEntryStatus
 
@@ -75,9 +70,9 @@ def _values(
 
 
 def telling_field(table: "Table", spec: "PartitionSpec", column: str) -> "PartitionField":
-    """Return the field of a partition spec that tells a column's value.
+    """Return the partition field of a spec that determines a column's value.
 
-    :raises DeclarationError: when it has none.
+    :raises DeclarationError: if the spec has none.
     """
     field = partition_fields(table, column).get(spec.spec_id)
     if field is None:
@@ -92,24 +87,25 @@ def telling_field(table: "Table", spec: "PartitionSpec", column: str) -> "Partit
 
 
 def is_moments(table: "Table", column: str) -> bool:
-    """Whether a column is one of moments, with a zone or without, of which days are told where it
-    is partitioned by days.
+    """Whether a column is a timestamp, with or without a zone; partitioned by day, its values
+    are days.
     """
     return str(table.schema().find_type(column)) in ("timestamp", "timestamptz")
 
 
 def partition_fields(
-    table: "Table", column: str, telling: Collection[str] = _TELLING
+    table: "Table", column: str, transforms: Collection[str] = _EXACT_TRANSFORMS
 ) -> "dict[int, PartitionField]":
-    """Return, by spec id, the partition field that tells a column's value; specs without one
-    are left out.
+    """Return, by spec id, the partition field that determines a column's value.
 
-    :param telling: the transforms that tell enough.
+    Specs without such a field are left out.
+
+    :param transforms: the accepted transforms.
     """
     source_id = table.schema().find_field(column).field_id
     fields = {}
     for spec_id, spec in table.specs().items():
         for field in spec.fields:
-            if field.source_id == source_id and str(field.transform) in telling:
+            if field.source_id == source_id and str(field.transform) in transforms:
                 fields[spec_id] = field
     return fields

@@ -1,10 +1,9 @@
-"""By which code a table's rows were computed, told by its commits: of the whole table, or by
-partitions where it is overwritten by them.
+"""Code versions that computed a table's rows, from its commits: per table, or per partition.
 
-Each commit of a write says by which version of the code it was made (Dagster's `code_version`),
-and whether rows stay that were there before. So it follows a rollback, and an event that got lost
-hides nothing. Where commits may expire, an empty one on top says what they said, as it does of
-watermarks. What somebody else expires with other tools is not known afterwards.
+Each write records its code version (Dagster's `code_version`) and whether earlier rows remain.
+The result therefore follows a rollback and does not depend on Dagster events. Before upkeep
+expires commits, an empty commit carries their versions forward, as it does for watermarks.
+Commits that other tools expire are unknown afterwards.
 """
 
 import json
@@ -17,36 +16,34 @@ from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, Snap
 from lakehouse.iceberg.metadata.value_ranges import Span, joined, text
 
 NOTED_CODE = "code_version"
-"""Key in the note of what was read without a row changing: the code that computed all rows."""
+"""Key in the record of an unchanged run: the version of the code that computes the existing
+rows.
+"""
 _Parts = tuple[ComputedPart, ...]
 
 
 def computed_parts(history: History) -> _Parts:
-    """Return by which code the rows of main were computed, as far as that is known; nothing of
-    a table where nothing is.
-    """
-    noted = noted_version(history)
-    return (ComputedPart(frozenset({noted})),) if noted else _told_by(history.line)
+    """Return the code versions of main's rows; empty if unknown."""
+    recorded = noted_version(history)
+    return (ComputedPart(frozenset({recorded})),) if recorded else _versions_from(history.line)
 
 
 def noted_version(history: History) -> str:
-    """Return the code that would compute all rows of main as they are, as a property notes;
-    empty where none does.
-    """
-    noted = json.loads(history.properties.get(UNCHANGED_PROPERTY, "{}"))
+    """Return the code version recorded for an unchanged run on main; empty if there is none."""
+    recorded = json.loads(history.properties.get(UNCHANGED_PROPERTY, "{}"))
     main = history.main
-    holds = main is not None and noted.get("snapshot") == str(main.snapshot_id)
-    version: str = noted.get(NOTED_CODE, "") if holds else ""
+    is_current = main is not None and recorded.get("snapshot") == str(main.snapshot_id)
+    version: str = recorded.get(NOTED_CODE, "") if is_current else ""
     return version
 
 
 def is_told_by_main(history: History) -> bool:
-    """Whether the newest commit alone says by which code the rows were computed."""
-    return _told_by(history.line[:1]) == computed_parts(history)
+    """Whether the newest commit is sufficient to determine the code versions of all rows."""
+    return _versions_from(history.line[:1]) == computed_parts(history)
 
 
-def _told_by(line: Sequence[Snapshot]) -> _Parts:
-    """Return what some commits say, newest first; nothing where they know nothing."""
+def _versions_from(line: Sequence[Snapshot]) -> _Parts:
+    """Return the code versions from some commits, newest first; empty if unknown."""
     writes: list[CommitProperties] = []
     carried: _Parts = ()
     for snapshot in line:
@@ -54,15 +51,15 @@ def _told_by(line: Sequence[Snapshot]) -> _Parts:
             carried = snapshot.commit.computed_by
             break
         if snapshot.is_write:
-            by_others = CommitProperties("write", "", keeps_rows=True)
-            writes.append(snapshot.commit or by_others)
+            foreign_write = CommitProperties("write", "", keeps_rows=True)
+            writes.append(snapshot.commit or foreign_write)
     rest = {version for part in carried if part.is_whole for version in part.versions}
     if not carried and line and not line[-1].begins:
         rest.add(UNKNOWN_CODE)
     if any(map(_has_partitions, writes)) or not all(part.is_whole for part in carried):
         parts = _partition_parts(writes, carried, rest)
     else:
-        parts = (ComputedPart(_whole_versions(writes, rest)),)
+        parts = (ComputedPart(_table_versions(writes, rest)),)
     is_known = any(part.versions - {UNKNOWN_CODE} for part in parts)
     return parts if is_known else ()
 
@@ -71,7 +68,7 @@ def _has_partitions(write: CommitProperties) -> bool:
     return bool(write.partitions or write.spans)
 
 
-def _whole_versions(writes: Iterable[CommitProperties], rest: set[str]) -> frozenset[str]:
+def _table_versions(writes: Iterable[CommitProperties], rest: set[str]) -> frozenset[str]:
     versions: set[str] = set()
     for write in writes:
         versions.add(write.code_version)
@@ -83,27 +80,27 @@ def _whole_versions(writes: Iterable[CommitProperties], rest: set[str]) -> froze
 def _partition_parts(
     writes: Sequence[CommitProperties], carried: _Parts, rest: set[str]
 ) -> _Parts:
-    """Return the partitions by the versions that they were computed by, each in one part.
+    """Return the partitions grouped by the code versions that computed them.
 
-    :param rest: the versions of what no commit names.
+    :param rest: versions of partitions that no commit names.
     """
-    said = [*map(_part_of, writes)]
-    spans = _elementary([*said, *carried])
+    written_parts = [*map(_part_of, writes)]
+    spans = _elementary([*written_parts, *carried])
     names: set[str] = set()
-    for part in (*said, *carried):
+    for part in (*written_parts, *carried):
         names.update(() if part.spans else part.values)
     values_by_versions: dict[frozenset[str], list[str]] = {}
     for name in sorted(names):
-        versions = _versions_at(name, writes, said, carried, rest)
+        versions = _versions_at(name, writes, written_parts, carried, rest)
         values_by_versions.setdefault(versions, []).append(name)
-    spans_by_versions: dict[frozenset[str], list[Span]] = {}
+    ranges_by_versions: dict[frozenset[str], list[Span]] = {}
     for span in spans:
-        versions = _versions_at(span, writes, said, carried, rest)
+        versions = _versions_at(span, writes, written_parts, carried, rest)
         if versions:
-            spans_by_versions.setdefault(versions, []).append(span)
+            ranges_by_versions.setdefault(versions, []).append(span)
     parts = []
-    for versions in sorted({*values_by_versions, *spans_by_versions}, key=sorted):
-        bounds = joined(spans_by_versions.get(versions, ()))
+    for versions in sorted({*values_by_versions, *ranges_by_versions}, key=sorted):
+        bounds = joined(ranges_by_versions.get(versions, ()))
         parts.append(
             ComputedPart(
                 versions,
@@ -122,9 +119,9 @@ def _part_of(write: CommitProperties) -> ComputedPart:
 
 
 def _elementary(parts: Iterable[ComputedPart]) -> list[Span]:
-    """Return the spans between all bounds of some parts that come one after the other.
+    """Return the consecutive ranges between all bounds of some parts.
 
-    Those of another type than the newest have are left out: the column had another one then.
+    Bounds of another type than the newest are left out: the column type was changed.
     """
     bounds: list[object] = []
     for part in parts:
@@ -137,15 +134,16 @@ def _elementary(parts: Iterable[ComputedPart]) -> list[Span]:
 def _versions_at(
     place: str | Span,
     writes: Sequence[CommitProperties],
-    said: Sequence[ComputedPart],
+    written_parts: Sequence[ComputedPart],
     carried: _Parts,
     rest: set[str],
 ) -> frozenset[str]:
-    """Return the versions that computed a partition since it was last computed anew; unknown
-    alone where none is known, and nothing where no commit names it.
+    """Return the versions that computed a partition since its last recompute.
+
+    Only the unknown version if none is known; empty if no commit names the partition.
     """
     versions: set[str] = set()
-    for write, part in zip(writes, said, strict=True):
+    for write, part in zip(writes, written_parts, strict=True):
         if _has(part, place):
             versions.add(write.code_version)
             if not write.keeps_rows:
@@ -159,7 +157,7 @@ def _versions_at(
 
 
 def _known(versions: set[str]) -> frozenset[str]:
-    # The first rows of a partition come to it as later ones do: below them may be nothing.
+    # First rows are appended like later ones, so there can be no earlier version.
     return frozenset(versions - {UNKNOWN_CODE} or versions)
 
 

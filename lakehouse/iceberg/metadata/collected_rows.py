@@ -1,8 +1,8 @@
-"""Rows of a frame in Python, with moments in UTC.
+"""Collect DataFrame rows in Python, with timestamps in UTC.
 
-PySpark gives moments in the time of the machine, without a zone. Of an hour that a clock shows
-twice, a client of Spark Connect is not told which of the two it is; and as keys of a map or in a
-set the two are one. A time without a zone comes as it is.
+PySpark returns timestamps in the machine's local time, without a zone. In the hour that repeats
+when clocks change, Spark Connect loses which of the two instants is meant, and both become one
+key of a map or set. Times without a zone are returned unchanged.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def collect(frame: "DataFrame") -> "list[Row]":
-    """Return the rows of a frame, with moments in UTC, also those in structs, arrays and maps."""
+    """Return the rows of a DataFrame, with timestamps in UTC, also those in structs, arrays and
+    maps.
+    """
     from pyspark.sql import Row
     from pyspark.sql.functions import col
 
@@ -23,7 +25,7 @@ def collect(frame: "DataFrame") -> "list[Row]":
     add_zones = [_zone_adder(field.dataType) for field in fields]
     if not any(add_zones):
         return frame.collect()
-    # Several columns may have one name.
+    # Several columns can have the same name.
     numbers = [f"__{at}" for at in range(len(fields))]
     terms = []
     for number, field, add_zone in zip(numbers, fields, add_zones, strict=True):
@@ -40,7 +42,7 @@ def collect(frame: "DataFrame") -> "list[Row]":
 
 
 def _without_zone(kind: "DataType") -> "DataType":
-    """Return a type with times without a zone in place of moments."""
+    """Return a type with TimestampNTZType in place of TimestampType."""
     from pyspark.sql.types import (
         ArrayType,
         MapType,
@@ -68,10 +70,10 @@ def _without_zone(kind: "DataType") -> "DataType":
 
 
 def _zone_adder(kind: "DataType") -> Callable[[Any], Any] | None:
-    """Return what makes moments in UTC of the times of a value, that lost their zone; None where
-    none does.
+    """Return a function that adds UTC to the zoneless timestamps of a value; None if it has
+    none.
 
-    :param kind: the type of the value, before they lost it.
+    :param kind: the type of the value before `_without_zone`.
     """
     from pyspark.sql import Row
     from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType

@@ -1,14 +1,14 @@
-"""The fewest moves that bring columns into their declared order."""
+"""The fewest column moves that result in the declared order."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
 
 
 def with_added(order: Sequence[str], declared: Sequence[str]) -> list[str]:
-    """Return the order of columns once those that are missing were added, each after its
-    declared neighbour.
+    """Return the column order after missing columns were added, each after its declared
+    neighbour.
 
-    :param order: names as they stand, all of them declared.
+    :param order: existing names, all of them declared.
     """
     extended = list(order)
     for number, name in enumerate(declared):
@@ -19,10 +19,10 @@ def with_added(order: Sequence[str], declared: Sequence[str]) -> list[str]:
 
 
 def moves(order: Sequence[str], declared: Sequence[str]) -> list[tuple[str, str | None]]:
-    """Return which columns are moved after which, in turn; None stands for the first place.
+    """Return the column moves in order: a name, and the name to place it after (None for
+    first).
 
-    Columns of a longest rising run stay where they are, and the others move to their declared
-    neighbour.
+    Columns of a longest increasing subsequence are not moved.
     """
     number = {name: at for at, name in enumerate(declared)}
     staying = _longest_rise([number[name] for name in order])

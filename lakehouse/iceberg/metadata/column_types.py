@@ -1,4 +1,4 @@
-"""Iceberg's types and those of a declaration, which are named as Spark names them."""
+"""Conversion between Iceberg types and declared types, which have Spark's names."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -9,14 +9,12 @@ if TYPE_CHECKING:
     from pyiceberg.types import IcebergType
 
 _SPARK_NAMES = {"long": "bigint", "timestamp": "timestamp_ntz", "timestamptz": "timestamp"}
-"""By Iceberg's name of a type, Spark's, where they differ."""
+"""Spark's name of each Iceberg type, where they differ."""
 _ICEBERG_NAMES = {spark: iceberg for iceberg, spark in _SPARK_NAMES.items()}
 
 
 def column_type(iceberg_type: "IcebergType") -> ColumnType:
-    """Return an Iceberg type as Spark names it; one that has no name in a declaration keeps
-    Iceberg's.
-    """
+    """Return an Iceberg type as a declared type; types without a declared name keep Iceberg's."""
     from pyiceberg.types import (
         DecimalType,
         FixedType,
@@ -48,9 +46,9 @@ def column_type(iceberg_type: "IcebergType") -> ColumnType:
 
 
 def iceberg_type(declared: ColumnType, ids: Iterator[int]) -> "IcebergType":
-    """Return a declared type as Iceberg names it.
+    """Return a declared type as an Iceberg type.
 
-    :param ids: where the fields inside it have their ids from.
+    :param ids: field ids for nested fields.
     """
     from pyiceberg.types import (
         DecimalType,

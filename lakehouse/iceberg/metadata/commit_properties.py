@@ -1,4 +1,4 @@
-"""What each commit of the lakehouse leaves in its snapshot's summary, as a record."""
+"""The `lakehouse.*` properties of a snapshot summary."""
 
 import json
 from collections.abc import Mapping
@@ -13,32 +13,34 @@ from lakehouse.iceberg.metadata.computed_parts import (
 
 PREFIX = "lakehouse."
 TAKES_OUT = f"{PREFIX}takes-out"
-"""Key of the summary that says whether rows may have gone because their delivery was
-rejected.
-"""
+"""Summary key: whether rows can have been removed because their delivery was rejected."""
 REJECTED_SHA256 = f"{PREFIX}rejected-sha256"
-"""Key of the summary of a commit that takes a rejected delivery out: the hash of its content."""
+"""Summary key of a commit that removes a rejected delivery: the hash of its content."""
 Kind = Literal["write", "evolution", "upkeep", "erasure", "restore"]
 
 
 @dataclass(frozen=True)
 class CommitProperties:
-    """Who made a snapshot, from what, and why.
+    """Origin of a snapshot: writer, inputs and reason.
 
-    `inputs` maps each table read to the snapshot id that was read of it: these are the
-    watermarks of incremental reads. `partitions` are the values of the run's partitions; empty
-    where the run has none. Where it has some, `read` is what was read of each input for them,
-    while `inputs` is what the table as a whole is computed from; `since` is where that reading
-    began, for partitions that were not computed anew; `spans` are the half-open bounds of the
-    partitions as text, where they are spans of a column. `takes_out` says that an input lost
-    rows of rejected deliveries, which the commit follows. `left_out` are the values, as text,
-    of each input's rows that belonged to no partition when `inputs` came to be what it is: once
-    one of them is a partition, it has yet to be computed. `code_version` is that of the code that
-    computed the rows, empty where it is not known; `keeps_rows` says that rows of earlier commits
-    stay beside them, and `computed_by` what earlier commits said of that, which may expire, see
-    `lakehouse.iceberg.metadata.code_versions`. `row_level` says in words how a merge
-    changed rows and why so, where nothing declares how. `follows` says that what it changed follows
-    from a write of another table that had ended.
+    - `inputs` maps each input table to the snapshot id that was read: the watermarks of
+      incremental reads.
+    - `partitions` contains the partition values of the run; empty if it has none. In a
+      partitioned run, `read` contains the snapshots read for these partitions, while `inputs`
+      applies to the entire table.
+    - `since` contains the start of an incremental read, for partitions that were not
+      recomputed.
+    - `spans` contains half-open bounds of range partitions, as text.
+    - `takes_out`: the commit removes rows because an input lost rows of rejected deliveries.
+    - `left_out` contains, for each input, the values (as text) of rows that were in no
+      partition when `inputs` was determined. When such a partition is defined later, it must be
+      computed.
+    - `code_version` is the version of the code that computed the rows; empty if unknown.
+    - `keeps_rows`: rows of earlier commits remain.
+    - `computed_by` carries the code versions of earlier commits, which can expire; see
+      `lakehouse.iceberg.metadata.code_versions`.
+    - `row_level` describes how a merge changed rows and why, if the declaration sets no mode.
+    - `follows`: the change is a consequence of a finished write to another table.
     """
 
     kind: Kind
@@ -59,11 +61,9 @@ class CommitProperties:
     follows: bool = False
 
     def to_summary(self) -> dict[str, str]:
-        """Return it as snapshot properties; snapshot ids are text, since they exceed
-        2^53.
+        """Return the snapshot properties; snapshot ids are text, since they exceed 2^53.
 
-        All of them each time: those that a commit is given replace what Spark's session has for
-        the commit beside it.
+        All keys are always set: they override properties from the Spark session.
         """
         return {
             f"{PREFIX}kind": self.kind,
@@ -88,7 +88,7 @@ class CommitProperties:
 
     @classmethod
     def from_summary(cls, summary: Mapping[str, str]) -> "CommitProperties | None":
-        """Read what a snapshot says; None for a commit that the lakehouse did not make."""
+        """Parse a snapshot summary; None for a commit that the lakehouse did not make."""
         kind = summary.get(f"{PREFIX}kind")
         if kind not in get_args(Kind):
             return None

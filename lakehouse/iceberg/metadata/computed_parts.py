@@ -1,4 +1,4 @@
-"""Parts of a table, and the versions of the code that their rows were computed by."""
+"""Parts of a table with the code versions that computed their rows."""
 
 import json
 from collections.abc import Iterable, Sequence, Set
@@ -9,15 +9,16 @@ from lakehouse.iceberg.metadata.value_ranges import Span, bound
 from lakehouse.iceberg.metadata.write_context import Partitions
 
 UNKNOWN_CODE = ""
-"""The version of what another tool computed, or a function without a source file."""
+"""The version of rows from another tool, or from a function without a source file."""
 
 
 @dataclass(frozen=True)
 class ComputedPart:
-    """Some partitions, or where it names none a whole table or the rest of one, and the versions
-    of the code that its rows were computed by: more than one where some were added by other code.
+    """Some partitions and the code versions that computed their rows.
 
-    Partitions are spans of a column, half-open and as text, or else values of it.
+    Without partitions, it is the entire table or its remaining partitions. It has several
+    versions if later code added rows. Partitions are half-open ranges of a column as text, or
+    values.
     """
 
     versions: Set[str]
@@ -26,26 +27,26 @@ class ComputedPart:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is the whole table, or all of it that other parts do not name."""
+        """Whether this is the entire table, or all partitions that no other part names."""
         return not self.values and not self.spans
 
     @property
     def is_unknown(self) -> bool:
-        """Whether rows are in it of which the code is not known."""
+        """Whether it contains rows with an unknown code version."""
         return UNKNOWN_CODE in self.versions
 
     def is_older_than(self, version: str) -> bool:
-        """Whether rows are in it that were computed by other code, as far as that is known."""
+        """Whether it contains rows of another known code version."""
         return bool(self.versions - {UNKNOWN_CODE, version})
 
     @cached_property
     def partitions(self) -> Partitions:
-        """The partitions, as those of a run."""
+        """The partitions, as the partitions of a run."""
         spans = tuple((bound(low), bound(high)) for low, high in self.spans)
         return Partitions(self.values, spans)
 
     def names_any(self, partitions: Partitions) -> bool:
-        """Whether it names any of some partitions; not where the column had another type."""
+        """Whether it contains any of some partitions; False if the column had another type."""
         if partitions.spans:
             return any(map(self._shares, partitions.spans))
         return not set(self.values).isdisjoint(partitions.values)
@@ -61,7 +62,7 @@ class ComputedPart:
 def parts_of(
     parts: Sequence[ComputedPart], partitions: Partitions | None
 ) -> Sequence[ComputedPart]:
-    """Return the parts that some partitions are in, or all of a table without any."""
+    """Return the parts that contain some partitions; all parts if `partitions` is None."""
     if partitions is None:
         return parts
     named = [part for part in parts if part.names_any(partitions)]
@@ -69,12 +70,12 @@ def parts_of(
 
 
 def parts_text(parts: Iterable[ComputedPart]) -> str:
-    """Return parts as text for the summary of a snapshot."""
+    """Serialize parts for a snapshot summary."""
     return json.dumps([[sorted(part.versions), part.values, part.spans] for part in parts])
 
 
 def parts_of_text(text: str | None) -> tuple[ComputedPart, ...]:
-    """Read parts back from the summary of a snapshot."""
+    """Parse parts from a snapshot summary."""
     parts = []
     for versions, values, spans in json.loads(text or "[]"):
         bounds = tuple((low, high) for low, high in spans)

@@ -1,4 +1,4 @@
-"""Rows of a snapshot counted by its files, where the totals of its summary tell too few."""
+"""Row count of a snapshot from its files, for summaries whose totals are too low."""
 
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
@@ -12,11 +12,10 @@ if TYPE_CHECKING:
 
 
 def count_rows(table: "Table", snapshot_id: int) -> int:
-    """Return the rows of a snapshot: those of its data files, without the positions that its
-    delete files take off them.
+    """Return the row count: rows of data files minus live position deletes.
 
-    Delete files that are of several data files are read, where they are Parquet: some of what
-    they delete from may be gone. Of other formats, all that they delete counts.
+    Parquet delete files that apply to several data files are read, since some data files can be
+    removed. For other formats, all deletes count.
     """
     files = list(read_live_files(table, read_manifests(table, snapshot_id)))
     dangling = set(dangling_deletes(files))
@@ -37,7 +36,7 @@ def _deleted_rows(table: "Table", delete_file: LiveFile, paths: AbstractSet[str]
 
 
 def _positions_in(table: "Table", delete_file: LiveFile, paths: AbstractSet[str]) -> int:
-    """Return how many positions of a delete file lie in data files of these paths."""
+    """Return the number of positions in a delete file that apply to existing data files."""
     import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow.parquet import ParquetFile

@@ -1,6 +1,4 @@
-"""What a client raises where a catalog or a table's metadata cannot be read, as errors of ours
-that name it.
-"""
+"""Convert client errors about unreadable catalogs and metadata to errors that name the object."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,15 +16,15 @@ _REFUSED_TYPE = re.compile(
     r"(?P<type>[a-z]\w*(?:\([^()\n]*\))?)(?:'? \[| into a |'?$)",
     re.MULTILINE,
 )
-"""How PyIceberg says that it does not know a type, alone or among the faults of a whole file."""
+"""PyIceberg's messages for unknown types, alone or inside a list of validation errors."""
 
 
 @contextmanager
 def explain_catalog(place: str) -> Iterator[None]:
-    """Say of a database that cannot be read which it is, and what to do.
+    """Convert database errors to errors that name the catalog and the next step.
 
-    :raises CatalogDamaged: when it is no database any more.
-    :raises SetupError: when it cannot be opened, as one that is locked.
+    :raises CatalogDamaged: if the file is not a database.
+    :raises SetupError: if it cannot be opened, for example because it is locked.
     """
     from sqlalchemy.exc import DatabaseError, OperationalError
 
@@ -45,11 +43,11 @@ def explain_catalog(place: str) -> Iterator[None]:
 
 @contextmanager
 def explain_table(table: str) -> Iterator[None]:
-    """Say of metadata that cannot be read whose it is, and what to do.
+    """Convert metadata errors to errors that name the table and the next step.
 
-    :raises TableNotFound: when the catalog has no such table.
-    :raises TableDamaged: when a file of it is missing, or is not what it should be.
-    :raises TypeUnsupported: when a column has a type that is not known here.
+    :raises TableNotFound: if the catalog has no such table.
+    :raises TableDamaged: if a metadata file is missing or invalid.
+    :raises TypeUnsupported: if a column has an unsupported type.
     """
     from pyiceberg.exceptions import NoSuchTableError, ValidationError
 
@@ -67,30 +65,28 @@ def explain_table(table: str) -> Iterator[None]:
         raise TableDamaged(
             f"{table} is damaged: its metadata file {_named(error)} is missing.",
             next_step=(
-                "Put the file back from a backup; `lakehouse doctor` lists all that are"
-                " missing."
+                "Restore the file from a backup; `lakehouse doctor` lists all missing files."
             ),
         ) from error
     except (ValueError, ValidationError) as error:
         if types := _REFUSED_TYPE.findall(str(error)):
             raise _unsupported(table, types) from error
-        # Metadata that is no text, no JSON, or not that of a table; what PyIceberg says of it
-        # quotes the file.
+        # Metadata is not text, not JSON, or not a table's. PyIceberg's message quotes the file.
         raise TableDamaged(
             f"{table} is damaged: its metadata cannot be read; expected the JSON of an Iceberg"
             " table.",
-            next_step="Put the newest file of its metadata folder back from a backup.",
+            next_step="Restore the newest file of its metadata folder from a backup.",
         ) from error
 
 
 def _unsupported(table: str, types: Sequence[str]) -> TypeUnsupported:
     found = " and ".join(sorted(set(types)))
     return TypeUnsupported(
-        f"{table} has a column of the type {found}, which Spark alone reads here; expected"
+        f"{table} has a column of the type {found}, which only Spark can read; expected"
         f" {_SUPPORTED}. Nothing of the table is damaged.",
         next_step=(
-            "`lakehouse sql` reads and writes it. For all else keep that column as text, such as"
-            " by to_json(…), in a table without that type."
+            "`lakehouse sql` reads and writes it. For other commands store the column as text,"
+            " such as with to_json(…), in a table without that type."
         ),
     )
 

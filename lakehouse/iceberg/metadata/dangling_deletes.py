@@ -1,4 +1,4 @@
-"""Delete files that delete from no data file that there is."""
+"""Delete files that apply to no existing data file."""
 
 from collections.abc import Sequence
 
@@ -7,12 +7,12 @@ from lakehouse.iceberg.metadata.measured_health import PartitionKey
 
 
 def dangling_deletes(files: Sequence[LiveFile]) -> list[LiveFile]:
-    """Return the delete files among a snapshot's files that no data file needs any more.
+    """Return the delete files of a snapshot that apply to no data file.
 
-    A delete file counts for data files of its partition and spec that are not newer than it
-    is; one of equality for those that are older, and without a partition for those of any
-    (https://iceberg.apache.org/spec/#scan-planning). Where more cannot be told without reading
-    it, it is needed.
+    Position deletes apply to data files of the same partition and spec that are not newer.
+    Equality deletes apply to older ones, and without a partition to all partitions
+    (https://iceberg.apache.org/spec/#scan-planning). A file that would have to be read to
+    decide counts as needed.
     """
     delete_files = [file for file in files if file.content != "data"]
     if not delete_files:
@@ -40,8 +40,8 @@ def dangling_deletes(files: Sequence[LiveFile]) -> list[LiveFile]:
 
 
 def _is_needed(delete_file: LiveFile, oldest: int | None) -> bool:
-    """Whether a delete file counts for a data file of this sequence number; None stands for
-    none.
+    """Whether a delete file applies to a data file of this sequence number (None: no data
+    file).
     """
     if oldest is None:
         return False

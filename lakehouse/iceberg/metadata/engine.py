@@ -1,6 +1,4 @@
-"""What the machinery works with: a catalog, a Spark session on demand, and a place for
-locks.
-"""
+"""The engine's dependencies: a catalog, a lazy Spark session, and a folder for locks."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,12 +15,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Engine:
-    """One catalog and the Spark that computes its tables.
+    """One catalog and the Spark session that computes its tables.
 
-    `session` is called only when Spark is needed: what PyIceberg can answer starts no JVM.
-    `lock_dir` holds one lock file for each table; processes that share it take turns.
-    `masking_key` keys the hash that personal values are shown as. `listener` is told of writes.
-    `open_store` opens what rows are staged in, which Spark reaches by `store_options`.
+    - `session` is called only if Spark is needed; PyIceberg reads start no JVM.
+    - `lock_dir` contains one lock file per table, shared by all processes.
+    - `masking_key` is the key of the hash that replaces personal values.
+    - `listener` receives write events.
+    - `open_store` opens the store for staged rows; Spark accesses it with `store_options`.
     """
 
     catalog: Catalog
@@ -31,28 +30,26 @@ class Engine:
     masking_key: bytes
     listener: WriteListener = NOBODY_LISTENS
     page: Callable[[], str] = str
-    """Where the web page of a running Spark on a cluster is; nothing of others."""
+    """URL of the Spark UI on a cluster; empty otherwise."""
     open_store: Callable[[], ObjectStore] | None = None
     store_options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def store(self) -> ObjectStore:
-        """Where rows are staged for Spark: the bucket, or the home that the locks are in."""
+        """The store for staged rows: the bucket, or the home that contains the locks."""
         return self.open_store() if self.open_store else LocalObjectStore(self.lock_dir.parent)
 
     @property
     def spark(self) -> "SparkSession":
-        """The Spark session, started on first use; it knows the catalog."""
+        """The Spark session with the catalog, started on first use."""
         return self.session()
 
     def within(self, tables: Iterable[str]) -> "Engine":
-        """Return an engine whose catalog lists the namespaces of some tables alone, see
-        `Catalog.within`.
-        """
+        """Return an engine that lists only the namespaces of some tables; see `Catalog.within`."""
         return replace(self, catalog=self.catalog.within(tables))
 
     def sql(self, statement: str, **parameters: Any) -> "DataFrame":
-        """Run a Spark SQL statement; `parameters` are named ones (`:name`)."""
+        """Run a Spark SQL statement with named parameters (`:name`)."""
         return (
             self.spark.sql(statement, args=parameters)
             if parameters

@@ -1,6 +1,4 @@
-"""Of which values of a partition column a table has files, told by its manifests: no JVM, no scan
-of data.
-"""
+"""Values of a partition column with files, from the manifests: no JVM, no data scan."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -16,16 +14,16 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 Extent = tuple[Any, Any]
-"""The first and the last value of a column that rows of a file may have."""
+"""The first and last value of a column that a file's rows can have."""
 
 
 def existing_extents(table: "Table", column: str) -> set[Extent] | None:
-    """Return of which values of a column the current snapshot of a table has files; None where
-    the partitioning of some does not tell.
+    """Return the value extents of the current snapshot's files; None if a partition spec does
+    not determine them.
 
     Rows without a value are left out.
     """
-    specs, fields = table.specs(), partition_fields(table, column, _TELLING)
+    specs, fields = table.specs(), partition_fields(table, column, _EXTENT_BY_TRANSFORM)
     extents: set[Extent] = set()
     for manifest in read_manifests(table):
         field_of_spec = fields.get(manifest.partition_spec_id)
@@ -35,33 +33,33 @@ def existing_extents(table: "Table", column: str) -> set[Extent] | None:
         for entry in manifest.fetch_manifest_entry(table.io):
             value = partition_values(table, spec, entry)[field_of_spec.field_id]
             if value is not None:
-                extents.add(_TELLING[str(field_of_spec.transform)](value))
+                extents.add(_EXTENT_BY_TRANSFORM[str(field_of_spec.transform)](value))
     return extents
 
 
 class ExistingSpans:
-    """The spans of a column that rows of some extents may lie in."""
+    """The ranges of a column that can contain rows, from value extents."""
 
     def __init__(self, extents: Iterable[Extent], like: Bound) -> None:
-        """Join what touches.
+        """Merge adjacent ranges.
 
-        :param like: a bound of the type that is asked for: a day may stand for its moments.
+        :param like: a bound of the requested type; a day can represent its timestamps.
         """
-        spans = [(span_of(first, like)[0], span_of(last, like)[1]) for first, last in extents]
-        # The bounds of one column are all of one type.
-        merged: list[tuple[Any, Any]] = [*joined(spans)]
-        self._begins = [begin for begin, _ in merged]
+        ranges = [(span_of(first, like)[0], span_of(last, like)[1]) for first, last in extents]
+        # All bounds of one column have the same type.
+        merged: list[tuple[Any, Any]] = [*joined(ranges)]
+        self._starts = [start for start, _ in merged]
         self._ends = [end for _, end in merged]
 
     def share(self, span: Span) -> bool:
-        """Whether they have values in common with a span."""
+        """Whether they overlap a range."""
         low, high = span
         first = bisect_right(self._ends, low)
-        return first < len(self._begins) and bool(self._begins[first] < high)
+        return first < len(self._starts) and bool(self._starts[first] < high)
 
 
 def _month(months: int) -> Extent:
-    """Return the days of a month by its number since 1970."""
+    """Return the first and last day of a month, by its number since 1970."""
     return _first_day(months), _first_day(months + 1) - timedelta(days=1)
 
 
@@ -70,12 +68,12 @@ def _first_day(months: int) -> date:
 
 
 def _hour(hours: int) -> Extent:
-    begin = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
-    return begin, begin + timedelta(hours=1, microseconds=-1)
+    start = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
+    return start, start + timedelta(hours=1, microseconds=-1)
 
 
 def _value(value: Any) -> Extent:
     return value, value
 
 
-_TELLING = {"identity": _value, "day": _value, "month": _month, "hour": _hour}
+_EXTENT_BY_TRANSFORM = {"identity": _value, "day": _value, "month": _month, "hour": _hour}

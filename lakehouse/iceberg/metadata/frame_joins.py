@@ -1,6 +1,4 @@
-"""Joins where one side is small, and Spark cannot know it; and unions of any number of
-frames.
-"""
+"""Joins with a side that is known to be small, and unions of DataFrames."""
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
@@ -12,24 +10,24 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 FEW = 1_000_000
-"""Rows of a key and a few numbers that one process holds with ease."""
+"""Rows with a key and a few numbers that fit easily into one process."""
 FEW_WHOLE = 10_000
-"""Rows of all columns that one process holds with ease."""
+"""Rows with all columns that fit easily into one process."""
 _BLOOM_FILTER = "spark.sql.optimizer.runtime.bloomFilter."
 _WITH_BLOOM_FILTER = {
     f"{_BLOOM_FILTER}enabled": "true",
-    # Of what a merge reads of a table: key, file and position. That of a million rows or fewer
-    # is shuffled as quickly as a filter is made.
+    # Size of what a merge reads of the target: key, file and position. Up to a million rows, a
+    # shuffle is as fast as building the filter.
     f"{_BLOOM_FILTER}applicationSideScanSizeThreshold": "64m",
-    # Spark does not know the size of rows that are kept; their number is known here.
+    # Spark does not know the size of cached rows; the caller knows their number.
     f"{_BLOOM_FILTER}creationSideThreshold": f"{2**63 - 1}b",
 }
 
 
 def together(frames: "Iterable[DataFrame]", *, allow_missing: bool = False) -> "DataFrame":
-    """Return the rows of one or more frames, columns by name.
+    """Return the union of one or more DataFrames, by column name.
 
-    :param allow_missing: whether a frame may lack columns of others; they are null there.
+    :param allow_missing: whether columns missing from a DataFrame become NULL.
     """
     return reduce(
         lambda rows, more: rows.unionByName(more, allowMissingColumns=allow_missing), frames
@@ -37,10 +35,10 @@ def together(frames: "Iterable[DataFrame]", *, allow_missing: bool = False) -> "
 
 
 def having(rows: "DataFrame", keys: "DataFrame", on: "Column", count: int) -> "DataFrame":
-    """Return the rows that have any of some keys; where these are few, the rows are not
-    shuffled for it.
+    """Return the rows with any of some keys; up to `FEW` keys are broadcast, to avoid a
+    shuffle.
 
-    :param count: how many keys there are.
+    :param count: the number of keys.
     """
     from pyspark.sql.functions import broadcast
 
@@ -48,17 +46,17 @@ def having(rows: "DataFrame", keys: "DataFrame", on: "Column", count: int) -> "D
 
 
 def same_key_sql(key: "Sequence[str]", left: str, right: str) -> str:
-    """Return the SQL predicate that two rows, of tables with these aliases, have one key.
+    """Return the SQL predicate that rows of two aliases have the same key.
 
-    NULL is a value like any other, as it is to a window: by `=` a row whose key has one would
-    be of no key, so that what was rejected stayed, and what stays went twice.
+    The comparison is null-safe, as in window functions. With `=`, a row with a NULL in its key
+    would match no key: rejected rows would stay, and kept rows would be duplicated.
     """
     terms = (f"{left}.{identifier(name)} <=> {right}.{identifier(name)}" for name in key)
     return " AND ".join(terms)
 
 
 def same_key(key: "Sequence[str]", left: str, right: str) -> "Column":
-    """Return the same as the condition of a join."""
+    """Return `same_key_sql` as a join condition."""
     from pyspark.sql.functions import expr
 
     return expr(same_key_sql(key, left, right))
@@ -67,38 +65,32 @@ def same_key(key: "Sequence[str]", left: str, right: str) -> "Column":
 def with_keys(
     rows: "DataFrame", keys: "DataFrame", key: "Sequence[str]", count: int = FEW
 ) -> "DataFrame":
-    """Return the rows that have any of some keys; where these are known to be few, the rows are
-    not shuffled for it.
-    """
+    """Return the rows with any of some keys, without a shuffle if the keys are few."""
     return having(rows.alias("l"), keys.alias("r"), same_key(key, "l", "r"), count)
 
 
 def without_keys(rows: "DataFrame", keys: "DataFrame", key: "Sequence[str]") -> "DataFrame":
-    """Return the rows that have none of some keys."""
+    """Return the rows with none of some keys."""
     return rows.alias("l").join(keys.alias("r"), same_key(key, "l", "r"), "left_anti")
 
 
 def sized(rows: "DataFrame", count: int) -> "DataFrame":
-    """Return rows as they are, but few ones so that Spark knows how few, and shuffles nothing
-    to join them.
+    """Return the rows unchanged; up to `FEW_WHOLE` rows get a limit, so that Spark knows their
+    number and joins them without a shuffle.
 
-    For a join that takes no hint, such as that of a MERGE: there Spark goes by the size, which
-    a limit tells.
+    For joins that take no hint, such as the join of a MERGE.
 
-    :param count: how many rows there are, exactly.
+    :param count: the exact number of rows.
     """
     return rows.coalesce(1).limit(count) if count < FEW_WHOLE else rows
 
 
 def settings_to_join_few(count: int) -> dict[str, str]:
-    """Return settings of Spark by which a statement drops rows of a large table before it
-    shuffles them for a join: a Bloom filter of the other rows tells that none of these has
-    their key. None where the other rows are many.
+    """Return Spark settings that filter a large table by a Bloom filter of `count` keys before
+    a join.
 
-    Spark makes the filter by itself from 10 GB on. A merge of 1 % into 10 million rows shuffled
-    all of them, and took 1.6 times as long (benchmarks/bench_delete_and_upsert.py). The
-    settings change no result.
-
-    :param count: how many the other rows are.
+    Empty if the keys are many. Spark creates such a filter by itself only from 10 GB on.
+    Without it, a merge of 1 % into 10 million rows shuffled all of them and took 1.6 times as
+    long (benchmarks/bench_delete_and_upsert.py). The settings change no result.
     """
     return dict(_WITH_BLOOM_FILTER) if count <= FEW else {}

@@ -1,6 +1,4 @@
-"""The health of a table, measured from its metadata: one look at each current manifest, no JVM,
-no scan of data.
-"""
+"""Table health measured from metadata: reads each current manifest once, no JVM, no data scan."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,8 +28,9 @@ from lakehouse.iceberg.metadata.measured_health import (
 if TYPE_CHECKING:
     from pyiceberg.table import Table
 
-_ICEBERGS_TARGET = 512 * 2**20
-"""Target of a table that names none: Iceberg's default of write.target-file-size-bytes."""
+_DEFAULT_TARGET_BYTES = 512 * 2**20
+"""Target of a table without a declared one: Iceberg's default of write.target-file-size-bytes.
+"""
 _SIZES = {"min": 0.0, "p10": 0.1, "median": 0.5, "p90": 0.9, "max": 1.0}
 
 
@@ -43,13 +42,13 @@ def read_table_health(
     lists_folder: bool = True,
     now: datetime | None = None,
 ) -> TableHealth:
-    """Measure the health of a table as readers see it.
+    """Measure the health of a table.
 
-    :param pins: what pins old snapshots; other tables know that, and this one does not.
-    :param lists_folder: whether the metadata folder is listed, for its size and for what no log
-        names; in a bucket that is a request for each 1,000 files.
-    :raises TableNotFound: when the catalog has no such table.
-    :raises TableDamaged: when a file of its metadata is missing, or cannot be read.
+    :param pins: references to old snapshots by other tables.
+    :param lists_folder: whether to list the metadata folder, for its size and orphan files; in
+        a bucket this takes one request per 1,000 files.
+    :raises TableNotFound: if the catalog has no such table.
+    :raises TableDamaged: if a metadata file is missing or cannot be read.
     """
     with explain_table(table):
         loaded = engine.catalog.load(table)
@@ -67,7 +66,7 @@ def measure_health(
 ) -> TableHealth:
     """Measure the health of a table that PyIceberg has loaded.
 
-    :param snapshot_id: whose files are looked at; those that readers see where left out.
+    :param snapshot_id: the snapshot to measure; defaults to the current one.
     """
     history = history_of(name, table)
     manifests = read_manifests(table, snapshot_id)
@@ -97,7 +96,7 @@ def measure_health(
         read_metadata_bytes=metadata_json_bytes + manifest_bytes,
         metadata_bytes=None if listed is None else _bytes(listed.values()),
         logged_metadata_files=len(table.metadata.metadata_log) + 1,
-        lost_metadata_files=None if listed is None else _lost_paths(table, listed),
+        lost_metadata_files=None if listed is None else _orphan_paths(table, listed),
         refs=_refs(table, history),
         pins=tuple(sorted(pins, key=lambda pin: pin.committed_at)),
     )
@@ -105,7 +104,7 @@ def measure_health(
 
 def _target_bytes(table: "Table") -> int:
     declared = table.properties.get("write.target-file-size-bytes")
-    return int(declared) if declared else _ICEBERGS_TARGET
+    return int(declared) if declared else _DEFAULT_TARGET_BYTES
 
 
 def _partitions(
@@ -116,9 +115,14 @@ def _partitions(
     for file in files:
         by_key.setdefault(file.partition, []).append(file)
     partitions = []
-    for key, of_partition in by_key.items():
-        partitions.append(_partition(key, of_partition, dangling, history, small_below))
-    return tuple(sorted(partitions, key=lambda one: (one.key.spec_id, repr(one.key.values))))
+    for key, partition_files in by_key.items():
+        partitions.append(_partition(key, partition_files, dangling, history, small_below))
+    return tuple(
+        sorted(
+            partitions,
+            key=lambda partition: (partition.key.spec_id, repr(partition.key.values)),
+        )
+    )
 
 
 def _partition(
@@ -162,13 +166,13 @@ def _newest_at(files: Iterable[LiveFile], history: History) -> datetime | None:
         snapshot = history.snapshots.get(snapshot_id) if snapshot_id is not None else None
         if snapshot is not None:
             times.append(snapshot.committed_at)
-    # Snapshots expire oldest first: where one is kept, the newest is.
+    # Snapshots expire oldest first, so the newest is retained if any is.
     return max(times, default=None)
 
 
-def _lost_paths(table: "Table", listed: Mapping[str, LocationFile]) -> tuple[str, ...]:
-    lost = lost_metadata_files(table, listed)
-    return tuple(sorted(file.path for file in lost.values()))
+def _orphan_paths(table: "Table", listed: Mapping[str, LocationFile]) -> tuple[str, ...]:
+    orphans = lost_metadata_files(table, listed)
+    return tuple(sorted(file.path for file in orphans.values()))
 
 
 def _digest(paths: Iterable[str]) -> str:

@@ -1,6 +1,4 @@
-"""The snapshots of a table as values: what main descends from, and what each commit was stamped
-with; no JVM.
-"""
+"""A table's snapshots, refs and commit properties as values; no JVM."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,15 +22,15 @@ if TYPE_CHECKING:
 
 MAIN = "main"
 UNCHANGED_PROPERTY = f"{PREFIX}unchanged"
-"""Table property: the inputs that were read without a row changing, and the snapshot of main
-that this holds for.
+"""Table property: inputs of the last unchanged run, and the snapshot of main that it applies
+to.
 """
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One snapshot: its operation in Iceberg's words, its summary, and what we noted of its
-    commit where it has one.
+    """One snapshot: its Iceberg operation, summary, and commit properties if the lakehouse made
+    it.
     """
 
     snapshot_id: int
@@ -42,62 +40,62 @@ class Snapshot:
     operation: str
     summary: Mapping[str, str]
     counted_rows: Callable[[], int] | None = field(default=None, compare=False, repr=False)
-    """Counts the rows by the files; None where the totals of the summary tell them."""
+    """Counts the rows from the files; None if the totals of the summary are correct."""
 
     @cached_property
     def commit(self) -> CommitProperties | None:
-        """What the lakehouse noted of the commit; None for one that it did not make."""
+        """The lakehouse's properties of the commit; None for a commit of another tool."""
         return CommitProperties.from_summary(self.summary)
 
     def count(self, key: str) -> int:
-        """Return a number of the summary, such as `added-records`; 0 where it is not there."""
+        """Return a number of the summary, such as `added-records`; 0 if it is missing."""
         return int(self.summary.get(key, 0))
 
     @property
     def rewrites_rows(self) -> bool:
-        """Whether rows went or may have changed; a `replace` moves them to other files and
-        keeps them.
+        """Whether rows were removed or can have changed; a `replace` only moves rows between
+        files.
         """
         return self.operation not in ("append", "replace")
 
     @property
     def is_erasure(self) -> bool:
-        """Whether rows of people went who are gone from every table: each table that has rows
-        of theirs loses them by a commit of its own.
-        """
+        """Whether it erased data subjects; each table with their rows has such a commit."""
         return self.commit is not None and self.commit.kind == "erasure"
 
     @property
     def is_write(self) -> bool:
-        """Whether rows were written: upkeep moves them, and evolution changes none."""
+        """Whether rows were written; False for upkeep and evolution."""
         return self.operation != "replace" and (
             self.commit is None or self.commit.kind == "write"
         )
 
     @property
     def is_rejection(self) -> bool:
-        """Whether it took a rejected delivery out, and did nothing else."""
+        """Whether it only removed a rejected delivery."""
         return REJECTED_SHA256 in self.summary
 
     @property
     def begins(self) -> bool:
-        """Whether nothing was before it: what it holds, it added. PyIceberg's expiry leaves no
-        parent to tell it by.
+        """Whether it is the table's first snapshot: all of its rows were added by it.
+
+        PyIceberg's expiry clears parent ids, so the parent alone is not sufficient.
         """
         return self.parent_id is None and self.rows == self.count("added-records")
 
     @property
     def is_empty(self) -> bool:
-        """Whether no data file has a row, deleted or not: position deletes may be counted of
-        data files that are gone, and tell nothing for sure.
+        """Whether no data file has a row, deleted or not.
+
+        Position deletes are ignored, since they can include deletes from removed data files.
         """
         return self.count("total-records") == 0
 
     @cached_property
     def rows(self) -> int:
-        """Rows of the table as of this snapshot; position deletes are taken off.
+        """Rows of the table as of this snapshot, without deleted ones.
 
-        :raises TableDamaged: when they are counted by the files, and a manifest is missing.
+        :raises TableDamaged: if rows are counted from the files and a manifest is missing.
         """
         if self.counted_rows is not None:
             return self.counted_rows()
@@ -106,18 +104,18 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class History:
-    """A table's snapshots and refs at one moment, read in one go."""
+    """A table's snapshots and refs, read from one metadata file."""
 
     table: str
     snapshots: Mapping[int, Snapshot]
     refs: Mapping[str, int]
     log: tuple[tuple[datetime, int], ...]
-    """When each snapshot became current on main, oldest first."""
+    """Time and id of each snapshot that became current on main, oldest first."""
     properties: Mapping[str, str]
 
     @property
     def main(self) -> Snapshot | None:
-        """The snapshot that readers see; None before the first publish."""
+        """The current snapshot of main; None before the first publish."""
         return self.head(MAIN)
 
     @property
@@ -127,16 +125,12 @@ class History:
 
     @cached_property
     def line(self) -> tuple[Snapshot, ...]:
-        """Main and the snapshots that it descends from, newest first, as far back as they are
-        kept.
-        """
+        """Main and its retained ancestors, newest first."""
         return tuple(self.ancestors(self.refs.get(MAIN)))
 
     @property
     def last_write(self) -> Snapshot | None:
-        """The newest snapshot that tells by which declaration the rows were made: no
-        compaction, and no evolution.
-        """
+        """The newest snapshot that rows were written by, without compaction and evolution."""
         for snapshot in self.line:
             is_evolution = snapshot.commit is not None and snapshot.commit.kind == "evolution"
             if snapshot.operation != "replace" and not is_evolution:
@@ -144,50 +138,46 @@ class History:
         return None
 
     def head(self, ref: str) -> Snapshot | None:
-        """The snapshot that a branch or tag points at; None where there is no such ref."""
+        """Return the snapshot of a branch or tag; None if there is no such ref."""
         snapshot_id = self.refs.get(ref)
         return None if snapshot_id is None else self.snapshots[snapshot_id]
 
     def ancestors(self, snapshot_id: int | None) -> Iterator[Snapshot]:
-        """Yield the snapshot and those it descends from, newest first, as far back as they are
-        kept.
-        """
+        """Yield the snapshot and its retained ancestors, newest first."""
         while snapshot_id is not None and snapshot_id in self.snapshots:
             snapshot = self.snapshots[snapshot_id]
             yield snapshot
             snapshot_id = snapshot.parent_id
 
     def between(self, since_id: int, until_id: int) -> list[Snapshot] | None:
-        """Return the snapshots after `since_id` up to `until_id`, oldest first; None where they
-        do not connect.
+        """Return the snapshots after `since_id` up to `until_id`, oldest first; None if
+        `since_id` is no ancestor.
         """
         snapshots: list[Snapshot] = []
         for snapshot in self.ancestors(until_id):
             if snapshot.snapshot_id == since_id:
                 return snapshots[::-1]
             snapshots.append(snapshot)
-        # The start may have expired while its child, which still names it, has not.
+        # The start can have expired while its child still has its id.
         is_connected = bool(snapshots) and snapshots[-1].parent_id == since_id
         return snapshots[::-1] if is_connected else None
 
     def kept_between(self, since_id: int | None, until_id: int) -> list[Snapshot] | None:
-        """Return what `between` does; None too where there is no start, or it can be read no
-        more.
-        """
+        """Return `between`; None also if there is no start, or it has expired."""
         if since_id is None or since_id not in self.snapshots:
             return None
         return self.between(since_id, until_id)
 
     def appends_between(self, since_id: int | None, until_id: int) -> list[Snapshot] | None:
-        """Return what `kept_between` does; None too where rows went or may have changed, but for
-        erasures of rows that were there before.
+        """Return `kept_between`; None also if rows were removed or can have changed, except by
+        an erasure before the first append.
         """
         added = self.kept_between(since_id, until_id)
         return None if added is None or first_rewriting(added) else added
 
     def watermark(self, source: str) -> int | None:
         """Return the snapshot of `source` that main was last computed from; it follows a
-        rollback of main.
+        rollback.
         """
         if self.main is None:
             return None
@@ -203,10 +193,10 @@ class History:
         return None
 
     def left_out(self, source: str) -> tuple[str | None, ...]:
-        """Return the values, as text, of the rows of `source` that belonged to no partition as
-        of the watermark.
+        """Return the values, as text, of `source` rows that were in no partition as of the
+        watermark.
 
-        None stands for rows without a value.
+        None represents rows without a value.
         """
         for snapshot in self.line:
             if snapshot.commit and source in snapshot.commit.inputs:
@@ -220,11 +210,10 @@ class History:
 
     @property
     def written_at(self) -> datetime | None:
-        """When rows were last published, as far as history is kept; None where they never
-        were.
+        """When rows were last published, within the retained history; None if never.
 
-        A rejection only takes rows out, and is passed over. Where no write is kept, the oldest
-        rejection says that there was one before.
+        Commits that only remove a rejected delivery are skipped. If no write is retained, the
+        oldest such commit proves that one existed.
         """
         rejected_at = None
         for at, snapshot_id in reversed(self.log):
@@ -236,8 +225,8 @@ class History:
         return rejected_at
 
     def seen_at(self, moment: datetime) -> Snapshot | None:
-        """Return the snapshot that readers saw at a moment; None where there was none yet, or
-        it is not kept.
+        """Return the snapshot that was current at a timestamp; None if there was none or it has
+        expired.
         """
         for made_current_at, snapshot_id in reversed(self.log):
             if made_current_at <= moment:
@@ -245,9 +234,9 @@ class History:
         return None
 
     def at(self, moment: datetime) -> Snapshot:
-        """Return the snapshot that readers saw at a moment.
+        """Return the snapshot that was current at a timestamp.
 
-        :raises SnapshotNotFound: when the table had none yet, or history does not reach back.
+        :raises SnapshotNotFound: if the table had none yet, or the history does not reach back.
         """
         snapshot = self.seen_at(moment)
         if snapshot is None:
@@ -256,19 +245,19 @@ class History:
                 f"{self.table} has no snapshot as of {moment.isoformat()}; its history starts"
                 f" at {oldest}.",
                 next_step=(
-                    "Ask for a later moment; `lakehouse sql` on its history table lists what"
-                    " there is."
+                    "Use a later timestamp; `lakehouse sql` on its history table lists the"
+                    " snapshots."
                 ),
             )
         return snapshot
 
 
 def first_rewriting(snapshots: Sequence[Snapshot]) -> Snapshot | None:
-    """Return the first of some snapshots, oldest first, after which what they append can no
-    longer be read by itself; None where it can.
+    """Return the first of some snapshots, oldest first, that prevents an incremental read; None
+    if there is none.
 
-    An erasure is passed over, since each table loses the rows of erased people by itself: not
-    where rows were appended before it, which would be read as they came.
+    An erasure before the first append is skipped, since each table erases data subjects
+    separately. After an append, the erased rows would be read as they were appended.
     """
     has_appended = False
     for snapshot in snapshots:
@@ -280,9 +269,9 @@ def first_rewriting(snapshots: Sequence[Snapshot]) -> Snapshot | None:
 
 
 def read_history(engine: Engine, table: str) -> History:
-    """Read a table's snapshots and refs from its metadata: one read of one file, no JVM.
+    """Read a table's snapshots and refs from one metadata file, without a JVM.
 
-    :raises TableNotFound: when the catalog has no such table.
+    :raises TableNotFound: if the catalog has no such table.
     """
     return history_of(table, engine.catalog.load(table))
 
@@ -291,7 +280,7 @@ def history_of(name: str, table: "Table") -> History:
     """Return the history of a table that PyIceberg has loaded."""
     metadata = table.metadata
     snapshots: dict[int, Snapshot] = {}
-    # By age, so that each comes after the one it descends from.
+    # In order of age, so that parents precede children.
     for kept in sorted(metadata.snapshots, key=lambda snapshot: snapshot.sequence_number or 0):
         summary = kept.summary
         snapshot = Snapshot(
@@ -318,12 +307,13 @@ def history_of(name: str, table: "Table") -> History:
 
 
 def _may_have_dangling_deletes(snapshot: Snapshot, earlier: Mapping[int, Snapshot]) -> bool:
-    """Whether position deletes may have outlived their data files, so that the summary takes
-    them off all the same: where data files went, or where it is not known that none did.
+    """Whether the summary can include position deletes of removed data files.
+
+    True if data files were removed, or if that is unknown.
     """
     deletes = snapshot.count("total-position-deletes")
     if deletes == snapshot.count("added-position-deletes"):
-        # A commit adds none for a file that it removes.
+        # A commit adds no deletes for a file that it removes.
         return False
     if snapshot.count("deleted-data-files"):
         return True
@@ -337,5 +327,5 @@ def _count_rows(name: str, table: "Table", snapshot_id: int) -> int:
 
 
 def moment(timestamp_ms: int) -> datetime:
-    """Return a time of Iceberg's metadata, in milliseconds since 1970."""
+    """Convert milliseconds since 1970, as in Iceberg's metadata."""
     return datetime.fromtimestamp(timestamp_ms / 1000, tz=UTC)

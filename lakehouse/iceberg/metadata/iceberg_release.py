@@ -1,4 +1,4 @@
-"""What a release of Iceberg cannot do of what the lakehouse asks of it."""
+"""Features that a release of Iceberg lacks."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,17 +10,19 @@ from lakehouse.settings import Settings
 
 Number = tuple[int, int, int]
 _NUMBER = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
-"""What a version begins with; distributors put theirs behind it, as EMR in `1.7.1-amzn-2`."""
+"""The leading number of a version; distributors append their own, such as EMR's `1.7.1-amzn-2`.
+"""
 _DELETION_VECTORS_SINCE: Number = (1, 8, 0)
 _FORMAT_3_SINCE: Number = (1, 7, 0)
 _MOST_FILES_SINCE: Number = (1, 10, 0)
-"""`max-files-to-rewrite`, of apache/iceberg#12824, as the notes of that release say."""
+"""`max-files-to-rewrite`, added by apache/iceberg#12824; see the notes of that release."""
 _Z_ORDER_SINCE: Mapping[str, tuple[Number, bool]] = MappingProxyType(
     {"date": ((1, 10, 1), False), "timestamp_ntz": ((1, 12, 0), True)}
 )
-"""By a type of columns, the release since which there is a z-order of it, and whether that is so on
-Spark 3.5: of dates on Spark 4 alone (apache/iceberg#14556, and what 1.12 does on 3.5), of moments
-without a zone on any (apache/iceberg#15778).
+"""By column type: the first release with a z-order, and whether Spark 3.5 has it too.
+
+Dates: Spark 4 only (apache/iceberg#14556; verified with 1.12 on 3.5). Timestamps without a
+zone: both (apache/iceberg#15778).
 """
 _NEEDED: Mapping[str, tuple[str, Number]] = MappingProxyType(
     {
@@ -28,55 +30,49 @@ _NEEDED: Mapping[str, tuple[str, Number]] = MappingProxyType(
         "remove_orphans": ("prefix_listing", (1, 10, 0)),
     }
 )
-"""By the step of upkeep that needs it, the procedure or the argument of one, and the release that
-it came with; as the sources of Iceberg's Spark 3.5 have it at the tags of its releases.
-`clean_expired_metadata` and `compute_partition_stats` came with 1.10 and `rewrite_table_path` with
-1.8: nothing here calls them.
+"""By upkeep step: the procedure or argument that it needs, and its first release, from the
+tagged Spark 3.5 sources of Iceberg.
+
+`clean_expired_metadata` and `compute_partition_stats` came with 1.10 and `rewrite_table_path`
+with 1.8; the lakehouse does not call them.
 """
 
 
 @dataclass(frozen=True)
 class IcebergRelease:
-    """A release, by its version as Spark or a setting tells it.
+    """An Iceberg release, by its version from Spark or a setting.
 
-    Of one whose number cannot be read nothing is known, and it is asked for nothing that not every
-    release has.
+    If the version has no number, only features of all releases are used.
     """
 
     version: str
 
     @property
     def number(self) -> Number | None:
-        """The number that the version begins with, which compares as releases follow each other;
-        None where it begins with none.
-        """
+        """The leading number of the version, for comparisons; None if it has none."""
         found = _NUMBER.match(self.version)
         return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
 
     def lacks(self, step: str) -> str | None:
-        """Say for people what a step of upkeep needs and does not find; None where it is all
-        there.
-        """
+        """Return a message about what an upkeep step lacks; None if nothing is missing."""
         if step not in _NEEDED:
             return None
         name, since = _NEEDED[step]
         if self.number is None:
-            return (
-                f"whether Iceberg {self.version!r} has {name} cannot be told from its version"
-            )
+            return f"the version {self.version!r} does not show whether Iceberg has {name}"
         return None if self.number >= since else f"Iceberg {self.version} has no {name}"
 
     @property
     def limits_rewritten_files(self) -> bool:
-        """Whether `rewrite_data_files` can be told how many files it rewrites at most; others fail
-        at the option.
+        """Whether `rewrite_data_files` supports a limit on rewritten files; older releases
+        reject it.
         """
         return self.number is not None and self.number >= _MOST_FILES_SINCE
 
     def lacks_z_order_of(self, columns: Mapping[str, str]) -> str | None:
-        """Say for people which columns it has no z-order of; None where it has one of all.
+        """Return a message about columns without a z-order; None if there are none.
 
-        :param columns: the type of each, as a declaration names it.
+        :param columns: the declared type of each.
         """
         lacking = [
             f"{name} ({declared})"
@@ -89,14 +85,14 @@ class IcebergRelease:
         return f"Iceberg {self.version} has no z-order of {named} on Spark {spark_line()}"
 
     def refuses_format_3(self) -> str | None:
-        """Say for people why tables of format 3 are not written; None where they are."""
+        """Return the reason why format 3 tables are not written; None if they are."""
         if self.number is None:
             return (
-                f"whether Iceberg {self.version!r} writes deleted rows of format 3 as readers of"
-                " that format expect them cannot be told from its version."
+                f"the version {self.version!r} does not show whether Iceberg writes deletion"
+                " vectors for format 3."
             )
         if self.number < _FORMAT_3_SINCE:
-            return f"Iceberg {self.version} knows no format 3."
+            return f"Iceberg {self.version} does not support format 3."
         if self.number < _DELETION_VECTORS_SINCE:
             return (
                 f"Iceberg {self.version} would write deleted rows of format 3 as files that"
@@ -105,7 +101,7 @@ class IcebergRelease:
         return None
 
     def describe(self) -> str:
-        """Name the release, and all that is left out or refused because of it."""
+        """Return the release with everything that is skipped or rejected because of it."""
         if self.number is None:
             left_out = ", ".join(sorted(_NEEDED))
             return (
@@ -124,7 +120,7 @@ class IcebergRelease:
         return f"{self.version}: {'; '.join(parts)}" if parts else self.version
 
     def _has_z_order_of(self, column_type: str) -> bool:
-        """Whether it orders rows by the bytes of a type that there is an order of at all."""
+        """Whether rows can be z-ordered by a column type; True for types without a restriction."""
         since, on_spark_3 = _Z_ORDER_SINCE.get(column_type, (None, True))
         if since is None:
             return True
@@ -138,4 +134,4 @@ class IcebergRelease:
 
 
 PINNED = IcebergRelease(Settings.iceberg)
-"""That whose jars Spark is given where no setting names another."""
+"""The release of the default jars."""

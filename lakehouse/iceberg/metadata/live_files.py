@@ -1,5 +1,5 @@
-"""The live files of a snapshot with what decides which delete files count for which data files:
-sequence numbers, partitions, and the data file that a delete file is of.
+"""Live files of a snapshot, with the properties that match delete files to data files: sequence
+numbers, partitions and referenced data files.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,33 +18,35 @@ DELETED_FROM_PATH = 2147483546
 """Field id of `file_path` in position delete files, reserved by Iceberg's specification."""
 _DATA_FILE_STRUCT, _FORMAT_FIELD, _CONTENT_FIELD = 2, 101, 134
 _REFERENCED_PATH, _VECTOR_BYTES = 17, 19
-"""Where `referenced_data_file` and `content_size_in_bytes` stand in a file of format 3."""
+"""Positions of `referenced_data_file` and `content_size_in_bytes` in a format 3 entry."""
 
 
 @dataclass(frozen=True)
 class LiveFile:
-    """A data or delete file that a snapshot has."""
+    """A live data or delete file of a snapshot."""
 
     content: Content
     path: str
     partition: PartitionKey
     rows: int
-    """Rows of a data file; of a delete file, how many it deletes."""
+    """Rows of a data file, or rows that a delete file deletes."""
     size_bytes: int
-    """A deletion vector's own size, of a file that holds several."""
+    """For a deletion vector, its own size in a shared file."""
     sequence_number: int
     snapshot_id: int | None
     """The snapshot that added it."""
     deletes_from: str | None = None
-    """Path of the one data file that a delete file is of; None where it may be of several."""
+    """Path of the only data file that a delete file applies to; None if it can apply to
+    several.
+    """
 
 
 def read_live_files(table: "Table", manifests: "Iterable[ManifestFile]") -> Iterator[LiveFile]:
-    """Yield the live files of some manifests, each of which is read once."""
+    """Yield the live files of some manifests; each manifest is read once."""
     specs = table.specs()
     for manifest in manifests:
         spec = specs[manifest.partition_spec_id]
-        # Many files share a partition, and its values take long to read.
+        # Many files share a partition, and its values are slow to parse.
         keys: dict[tuple[Any, ...], PartitionKey] = {}
         for entry in _entries(table, manifest):
             file = entry.data_file
@@ -84,7 +86,7 @@ def _entries(table: "Table", manifest: "ManifestFile") -> "Iterator[ManifestEntr
         for entry in entries:
             if entry.status == ManifestEntryStatus.DELETED:
                 continue
-            # What a manifest leaves out of its new files is its own.
+            # New files inherit missing values from the manifest.
             if entry.snapshot_id is None and manifest.added_snapshot_id is not None:
                 entry.snapshot_id = manifest.added_snapshot_id
             if entry.sequence_number is None:
@@ -120,8 +122,9 @@ def _live_file(entry: "ManifestEntry", partition: PartitionKey) -> LiveFile:
 
 
 def _deletes_from(file: "DataFile") -> str | None:
-    """Return the data file that a delete file is of; format 2 tells it by the bounds of the
-    paths in it.
+    """Return the only data file that a delete file applies to; None if unknown.
+
+    In format 2, the bounds of its paths are equal.
     """
     referenced: str | None = file[_REFERENCED_PATH]
     if referenced is not None:

@@ -1,4 +1,4 @@
-"""The files that lie in a table's folder or prefix, whoever put them there; no JVM."""
+"""Listing of the files in a table's folder or prefix, including foreign ones; no JVM."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 _TABLE_METADATA = ".metadata.json"
 LOCATION_PROPERTIES = ("write.data.path", "write.metadata.path", "write.object-storage.path")
-"""Table properties that have files written elsewhere than below the table's location."""
+"""Table properties that put files outside of the table's location."""
 
 
 @dataclass(frozen=True)
 class LocationFile:
-    """A file as a listing tells of it."""
+    """A file in a listing."""
 
     path: str
     size_bytes: int
@@ -28,7 +28,7 @@ def list_location(table: "Table") -> dict[str, LocationFile]:
 
 
 def locations(table: "Table") -> Iterator[str]:
-    """Yield a table's location, and those that its properties name."""
+    """Yield a table's location, and the locations in its properties."""
     yield table.location()
     for name in LOCATION_PROPERTIES:
         if name in table.properties:
@@ -36,29 +36,27 @@ def locations(table: "Table") -> Iterator[str]:
 
 
 def list_metadata_folder(table: "Table") -> dict[str, LocationFile]:
-    """Return the files in a table's metadata folder, whether or not the metadata names them, by
-    `path_key`.
-    """
+    """Return all files in a table's metadata folder, by `path_key`."""
     return _list_files(table, table.metadata_location.rpartition("/")[0])
 
 
 def lost_metadata_files(
     table: "Table", listed: Mapping[str, LocationFile]
 ) -> dict[str, LocationFile]:
-    """Return the metadata.json files of a listing that the table's log does not name, by
+    """Return the metadata.json files of a listing that are not in the table's log, by
     `path_key`.
 
-    A commit that lost a race left one, or it has been pruned from the log; that of a commit
-    under way is among them.
+    They were left by failed commits, were pruned from the log, or belong to a commit in
+    progress.
     """
     logged = {_name(entry.metadata_file) for entry in table.metadata.metadata_log}
     logged.add(_name(table.metadata_location))
-    lost = {}
+    orphans = {}
     for key, file in listed.items():
-        # A folder is written in more than one way, and each name in it is there once.
+        # A folder can be written in several ways, but file names in it are unique.
         if is_table_metadata(key) and _name(key) not in logged:
-            lost[key] = file
-    return lost
+            orphans[key] = file
+    return orphans
 
 
 def is_table_metadata(path: str) -> bool:
@@ -67,10 +65,11 @@ def is_table_metadata(path: str) -> bool:
 
 
 def metadata_of_another(table: "Table", paths: Iterable[str]) -> str:
-    """Return the first of some paths that is the metadata.json of another table, which lies in
-    this one's location and which the catalog need not list; nothing where there is none.
+    """Return the first path that is the metadata.json of another table inside this table's
+    location; empty if there is none.
 
-    It is told by its folder, which is no metadata folder of this table's own.
+    Such a table need not be in the catalog. It is recognized by its folder, which is not a
+    metadata folder of this table.
     """
     own = {f"{folder_key(table.location())}metadata"}
     logged = [entry.metadata_file for entry in table.metadata.metadata_log]
@@ -91,8 +90,9 @@ def _name(path: str) -> str:
 
 
 def _list_files(table: "Table", folder: str) -> dict[str, LocationFile]:
-    """Return the files in a folder or prefix, at any depth, by `path_key`; those that Iceberg
-    takes for hidden, as Hadoop's checksums beside files, are left out.
+    """Return the files in a folder or prefix at any depth, by `path_key`.
+
+    Files that Iceberg treats as hidden, such as Hadoop's checksums, are left out.
     """
     from pyarrow.fs import FileSelector, FileType
     from pyiceberg.io.pyarrow import PyArrowFileIO
@@ -109,8 +109,8 @@ def _list_files(table: "Table", folder: str) -> dict[str, LocationFile]:
 
 
 def path_key(path: str) -> str:
-    """Return a path by which names of one file agree: `file:/a`, `file:///a` and `/a`, or the
-    bucket and key of `s3://`, `s3a://` and `s3n://`.
+    """Return a canonical path: the same for `file:/a`, `file:///a` and `/a`, or the bucket and
+    key for `s3://`, `s3a://` and `s3n://`.
     """
     from pyiceberg.io.pyarrow import PyArrowFileIO
 
@@ -118,10 +118,10 @@ def path_key(path: str) -> str:
 
 
 def is_in_a_bucket(location: str) -> bool:
-    """Whether a location is one of S3, and not a folder."""
+    """Whether a location is in S3."""
     return location.startswith(("s3://", "s3a://", "s3n://"))
 
 
 def folder_key(location: str) -> str:
-    """Return how the `path_key` of each file below a location begins."""
+    """Return the common prefix of the `path_key` of all files below a location."""
     return f"{path_key(location).rstrip('/')}/"

@@ -1,7 +1,7 @@
 """The files of a snapshot, read from its manifests.
 
-PyIceberg's own `inspect` is not used: it fails once a column that an old partition spec is made
-from was dropped.
+PyIceberg's `inspect` is not used: it fails after a source column of an old partition spec was
+dropped.
 """
 
 import math
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 
 Content = Literal["data", "position deletes", "equality deletes"]
 CONTENTS: tuple[Content, ...] = ("data", "position deletes", "equality deletes")
-"""In the order of the numbers that manifests hold."""
+"""In the order of their numbers in manifests."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A data or delete file of a snapshot. `record_count` of a delete file is how many rows it
-    deletes.
+    """A data or delete file of a snapshot.
+
+    `record_count` of a delete file is the number of rows that it deletes.
     """
 
     content: Content
@@ -34,8 +35,8 @@ class TableFile:
     format: str
     spec_id: int
     partition: Mapping[str, Any]
-    """Value of each field of any partition spec of the table; None where the file's own spec
-    has no such field.
+    """Value of each field of any partition spec of the table; None if the file's spec lacks the
+    field.
     """
     record_count: int
     size_bytes: int
@@ -44,17 +45,15 @@ class TableFile:
 
 
 def files(engine: Engine, table: str, snapshot_id: int | None = None) -> list[TableFile]:
-    """Return the data and delete files of a snapshot, the current one unless another is named.
+    """Return the data and delete files of a snapshot, by default the current one.
 
-    :raises TableNotFound: when the catalog has no such table.
+    :raises TableNotFound: if the catalog has no such table.
     """
     return list(read_files(engine.catalog.load(table), snapshot_id))
 
 
 def read_files(table: "Table", snapshot_id: int | None = None) -> Iterator[TableFile]:
-    """Yield the data and delete files of a snapshot, the current one unless another is
-    named.
-    """
+    """Yield the data and delete files of a snapshot, by default the current one."""
     specs = table.specs()
     names: dict[int, str] = {}
     for _, spec in sorted(specs.items()):
@@ -78,9 +77,7 @@ def read_files(table: "Table", snapshot_id: int | None = None) -> Iterator[Table
 
 
 def read_manifests(table: "Table", snapshot_id: int | None = None) -> "list[ManifestFile]":
-    """Return the manifests of a snapshot, the current one unless another is named; none where
-    there is no snapshot.
-    """
+    """Return the manifests of a snapshot, by default the current one; empty without a snapshot."""
     snapshot = (
         table.current_snapshot() if snapshot_id is None else table.snapshot_by_id(snapshot_id)
     )
@@ -88,15 +85,15 @@ def read_manifests(table: "Table", snapshot_id: int | None = None) -> "list[Mani
 
 
 def has_live_files(manifest: "ManifestFile") -> bool:
-    """Whether a manifest names files that readers need; else it tells of those alone that went by
-    the commit that wrote it, under whatever spec they were written.
+    """Whether a manifest has live files; otherwise it only lists files that its commit removed,
+    of any spec.
     """
     return manifest.has_added_files() or manifest.has_existing_files()
 
 
 def own_manifests(table: "Table", snapshot_id: int) -> "list[ManifestFile]":
-    """Return the manifests that a snapshot's own commit wrote; each earlier commit may have
-    left one more.
+    """Return the manifests that a snapshot's own commit wrote; every earlier commit can add one
+    more.
     """
     return [
         manifest
@@ -108,8 +105,8 @@ def own_manifests(table: "Table", snapshot_id: int) -> "list[ManifestFile]":
 def partition_values(
     table: "Table", spec: "PartitionSpec", entry: "ManifestEntry"
 ) -> dict[int, Any]:
-    """Return the value of each field of a file's partition spec, by field id: dates as dates,
-    moments as moments.
+    """Return the value of each partition field of a file, by field id: dates and timestamps as
+    Python objects.
     """
     from pyiceberg.schema import index_by_id
 
@@ -125,31 +122,31 @@ def partition_values(
 
 
 def readable(value: Any, result_type: str) -> Any:
-    """Return a value of a manifest as Python has it."""
-    # Manifests hold moments as numbers since 1970.
+    """Convert a value from a manifest to Python."""
+    # Manifests store timestamps as numbers since 1970.
     if isinstance(value, float) and math.isnan(value):
-        # One object, so that partitions of it are one.
+        # The same object each time, so that equal partitions compare equal.
         return math.nan
     if not isinstance(value, int):
         return value
     if result_type == "date":
         return _day(value)
     if result_type in ("timestamp", "timestamptz"):
-        moment = _moment(value)
-        return moment if result_type == "timestamptz" else moment.replace(tzinfo=None)
+        timestamp = _timestamp(value)
+        return timestamp if result_type == "timestamptz" else timestamp.replace(tzinfo=None)
     return value
 
 
 def _day(days: int) -> date:
-    """Return a day by its number since 1970; Spark knows days before and after all that Python
-    does.
+    """Convert days since 1970 to a date, clamped to Python's range, which is smaller than
+    Spark's.
     """
     first, last = (date.min - _EPOCH.date()).days, (date.max - _EPOCH.date()).days
     return _EPOCH.date() + timedelta(days=min(max(days, first), last))
 
 
-def _moment(microseconds: int) -> datetime:
-    """Return a moment by its number since 1970, within what Python knows, as `_day` does."""
+def _timestamp(microseconds: int) -> datetime:
+    """Convert microseconds since 1970 to a timestamp, clamped to Python's range."""
     first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
     try:
         return _EPOCH + timedelta(microseconds=microseconds)

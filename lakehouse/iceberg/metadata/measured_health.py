@@ -1,5 +1,5 @@
-"""How healthy a table is, told by its metadata: files, deletes, snapshots, manifests, branches;
-no JVM, no scan of data.
+"""Health metrics of a table, from its metadata: files, deletes, snapshots, manifests and
+branches.
 """
 
 from collections.abc import Mapping
@@ -9,20 +9,20 @@ from math import ceil
 from typing import Any
 
 SMALL_SHARE = 0.75
-"""Share of the target size below which a data file is small; Iceberg's own bound for files that
-are worth a rewrite (`min-file-size-bytes` of rewrite_data_files).
+"""Share of the target size below which a data file is small: the default of Iceberg's
+`min-file-size-bytes` in rewrite_data_files.
 """
 MANIFEST_BYTES = 8 * 2**20
-"""Iceberg's own size of a manifest (`commit.manifest.target-size-bytes`)."""
+"""Iceberg's default of `commit.manifest.target-size-bytes`."""
 
 
 @dataclass(frozen=True)
 class PartitionKey:
-    """One partition: the spec that its files were written with, and a value for each field."""
+    """One partition: the spec of its files, and a value for each field."""
 
     spec_id: int
     values: tuple[tuple[str, Any], ...] = ()
-    """Name of the partition field and its value, in the order of the spec."""
+    """Name and value of each partition field, in the order of the spec."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class PartitionHealth:
 
     key: PartitionKey
     rows: int
-    """Rows in data files; what delete files take off is `deleted_rows`."""
+    """Rows in data files, including deleted ones; see `deleted_rows`."""
     data_files: int
     data_bytes: int
     small_files: int
@@ -39,34 +39,32 @@ class PartitionHealth:
     delete_files: int = 0
     delete_bytes: int = 0
     deleted_rows: int = 0
-    """Rows of its data files that its delete files take off; dangling ones take off none."""
+    """Rows of its data files that live delete files delete."""
     dangling_delete_files: int = 0
-    """Delete files that delete from no file that there is."""
+    """Delete files that apply to no existing file."""
     newest_file_at: datetime | None = None
-    """When the newest file was committed; None where its snapshot has expired."""
+    """When the newest file was committed; None if its snapshot has expired."""
     files_digest: str = ""
-    """A digest of the paths of data and delete files: the same set of files has the same."""
+    """Digest of the paths of all data and delete files."""
 
     def fewer_files(self, target_bytes: int) -> int:
-        """Return how many data files there are less when the small ones are joined to files of
-        this size; 0 for a lone one.
-        """
+        """Return the number of data files that compaction of small files would save."""
         joined = max(1, ceil(self.small_bytes / target_bytes))
         return max(0, self.small_files - joined)
 
 
 @dataclass(frozen=True)
 class SnapshotPin:
-    """What still needs a snapshot, and all that came after it where it is a watermark."""
+    """A reference that needs a snapshot, and for a watermark also all later snapshots."""
 
     owner: str
-    """As people know it: `tag month_end`, `branch experiment`, `watermark of silver.fruits`,
+    """Name for messages: `tag month_end`, `branch experiment`, `watermark of silver.fruits`,
     `restore point before-migration`.
     """
     snapshot_id: int
     committed_at: datetime
     needs_later: bool = False
-    """Whether the snapshots after it are needed too, as an incremental read does."""
+    """Whether later snapshots are also needed, as for an incremental read."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class RefHealth:
 
 @dataclass(frozen=True)
 class TableHealth:
-    """The health of one table at one moment. Sizes are in bytes."""
+    """The health of one table at one point in time. Sizes are in bytes."""
 
     table: str
     measured_at: datetime
@@ -95,46 +93,47 @@ class TableHealth:
     file_sizes: Mapping[str, int] = field(default_factory=dict)
     """Sizes of data files: `min`, `p10`, `median`, `p90`, `max`; empty without files."""
     snapshot_times: tuple[datetime, ...] = ()
-    """When each kept snapshot was committed, oldest first."""
+    """Commit time of each retained snapshot, oldest first."""
     manifests: int = 0
     manifest_bytes: int = 0
     metadata_json_bytes: int = 0
     """Size of the current metadata.json."""
     read_metadata_bytes: int = 0
-    """Size of what is read to plan a scan: metadata.json and the current manifests."""
+    """Bytes read to plan a scan: metadata.json and the current manifests."""
     metadata_bytes: int | None = None
-    """Size of all files in the metadata folder, those of old snapshots too; None where the
-    folder was not listed.
+    """Size of all files in the metadata folder, including old snapshots; None if it was not
+    listed.
     """
     logged_metadata_files: int = 0
-    """How many metadata.json files there are, the current one and those that its log names."""
+    """Number of metadata.json files: the current one and those in its log."""
     lost_metadata_files: tuple[str, ...] | None = None
-    """metadata.json files in that folder that no log names; None where it was not listed. That
-    of a commit under way is among them.
+    """metadata.json files in that folder that are in no log; None if it was not listed.
+
+    Includes the file of a commit in progress.
     """
     refs: tuple[RefHealth, ...] = ()
-    """Branches and tags but main."""
+    """Branches and tags except main."""
     pins: tuple[SnapshotPin, ...] = ()
-    """What pins old snapshots, oldest first."""
+    """References to old snapshots, oldest first."""
 
     @property
     def data_files(self) -> int:
-        """How many data files there are."""
+        """Number of data files."""
         return sum(partition.data_files for partition in self.partitions)
 
     @property
     def data_bytes(self) -> int:
-        """Their size."""
+        """Size of the data files."""
         return sum(partition.data_bytes for partition in self.partitions)
 
     @property
     def rows(self) -> int:
-        """Rows in data files, those that delete files take off too."""
+        """Rows in data files, including deleted ones."""
         return sum(partition.rows for partition in self.partitions)
 
     @property
     def small_files(self) -> int:
-        """How many data files are small."""
+        """Number of small data files."""
         return sum(partition.small_files for partition in self.partitions)
 
     @property
@@ -144,32 +143,32 @@ class TableHealth:
 
     @property
     def fewer_files(self) -> int:
-        """How many data files joining the small ones of each partition would spare."""
+        """Number of data files that compaction of small files would save."""
         return sum(partition.fewer_files(self.target_bytes) for partition in self.partitions)
 
     @property
     def delete_files(self) -> int:
-        """How many delete files there are; each deletion vector is one."""
+        """Number of delete files; each deletion vector counts as one."""
         return sum(partition.delete_files for partition in self.partitions)
 
     @property
     def dangling_delete_files(self) -> int:
-        """How many of them delete from no file that there is."""
+        """Number of delete files that apply to no existing file."""
         return sum(partition.dangling_delete_files for partition in self.partitions)
 
     @property
     def deleted_rows(self) -> int:
-        """Rows in data files that delete files take off."""
+        """Rows in data files that are deleted."""
         return sum(partition.deleted_rows for partition in self.partitions)
 
     @property
     def deleted_row_share(self) -> float:
-        """Share of the rows in data files that delete files take off; 0 without rows."""
+        """Share of the rows in data files that are deleted; 0 without rows."""
         return self.deleted_rows / self.rows if self.rows else 0.0
 
     @property
     def files_of_old_specs(self) -> int:
-        """How many data files were written with another partition spec than today's."""
+        """Number of data files with another partition spec than the current one."""
         return sum(
             partition.data_files
             for partition in self.partitions
@@ -178,6 +177,6 @@ class TableHealth:
 
     @property
     def needed_manifests(self) -> int:
-        """How many manifests their size takes, one at least for each partition spec."""
+        """Number of manifests needed for their size, at least one per partition spec."""
         specs = {partition.key.spec_id for partition in self.partitions}
         return max(1, len(specs), ceil(self.manifest_bytes / MANIFEST_BYTES))

@@ -1,4 +1,4 @@
-"""The metadata files of a table, with their sizes: what a table keeps beside its data."""
+"""The metadata files of a table, with their sizes."""
 
 import json
 import zlib
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MetadataFile:
-    """A file that the current metadata refers to."""
+    """A file that the current metadata references."""
 
     kind: str
     """`table metadata`, `manifest list`, `manifest` or `statistics`."""
@@ -23,10 +23,10 @@ class MetadataFile:
 
 
 def metadata_files(engine: Engine, table: str) -> list[MetadataFile]:
-    """Return the metadata files of a table, of all its snapshots; a file that several share is
-    there once, and one that was deleted by hand is left out.
+    """Return the metadata files of all snapshots of a table, each once; missing files are left
+    out.
 
-    :raises TableNotFound: when the catalog has no such table.
+    :raises TableNotFound: if the catalog has no such table.
     """
     loaded = engine.catalog.load(table)
     files = {}
@@ -40,7 +40,7 @@ def metadata_files(engine: Engine, table: str) -> list[MetadataFile]:
 
 
 def parse_metadata(path: str, content: bytes) -> dict[str, Any]:
-    """Return what a metadata.json file holds."""
+    """Parse a metadata.json file, which can be compressed."""
     import gzip
 
     parsed: dict[str, Any] = json.loads(gzip.decompress(content) if ".gz." in path else content)
@@ -48,26 +48,22 @@ def parse_metadata(path: str, content: bytes) -> dict[str, Any]:
 
 
 def read_if_whole(table: "Table", path: str) -> dict[str, Any]:
-    """Return what a metadata.json file of a table's folder holds; nothing of one that is gone or
-    cannot be read.
-    """
+    """Return the content of a metadata.json file; empty if it is missing or incomplete."""
     try:
         with table.io.new_input(path).open() as stream:
             content = stream.read()
     except FileNotFoundError:
-        # Another host may have removed it since it was listed.
+        # Another process can remove it after the listing.
         return {}
     try:
         parsed = parse_metadata(path, content)
     except (ValueError, EOFError, OSError, zlib.error):
-        # A commit that was killed left a part of it.
+        # A killed commit left a partial file.
         return {}
     return parsed if isinstance(parsed, dict) else {}
 
 
 def stored_size(table: "Table", path: str) -> int | None:
-    """Return the size in bytes of a file, which is asked for by itself; None of one that is
-    gone.
-    """
+    """Return the size of a file in bytes, by one request; None if it is missing."""
     file = table.io.new_input(path)
     return len(file) if file.exists() else None

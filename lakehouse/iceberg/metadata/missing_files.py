@@ -1,6 +1,4 @@
-"""The files that readers of a table need and that are not there: deleted by hand, or lost with
-a disk.
-"""
+"""Files that the current snapshot of a table needs and that do not exist."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,16 +12,15 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 _AT_ONCE = 16
-"""How many files are asked for at a time; on S3 each takes some milliseconds."""
+"""Number of concurrent requests; on S3 each takes some milliseconds."""
 
 
 def missing_files(catalog: Catalog, table: str) -> list[str]:
-    """Return the files of a table's current snapshot that are not there, the first ones of each
-    kind first.
+    """Return the missing files of a table's current snapshot.
 
-    Where a manifest is missing, what it lists cannot be told. The types of columns do not matter.
+    The files of a missing manifest are unknown. Unsupported column types do not matter.
 
-    :raises TableDamaged: when its metadata file is missing, or cannot be read.
+    :raises TableDamaged: if its metadata file is missing or cannot be read.
     """
     loaded = catalog.load_for_files(table)
     snapshot = loaded.current_snapshot()
@@ -32,9 +29,9 @@ def missing_files(catalog: Catalog, table: str) -> list[str]:
     if lists := missing_paths(loaded, [snapshot.manifest_list]):
         return lists
     manifests = read_manifests(loaded)
-    gone = missing_paths(loaded, [manifest.manifest_path for manifest in manifests])
-    there = [manifest for manifest in manifests if manifest.manifest_path not in gone]
-    return gone + missing_paths(loaded, list(_listed(loaded, there)))
+    missing = missing_paths(loaded, [manifest.manifest_path for manifest in manifests])
+    existing = [manifest for manifest in manifests if manifest.manifest_path not in missing]
+    return missing + missing_paths(loaded, list(_listed(loaded, existing)))
 
 
 def _listed(table: "Table", manifests: "list[ManifestFile]") -> Iterator[str]:
@@ -44,7 +41,7 @@ def _listed(table: "Table", manifests: "list[ManifestFile]") -> Iterator[str]:
 
 
 def missing_paths(table: "Table", paths: Sequence[str]) -> list[str]:
-    """Return those of some files of a table that are not there, in their order."""
+    """Return the paths that do not exist, in order."""
 
     def is_there(path: str) -> bool:
         return table.io.new_input(path).exists()

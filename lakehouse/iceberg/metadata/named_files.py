@@ -1,6 +1,4 @@
-"""The files that a table's metadata names, of all its snapshots; each manifest is read once, no
-JVM.
-"""
+"""All files that a table's snapshots reference; each manifest is read once, no JVM."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -18,24 +16,24 @@ MetadataKind = Literal["table metadata", "manifest list", "manifest", "statistic
 
 @dataclass(frozen=True)
 class NamedFile:
-    """A file that metadata names."""
+    """A file that metadata references."""
 
     kind: MetadataKind | Content
     path: str
     size_bytes: int | None
-    """As metadata tells it, which it does not of metadata.json files and manifest lists."""
+    """Size in metadata; None for metadata.json files and manifest lists."""
     is_of_main: bool = False
-    """Whether it is a data or delete file that main reads; else only other snapshots do."""
+    """Whether main reads this data or delete file; otherwise only other snapshots do."""
 
 
 def named_files(table: "Table") -> dict[str, NamedFile]:
-    """Return the files that any snapshot of a table names, by `path_key`: manifest lists,
-    manifests, data and delete files, statistics.
+    """Return the files of all snapshots of a table, by `path_key`: manifest lists, manifests,
+    data and delete files, statistics.
     """
     manifests = all_manifests(table)
     named = {path_key(file.path): file for file in _metadata_of_snapshots(table, manifests)}
     of_main = {manifest.manifest_path for manifest in read_manifests(table)}
-    # Main's come last: a file that it reads may be in manifests of other snapshots too.
+    # Main's manifests come last, since other snapshots can contain the same files.
     manifests.sort(key=lambda manifest: manifest.manifest_path in of_main)
     for manifest in manifests:
         is_of_main = manifest.manifest_path in of_main
@@ -49,16 +47,14 @@ def named_files(table: "Table") -> dict[str, NamedFile]:
 
 
 def all_named_files(table: "Table") -> dict[str, NamedFile]:
-    """Return the files that any snapshot of a table names, and its metadata.json files, by
-    `path_key`.
-    """
+    """Return the files of all snapshots of a table and its metadata.json files, by `path_key`."""
     named = named_files(table)
     named.update((path_key(file.path), file) for file in logged_metadata(table))
     return named
 
 
 def named_metadata(table: "Table") -> Iterator[NamedFile]:
-    """Yield the metadata files of a table, of all its snapshots: metadata.json files, manifest
+    """Yield the metadata files of all snapshots of a table: metadata.json files, manifest
     lists, manifests and statistics.
     """
     yield from logged_metadata(table)
@@ -66,9 +62,7 @@ def named_metadata(table: "Table") -> Iterator[NamedFile]:
 
 
 def logged_metadata(table: "Table") -> Iterator[NamedFile]:
-    """Yield the metadata.json files of a table: those that its log names, and the current
-    one.
-    """
+    """Yield the metadata.json files of a table: those in its log, and the current one."""
     for entry in table.metadata.metadata_log:
         yield NamedFile("table metadata", entry.metadata_file, None)
     yield NamedFile("table metadata", table.metadata_location, None)

@@ -1,25 +1,26 @@
-"""Where a new table's files come to lie: in a folder of its own, so that one that is dropped and
-made again shares none with its past; where each catalog of Iceberg's own puts it.
+"""Location of a new table: a unique folder, where Iceberg's catalog would put it.
+
+A re-created table then shares no files with the dropped one.
 """
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 
 
 def create_namespace(catalog: Catalog, namespace: str) -> None:
-    """Create a namespace, unless it is there."""
+    """Create a namespace if it does not exist."""
     client = catalog.client
     try:
         client.create_namespace_if_not_exists(namespace)
     except Exception:
-        # Of two at once, the embedded catalog tells the second one of its index.
+        # If two processes create it at the same time, the second one gets an index error.
         if not client.namespace_exists(namespace):
             raise
 
 
 def new_location(catalog: Catalog, table: str, ending: str) -> str:
-    """Return a location for a table, whose namespace is there.
+    """Return a location for a table, whose namespace exists.
 
-    :param ending: what no other table of its name has, such as the hex digits of a UUID.
+    :param ending: a unique suffix, such as the hex digits of a UUID.
     """
     namespace, _, name = table.rpartition(".")
     folder = catalog.client.load_namespace_properties(namespace).get("location")

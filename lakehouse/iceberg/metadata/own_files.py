@@ -1,8 +1,8 @@
-"""Which files are a table's own where no metadata names them any more, or not yet.
+"""Files that belong to a table although no metadata references them.
 
-Those in its location are, unless a table that lies there too tells otherwise. Where its properties
-put files, as `write.data.path` does, tables of other catalogs may put theirs, and nothing there
-tells whose a file is: but of a metadata.json, which has the UUID of its table.
+All files in its location do, unless another table's metadata is there too. In a shared folder,
+as from `write.data.path`, ownership of data files is unknown; a metadata.json contains the UUID
+of its table.
 """
 
 from collections.abc import Iterable
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
 
 
 def list_own_files(table: "Table") -> dict[str, LocationFile]:
-    """Return the files in a table's location, and its lost metadata where that lies elsewhere, by
-    `path_key`.
-    """
+    """Return the files in a table's location and its orphan metadata elsewhere, by `path_key`."""
     return {**list_location(table), **own_lost_metadata(table)}
 
 
 def own_lost_metadata(table: "Table") -> dict[str, LocationFile]:
-    """Return the metadata.json files in a table's metadata folder that its log does not name, by
-    `path_key`: all of a folder in its location, and of one elsewhere those that have its UUID.
+    """Return a table's metadata.json files that are not in its log, by `path_key`.
+
+    In a folder outside of its location, only those with its UUID.
     """
-    lost = lost_metadata_files(table, list_metadata_folder(table))
+    orphans = lost_metadata_files(table, list_metadata_folder(table))
     location = folder_key(table.location())
     own = {}
-    for key, file in lost.items():
+    for key, file in orphans.items():
         if key.startswith(location) or _uuid_in(table, file.path) == _uuid_of(table):
             own[key] = file
     return own
 
 
 def metadata_with_another_uuid(table: "Table", paths: Iterable[str]) -> str:
-    """Return the first of some paths that is the metadata.json of another table; nothing where
-    there is none. What cannot be read, as of a commit that was killed, is of none.
+    """Return the first path that is the metadata.json of another table; empty if there is none.
+
+    Unreadable files, as from a killed commit, are ignored.
     """
     for path in sorted(filter(is_table_metadata, paths)):
         if _uuid_in(table, path) not in ("", _uuid_of(table)):
@@ -57,5 +57,5 @@ def _uuid_of(table: "Table") -> str:
 
 
 def _uuid_in(table: "Table", path: str) -> str:
-    """Return the UUID of a table that a metadata.json has; nothing of one that has none."""
+    """Return the table UUID in a metadata.json; empty if it has none."""
     return str(read_if_whole(table, path).get("table-uuid", ""))

@@ -1,4 +1,4 @@
-"""How many rows partitions have, or got by a commit, told by the files of the table."""
+"""Row counts of partitions, of a snapshot or a commit, from the table's files."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 def added_rows(
     table: "Table", snapshot_id: int, column: str, partitions: Partitions
 ) -> dict[str, int] | None:
-    """Return the rows that a commit added to each of some partitions, by their names; None where
-    its files do not tell.
+    """Return the rows that a commit added to each partition, by name; None if unknown.
 
-    A file tells by the value of its partition, or by the least and the greatest value of the
-    column in it, where both lie in one partition. No row is read.
+    A file is assigned by its partition value, or by its column bounds if both are in one
+    partition. No row is read.
     """
     own = own_manifests(table, snapshot_id)
     return _rows(table, _added_files(table, own), column, partitions)
@@ -31,8 +30,8 @@ def added_rows(
 def present_rows(
     table: "Table", snapshot_id: int, column: str, partitions: Partitions
 ) -> dict[str, int] | None:
-    """Return the rows that a snapshot has in each of some partitions, by their names; None where
-    its files do not tell, or delete files take rows off them.
+    """Return the rows of a snapshot in each partition, by name; None if unknown or if the
+    snapshot has delete files.
     """
     from pyiceberg.manifest import ManifestContent
 
@@ -71,8 +70,9 @@ def _in_order(partitions: Partitions) -> list[tuple[Any, Any, str]]:
 
 
 def _name_of(values: tuple[Any, Any], ranges: list[tuple[Any, Any, str]]) -> str | None:
-    """Return the name of the partition that all from one value to another lie in, nothing where
-    none of them lies in any; None where some do.
+    """Return the name of the partition that contains all values of a range.
+
+    Empty if no partition overlaps the range; None if some do.
     """
     least, greatest = values
     if least is None:
@@ -85,7 +85,7 @@ def _name_of(values: tuple[Any, Any], ranges: list[tuple[Any, Any, str]]) -> str
 
 
 def _text(values: tuple[Any, Any]) -> str | None:
-    """Return the one value of a file as text, nothing for NULL; None where it has several."""
+    """Return a file's only value as text, empty for NULL; None if it has several."""
     if values[0] != values[1]:
         return None
     return "" if values[0] is None else str(values[0])
@@ -114,15 +114,13 @@ def _live_files(
 def _values_in(
     spec: "PartitionSpec", file: "DataFile", source: "NestedField"
 ) -> tuple[Any, Any] | None:
-    """Return the least and the greatest value of a column in a file; None where they are not
-    known.
-    """
+    """Return the least and greatest value of a column in a file; None if unknown."""
     for position, field in enumerate(spec.fields):
         if field.source_id == source.field_id and str(field.transform) == "identity":
             value = _aware(readable(file.partition[position], str(source.field_type)))
             return value, value
     if str(source.field_type) == "string":
-        # Its bounds may be cut short.
+        # String bounds can be truncated.
         return None
     return _bounds(file, source)
 
@@ -141,6 +139,6 @@ def _bounds(file: "DataFile", source: "NestedField") -> tuple[Any, Any] | None:
 
 
 def _aware(value: Any) -> Any:
-    """Return a moment as bounds of partitions have it: one without a zone is of UTC."""
+    """Return a timestamp as in partition bounds: without a zone it is UTC."""
     is_naive = isinstance(value, datetime) and value.tzinfo is None
     return value.replace(tzinfo=UTC) if is_naive else value

@@ -1,17 +1,15 @@
-"""What is used of PyIceberg that is not public, and faults of its that are mended where they are.
+"""Private API of PyIceberg that the lakehouse uses, and patches for its bugs.
 
-Its compiled decoder reads doubles in single precision. They stand in manifests as the values of
-partitions: 1.1 came out as 1.100000023841858, so that a read of that partition held no row.
+- Its compiled decoder reads doubles in single precision. A partition value of 1.1 in a manifest
+  became 1.100000023841858, so a read of that partition returned no rows.
+- pydantic, which serializes its models, reports a Ctrl-C during serialization as an error of
+  the model. The interrupt was lost and the process continued.
+- It has no public API to commit other updates than its own, to write manifests of delete files,
+  or to read the positions in a delete file.
 
-Its models are written by pydantic, which takes a Ctrl-C that comes within one of their functions
-for an error of that function: who asked to stop was told of a failure, and work went on.
-
-It commits the updates of its own operations alone, writes no manifests of delete files, and gives
-no other the positions that one deletes.
-
-`test_pyiceberg_internals.py` fails where another version than `LOOKED_AT` is installed. Then look
-whether its decoder reads doubles whole by now and pydantic lets an interrupt through, whether it
-has public calls for the others, and whether these still do the same.
+`test_pyiceberg_internals.py` fails if another version than `CHECKED_VERSION` is installed. Then
+check whether the patches are still needed, whether public calls exist, and whether the private
+API is unchanged.
 """
 
 import re
@@ -35,13 +33,13 @@ _INTERRUPT = re.compile(r"Error calling function `\w+`: \w*Interrupt\w*\b")
 
 
 def mend() -> None:
-    """Mend PyIceberg's faults, in this process from here on."""
+    """Patch PyIceberg's bugs in this process."""
     read_doubles_whole()
     let_interrupts_through()
 
 
 def read_doubles_whole() -> None:
-    """Let PyIceberg read doubles in double precision, in this process from here on."""
+    """Let PyIceberg read doubles in double precision."""
     from pyiceberg.avro.reader import DoubleReader
 
     DoubleReader.read = _read_double  # type: ignore[method-assign, assignment]  # the mend
@@ -53,24 +51,22 @@ def _read_double(_: "DoubleReader", decoder: "BinaryDecoder") -> float:
 
 
 def let_interrupts_through() -> None:
-    """Let an interrupt that comes while a model is written be one, in this process from here
-    on.
-    """
+    """Raise KeyboardInterrupt if an interrupt occurs while a model is serialized."""
     from pyiceberg.typedef import IcebergBaseModel
 
     for name in ("model_dump", "model_dump_json"):
-        written = getattr(IcebergBaseModel, name)
-        if not hasattr(written, "__wrapped__"):
-            setattr(IcebergBaseModel, name, _with_interrupts(written))
+        serialize = getattr(IcebergBaseModel, name)
+        if not hasattr(serialize, "__wrapped__"):
+            setattr(IcebergBaseModel, name, _with_interrupts(serialize))
 
 
-def _with_interrupts(written: Callable[..., Any]) -> Callable[..., Any]:
+def _with_interrupts(serialize: Callable[..., Any]) -> Callable[..., Any]:
     from pydantic_core import PydanticSerializationError
 
-    @wraps(written)
+    @wraps(serialize)
     def write(*arguments: Any, **options: Any) -> Any:
         try:
-            return written(*arguments, **options)
+            return serialize(*arguments, **options)
         except PydanticSerializationError as error:
             if _INTERRUPT.search(str(error)):
                 raise KeyboardInterrupt from error
@@ -80,7 +76,7 @@ def _with_interrupts(written: Callable[..., Any]) -> Callable[..., Any]:
 
 
 WRITABLE_FORMATS = (1, 2)
-"""The format versions whose metadata PyIceberg writes."""
+"""Format versions whose metadata PyIceberg can write."""
 
 
 def commit_updates(
@@ -88,17 +84,17 @@ def commit_updates(
     updates: "Sequence[TableUpdate]",
     requirements: "Sequence[TableRequirement]" = (),
 ) -> None:
-    """Commit updates of a table's metadata in one, and move the table to what was committed.
+    """Commit metadata updates in one commit, and refresh the table.
 
-    :raises CommitFailedException: of PyIceberg, where another commit came first.
+    :raises CommitFailedException: of PyIceberg, after a conflicting commit.
     """
     table._do_commit(updates=tuple(updates), requirements=tuple(requirements))
 
 
 def delete_manifest_writer(*arguments: Any) -> "ManifestWriter":
-    """Return a writer of manifests of delete files.
+    """Return a writer for manifests of delete files.
 
-    :param arguments: those of PyIceberg's writer of manifests of format 2.
+    :param arguments: those of PyIceberg's writer of format 2 manifests.
     """
     from pyiceberg.manifest import ManifestContent, ManifestWriterV2
 
@@ -114,9 +110,7 @@ def delete_manifest_writer(*arguments: Any) -> "ManifestWriter":
 
 
 def read_deletes(io: "FileIO", delete_file: "DataFile") -> "Mapping[str, pa.ChunkedArray[Any]]":
-    """Return the positions that a file of position deletes names, by the path of their data
-    file.
-    """
+    """Return the positions in a position delete file, by the path of the data file."""
     from pyiceberg.io.pyarrow import _read_deletes
 
     return _read_deletes(io, delete_file)

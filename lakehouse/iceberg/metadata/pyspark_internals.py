@@ -1,9 +1,9 @@
-"""What the lakehouse uses of PySpark that PySpark does not call public: how it starts and reaches
-its JVM, the client of Spark Connect, and the names of its own logs.
+"""Private API of PySpark that the lakehouse uses: the JVM, the Spark Connect client, and log
+names.
 
-`test_pyspark_internals.py` fails where another version than `LOOKED_AT` is installed. Then look
-whether each of these is still there and does the same, or has become public, run that test and
-those of the session, and set the version.
+`test_pyspark_internals.py` fails if another version than `CHECKED_VERSION` is installed. Then
+check that each private name still exists with the same behaviour, or has become public. Run
+that test and the session tests, and set the version.
 """
 
 import atexit
@@ -32,11 +32,13 @@ _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 _SHELL = "pyspark-shell"
 _ENDING_SECONDS = 1.0
 _GIVEN_UP_SECONDS = 60.0
-"""How long a server that did not answer is not waited for again."""
-_FORGOTTEN = re.compile(r"SESSION_(CLOSED|NOT_FOUND|CHANGED)|incorrect server side session")
-"""What a server says of a session that it does not have."""
+"""How long to wait before a retry of a server that did not answer."""
+_UNKNOWN_SESSION = re.compile(
+    r"SESSION_(CLOSED|NOT_FOUND|CHANGED)|incorrect server side session"
+)
+"""A server's messages about a session that it does not have."""
 LOGS_WITH_VALUES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-"""PySpark's loggers of errors, which print the value that could not be read."""
+"""PySpark's error loggers, which print values that could not be read."""
 
 
 def launch_jvm(
@@ -72,17 +74,16 @@ def _submitted_with(properties: Path, arguments: Sequence[str]) -> Iterator[None
 
 
 def has_context() -> bool:
-    """Whether this process has a Spark context, and with it a JVM."""
+    """Whether this process has a Spark context, and thus a JVM."""
     from pyspark import SparkContext
 
     return SparkContext._active_spark_context is not None
 
 
 def end_jvm(started: "JavaGateway | None" = None) -> None:
-    """End the JVM of this process, and wait until it is gone: what it does at its end is
-    done.
+    """Stop the JVM of this process and wait for its exit.
 
-    :param started: one that no context may have come to know.
+    :param started: a JVM that may not have a context yet.
     """
     from pyspark import SparkContext
 
@@ -97,17 +98,15 @@ def end_jvm(started: "JavaGateway | None" = None) -> None:
 
 
 def silence_accumulators(context: "SparkContext") -> None:
-    """Let the end of a JVM print nothing: what receives accumulators, which nobody uses here,
-    would print a traceback.
-    """
+    """Suppress the traceback of the accumulator server, which is unused, at the JVM's exit."""
     server = cast(Any, context)._accumulatorServer
     server.handle_error = lambda *_: None
 
 
 def has_jvm_ended(*, wait: bool = True) -> bool:
-    """Whether the JVM that this process started is gone.
+    """Whether the JVM that this process started has exited.
 
-    :param wait: up to a second where it is there, since what it is killed by takes moments.
+    :param wait: whether to wait up to a second for the exit, since a kill takes time.
     """
     from pyspark import SparkContext
 
@@ -120,9 +119,9 @@ def has_jvm_ended(*, wait: bool = True) -> bool:
 
 
 def waits_without_executor(context: "SparkContext") -> bool | None:
-    """Whether tasks of this process's Spark wait while it has no executor; None once it has ended.
+    """Whether tasks wait without an executor; None after the exit of the JVM.
 
-    Its status tracker tells Python of stages, and not of executors.
+    PySpark's status tracker reports stages, but not executors.
     """
     java = context._jsc
     if java is None:
@@ -133,15 +132,15 @@ def waits_without_executor(context: "SparkContext") -> bool | None:
 
 
 def has_executor(context: "SparkContext") -> bool:
-    """Whether this process's Spark has an executor that is a process of its own."""
+    """Whether Spark has an executor that is a separate process."""
     java = context._jsc
-    # The driver is one of them.
+    # The result includes the driver.
     return java is not None and bool(java.sc().getExecutorMemoryStatus().size() > 1)
 
 
 def cancel_jobs(context: "SparkContext", reason: str) -> None:
-    """Cancel all jobs of this process's Spark; what they were for fails with the reason in its
-    text, which Python's own methods take none for.
+    """Cancel all Spark jobs with a reason in their error text; PySpark's methods accept no
+    reason.
     """
     java = context._jsc
     if java is None:
@@ -158,14 +157,14 @@ def java_property(session: "SparkSession", name: str) -> str:
 
 
 def make_active(session: "SparkSession") -> None:
-    """Let a session open its own catalog where it reads a table by the name of its format.
+    """Let a session open its own catalog when it reads a table by its format name.
 
-    On Spark 3.5 a catalog that is first used so is opened as the session says that this thread used
-    last, and kept: where that is of another home, its tables would be read.
+    On Spark 3.5, a catalog is created from the thread's last active session and cached. Without
+    this call, the tables of another home could be read.
     """
     from pyspark.sql.utils import is_remote
 
-    # A server of Spark Connect sees to it.
+    # A Spark Connect server handles it.
     if is_spark_3() and not is_remote():
         jvm = session._jvm
         assert jvm is not None
@@ -176,10 +175,10 @@ def make_active(session: "SparkSession") -> None:
 def commit_properties_of_thread(
     session: "SparkSession", properties: Mapping[str, str]
 ) -> Iterator[None]:
-    """Let what this thread commits have snapshot properties: Iceberg's `CommitMetadata`, which
-    is what there is on Spark 3.5.
+    """Add snapshot properties to this thread's commits through Iceberg's `CommitMetadata`, the
+    only way on Spark 3.5.
 
-    Its public method takes a function of Java, so that what it sets is set here.
+    Its public method takes a Java function, so the field is set directly.
     """
     jvm = session._jvm
     assert jvm is not None
@@ -187,23 +186,24 @@ def commit_properties_of_thread(
     metadata = loader.loadClass("org.apache.iceberg.spark.CommitMetadata")
     field = metadata.getDeclaredField("COMMIT_PROPERTIES")
     field.setAccessible(True)
-    of_thread = field.get(None)
-    given = jvm.java.util.HashMap()
+    thread_properties = field.get(None)
+    values = jvm.java.util.HashMap()
     for key, value in properties.items():
-        given.put(key, value)
-    of_thread.set(given)
+        values.put(key, value)
+    thread_properties.set(values)
     try:
         yield
     finally:
-        of_thread.remove()
+        thread_properties.remove()
 
 
 def set_connect_retries(session: "SparkSession", max_retries: int) -> None:
-    """Let the client of a Spark Connect session give up on its server after some retries, and not
-    wait again within a minute for one that it gave up on: what is cleaned up after an error asks it
-    several times. One of Spark 3.5 waits each time.
+    """Limit the retries of a Spark Connect client.
+
+    A server that did not answer is not retried for a minute, since cleanup after an error sends
+    several requests. On Spark 3.5, each request is retried.
     """
-    # Only a session of Connect has a client, and the class of both is one to mypy.
+    # Only a Connect session has a client, and mypy sees the same class for both.
     client = cast(Any, session).client
     if is_spark_3():
         client._retry_policy["max_retries"] = max_retries
@@ -226,46 +226,44 @@ def set_connect_retries(session: "SparkSession", max_retries: int) -> None:
             return wait_ms
 
     policy = Policy(max_retries=max_retries)
-    # The error itself is raised, and says more.
+    # The error is raised, with more detail.
     warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")
     client.set_retry_policies([policy])
 
 
 def has_ended(session: "SparkSession") -> bool:
-    """Whether the server of a Spark Connect session said that it does not know it, since it was
-    restarted.
-    """
+    """Whether the server of a Spark Connect session reported that it was restarted."""
     return bool(cast(Any, session).client.is_closed)
 
 
 def has_kept(session: "SparkSession", name: str) -> bool:
-    """Whether the server of a Spark Connect session still has it, with what was set on it; the
-    server is asked.
+    """Whether the server of a Spark Connect session still has it, with its configuration; sends
+    a request.
 
-    A client takes no note of a session that its server closed, and Spark 3.5 makes another of the
-    same name in silence.
+    Clients do not record that the server closed a session, and Spark 3.5 silently creates
+    another session with the same name.
 
-    :param name: of configuration that was set on the session.
+    :param name: a configuration key that was set on the session.
     """
     try:
         return session.conf.get(name, None) is not None
     except Exception as error:
-        # Of a server that does not answer, whatever is asked next says so.
-        return not _FORGOTTEN.search(str(error))
+        # If the server does not answer, the next request reports it.
+        return not _UNKNOWN_SESSION.search(str(error))
 
 
 def set_all(session: "SparkSession", values: Mapping[str, str]) -> None:
-    """Set the configuration of a session, where it is of Spark Connect by one call."""
-    at_once = getattr(session.conf, "_set_all", None)
-    if at_once and values:
-        at_once(dict(values), silent=False)
+    """Set the configuration of a session, in one call on Spark Connect."""
+    set_together = getattr(session.conf, "_set_all", None)
+    if set_together and values:
+        set_together(dict(values), silent=False)
         return
     for key, value in values.items():
         session.conf.set(key, value)
 
 
 def unset_all(session: "SparkSession", keys: Collection[str]) -> None:
-    """Let a session have its defaults again, where it is of Spark Connect by one call."""
+    """Reset a session's configuration to the defaults, in one call on Spark Connect."""
     if not keys or not hasattr(session.conf, "_set_all"):
         for key in keys:
             session.conf.unset(key)
@@ -277,13 +275,13 @@ def unset_all(session: "SparkSession", keys: Collection[str]) -> None:
 
 
 def release_at_exit(session: "SparkSession") -> None:
-    """Let a Spark Connect session be forgotten by its server once this process ends; by itself a
-    server keeps what a session opened and cached for an hour.
+    """Have the server release a Spark Connect session when this process exits; otherwise the
+    server keeps its caches for an hour.
 
-    It takes the place of what the client does at its end, which is to forget models alone.
+    This replaces the client's exit handler, which only removes models.
     """
     client = cast(Any, session).client
-    # A client of Spark 3.5 has neither.
+    # The client of Spark 3.5 has neither method.
     if hasattr(client, "release_session"):
         atexit.unregister(client._cleanup_ml_cache)
         atexit.register(_release, client)
@@ -292,24 +290,24 @@ def release_at_exit(session: "SparkSession") -> None:
 def _release(client: Any) -> None:
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
-    # A server that is gone has nothing to forget, and is not waited for.
+    # If the server has exited, there is nothing to release, so do not retry.
     client.set_retry_policies([DefaultPolicy(max_retries=0)])
     with suppress(Exception):
         client.release_session()
 
 
 def connect_channel(remote: str) -> "grpc.Channel":
-    """Open the channel that a Spark Connect client would talk through."""
+    """Open the channel that a Spark Connect client uses."""
     from pyspark.sql.connect.client import core
 
-    # Spark 4 has it by another name.
+    # Spark 4 renamed it.
     builder = getattr(core, "ChannelBuilder" if is_spark_3() else "DefaultChannelBuilder")
     channel: grpc.Channel = builder(remote).toChannel()
     return channel
 
 
 def java_causes(error: BaseException) -> list[str]:
-    """Return the causes of a Java error, the innermost last; its own text leaves them out."""
+    """Return the causes of a Java error, innermost last; its own text omits them."""
     stack = str(getattr(error, "_stackTrace", "") or "")
     mark = "Caused by: "
     return [line.removeprefix(mark) for line in stack.split("\n") if line.startswith(mark)]

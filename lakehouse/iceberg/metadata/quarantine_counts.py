@@ -1,6 +1,4 @@
-"""What stands in a quarantine: how many rows, by which rules, and which came last; read without
-a JVM.
-"""
+"""Row counts of a quarantine by rule and file, read without a JVM."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -23,21 +21,20 @@ class QuarantinedRows:
 
     rows: int = 0
     by_rule: Mapping[str, int] = field(default_factory=dict)
-    """How many break each rule, the most first; a row may break several."""
+    """Number of rows that break each rule, in descending order; a row can break several."""
     newest_at: datetime | None = None
-    """When the last of them were refused."""
+    """When the newest rows were quarantined."""
     newest_files: Mapping[str, int] = field(default_factory=dict)
-    """The delivered files that those came with, and how many with each."""
+    """Number of the newest rows by delivered file."""
     new_rows: int = 0
-    """How many were refused after the moment that was asked for."""
+    """Number of rows that were quarantined after the requested timestamp."""
 
 
 def quarantined_rows(table: "Table", since: datetime | None) -> QuarantinedRows:
-    """Count the rows of a quarantine, one batch at a time; of each only why, whence and when is
-    read.
+    """Count the rows of a quarantine in batches; only reasons, source files and times are read.
 
-    :param since: the moment after which a row is new; None where all are.
-    :raises FilesUnsupported: where only Spark reads its rows.
+    :param since: rows after this timestamp are new; None if all are.
+    :raises FilesUnsupported: if only Spark can read its rows.
     """
     import pyarrow.compute as pc
 
@@ -66,28 +63,28 @@ def _latest(batch: "pa.RecordBatch") -> datetime | None:
     return latest
 
 
-def _later(batch: "pa.RecordBatch", moment: datetime) -> "pa.RecordBatch":
+def _later(batch: "pa.RecordBatch", timestamp: datetime) -> "pa.RecordBatch":
     import pyarrow.compute as pc
 
-    return batch.filter(pc.greater(batch.column("_quarantined_at"), _scalar(batch, moment)))
+    return batch.filter(pc.greater(batch.column("_quarantined_at"), _scalar(batch, timestamp)))
 
 
-def _of(batch: "pa.RecordBatch", moment: datetime) -> "pa.RecordBatch":
+def _of(batch: "pa.RecordBatch", timestamp: datetime) -> "pa.RecordBatch":
     import pyarrow.compute as pc
 
-    return batch.filter(pc.equal(batch.column("_quarantined_at"), _scalar(batch, moment)))
+    return batch.filter(pc.equal(batch.column("_quarantined_at"), _scalar(batch, timestamp)))
 
 
-def _scalar(batch: "pa.RecordBatch", moment: datetime) -> "pa.Scalar[Any]":
+def _scalar(batch: "pa.RecordBatch", timestamp: datetime) -> "pa.Scalar[Any]":
     import pyarrow as pa
 
-    scalar: pa.Scalar[Any] = pa.scalar(moment, batch.column("_quarantined_at").type)
+    scalar: pa.Scalar[Any] = pa.scalar(timestamp, batch.column("_quarantined_at").type)
     return scalar
 
 
 def _counts(values: "pa.Array[Any]") -> Counter[str]:
     import pyarrow.compute as pc
 
-    counted = pc.value_counts(values)
-    texts = map(str, counted.field("values").to_pylist())
-    return Counter(dict(zip(texts, counted.field("counts").to_pylist(), strict=True)))
+    counts = pc.value_counts(values)
+    texts = map(str, counts.field("values").to_pylist())
+    return Counter(dict(zip(texts, counts.field("counts").to_pylist(), strict=True)))

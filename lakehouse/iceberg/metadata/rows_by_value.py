@@ -1,4 +1,4 @@
-"""How many rows a table has for each value of a partition column, told by its manifests."""
+"""Row counts of a table by value of a partition column, from its manifests."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 
 
 def rows_by_value(table: "Table", snapshot_id: int, column: str) -> Counter[Any]:
-    """Return how many rows the data files of a snapshot hold for each value of a partition
-    column; those of files that do not tell their value are left out.
+    """Return the rows in data files of a snapshot by value of a partition column.
+
+    Files whose partition spec does not contain the column are left out.
     """
     fields = partition_fields(table, column)
     rows: Counter[Any] = Counter()

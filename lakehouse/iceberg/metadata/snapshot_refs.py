@@ -1,5 +1,5 @@
-"""A snapshot of a table as a person refers to it: by its id, a tag or branch, or a moment with
-its time zone.
+"""Parse a user's reference to a snapshot: its id, a tag, a branch, or a timestamp with time
+zone.
 """
 
 from datetime import datetime
@@ -9,41 +9,41 @@ from lakehouse.iceberg.metadata.history import MAIN, History
 
 
 def resolve_snapshot_ref(history: History, ref: str | int) -> int | None:
-    """Return the snapshot that is referred to; None for `main` of a table that has no
-    snapshot yet.
+    """Return the snapshot id of a reference; None for `main` of a table without snapshots.
 
-    A tag or branch is what it is called, also where that reads like a number or a date.
+    Names of tags and branches take precedence over ids and timestamps.
 
-    :raises SnapshotNotFound: when there is no such snapshot, tag, branch or moment; lists what
-        there is.
-    :raises UsageError: when a moment has no time zone.
+    :raises SnapshotNotFound: if there is no such snapshot, tag or branch, or none at that time;
+        lists the alternatives.
+    :raises UsageError: if a timestamp has no time zone.
     """
     text = str(ref).strip()
     if text in history.refs or text == MAIN:
         return history.refs.get(text)
     if text.isdecimal():
         return _snapshot(history, int(text))
-    moment = _moment(text)
-    if moment is None:
+    timestamp = _parse_timestamp(text)
+    if timestamp is None:
         raise SnapshotNotFound(
             f"{history.table} has no tag or branch {text!r}, and that is neither a snapshot id"
-            f" nor a moment; it has {', '.join(sorted(history.refs)) or 'no snapshot'}.",
+            f" nor a timestamp; it has {', '.join(sorted(history.refs)) or 'no snapshot'}.",
             next_step=f"`lakehouse history {history.table}` lists its snapshots.",
         )
-    if moment.tzinfo is None:
+    if timestamp.tzinfo is None:
         raise UsageError(
-            f"{text} has no time zone; expected one, such as {moment.isoformat()}Z for UTC."
+            f"{text} has no time zone; expected one, such as {timestamp.isoformat()}Z for UTC."
         )
-    return history.at(moment).snapshot_id
+    return history.at(timestamp).snapshot_id
 
 
 def published_before(history: History, snapshot_id: int) -> int | None:
-    """Return what readers saw before a snapshot was published; None where the table was empty.
+    """Return the snapshot that was current before another was published; None if the table was
+    empty.
 
-    That is not always its parent: a write may leave several commits on its branch, and only the
-    last is ever seen.
+    This is not always its parent: a write can make several commits on its branch, of which only
+    the last is published.
 
-    :raises SnapshotNotFound: when it has expired.
+    :raises SnapshotNotFound: if that snapshot has expired.
     """
     published = {published_id for _, published_id in history.log}
     ancestors = list(history.ancestors(snapshot_id))
@@ -55,8 +55,8 @@ def published_before(history: History, snapshot_id: int) -> int | None:
             f"{history.table} no longer keeps the snapshot before {snapshot_id}:"
             f" {ancestors[-1].parent_id} has expired.",
             next_step=(
-                f"Name another one; `lakehouse history {history.table}` lists those that are"
-                " kept."
+                f"Use another one; `lakehouse history {history.table}` lists the retained"
+                " snapshots."
             ),
         )
     return None
@@ -68,14 +68,14 @@ def _snapshot(history: History, snapshot_id: int) -> int:
             f"{history.table} has no snapshot {snapshot_id}; it keeps {len(history.snapshots)}"
             " snapshots.",
             next_step=(
-                f"It may have expired; `lakehouse history {history.table}` lists those that are"
-                " kept."
+                f"It may have expired; `lakehouse history {history.table}` lists the retained"
+                " snapshots."
             ),
         )
     return snapshot_id
 
 
-def _moment(text: str) -> datetime | None:
+def _parse_timestamp(text: str) -> datetime | None:
     try:
         return datetime.fromisoformat(text)
     except ValueError:

@@ -1,6 +1,4 @@
-"""An error of Spark in one readable line: its message, without the Java stack, the plan and the
-query.
-"""
+"""Format a Spark error as one readable line, without the Java stack, the plan and the query."""
 
 import re
 from dataclasses import dataclass
@@ -8,14 +6,14 @@ from dataclasses import dataclass
 from lakehouse.iceberg.metadata.error_explanations import known_error, text_of, without_links
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
 
-# The embedded Spark says `org.….ValidationException: …`, Spark Connect
+# Embedded Spark writes `org.….ValidationException: …`, Spark Connect
 # `(org.….ValidationException) …`.
 _JAVA_CLASS = re.compile(r"^\(?(?:[a-z_][\w$]*\.)+[A-Z][\w$]*(?:Exception|Error)(?:: |\) )")
 _KIND = re.compile(r"^(?:\w+\.)*(\w+): ")
 _KINDS = ("Py4JJavaError", "Py4JError", "SparkConnectGrpcException", "UnknownException")
-"""Kinds of error that say no more than that Spark raised it."""
+"""Error types that only mean that Spark raised an error."""
 _PY4J = re.compile(r"^An error occurred while calling [\w.]+\.\s*:?\s*", re.DOTALL)
-# Where the message ends and the query, the plan or the stack begins.
+# Where the message ends and the query, plan or stack starts.
 _REST = re.compile(
     r"\n\s*== |;\n|\n\s*'?\w+ .*\n\s*\+- |\n\s*at [\w.$/]+\(|\nJVM stacktrace:|\n\tat "
 )
@@ -24,7 +22,7 @@ _NO_TABLE = re.compile(
     r"TABLE_OR_VIEW_NOT_FOUND\] The table or view ((?:`[^`]*`\.?)+) cannot be found"
 )
 _PLACE = re.compile(r"line (\d+),? pos (\d+)")
-_OF_SPARK = (
+_ENGINE_CONDITIONS = (
     "INTERNAL_ERROR",
     "FAILED_READ_FILE",
     "FAILED_EXECUTE",
@@ -32,23 +30,23 @@ _OF_SPARK = (
     "SESSION",
     "SPARK_JOB_CANCELLED",
 )
-"""How the conditions begin that Spark names where it is not the query that is wrong."""
+"""Prefixes of error conditions that are not caused by the query."""
 _WORKER = "Traceback (most recent call last):"
 _POSITION = re.compile(r"== SQL \(line (\d+), position (\d+)\)")
 
 
 def one_line(error: BaseException) -> str:
-    """Return the message of an error in one line, with the place in the query where Spark tells
+    """Return an error's message in one line, with the position in the query if Spark reports
     it.
     """
-    whole = text_of(error)
-    kind, _, text = whole.partition(": ")
-    return known_error(whole) or _shortened(text, kind)
+    full_text = text_of(error)
+    kind, _, text = full_text.partition(": ")
+    return known_error(full_text) or _shortened(text, kind)
 
 
 def plain(text: str) -> str:
-    """Return in one line what was kept of an error, which begins with its kind: without a Java
-    stack or a link.
+    """Return stored error text in one line, without a Java stack or link; it starts with the
+    error type.
     """
     explained = known_error(text)
     if explained:
@@ -70,76 +68,66 @@ def _shortened(text: str, otherwise: str) -> str:
 
 
 def place(error: BaseException | str) -> str:
-    """Return where in the query an error is, as ` (line 1, position 15)`; nothing where Spark
-    does not tell.
-    """
+    """Return the position in the query, as ` (line 1, position 15)`; empty if unknown."""
     position = _POSITION.search(str(error))
     return f" (line {position[1]}, position {position[2]})" if position else ""
 
 
 def line_of(error: BaseException) -> int | None:
-    """Return the line of the query that an error is in, counted from 1; None where Spark does not
-    tell.
-    """
-    found = _POSITION.search(str(error)) or _PLACE.search(str(error))
-    return int(found[1]) if found else None
+    """Return the line of the query with the error, from 1; None if unknown."""
+    match = _POSITION.search(str(error)) or _PLACE.search(str(error))
+    return int(match[1]) if match else None
 
 
 @dataclass(frozen=True)
 class MissingTable:
-    """A table that a query names and that is not there, and where in the query."""
+    """A missing table of a query, and its position in the query."""
 
     name: str
     place: str
 
 
 def missing_table(error: BaseException) -> MissingTable | None:
-    """Return the table that an error says is not there; None where it says something else."""
+    """Return the missing table that an error reports; None for other errors."""
     missing = _NO_TABLE.search(str(error))
     if missing is None:
         return None
     at = _PLACE.search(str(error))
-    # Spark counts columns from 0 here.
+    # Here Spark counts columns from 0.
     where = f" (line {at[1]}, position {int(at[2]) + 1})" if at else ""
     return MissingTable(missing[1].replace("`", ""), where)
 
 
 def is_of_query(error: BaseException) -> bool:
-    """Whether an error of Spark is of a query or of the rows that it read, and not of Spark
-    itself.
-    """
+    """Whether an error was caused by a query or its data, and not by Spark itself."""
     condition = condition_of(error)
     if condition is None:
         return False
-    return _WORKER in str(error) or (bool(condition) and not condition.startswith(_OF_SPARK))
+    return _WORKER in str(error) or (
+        bool(condition) and not condition.startswith(_ENGINE_CONDITIONS)
+    )
 
 
 def condition_of(error: BaseException) -> str | None:
-    """Return the name that Spark has for what went wrong, empty where it has none; None of errors
-    that are not Spark's.
-    """
+    """Return Spark's error condition, empty if it has none; None for errors of other types."""
     from pyspark.errors import PySparkException
 
     if not isinstance(error, PySparkException):
         return None
-    # Spark 3.5 has it by its former name.
+    # Spark 3.5 uses the former name.
     name = "getErrorClass" if is_spark_3() else "getCondition"
     return getattr(error, name)() or ""
 
 
 def tells_no_rows(error: BaseException) -> bool:
-    """Whether an error was raised before a row was read, so that its text can hold no value of
-    one.
-    """
+    """Whether an error was raised before any row was read, so that its text contains no values."""
     from pyspark.errors import AnalysisException
 
     return isinstance(error, AnalysisException)
 
 
 def _raised_in_worker(text: str) -> str | None:
-    """Return what Python raised in a function of a user, of a text that has the traceback of
-    the worker.
-    """
+    """Return the Python error of a user function, from text with a worker's traceback."""
     if _WORKER not in text:
         return None
     lines = text.partition(_WORKER)[2].strip("\n").splitlines()

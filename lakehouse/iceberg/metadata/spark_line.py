@@ -1,10 +1,12 @@
-"""Which line of Spark this is: 4, or the 3.5 that AWS Glue 5 and EMR 7 run."""
+"""The version line of Spark: 4, or 3.5 on AWS Glue 5 and EMR 7."""
 
 from importlib.metadata import PackageNotFoundError, version
 
 
 def spark_line() -> str:
-    """The line of the PySpark that is installed, such as `4.1`; empty where none is."""
+    """Return the version line of the installed PySpark, such as `4.1`; empty if none is
+    installed.
+    """
     try:
         return ".".join(version("pyspark").split(".")[:2])
     except PackageNotFoundError:
@@ -12,5 +14,5 @@ def spark_line() -> str:
 
 
 def is_spark_3() -> bool:
-    """Whether it is a line before 4, some of whose calls have other arguments."""
+    """Whether Spark is older than 4; some of its calls have other arguments."""
     return spark_line().startswith("3.")

@@ -1,7 +1,6 @@
-"""The types of Spark's frames as a declaration has them.
+"""Conversion of Spark DataFrame types to declared types.
 
-Spark's own text of a type quotes no names of fields, so that neither Spark nor a declaration reads
-it back.
+Spark's own text of a type does not quote field names, so it cannot be parsed again.
 """
 
 from typing import TYPE_CHECKING
@@ -15,13 +14,13 @@ if TYPE_CHECKING:
 
 
 _WIDER = {"byte": "int", "short": "int", "char": "string", "varchar": "string"}
-"""By Spark's name of a type that Iceberg lacks, the next one that it has."""
+"""The Iceberg type that replaces a Spark type without an Iceberg counterpart."""
 
 
 def of_spark(kind: "DataType") -> ColumnType:
-    """Return a type of Spark as a declaration has it; one that has no name there keeps Spark's.
+    """Return a Spark type as a declared type; types without a declared name keep Spark's.
 
-    Iceberg has no integers below 32 bits and no limited strings: they are the next that it has.
+    Iceberg has no integers below 32 bits and no limited strings, so they are widened.
     """
     from pyspark.sql.types import ArrayType, DecimalType, MapType, StructType
 
@@ -40,9 +39,7 @@ def of_spark(kind: "DataType") -> ColumnType:
 
 
 def widened(frame: "DataFrame") -> "DataFrame":
-    """Return a frame whose types Iceberg has, where those are of `of_spark`; most are that
-    already.
-    """
+    """Return a DataFrame cast to types that Iceberg has; usually no cast is needed."""
     terms, is_widened = [], False
     for field in frame.schema.fields:
         quoted = identifier(field.name)
@@ -55,7 +52,7 @@ def widened(frame: "DataFrame") -> "DataFrame":
 
 
 def _is_narrow(kind: "DataType") -> bool:
-    """Whether a type is, or has in it, one that Iceberg lacks."""
+    """Whether a type is, or contains, one that Iceberg lacks."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     match kind:

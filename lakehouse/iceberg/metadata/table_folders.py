@@ -1,5 +1,5 @@
-"""All folders in which a table keeps files: where it writes, and where it wrote before it was
-moved, as long as any snapshot names a file there.
+"""All folders with files of a table: its current locations, and former ones that snapshots
+still reference.
 """
 
 import re
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 _PART = re.compile(r"[^/]*=[^/]*|[01]{4}|[01]{8}")
-"""A folder of a partition, or of the hash by which Iceberg spreads files in object storage."""
+"""Folder of a partition, or of Iceberg's hash prefix in object storage."""
 
 
 def table_folders(table: "Table") -> list[str]:
-    """Return a table's location, the folders that its properties name, and those of files that its
-    metadata names elsewhere; none lies in another.
+    """Return a table's location, the folders in its properties, and other folders of referenced
+    files, without nested ones.
     """
     folders = list(locations(table))
     known = tuple(map(folder_key, folders))
@@ -30,17 +30,19 @@ def table_folders(table: "Table") -> list[str]:
 
 
 def outermost(folders: Iterable[str]) -> list[str]:
-    """Return folders without those that lie in another one of them."""
-    kept: list[str] = []
+    """Return folders without those inside another of them."""
+    outer_folders: list[str] = []
     for folder in sorted(folders, key=folder_key):
-        # What lies in a folder follows it.
-        if not kept or not folder_key(folder).startswith(folder_key(kept[-1])):
-            kept.append(folder)
-    return kept
+        # Sorted order puts subfolders after their parent.
+        if not outer_folders or not folder_key(folder).startswith(
+            folder_key(outer_folders[-1])
+        ):
+            outer_folders.append(folder)
+    return outer_folders
 
 
 def _folder(path: str) -> str:
-    """Return the folder of a file, above those of partitions."""
+    """Return the folder of a file, above partition folders."""
     folder = path.rpartition("/")[0]
     while _PART.fullmatch(folder.rpartition("/")[2]):
         folder = folder.rpartition("/")[0]

@@ -1,5 +1,5 @@
-"""How much a table holds, and how far its values reach, told by its manifests: no JVM, no scan
-of data.
+"""Rows, bytes, partitions and value bounds of a table, from its manifests: no JVM, no data
+scan.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,21 +24,21 @@ Partition = frozenset[tuple[PartitionField, Any]]
 
 @dataclass(frozen=True)
 class TableSize:
-    """What a snapshot holds."""
+    """Size and value bounds of a snapshot."""
 
     rows: int
     size_bytes: int
     partitions: frozenset[Partition]
-    """The partitions that have files, each in the fields of its files' spec."""
+    """Partitions with files, by the fields of their files' spec."""
     bounds: Mapping[str, tuple[int, int]]
-    """The lowest and the highest value of each column of whole numbers that all files tell them
-    of: dates are days since 1970, moments are microseconds, and decimals are taken without
-    their point.
+    """Lowest and highest value of each numeric column with bounds in all files.
+
+    Dates are days since 1970, timestamps microseconds, and decimals unscaled integers.
     """
 
 
 def read_table_size(table: "Table") -> TableSize:
-    """Read what the current snapshot of a table holds: one look at each of its manifests."""
+    """Read the size of a table's current snapshot; opens each of its manifests once."""
     files = []
     partitions = set()
     for file, partition in _data_files(table):
@@ -60,7 +60,7 @@ def read_table_size(table: "Table") -> TableSize:
 def _data_files(table: "Table") -> "Iterator[tuple[DataFile, Partition]]":
     specs = table.specs()
     for manifest in read_manifests(table):
-        # Files of deletes stand in manifests of their own.
+        # Delete files are in separate manifests.
         if manifest.content != 0:
             continue
         spec = specs[manifest.partition_spec_id]
@@ -84,9 +84,7 @@ def _fields(table: "Table", spec: "PartitionSpec") -> dict[int, PartitionField]:
 
 
 def _bounds(files: "list[DataFile]", field_id: int, column_type: str) -> tuple[int, int] | None:
-    """Return the bounds of a column; None where it is no number, or a file with values tells
-    none.
-    """
+    """Return the bounds of a column; None if it is not numeric, or a file with values has none."""
     byte_order = _BYTE_ORDERS.get(column_type.split("(")[0])
     if byte_order is None:
         return None
@@ -98,7 +96,7 @@ def _bounds(files: "list[DataFile]", field_id: int, column_type: str) -> tuple[i
         high = (file.upper_bounds or {}).get(field_id)
         if low is None or high is None:
             return None
-        # A file written before its column was widened has the bounds in fewer bytes.
+        # Files from before a type promotion have shorter bounds.
         lows.append(int.from_bytes(low, byte_order, signed=True))
         highs.append(int.from_bytes(high, byte_order, signed=True))
     return (min(lows), max(highs)) if lows else None

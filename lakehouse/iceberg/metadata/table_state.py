@@ -1,4 +1,4 @@
-"""What a table is now, read from its metadata without a JVM, in the words of a declaration."""
+"""The current state of a table in terms of a declaration, read from its metadata without a JVM."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ColumnState:
-    """A column as the table has it."""
+    """A column of the table."""
 
     name: str
     type: ColumnType
@@ -40,12 +40,10 @@ class TableState:
     columns: tuple[ColumnState, ...]
     partitioning: tuple[PartitionField, ...]
     partition_names: Mapping[str, str]
-    """Name of each field of the partition spec in Iceberg, and the column that it is made
-    from.
-    """
+    """The source column of each partition field, by the field's Iceberg name."""
     past_partitioning: tuple[PartitionField, ...]
-    """The fields of all specs that the metadata keeps, the current one included: old files
-    still follow them.
+    """The fields of all partition specs in the metadata, including the current one; old files
+    still use them.
     """
     sort_order: tuple[SortField, ...]
     properties: Mapping[str, str]
@@ -59,17 +57,15 @@ class TableState:
     is_empty: bool
     """Whether nothing was ever written, not even to a branch."""
     main_bytes: int = 0
-    """Bytes of the data and delete files of main, as its summary tells them."""
+    """Bytes of the data and delete files of main, from its summary."""
     main_deleted_rows: int = 0
-    """Rows that delete files of main take off, as its summary tells them."""
+    """Rows of main that delete files delete, from its summary."""
     size: TableSize | None = None
-    """What the current snapshot holds; None where nobody asked, since that takes a look at all
-    of its manifests.
-    """
+    """Size of the current snapshot; None unless requested, since it reads all manifests."""
 
     @property
     def comment(self) -> str:
-        """What the table says of itself."""
+        """The comment of the table."""
         return self.properties.get("comment", "")
 
     @property
@@ -79,9 +75,7 @@ class TableState:
 
 
 def read_state(engine: Engine, table: str, *, with_size: bool = False) -> TableState | None:
-    """Read what a table is now: one read of its metadata file; None where the catalog has no
-    such table.
-    """
+    """Read a table's current state from its metadata file; None if the table does not exist."""
     try:
         loaded = engine.catalog.load(table)
     except TableNotFound:
@@ -131,20 +125,18 @@ def _total(snapshot: "Snapshot | None", key: str) -> int:
 
 
 def names_at(table: "Table", snapshot_id: int, then_id: int) -> dict[str, str | None]:
-    """Return by each column of a snapshot the name that another shows it by; None where that
-    one does not have it.
+    """Return, for each column of a snapshot, its name in another snapshot; None if it is
+    missing there.
     """
-    shown_by = schema_at(table, then_id)
+    then_schema = schema_at(table, then_id)
     fields = schema_at(table, snapshot_id).fields
-    return {field.name: shown_by.find_column_name(field.field_id) for field in fields}
+    return {field.name: then_schema.find_column_name(field.field_id) for field in fields}
 
 
 def schema_at(table: "Table", snapshot_id: int | None) -> "Schema":
-    """Return the schema that time travel reads a snapshot with; the current one before there is
-    any.
-    """
+    """Return the schema for time travel to a snapshot; the current one if there is no snapshot."""
     snapshot = None if snapshot_id is None else table.snapshot_by_id(snapshot_id)
-    # Spark too reads a snapshot that does not tell its schema with the current one.
+    # Spark also uses the current schema if a snapshot has no schema id.
     return (
         table.schema()
         if snapshot is None or snapshot.schema_id is None
@@ -155,7 +147,7 @@ def schema_at(table: "Table", snapshot_id: int | None) -> "Schema":
 def parse_partition_fields(
     specs: "Iterable[PartitionSpec]", schema: "Schema"
 ) -> tuple[PartitionField, ...]:
-    """Return the fields of some partition specs as they are declared, each once."""
+    """Return the fields of some partition specs as declared terms, each once."""
     fields: dict[PartitionField, None] = {}
     for spec in specs:
         for field in spec.fields:
@@ -166,7 +158,7 @@ def parse_partition_fields(
 
 
 def parse_sort_fields(order: "SortOrder", schema: "Schema") -> tuple[SortField, ...]:
-    """Return the fields of a sort order as they are declared."""
+    """Return the fields of a sort order as declared terms."""
     sort_fields = []
     for field in order.fields:
         term = _parse_term(field, schema)
@@ -180,7 +172,7 @@ def parse_sort_fields(order: "SortOrder", schema: "Schema") -> tuple[SortField, 
 def _parse_term(
     field: "IcebergPartitionField | IcebergSortField", schema: "Schema"
 ) -> PartitionField | None:
-    # A field dropped from a v1 table stays as `void`; a source that is not in the schema was
-    # dropped.
+    # A field dropped from a v1 table remains as `void`; a source column missing from the schema
+    # was dropped.
     column = schema.find_column_name(field.source_id)
     return PartitionField.of_metadata(str(field.transform), column) if column else None

@@ -1,4 +1,4 @@
-"""Numbers of a table over time, as its kept snapshots tell them: no JVM, no scan of data."""
+"""Metrics of a table over time, from its retained snapshots: no JVM, no data scan."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -7,27 +7,28 @@ from lakehouse.iceberg.metadata.history import History, Snapshot
 
 Point = tuple[datetime, float]
 Series = tuple[Point, ...]
-"""Values and when they were so, oldest first."""
+"""Timestamps and values, oldest first."""
 
 
 def rows_over_time(history: History) -> Series:
-    """Return how many rows readers saw from each moment on; past snapshots whose rows only a
-    look at their files would tell are left out.
+    """Return the number of rows after each commit on main.
+
+    Past snapshots are left out if their rows could only be counted from files.
     """
 
     def rows(snapshot: Snapshot) -> float | None:
-        is_told = snapshot.counted_rows is None and "total-records" in snapshot.summary
-        return snapshot.rows if is_told or snapshot == history.main else None
+        is_available = snapshot.counted_rows is None and "total-records" in snapshot.summary
+        return snapshot.rows if is_available or snapshot == history.main else None
 
     return _over_time(history, rows)
 
 
 def bytes_over_time(history: History) -> Series:
-    """Return how large the files were that readers saw from each moment on."""
+    """Return the size of the table's files after each commit on main."""
 
     def size_bytes(snapshot: Snapshot) -> float | None:
-        is_told = "total-files-size" in snapshot.summary
-        return snapshot.count("total-files-size") if is_told else None
+        is_available = "total-files-size" in snapshot.summary
+        return snapshot.count("total-files-size") if is_available else None
 
     return _over_time(history, size_bytes)
 
@@ -43,29 +44,29 @@ def _over_time(history: History, read: Callable[[Snapshot], float | None]) -> Se
 
 
 def continued_by(earlier: Series, later: Series) -> Series:
-    """Return a series with what another knows from its own first moment on."""
+    """Return a series, continued by another from the start of the latter."""
     if not later:
         return earlier
     return (*(point for point in earlier if point[0] < later[0][0]), *later)
 
 
 def thin_out(series: Series, most: int, pick: Callable[[Sequence[Point]], Point]) -> Series:
-    """Return at most so many points, one of each of as many equal spans of time.
+    """Return at most `most` points, one per equal time interval.
 
-    :param pick: chooses among the points of a span, of which there is at least one.
+    :param pick: selects one of the points of an interval.
     """
     if len(series) <= most:
         return series
-    begin, span = series[0][0], (series[-1][0] - series[0][0]) / most
-    spans: dict[int, list[Point]] = {}
+    start, length = series[0][0], (series[-1][0] - series[0][0]) / most
+    intervals: dict[int, list[Point]] = {}
     for point in series:
-        number = int((point[0] - begin) / span) if span else 0
-        spans.setdefault(min(number, most - 1), []).append(point)
-    return tuple(pick(points) for points in spans.values())
+        number = int((point[0] - start) / length) if length else 0
+        intervals.setdefault(min(number, most - 1), []).append(point)
+    return tuple(pick(points) for points in intervals.values())
 
 
 def last_of(points: Sequence[Point]) -> Point:
-    """Return the last of some points: what holds from then on."""
+    """Return the last point: the value that remains current."""
     return points[-1]
 
 
@@ -75,21 +76,21 @@ def greatest_of(points: Sequence[Point]) -> Point:
 
 
 def values_in_spans(
-    series: Series, begin: datetime, end: datetime, spans: int, *, is_kept: bool
+    series: Series, start: datetime, end: datetime, intervals: int, *, is_kept: bool
 ) -> list[float | None]:
-    """Return a value for each of some equal spans of time.
+    """Return a value for each of some equal time intervals.
 
-    :param is_kept: whether a value holds until the next one; else it is of its moment, and the
-        greatest of a span counts.
+    :param is_kept: whether a value applies until the next one; otherwise the greatest value of
+        an interval is used.
     """
-    values: list[float | None] = [None] * spans
-    length = (end - begin) / spans or timedelta(microseconds=1)
+    values: list[float | None] = [None] * intervals
+    length = (end - start) / intervals or timedelta(microseconds=1)
     for at, value in series:
-        number = min(max(int((at - begin) / length), 0), spans - 1)
+        number = min(max(int((at - start) / length), 0), intervals - 1)
         known = values[number]
         values[number] = value if is_kept or known is None else max(known, value)
     if is_kept:
-        for number in range(1, spans):
+        for number in range(1, intervals):
             if values[number] is None:
                 values[number] = values[number - 1]
     return values

@@ -1,10 +1,9 @@
-"""Commits of a table that its catalog does not know: it came from a backup, or somebody registered
-an older state.
+"""Find commits of a table that its catalog does not know, because a backup or an older state
+was registered.
 
-Each commit leaves a metadata.json, whose log names those before it. One in the log of another was
-committed, or nothing would have been built on it; where the catalog's own log does not name it,
-the rows of that commit are in files that nobody reads, and that upkeep would remove as orphans.
-A commit that lost a race, or was killed, is in no log.
+Each commit writes a metadata.json, whose log names its predecessors. A file in the log of
+another was committed. If the catalog's log lacks it, its rows are in files that no reader uses
+and that upkeep would remove as orphans. A failed or killed commit is in no log.
 """
 
 from collections.abc import Iterator
@@ -20,22 +19,22 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 _MOST_READ = 50
-"""Of files that no log names; the newest ones, of which each tells of those before it."""
+"""Limit of orphan files to read; the newest ones contain the log of older ones."""
 
 
 def find_unknown_commits(table: "Table") -> str | None:
-    """Return the newest metadata.json of commits that the catalog does not know; None where there
+    """Return the newest metadata.json of commits that the catalog does not know; None if there
     are none.
 
-    What is older than the table's log cannot be told from what the log knew once. The last commit
-    itself is in no log: where there is but one, it is taken for one that was killed.
+    Commits older than the table's log cannot be checked. The last commit itself is in no log: a
+    single unknown commit looks like a killed one.
     """
     log = table.metadata.metadata_log
     known = {_name(entry.metadata_file) for entry in log} | {_name(table.metadata_location)}
     since_ms = min(
         (entry.timestamp_ms for entry in log), default=table.metadata.last_updated_ms
     )
-    for path, metadata in _lost(table):
+    for path, metadata in _orphans(table):
         for entry in metadata.get("metadata-log") or []:
             is_known = _name(entry["metadata-file"]) in known
             if not is_known and entry["timestamp-ms"] > since_ms:
@@ -43,10 +42,10 @@ def find_unknown_commits(table: "Table") -> str | None:
     return None
 
 
-def _lost(table: "Table") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the metadata of a table that no log of its names, the newest first."""
-    lost = lost_metadata_files(table, list_metadata_folder(table))
-    files = sorted(lost.values(), key=lambda file: file.modified_at, reverse=True)
+def _orphans(table: "Table") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the table's metadata files that are not in its log, newest first."""
+    orphans = lost_metadata_files(table, list_metadata_folder(table))
+    files = sorted(orphans.values(), key=lambda file: file.modified_at, reverse=True)
     for file in files[:_MOST_READ]:
         metadata = read_if_whole(table, file.path)
         if metadata.get("table-uuid") == str(table.metadata.table_uuid):

@@ -1,6 +1,4 @@
-"""A table whose columns have types that only Spark reads, opened for its files and places: what
-these are does not depend on types.
-"""
+"""Open a table with column types that only Spark supports, for its files and locations."""
 
 import json
 from collections.abc import Mapping
@@ -10,14 +8,15 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
 
-_STANDS_IN = "binary"
+_PLACEHOLDER_TYPE = "binary"
 _PARTS = ("type", "element", "key", "value")
-"""Where a schema of Iceberg names the types of fields, and of what is in lists and maps."""
+"""Keys of types in an Iceberg schema, for fields, lists and maps."""
 
 
 def open_for_files(client: "Catalog", table: str, metadata_location: str) -> "Table":
-    """Open a table with `binary` in place of each type that is not known here. It tells all about
-    snapshots, manifests and files, and nothing true about its rows.
+    """Open a table with `binary` in place of each unsupported type.
+
+    Snapshots, manifests and files are correct; row values are not.
     """
     from pyiceberg.io import load_file_io
     from pyiceberg.serializers import Compressor
@@ -33,7 +32,7 @@ def open_for_files(client: "Catalog", table: str, metadata_location: str) -> "Ta
 
 
 def with_known_types(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata of a table with `binary` in place of types that are not known here."""
+    """Return table metadata with `binary` in place of unsupported types."""
     known = dict(metadata)
     for name in ("schema", "schemas"):
         if name in known:
@@ -43,13 +42,13 @@ def with_known_types(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def _known(part: Any) -> Any:
     if isinstance(part, list):
-        return [_known(one) for one in part]
+        return [_known(item) for item in part]
     if not isinstance(part, Mapping):
         return part
-    known = {name: _known(one) for name, one in part.items()}
+    known = {name: _known(item) for name, item in part.items()}
     for name in _PARTS:
         if isinstance(known.get(name), str) and not _is_known(known[name]):
-            known[name] = _STANDS_IN
+            known[name] = _PLACEHOLDER_TYPE
     return known
 
 
@@ -57,7 +56,7 @@ def _is_known(name: str) -> bool:
     from pyiceberg.exceptions import ValidationError
     from pyiceberg.types import IcebergType
 
-    # What a struct, a list or a map calls itself.
+    # The type names of structs, lists and maps.
     if name in ("struct", "list", "map"):
         return True
     try:

@@ -1,6 +1,4 @@
-"""Which of a table's rows belong to no partition of those that are computed from it, told by
-its manifests.
-"""
+"""Rows of a table that are in no partition of a downstream asset, from its manifests."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -23,14 +21,13 @@ if TYPE_CHECKING:
 def outside_values(
     table: "Table", snapshot_id: int, column: str, every: AllPartitions
 ) -> Counter[Any]:
-    """Return the values of a partition column that lie in no partition, and how many rows the
-    files of each have.
+    """Return the values of a partition column outside of all partitions, with the rows of their
+    files.
 
-    None stands for rows without a value. A day of which some moments lie in a partition, and
-    some in none, is one too. Manifests whose bounds lie in partitions are not opened.
+    None represents rows without a value. A day is included if only some of its timestamps are
+    in a partition. Manifests whose bounds are inside partitions are not opened.
 
-    :raises DeclarationError: when some files were written under a partition spec that does not
-        tell.
+    :raises DeclarationError: if some files have a partition spec without the column.
     """
     from pyiceberg.manifest import ManifestContent
 
@@ -40,7 +37,7 @@ def outside_values(
             continue
         spec = table.specs()[manifest.partition_spec_id]
         field = telling_field(table, spec, column)
-        if manifest.content == ManifestContent.DELETES or _lies_within(
+        if manifest.content == ManifestContent.DELETES or _is_within(
             table, manifest, field, every
         ):
             continue
@@ -51,10 +48,10 @@ def outside_values(
     return rows
 
 
-def _lies_within(
+def _is_within(
     table: "Table", manifest: "ManifestFile", field: "PartitionField", every: AllPartitions
 ) -> bool:
-    """Whether the bounds of a manifest say that all its files lie in partitions."""
+    """Whether all files of a manifest are in partitions, by its bounds."""
     from pyiceberg.conversions import from_bytes
 
     spec = table.specs()[manifest.partition_spec_id]

@@ -1,4 +1,4 @@
-"""Who writes, and which partitions the writing is about."""
+"""The run and the partitions of a write."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,9 +14,9 @@ from lakehouse.tables.quoting import identifier, literals
 class Partitions:
     """The partitions of a run.
 
-    `values` are their names as text, for commits and metadata. `ranges` are half-open `[low,
-    high)` bounds where partitions are spans of a column; else `values` are its values. `every`
-    are all partitions that there are, of this run or another; None where they are not known.
+    `values` are their names as text, for commits and metadata. `ranges` are half-open bounds
+    `[low, high)` if partitions are ranges of a column; otherwise `values` are values of the
+    column. `every` contains all defined partitions; None if they are unknown.
     """
 
     values: tuple[str, ...]
@@ -24,42 +24,40 @@ class Partitions:
     every: AllPartitions | None = None
 
     def predicate(self, column: str, column_type: str = "") -> str:
-        """Return the SQL predicate of the rows whose `column` lies in these partitions.
+        """Return the SQL predicate of the rows in these partitions.
 
-        :param column_type: as a declaration names it; left out, that of their bounds.
+        :param column_type: the declared type; defaults to the type of the bounds.
         """
         if not self.ranges:
             return f"{identifier(column)} IN {literals(self.values)}"
-        spans = within(column, self.spans, column_type)
-        return spans[0] if len(spans) == 1 else f"({' OR '.join(spans)})"
+        tests = within(column, self.spans, column_type)
+        return tests[0] if len(tests) == 1 else f"({' OR '.join(tests)})"
 
     def outside(self, column: str) -> str:
-        """Return the SQL predicate of the rows whose `column` lies in none of these partitions,
-        or is NULL.
-        """
+        """Return the SQL predicate of the rows in none of these partitions, including NULL."""
         return f"({identifier(column)} IS NULL OR NOT ({self.predicate(column)}))"
 
     @cached_property
     def spans(self) -> list[Span]:
-        """The ranges, those that touch joined."""
+        """The ranges, merged if they touch."""
         return joined(self.ranges)
 
     def has(self, value: Bound | str | None) -> bool:
-        """Whether a value lies in these partitions; a day does with all its moments that are in
-        any there is.
+        """Whether a value is in these partitions; a day is if all of its partitioned timestamps
+        are.
         """
         if value is None or not self.ranges:
             return value is not None and str(value) in self.values
         every = self.every.spans if self.every else [span_of(value, self.ranges[0][0])]
-        asked = parts_within(value, every)
-        # The bounds of one column are all of one type.
-        spans: list[tuple[Any, Any]] = [*self.spans]
-        return bool(asked) and all(
-            any(low <= part[0] and part[1] <= high for low, high in spans) for part in asked
+        parts = parts_within(value, every)
+        # All bounds of one column have the same type.
+        ranges: list[tuple[Any, Any]] = [*self.spans]
+        return bool(parts) and all(
+            any(low <= part[0] and part[1] <= high for low, high in ranges) for part in parts
         )
 
     def touches(self, value: Bound | str | None) -> bool:
-        """Whether a value lies in one of these partitions, a day with any of its moments."""
+        """Whether a value, or any timestamp of a day, is in these partitions."""
         return (
             bool(parts_within(value, self.spans))
             if self.ranges and value is not None
@@ -67,29 +65,33 @@ class Partitions:
         )
 
     def is_computed_by(self, value: Bound | str | None) -> bool:
-        """Whether a run of these partitions computes a value: it lies in them, or in none there
-        is, and then goes along with any run.
+        """Whether a run of these partitions computes a value: it is in them, or in no defined
+        partition.
+
+        Rows in no partition are processed with every run.
         """
         return self.touches(value) or not self.is_one(value)
 
     def is_one(self, value: Bound | str | None) -> bool:
-        """Whether a value lies in any partition that there is, of this run or another."""
+        """Whether a value is in any defined partition."""
         return value is not None and (self.every is None or self.every.has(value))
 
 
 @dataclass(frozen=True)
 class Run:
-    """The run that a write belongs to: its id in Dagster, and its partitions where it has any.
+    """The run of a write: its Dagster run id, and its partitions if it has any.
 
-    `full_recompute` says that these are computed from all rows of their sources, and not
-    incrementally, from the rows that they have and what came since. A table without partitions
-    is only where `reads_everything` is set: a run that a person starts of it reads what is new.
-    `follows_erasures` says that what the table has of rows of erased people goes, which its
-    sources lost; then everything is to be read. `code_version` is that of what computes the
-    table, see `lakehouse.iceberg.metadata.code_versions`; empty where it is not known.
-    `follows` says that what it writes follows from a write of another table that has ended, so
-    that it stands whatever becomes of later ones. `read_snapshots` are the snapshots that the
-    caller read by itself, by table; the write stores them as watermarks.
+    - `full_recompute`: its partitions are computed from all source rows, not incrementally from
+      existing and new rows.
+    - `reads_everything`: the same for a table without partitions. Runs started by a user read
+      only new rows.
+    - `follows_erasures`: rows of erased data subjects are removed, as from its sources; this
+      requires a full read.
+    - `code_version`: version of the code that computes the table; empty if unknown. See
+      `lakehouse.iceberg.metadata.code_versions`.
+    - `follows`: the write is a consequence of a finished write to another table, and stays
+      valid whatever later writes do.
+    - `read_snapshots`: snapshots that the caller read itself, by table; stored as watermarks.
     """
 
     run_id: str = ""
@@ -103,12 +105,10 @@ class Run:
 
     @property
     def partition_values(self) -> tuple[str, ...]:
-        """Names of the partitions; empty where the run has none."""
+        """Names of the partitions; empty if the run has none."""
         return self.partitions.values if self.partitions else ()
 
 
 def within_partitions(partitions: Partitions | None, by: str | None) -> str | None:
-    """Return the SQL predicate of the rows whose column `by` lies in some partitions; None
-    where that is all.
-    """
+    """Return the SQL predicate of the rows in some partitions; None for all rows."""
     return partitions.predicate(by) if partitions and by else None

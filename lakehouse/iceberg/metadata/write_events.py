@@ -1,6 +1,4 @@
-"""Who is told that a write began and how it ended; the machinery calls it, and knows nothing of
-where it is told.
-"""
+"""Listener interface for the start and the outcome of writes, called by the engine."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +11,7 @@ from lakehouse.tables.table import IcebergTable
 
 @dataclass(frozen=True)
 class BegunWrite:
-    """One try at a write: its table, its id, the run that it is of, and what it reads."""
+    """One attempt of a write: its table, write id, run and inputs."""
 
     table: IcebergTable
     write_id: str
@@ -22,30 +20,31 @@ class BegunWrite:
 
 
 class WriteListener(Protocol):
-    """Something that is told of writes, under the lock of their table. No method raises: a write
-    goes on whether it is told or not.
+    """Receives the events of writes, under the lock of their table.
+
+    Methods must not raise: a write does not depend on its listener.
     """
 
     def begun(self, write: BegunWrite) -> None:
-        """Take note that a write begins."""
+        """Record the start of a write."""
 
     def ended(self, write: BegunWrite, outcome: Outcome) -> None:
-        """Take note of what came of a write."""
+        """Record the outcome of a write."""
 
     def failed(self, write: BegunWrite, error: BaseException, *, lost_race: bool) -> None:
-        """Take note that a write published nothing, for an error or for another writer."""
+        """Record that a write published nothing, because of an error or a conflicting writer."""
 
     def unended(self, table: str) -> Sequence[str]:
-        """Return the ids of the writes of a table that began and did not end."""
+        """Return the ids of a table's writes without a recorded outcome."""
 
     def found_ended(self, write: BegunWrite, published: Published | None) -> None:
-        """Take note of what came of a write whose process did not say; None where it published
+        """Record the outcome of a write whose process did not report it; None if it published
         nothing.
         """
 
 
 class NoListener:
-    """Takes note of nothing."""
+    """Ignores all events."""
 
     def begun(self, write: BegunWrite) -> None:
         """Do nothing."""
@@ -57,7 +56,7 @@ class NoListener:
         """Do nothing."""
 
     def unended(self, table: str) -> Sequence[str]:  # noqa: ARG002
-        """Know of none."""
+        """Return no ids."""
         return ()
 
     def found_ended(self, write: BegunWrite, published: Published | None) -> None:

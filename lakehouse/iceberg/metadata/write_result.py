@@ -1,4 +1,4 @@
-"""What came of a write, and what its rules found; values without behaviour."""
+"""The outcome of a write and the results of its rules, as values."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,11 +12,11 @@ from lakehouse.tables.upkeep import DEFAULTS
 
 @dataclass(frozen=True)
 class RuleResult:
-    """What one rule found in the rows, or in the metadata, that it was evaluated on.
+    """The result of one rule, on rows or on metadata.
 
-    `sample` holds at most 20 of the rows that break it, personal values masked. `value` is what
-    a rule measured, and None where it counts rows or had nothing to measure; `note` says what
-    there is to say beside it.
+    `sample` contains at most 20 failing rows, with personal values masked. `value` is a
+    measured value; None if the rule counts rows or had nothing to measure. `note` is an
+    additional remark.
     """
 
     rule: Rule
@@ -28,24 +28,24 @@ class RuleResult:
 
     @property
     def level(self) -> Level:
-        """What comes of it: nothing, a warning, or that nothing may be published."""
+        """The consequence: pass, warn or block."""
         if self.rule.bounds is None:
             return self.rule.level_of_rows(self.failed_rows, self.total_rows)
         return self.rule.level_of_value(self.value)
 
     @property
     def passed(self) -> bool:
-        """Whether no more than what is tolerated breaks the rule."""
+        """Whether the failures are within the tolerance."""
         return self.level == "holds"
 
     @property
     def blocks(self) -> bool:
-        """Whether nothing may be published for it."""
+        """Whether the result blocks the publish."""
         return self.level == "fails"
 
     @property
     def summary(self) -> str:
-        """What was found, in words: how many rows break the rule, or what was measured."""
+        """The result in words: the number of failing rows, or the measured value."""
         if self.rule.bounds is None:
             return (
                 f"{self.failed_rows} of {self.total_rows}"
@@ -61,7 +61,7 @@ def _short(value: Number) -> str:
 
 @dataclass(frozen=True)
 class Scanned:
-    """How much of a table a read touches: data files and bytes, of all that the table has."""
+    """The data files and bytes that a read scans, and the totals of the table."""
 
     files: int
     total_files: int
@@ -71,11 +71,11 @@ class Scanned:
 
 @dataclass(frozen=True)
 class Pin:
-    """The exact state of an input that was read.
+    """The exact snapshot of an input that was read.
 
-    `since_snapshot_id` is set where only what was appended after it was read; `note` says why
-    an incremental input was read in full. `rows` is how many rows the range added, where the
-    table's snapshots tell. `is_past` says that a past state is read, whatever comes to the table.
+    `since_snapshot_id` is set if only later appends were read. `note` is the reason for a full
+    read of an incremental input. `rows` is the number of rows in the range, if the snapshots
+    contain it. `is_past` marks a fixed past snapshot.
     """
 
     table: str
@@ -95,18 +95,15 @@ class Pin:
 
 
 def by_table(pins: Iterable[Pin]) -> dict[str, Pin]:
-    """Return pins by their table; of one that is read in its past too, that of now, which is what
-    a table follows.
-    """
+    """Return pins by table; a current pin takes precedence over a past one of the same table."""
     return {pin.table: pin for pin in sorted(pins, key=lambda pin: not pin.is_past)}
 
 
 @dataclass(frozen=True)
 class Quarantined:
-    """Rows that were refused: how many, how many for the first time, and in which snapshot of
-    the quarantine.
+    """Quarantined rows of a write: all, new ones, and the snapshot of the quarantine.
 
-    `outside_rows` of them belong to no partition: each run of a table looks at those.
+    `outside_rows` of them are in no partition; each run of a table processes those.
     """
 
     table: str
@@ -120,30 +117,28 @@ class Quarantined:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What all outcomes of a write have in common.
-
-    `evaluated` says what the results speak of: `main`, or the candidate's branch.
-    """
+    """Common fields of all outcomes of a write."""
 
     table: str
     write_id: str
     snapshot_id: int | None
-    """Snapshot that `main` has afterwards; None for a table without one."""
+    """Snapshot of `main` afterwards; None for a table without one."""
     results: Sequence[RuleResult] = ()
     pins: Mapping[str, Pin] = field(default_factory=dict)
     partitions: Sequence[str] = ()
     quarantined: Quarantined | None = None
     attempts: int = 1
     profile: Mapping[str, float] = field(default_factory=dict)
-    """What was measured of the columns declared so, by metric."""
+    """Metrics of profiled columns, by name."""
     gone_rows: Mapping[str, int] = field(default_factory=dict)
-    """How many rows of people who were erased it was given and left out, by table."""
+    """Input rows of erased data subjects that were excluded, by table."""
 
 
 @dataclass(frozen=True)
 class Published(Outcome):
-    """`main` now holds the rows. Counts are those of this write; a merge counts rows inserted,
-    updated and removed.
+    """The write was published to `main`.
+
+    Counts are those of this write; a merge counts inserted, updated and removed rows.
     """
 
     operation: str = ""
@@ -155,16 +150,14 @@ class Published(Outcome):
     added_files: int = 0
     added_bytes: int = 0
     row_count: int = 0
-    """Rows of the whole table."""
+    """Rows of the table."""
     partition_row_count: int | None = None
-    """Rows written to the run's partitions, where it has any."""
+    """Rows written to the run's partitions, if it has any."""
 
 
 @dataclass(frozen=True)
 class Refused(Outcome):
-    """A blocking rule failed: `main` is as it was, and the candidate is kept on `branch` for a
-    time.
-    """
+    """A blocking rule failed: `main` is unchanged, and the candidate is retained on `branch`."""
 
     branch: str = ""
     kept_for: timedelta = DEFAULTS.refused_for
@@ -172,7 +165,7 @@ class Refused(Outcome):
 
     @property
     def reasons(self) -> list[RuleResult]:
-        """The rules that block."""
+        """The blocking results."""
         return [result for result in self.results if result.blocks]
 
 

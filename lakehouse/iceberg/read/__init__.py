@@ -1,3 +1,1 @@
-"""How a table is read: inputs and their pins, what was rejected, and which partitions are
-stale.
-"""
+"""Reads of tables: inputs and their pinned snapshots, quarantined rows, and stale partitions."""

@@ -1,4 +1,4 @@
-"""Which keys have a row that two states of a table do not share."""
+"""Keys of rows that differ between two states of a table."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -8,20 +8,19 @@ from lakehouse.tables.quoting import identifier, json_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_COUNTED, _HASH = "__counted", "__hash"
+_COUNT, _HASH = "__counted", "__hash"
 _NESTED = ("struct", "array", "map")
 
 
 def keys_of_changed_rows(
     now: "DataFrame", before: "DataFrame", names: Mapping[str, str | None], keys: Sequence[str]
 ) -> "DataFrame":
-    """Return each key once of which a row was added, removed or changed.
+    """Return the distinct keys of added, removed and changed rows.
 
-    Rows are told apart by their keys and a hash of 64 bits of all columns. A nested column is
-    compared as JSON, so that a map in another order is taken for a change.
+    Rows are compared by their keys and a 64-bit hash of all columns. Nested columns are
+    compared as JSON, so a map in another order counts as changed.
 
-    :param names: by each column of `now`, its name in `before`; None where it was not there
-        yet.
+    :param names: for each column of `now`, its name in `before`; None if it was missing there.
     :param keys: columns of `now`.
     """
     types_now, types_before = dict(now.dtypes), dict(before.dtypes)
@@ -33,21 +32,18 @@ def keys_of_changed_rows(
         for name, then in names.items()
     }
     sides = [
-        _counted(now, {name: name for name in names}, types_now, is_nested, keys, 1),
-        _counted(before, names, types_now, is_nested, keys, -1),
+        _with_counts(now, {name: name for name in names}, types_now, is_nested, keys, 1),
+        _with_counts(before, names, types_now, is_nested, keys, -1),
     ]
-    counted = (
-        sides[0]
-        .unionAll(sides[1])
-        .groupBy(*map(identifier, keys), _HASH)
-        .agg({_COUNTED: "sum"})
+    hash_counts = (
+        sides[0].unionAll(sides[1]).groupBy(*map(identifier, keys), _HASH).agg({_COUNT: "sum"})
     )
     return (
-        counted.where(f"`sum({_COUNTED})` <> 0").selectExpr(*map(identifier, keys)).distinct()
+        hash_counts.where(f"`sum({_COUNT})` <> 0").selectExpr(*map(identifier, keys)).distinct()
     )
 
 
-def _counted(
+def _with_counts(
     rows: "DataFrame",
     names: Mapping[str, str | None],
     types: Mapping[str, str],
@@ -59,11 +55,11 @@ def _counted(
         name: _value(then, types[name], is_nested=is_nested[name])
         for name, then in names.items()
     }
-    # The hash passes NULL over, and would take a value that moved to the next column for the
-    # same row.
+    # xxhash64 skips NULL: without the IS NULL terms, a value that moves to the next column
+    # would not be detected.
     terms = ", ".join(f"{value}, {value} IS NULL" for value in values.values())
     selected = [f"{values[key]} AS {identifier(key)}" for key in keys]
-    return rows.selectExpr(*selected, f"xxhash64({terms}) AS {_HASH}", f"{count} AS {_COUNTED}")
+    return rows.selectExpr(*selected, f"xxhash64({terms}) AS {_HASH}", f"{count} AS {_COUNT}")
 
 
 def _value(name: str | None, column_type: str, *, is_nested: bool) -> str:

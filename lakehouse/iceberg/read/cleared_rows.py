@@ -1,8 +1,8 @@
-"""The rows that people cleared from a quarantine: kept in a table beside it by what tells them
-from others, and without their values.
+"""Rows that users cleared from a quarantine, stored in a table by their keys, without their
+values.
 
-It is made with the first of them. A delivered row of which nothing else is left is so accounted
-for, and one that is refused once more does not come back to the quarantine.
+The table is created with the first cleared row. Cleared rows count as accounted for, and do not
+return to the quarantine when they are rejected again.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ _CLEARING = ("cleared_at", "cleared_by", "why")
 
 @dataclass(frozen=True)
 class Clearing:
-    """How many rows somebody cleared at once, and why."""
+    """Number of rows that a user cleared in one operation, and why."""
 
     at: datetime
     by: str
@@ -34,13 +34,15 @@ class Clearing:
     rows: int
 
     def to_summary(self) -> dict[str, str]:
-        """Return the properties of a snapshot that takes its rows out of the quarantine."""
+        """Return the snapshot properties of the commit that removes the rows from the
+        quarantine.
+        """
         return {_BY: self.by, _WHY: self.why, _ROWS: str(self.rows)}
 
 
 def clearing_said(summary: Mapping[str, str]) -> str:
-    """Say who cleared how many rows and why, by the summary of a snapshot; nothing where it
-    cleared none.
+    """Describe who cleared how many rows and why, from a snapshot summary; empty if it cleared
+    none.
     """
     if _BY not in summary:
         return ""
@@ -50,7 +52,7 @@ def clearing_said(summary: Mapping[str, str]) -> str:
 
 
 def cleared_table(table: IcebergTable) -> IcebergTable:
-    """Return the table of the rows that were cleared from the quarantine of another."""
+    """Return the table of rows that were cleared from the quarantine of another table."""
     quarantine = table.quarantine
     assert quarantine is not None
     same = ("_row_key", "_reasons", *SOURCE_COLUMNS)
@@ -69,9 +71,7 @@ def cleared_table(table: IcebergTable) -> IcebergTable:
 
 
 def read_cleared(engine: Engine, table: IcebergTable) -> "DataFrame | None":
-    """Return the rows that were cleared from the quarantine of a table; None where none ever
-    was.
-    """
+    """Return the rows that were cleared from a table's quarantine; None if there are none."""
     if table.quarantine is None:
         return None
     name = cleared_table(table).name
@@ -81,10 +81,10 @@ def read_cleared(engine: Engine, table: IcebergTable) -> "DataFrame | None":
 def without_cleared(
     engine: Engine, table: IcebergTable, rows: "DataFrame", key_of_source: str | None
 ) -> "DataFrame":
-    """Return rows for the quarantine of a table but those that were cleared from it.
+    """Return rows for a table's quarantine, without those that were cleared from it.
 
-    :param key_of_source: SQL of the key that a row has by its source alone, where it has another
-        now; it may have been cleared by that one before.
+    :param key_of_source: SQL of the source key, for rows that now have another key; they can
+        have been cleared by their source key.
     """
     cleared = read_cleared(engine, table)
     if cleared is None:
@@ -94,12 +94,12 @@ def without_cleared(
     if key_of_source is None:
         return rows
     by_source = known.withColumnRenamed("_row_key", _OF_SOURCE)
-    told = rows.selectExpr("*", f"{key_of_source} AS {_OF_SOURCE}")
-    return told.join(by_source, _OF_SOURCE, "left_anti").select(*rows.columns)
+    with_source_key = rows.selectExpr("*", f"{key_of_source} AS {_OF_SOURCE}")
+    return with_source_key.join(by_source, _OF_SOURCE, "left_anti").select(*rows.columns)
 
 
 def clearings(engine: Engine, table: IcebergTable) -> list[Clearing]:
-    """Return what was cleared from the quarantine of a table, the oldest first; no JVM."""
+    """Return the clearings of a table's quarantine, oldest first; no JVM."""
     import pyarrow as pa
 
     name = cleared_table(table).name
@@ -111,5 +111,7 @@ def clearings(engine: Engine, table: IcebergTable) -> list[Clearing]:
         counts = pa.table(batch).group_by(list(_CLEARING)).aggregate([([], "count_all")])
         for row in counts.to_pylist():
             cleared[row["cleared_at"], row["cleared_by"], row["why"]] += row["count_all"]
-    found = [Clearing(at, by, why, count) for (at, by, why), count in cleared.items()]
-    return sorted(found, key=lambda clearing: clearing.at)
+    clearings_by_row = [
+        Clearing(at, by, why, count) for (at, by, why), count in cleared.items()
+    ]
+    return sorted(clearings_by_row, key=lambda clearing: clearing.at)

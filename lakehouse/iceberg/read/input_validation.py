@@ -1,6 +1,4 @@
-"""What a table and its inputs must be to one another, said at load rather than when rows are
-there twice.
-"""
+"""Checks of a table against its inputs at load time, before rows can be duplicated or lost."""
 
 from collections.abc import Mapping
 
@@ -11,14 +9,13 @@ from lakehouse.tables.table import Append, IcebergTable, Merge, Overwrite
 
 
 def check_appended_once(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
-    """Refuse to append what is read of other tables without a word on what makes each row
-    happen once.
+    """Reject an append of rows that other inputs provide, without a key that makes it
+    idempotent.
 
-    Of what is `latest` or `as_of`, each run reads the same rows again. What is `incremental` is
-    read in full again where rows of the input went, or the snapshot is gone that the last
-    reading ended at.
+    `latest` and `as_of` inputs are read again by each run. An `incremental` input is read in
+    full again if its rows were deleted, or its last snapshot has expired.
 
-    :raises DeclarationError: names the table, its inputs and what was expected.
+    :raises DeclarationError: names the table, its inputs and the expected value.
     """
     if not inputs or not isinstance(table.write, Append) or table.once_by:
         return
@@ -37,10 +34,9 @@ def check_appended_once(table: IcebergTable, inputs: Mapping[str, Input]) -> Non
 
 
 def check_existing_rows(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
-    """Refuse to overwrite partitions by what came alone, and to take the rows of another table
-    for existing ones.
+    """Reject partition overwrites by new rows only, and `existing_rows` of another table.
 
-    :raises DeclarationError: names the table, its inputs and what was expected.
+    :raises DeclarationError: names the table, its inputs and the expected value.
     """
     foreign = sorted(
         name
@@ -61,7 +57,7 @@ def check_existing_rows(table: IcebergTable, inputs: Mapping[str, Input]) -> Non
     if added and not _keeps_rows(inputs) and table.overwritten_by:
         raise DeclarationError(
             f"{table.name} overwrites partitions, and its input {', '.join(added)} has only"
-            " what came to them; the rows that stand there would be lost.",
+            " their new rows; the existing rows would be lost.",
             next_step=(
                 f"Add an input existing_rows({table.name!r}, by={table.overwritten_by!r}), or read"
                 " latest(…)."
@@ -70,41 +66,43 @@ def check_existing_rows(table: IcebergTable, inputs: Mapping[str, Input]) -> Non
 
 
 def check_overwritten_whole(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
-    """Refuse to overwrite a table by what came to its inputs alone.
+    """Reject overwrites of a table by new rows of its inputs only.
 
-    So would be lost what stands from all earlier runs; and of a table that is overwritten by
-    partitions, what came of those that the run does not compute, since it is not new to the next
-    one.
+    They would lose the rows of all earlier runs. A table that is overwritten by partitions
+    would lose the new rows of partitions outside of the run, since they are not new to the next
+    run.
 
-    :param inputs: as they are read.
-    :raises DeclarationError: names the table, its inputs and what was expected.
+    :param inputs: with version reads.
+    :raises DeclarationError: names the table, its inputs and the expected value.
     """
     if isinstance(table.write, Overwrite) and not _keeps_rows(inputs):
-        came = [name for name, declared in inputs.items() if declared.mode == "incremental"]
-        lost = "the rows that stand would be lost"
+        incremental_names = [
+            name for name, declared in inputs.items() if declared.mode == "incremental"
+        ]
+        loss = "the existing rows would be lost"
         next_step = "Read latest(…), or write the table by Merge(on=…)."
     elif table.overwritten_by:
-        came = [
+        incremental_names = [
             name
             for name, declared in inputs.items()
             if declared.mode == "incremental" and not declared.by
         ]
-        lost = "a run of some partitions would lose what came for the others"
-        next_step = "Read latest(…), or name in by=… the column that tells the partition."
+        loss = "a run of some partitions would lose the new rows of other partitions"
+        next_step = "Read latest(…), or name the partition column in by=…."
     else:
         return
-    if came:
+    if incremental_names:
         raise DeclarationError(
-            f"{table.name} is overwritten, and its input {', '.join(came)} has only what came"
-            f" since the last run; {lost}.",
+            f"{table.name} is overwritten, and its input {', '.join(incremental_names)} has only"
+            f" rows that arrived since the last run; {loss}.",
             next_step=next_step,
         )
 
 
 def check_rows_of(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
-    """Check that a table is computed from the one that it says its rows are of.
+    """Check that a table reads the table of its `rows_of`.
 
-    :raises DeclarationError: names the table, that one, and what is read.
+    :raises DeclarationError: names both tables and the inputs.
     """
     source = table.rows_of
     read = dict.fromkeys(declared.table for declared in inputs.values())
@@ -118,15 +116,15 @@ def check_rows_of(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
 
 
 def check_versions(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
-    """Check that a table can keep the newest of what an input of versions brings.
+    """Check that a table can keep the newest versions of a versioned input.
 
-    :raises DeclarationError: names the table, the input, what was found and what was expected.
+    :raises DeclarationError: names the table, the input, the actual and the expected value.
     """
     for name, declared in versioned_inputs(inputs).items():
         owner = f"{table.name}: input {name} is versions_of({declared.table!r})"
         if isinstance(table.write, Append):
             raise DeclarationError(
-                f"{owner}, and the table is appended to, which replaces no earlier version;"
+                f"{owner}, and the table is appended to, which cannot replace earlier versions;"
                 " expected Merge, Overwrite or OverwritePartitions.",
                 next_step="Write the table by Merge(on=…), or read incremental(…).",
             )
@@ -139,7 +137,7 @@ def check_versions(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
         if table.overwritten_by and not declared.by:
             raise DeclarationError(
                 f"{owner}, and the table is overwritten by partitions of"
-                f" {table.overwritten_by}; expected by=…, the column that tells them.",
+                f" {table.overwritten_by}; expected by=…, the partition column.",
                 next_step=f"Write versions_of({declared.table!r}, by=…).",
             )
         own = [
@@ -151,12 +149,12 @@ def check_versions(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
             raise DeclarationError(
                 f"{owner}, for which the table's own rows are read already; expected no input"
                 f" {', '.join(own)}.",
-                next_step="Leave it out of inputs=….",
+                next_step="Remove it from inputs=….",
             )
 
 
 def _keeps_rows(inputs: Mapping[str, Input]) -> bool:
-    """Whether rows that stand in what is overwritten are read, and can be written again."""
+    """Whether existing rows of the overwritten partitions are read, and can be written again."""
     return any(
         declared.mode == "existing_rows" and not declared.outside
         for declared in inputs.values()

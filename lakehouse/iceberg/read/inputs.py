@@ -1,6 +1,4 @@
-"""How a table is read, as an asset declares it: the latest state, what was appended since the
-last time, or as of a point in its past.
-"""
+"""Input declarations of an asset: the current state of a table, its new rows, or a past state."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,18 +9,18 @@ from lakehouse.errors import DeclarationError, UsageError
 from lakehouse.tables.declaration import TableDeclaration, name_of
 
 SINCE = ("incremental", "changed_keys")
-"""The modes that read what came since the target was last computed."""
+"""Modes that read rows that arrived since the target was last computed."""
 
 Table = str | TableDeclaration
-"""A table, or its name where it is declared elsewhere."""
+"""A table, or the name of a table that is declared in another file."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """What an asset reads of a table.
+    """One input table of an asset.
 
-    `by` is the column that the run's partitions are looked for in; with `outside`, all rows but
-    theirs are read.
+    `by` is the column that is matched with the run's partitions; with `outside`, all other rows
+    are read.
     """
 
     table: str
@@ -40,76 +38,76 @@ class Input:
 def declared_inputs(
     owner: str, inputs: Mapping[str, Input | TableDeclaration]
 ) -> dict[str, Input]:
-    """Return what an asset reads; of a table that is named alone, the `latest` state.
+    """Return the inputs of an asset; a plain table is read as `latest`.
 
-    :param owner: the table that is computed, for errors.
-    :raises DeclarationError: names an input that is no such thing.
+    :param owner: the computed table, for errors.
+    :raises DeclarationError: names an invalid input.
     """
     declared = {}
-    for name, given in inputs.items():
-        if not isinstance(given, Input | TableDeclaration):
+    for name, value in inputs.items():
+        if not isinstance(value, Input | TableDeclaration):
             raise DeclarationError(
-                f"{owner}: input {name} is {_shown(given)}; expected a table, or how one is read,"
+                f"{owner}: input {name} is {_shown(value)}; expected a table, or how one is read,"
                 " such as latest(…) or versions_of(…).",
                 next_step="Name the TABLE that the asset's file declares.",
             )
-        declared[name] = given if isinstance(given, Input) else latest(given)
+        declared[name] = value if isinstance(value, Input) else latest(value)
     return declared
 
 
 def latest(table: Table, *, by: str | None = None, outside: bool = False) -> Input:
-    """Read the current snapshot, as an input that is a table alone is read; with `by`, only the
-    run's partitions of that column, or all rows outside of them.
+    """Read the current snapshot, which is also the default for a plain table.
 
-    Of a table that is computed by partitions, an input without `by` makes none of them stale:
-    each has what the input held when it was computed.
+    With `by`, only rows in the run's partitions are read, or only rows outside of them. In a
+    partitioned table, an input without `by` makes no partition stale: each keeps the input's
+    state at the time of its run.
 
-    Rows of which `by` lies in no partition of the table are quarantined as `has_partition`, or
-    fail the check of that name; not where an input of the same table reads what is `outside`,
-    which is then the function's to place.
+    Rows whose `by` is in no partition are quarantined as `has_partition`, or fail the check of
+    that name. With another input of the same table that reads `outside`, the function has to
+    handle them.
     """
     return Input(name_of(table), "latest", by=by, outside=outside)
 
 
 def incremental(table: Table, *, by: str | None = None, outside: bool = False) -> Input:
-    """Read what was appended since the target was last computed from this table; all of it
-    where that can't be told.
+    """Read rows appended since the target was last computed from this table; all rows if
+    unknown.
 
-    With `by`, only of the run's partitions of that column, or what is outside of them. Of
-    partitions that are computed in full all is read: a table that is overwritten, as a whole or
-    by partitions, needs `existing_rows` too.
+    With `by`, only rows in the run's partitions, or outside of them. Partitions that are
+    recomputed read all rows. A table that is overwritten, in full or by partitions, also needs
+    `existing_rows`.
     """
     return Input(name_of(table), "incremental", by=by, outside=outside)
 
 
 def versions_of(table: Table, *, by: str | None = None) -> Input:
-    """Read what arrived, as versions of rows of which the newest counts that the rules accept.
+    """Read arrived rows as versions; the newest version that passes the rules is kept.
 
-    The function says what a row is, and no more: it returns the frame that it is given, or some
-    rows and columns of it. Of these and of the rows that the table has already, wherever they
-    are, the write keeps the newest accepted version of each, and the refused ones that no such
-    version has corrected. A version that the function leaves out is as if it had not come, so that
-    an older one counts. It may be called more than once.
+    The function only selects rows and columns: it returns its input DataFrame, or a part of it.
+    From these rows and the table's existing rows in any partition, the write keeps the newest
+    accepted version of each key, and the rejected versions that no newer one corrects. A
+    version that the function removes is ignored, so that an older one is kept. The function can
+    be called several times.
 
-    What a version is, and which is newest, is the table's `versions=`. A merge that declares
-    none keeps of each key the row that was delivered last: of the last file, and within it the
-    last, or the first where `Merge(within_file="first")` says so.
+    The table's `versions=` defines versions and their order. A merge without it keeps, for each
+    key, the last delivered row: of the last file, and within it the last row, or the first with
+    `Merge(within_file="first")`.
 
-    :param by: for a table that is overwritten by partitions, the column in which these are
-        looked for. A row that belongs to no partition, such as one that cannot be dated, goes
-        along with any run; a rule should refuse it.
+    :param by: for a table that is overwritten by partitions, the column that is matched with
+        them. Rows in no partition, such as rows without a date, are processed with every run; a
+        rule should reject them.
     """
     return Input(name_of(table), "versions", by=by)
 
 
 def existing_rows(table: Table, *, by: str, outside: bool = False) -> Input:
-    """Read the target's own rows of the run's partitions of that column, to which what is
-    `incremental` comes.
+    """Read the target's own rows in the run's partitions, to be combined with `incremental`
+    rows.
 
-    None of partitions that are computed in full: by hand, the first time, by the first run after
-    the target's declaration changed, where it can't be told what was appended since, or where
-    they were computed since while others stayed stale. With `outside`, read those elsewhere that
-    may be versions of what came.
+    Recomputed partitions read none: runs started by a user, first runs, the first run after a
+    change of the declaration, runs whose new rows are unknown, and partitions that were
+    computed ahead of the watermark. With `outside`, the read contains rows in other partitions
+    that can be versions of the new rows.
 
     :param table: the table that the asset computes.
     """
@@ -117,11 +115,12 @@ def existing_rows(table: Table, *, by: str, outside: bool = False) -> Input:
 
 
 def changed_keys(table: Table, *, of: str | Sequence[str], by: str) -> Input:
-    """Read the keys of which a row came, went or changed since the target was last computed.
+    """Read the keys of rows that were added, removed or changed since the target was last
+    computed.
 
-    Rows are compared in the partitions of `by` that were touched since. Where that can't be
-    told, all keys that the table or the target has. A target that computes these keys in full, and
-    removes those without rows, is as if it had been computed in full.
+    Rows are compared in the partitions of `by` that were changed. If unknown, all keys of the
+    table and the target are read. The target must recompute these keys and remove those without
+    rows; the result then equals a full recompute.
     """
     keys = (of,) if isinstance(of, str) else tuple(of)
     return Input(name_of(table), "changed_keys", by=by, keys=keys)
@@ -134,18 +133,18 @@ def as_of(
     timestamp: datetime | None = None,
     tag: str | None = None,
 ) -> Input:
-    """Read a past state of a table: that of a snapshot, of a moment, or of a tag.
+    """Read a past state of a table, by snapshot id, timestamp or tag.
 
-    :param snapshot_id: as `lakehouse history` lists it.
-    :param timestamp: with a time zone; what readers saw then is read.
-    :param tag: the name of a tag, or of a branch.
-    :raises UsageError: unless exactly one of the three is given.
+    :param snapshot_id: from `lakehouse history`.
+    :param timestamp: with a time zone; the snapshot that was current at this time is read.
+    :param tag: the name of a tag or branch.
+    :raises UsageError: unless exactly one of the three is set.
     """
     name = name_of(table)
-    moments = [value for value in (snapshot_id, timestamp, tag) if value is not None]
-    if len(moments) != 1:
+    points = [value for value in (snapshot_id, timestamp, tag) if value is not None]
+    if len(points) != 1:
         raise UsageError(
-            f"as_of({name!r}) got {len(moments)} points in time; expected one of snapshot_id,"
+            f"as_of({name!r}) got {len(points)} points in time; expected one of snapshot_id,"
             " timestamp, tag."
         )
     if timestamp is not None and timestamp.tzinfo is None:
@@ -156,5 +155,5 @@ def as_of(
     return Input(name, "as_of", snapshot_id=snapshot_id, timestamp=timestamp, tag=tag)
 
 
-def _shown(given: object) -> str:
-    return repr(given) if isinstance(given, str) else f"of type {type(given).__name__}"
+def _shown(value: object) -> str:
+    return repr(value) if isinstance(value, str) else f"of type {type(value).__name__}"

@@ -1,5 +1,5 @@
-"""Under which names a content has landed in a bronze table, and whether another came after it,
-where that can be told by a look into few files.
+"""File names under which a content landed in a bronze table, from a few data files without
+Spark.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,10 +18,10 @@ _COLUMNS = ("_source_file", "_source_sha256", "_ingested_at")
 def landed_names(
     engine: Engine, table: str, hashes: Collection[str]
 ) -> dict[str, dict[str, datetime]]:
-    """Return, by the SHA-256 of a content, the names of the files that it has landed in, and when.
+    """Return, by SHA-256 of the content, the names of files with it, and their ingestion times.
 
-    Data files are left out by their statistics. Where more than a few are left, or one cannot be
-    read without Spark, nothing is returned: it is told to help, and worth no more.
+    Data files are skipped by their statistics. If more than a few files are needed, or one
+    cannot be read without Spark, the result is empty: it is only used in hints.
     """
     import pyarrow as pa
     from pyiceberg.expressions import In
@@ -29,9 +29,9 @@ def landed_names(
     if not hashes or not engine.catalog.has(table):
         return {}
     loaded = engine.catalog.load(table)
-    # mypy takes pydantic's fields for the arguments, and not PyIceberg's own constructor.
-    wanted = In("_source_sha256", set(hashes))  # type: ignore[call-arg,arg-type]
-    scan = loaded.scan(row_filter=wanted, selected_fields=_COLUMNS)
+    # mypy sees pydantic's fields instead of PyIceberg's constructor.
+    row_filter = In("_source_sha256", set(hashes))  # type: ignore[call-arg,arg-type]
+    scan = loaded.scan(row_filter=row_filter, selected_fields=_COLUMNS)
     tasks = list(scan.plan_files())
     if len(tasks) > _MOST_FILES or not _is_read_without_spark(tasks):
         return {}
@@ -48,24 +48,26 @@ def landed_names(
 def came_after(
     engine: Engine, table: str, source_file: str, sha256: str, landed_at: datetime
 ) -> bool:
-    """Whether another content has landed under the name of a file since; False too where a few
-    data files, of those that may have it, do not tell.
+    """Whether other content has landed under a file name since.
+
+    Only a few candidate data files are checked; False if they do not contain it.
     """
     from pyiceberg.expressions import And, EqualTo, GreaterThan, NotEqualTo
     from pyiceberg.io.pyarrow import ArrowScan
 
     loaded = engine.catalog.load(table)
-    # As above, mypy does not know PyIceberg's own constructors.
+    # As above, mypy does not see PyIceberg's constructors.
     is_named = EqualTo("_source_file", source_file)  # type: ignore[call-arg,arg-type]
     is_another = NotEqualTo("_source_sha256", sha256)  # type: ignore[call-arg,arg-type]
     is_newer = GreaterThan("_ingested_at", landed_at.isoformat())  # type: ignore[call-arg,arg-type]
-    wanted = And(is_named, is_another, is_newer)
-    scan = loaded.scan(row_filter=wanted, selected_fields=_COLUMNS)
+    row_filter = And(is_named, is_another, is_newer)
+    scan = loaded.scan(row_filter=row_filter, selected_fields=_COLUMNS)
     tasks = list(scan.plan_files())[:_MOST_FILES]
     if not _is_read_without_spark(tasks):
         return False
-    reader = ArrowScan(loaded.metadata, loaded.io, scan.projection(), wanted, limit=1)
-    # One by one: the first one tells most often, and the scan itself begins with all at once.
+    reader = ArrowScan(loaded.metadata, loaded.io, scan.projection(), row_filter, limit=1)
+    # One file at a time: the first one is usually sufficient, and a scan would start with all
+    # files.
     return any(reader.to_table([task]).num_rows for task in tasks)
 
 

@@ -1,8 +1,8 @@
-"""Whether partitions of a run have rows already that count as new to their table: these may not be
-added to what they have.
+"""Whether some partitions of a run already contain rows after the watermark, which must not be
+added again.
 
-A watermark is of a whole table, and stays where it was while partitions of it are stale, such as
-where one is blocked. Those that were computed meanwhile have what came after it.
+The watermark applies to the entire table, and does not advance while other partitions are
+stale, for example because one is blocked. Partitions computed meanwhile contain later rows.
 """
 
 from collections.abc import Mapping
@@ -22,10 +22,10 @@ def were_read_further(
     inputs: Mapping[str, Input],
     partitions: Partitions | None,
 ) -> bool:
-    """Whether some of a run's partitions were computed from rows of a source that came after its
-    watermark; metadata only.
+    """Whether some of a run's partitions were computed from rows after the watermark; metadata
+    only.
 
-    Not of a table of versions, where a row that is given twice is kept once.
+    False for a table of versions, where repeated rows are kept once.
     """
     if partitions is None or table.overwritten_by is None or table.versions is not None:
         return False
@@ -43,7 +43,7 @@ def _were_read_further(target: History, source: str, partitions: Partitions) -> 
         return False
     commits = list(commits_since(target, source, watermark))
     if not _are_all_kept(target, source, watermark, commits):
-        # Which partitions a commit that has expired was of, nothing tells any more.
+        # The partitions of expired commits are unknown.
         return True
     further = (commit for commit in commits if commit.read.get(source, watermark) != watermark)
     return any(_overlaps(commit, partitions) for commit in further)
@@ -52,7 +52,7 @@ def _were_read_further(target: History, source: str, partitions: Partitions) -> 
 def _are_all_kept(
     target: History, source: str, watermark: int, commits: list[CommitProperties]
 ) -> bool:
-    """Whether the commits reach back to the one by which the watermark came to be what it is."""
+    """Whether the commits reach back to the one that set the watermark."""
     if target.line[-1].begins or any(
         commit.read.get(source) == watermark for commit in commits
     ):
@@ -62,12 +62,12 @@ def _are_all_kept(
 
 
 def _overlaps(commit: CommitProperties, partitions: Partitions) -> bool:
-    """Whether a commit computed rows of some partitions; they may be cut otherwise since."""
+    """Whether a commit computed rows of some partitions, which can have other bounds now."""
     if not (commit.spans and partitions.ranges):
         return not set(commit.partitions).isdisjoint(partitions.values)
     bounds = tuple((bound(low), bound(high)) for low, high in commit.spans)
     computed = Partitions((), bounds)
-    # Of two spans that overlap, one begins within the other.
+    # Two ranges overlap if one starts within the other.
     return any(partitions.touches(low) for low, _ in bounds) or any(
         computed.touches(low) for low, _ in partitions.spans
     )

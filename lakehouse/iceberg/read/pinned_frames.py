@@ -1,4 +1,4 @@
-"""The frames of pinned inputs, narrowed to what a run asks for."""
+"""DataFrames of pinned inputs, filtered to the run's partitions."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -22,15 +22,12 @@ if TYPE_CHECKING:
 
 
 def read(engine: Engine, pinned: Pin, where: str | None = None) -> "DataFrame":
-    """Return the frame of a pinned input, narrowed by a SQL predicate that Iceberg prunes files
-    by.
-    """
+    """Return the DataFrame of a pinned input, with a filter that Iceberg uses to skip files."""
     if pinned.snapshot_id is None:
-        # A table without a snapshot cannot change under our feet before it has one, and then
-        # the pin is no longer it.
+        # The table has no snapshot yet. If it gets one, this pin is no longer valid.
         frame = engine.spark.table(engine.catalog.sql_name(pinned.table)).where("false")
     elif pinned.is_empty or pinned.rows == 0:
-        # Known before it is read, so that Spark leaves out whatever it would be joined with.
+        # Known to be empty, so that Spark can remove its joins.
         frame = rows_at(engine, pinned.table, pinned.snapshot_id).where("false")
     elif pinned.since_snapshot_id is None:
         frame = rows_at(engine, pinned.table, pinned.snapshot_id)
@@ -40,7 +37,7 @@ def read(engine: Engine, pinned: Pin, where: str | None = None) -> "DataFrame":
 
 
 def read_main(engine: Engine, table: str) -> "DataFrame":
-    """Return the frame of what readers see of a table now."""
+    """Return the current rows of a table."""
     main = read_history(engine, table).main
     return read(engine, Pin(table, main.snapshot_id if main else None))
 
@@ -53,12 +50,13 @@ def read_inputs(
     target: str,
     affected: Collection[Any] | None = None,
 ) -> "dict[str, DataFrame]":
-    """Return the frames of a write's inputs, each narrowed to the run's partitions where it
-    asks for that. Of those that `with_version_reads` adds, none of rows elsewhere where it is known
-    that there are none; what a function declares it is given.
+    """Return the DataFrames of a write's inputs, each filtered to the run's partitions if
+    declared.
 
-    :param affected: the partitions where versions of what came stand; None where they are not
-        known.
+    The existing rows of other partitions, which `with_version_reads` adds, are omitted if they
+    are known to be empty. Inputs that a function declares are always present.
+
+    :param affected: partitions with existing versions of the new rows; None if unknown.
     """
     return {
         name: (
@@ -67,14 +65,12 @@ def read_inputs(
             else read(engine, pins[name], narrowed(declared, run, affected))
         )
         for name, declared in inputs.items()
-        if name != EXISTING_ELSEWHERE or not _has_none_elsewhere(declared, run, affected)
+        if name != EXISTING_ELSEWHERE or not _is_empty_outside(declared, run, affected)
     }
 
 
-def _has_none_elsewhere(declared: Input, run: Run, affected: Collection[Any] | None) -> bool:
-    """Whether an input reads the table's own rows outside of the run's partitions, and all that
-    it is to read of them lie inside.
-    """
+def _is_empty_outside(declared: Input, run: Run, affected: Collection[Any] | None) -> bool:
+    """Whether an input reads existing rows outside of the run's partitions, and there are none."""
     if declared.mode != "existing_rows" or not declared.outside:
         return False
     partitions = run.partitions
@@ -84,7 +80,7 @@ def _has_none_elsewhere(declared: Input, run: Run, affected: Collection[Any] | N
 
 
 def _read_keys(engine: Engine, declared: Input, pinned: Pin, target: str) -> "DataFrame":
-    """Return the keys of `changed_keys`, each once."""
+    """Return the distinct keys of a `changed_keys` input."""
     keys = [identifier(name) for name in declared.keys]
     now = read(engine, replace(pinned, since_snapshot_id=None, rows=None))
     if pinned.is_empty or pinned.snapshot_id is None:
@@ -115,9 +111,7 @@ def _read_keys(engine: Engine, declared: Input, pinned: Pin, target: str) -> "Da
 
 
 def narrowed(declared: Input, run: Run, affected: Collection[Any] | None = None) -> str | None:
-    """Return the SQL predicate of the rows that a run reads of an input; None where it reads
-    all.
-    """
+    """Return the SQL predicate of the rows that a run reads of an input; None for all rows."""
     if not declared.by or not run.partitions:
         return None
     if not declared.outside:

@@ -1,7 +1,6 @@
-"""Which snapshot each input is pinned to, and since which one it is read.
+"""Pinned snapshots of the inputs, and the start of incremental reads.
 
-Every read is pinned to a snapshot id: a frame over the bare table changes when somebody
-commits.
+Every read is pinned to a snapshot id, since an unpinned DataFrame changes with each commit.
 """
 
 from collections.abc import Mapping
@@ -23,22 +22,21 @@ def pin(
     reads_everything: bool = False,
     because: str = "full recompute",
 ) -> dict[str, Pin]:
-    """Resolve each input to the snapshot that will be read; metadata only, no JVM.
+    """Resolve each input to a snapshot; metadata only, no JVM.
 
-    :param target: the table whose commits hold the watermarks.
+    :param target: the table whose commits contain the watermarks.
     :param full_recompute: whether the run's partitions are computed from all rows of their
-        sources, whatever the table has of them.
-    :param reads_everything: whether each input is read in full, also of a table without
-        partitions.
-    :param because: why, as the notes of these inputs say it.
-    :raises TableNotFound: when an input, or the target of an incremental one, is not there.
+        sources.
+    :param reads_everything: whether each input is read in full, also without partitions.
+    :param because: the reason, for the notes of these inputs.
+    :raises TableNotFound: if an input, or the target of an incremental one, does not exist.
     """
     marks = (
         read_history(engine, target)
         if any(declared.mode in SINCE for declared in inputs.values())
         else None
     )
-    # Once for each table: two inputs of one table are read of the same snapshot.
+    # Once per table, so that two inputs of one table have the same snapshot.
     sources: dict[str, History] = {}
     for declared in inputs.values():
         if declared.table not in sources:
@@ -50,9 +48,13 @@ def pin(
     added = _added(inputs)
     if reads_everything:
         since = (name for name, declared in inputs.items() if declared.mode in SINCE)
-        pins |= {name: _whole(sources[pins[name].table], pins[name], because) for name in since}
+        pins |= {
+            name: _in_full(sources[pins[name].table], pins[name], because) for name in since
+        }
     if full_recompute or any(pins[name].since_snapshot_id is None for name in added):
-        pins |= {name: _whole(sources[pins[name].table], pins[name], because) for name in added}
+        pins |= {
+            name: _in_full(sources[pins[name].table], pins[name], because) for name in added
+        }
         staying = (
             name
             for name, declared in inputs.items()
@@ -63,9 +65,7 @@ def pin(
 
 
 def read_since(inputs: Mapping[str, Input], pins: Mapping[str, Pin]) -> dict[str, int]:
-    """Return, by table, the snapshot after which it is read for the run's partitions; none
-    where that is all of it.
-    """
+    """Return the start snapshot of each incremental read in the run's partitions, by table."""
     read_pins = (pins[name] for name in _added(inputs))
     return {
         pin.table: pin.since_snapshot_id
@@ -75,7 +75,7 @@ def read_since(inputs: Mapping[str, Input], pins: Mapping[str, Pin]) -> dict[str
 
 
 def _added(inputs: Mapping[str, Input]) -> list[str]:
-    """Return the names of the inputs that read what came to the run's partitions."""
+    """Return the names of inputs that read new rows of the run's partitions."""
     return [
         name
         for name, declared in inputs.items()
@@ -83,7 +83,7 @@ def _added(inputs: Mapping[str, Input]) -> list[str]:
     ]
 
 
-def _whole(source: History, pinned: Pin, because: str) -> Pin:
+def _in_full(source: History, pinned: Pin, because: str) -> Pin:
     if pinned.snapshot_id is None or pinned.since_snapshot_id is None:
         return pinned
     rows = source.snapshots[pinned.snapshot_id].rows
@@ -91,11 +91,10 @@ def _whole(source: History, pinned: Pin, because: str) -> Pin:
 
 
 def pin_since(source: History, since: int | None, until: int) -> Pin:
-    """Return what was appended to a table after a snapshot, up to another; all rows where that
-    can't be told.
+    """Return the pin of the rows appended after a snapshot, up to another; all rows if unknown.
 
-    It can't be told where the start is None or no longer an ancestor that is kept, and where
-    rows were rewritten since, or some of what was appended has been erased.
+    Unknown if the start is None or no longer a retained ancestor, if rows were rewritten since,
+    or if appended rows were erased.
     """
     last = source.snapshots[until]
     if since is None:
@@ -108,7 +107,7 @@ def pin_since(source: History, since: int | None, until: int) -> Pin:
             source.table,
             until,
             rows=last.rows,
-            note=f"read in full: snapshot {since} is gone from main",
+            note=f"read in full: snapshot {since} is no longer in main",
         )
     rewriting = first_rewriting(added)
     if rewriting:
@@ -143,7 +142,7 @@ def _pin_keys(source: History, table: str, since: int | None) -> Pin:
         note = (
             "read in full: the first time"
             if since is None
-            else f"read in full: snapshot {since} is gone from main"
+            else f"read in full: snapshot {since} is no longer in main"
         )
         return Pin(table, head, note=note)
     return Pin(table, head, since)
@@ -163,6 +162,6 @@ def _resolve(source: History, declared: Input) -> int:
         raise SnapshotNotFound(
             f"{declared.table} has no snapshot {declared.snapshot_id}; it keeps"
             f" {len(source.snapshots)} snapshots.",
-            next_step="It may have expired; the history table lists those that are kept.",
+            next_step="It may have expired; the history table lists the retained snapshots.",
         )
     return declared.snapshot_id

@@ -1,6 +1,4 @@
-"""What a write reads, decided once and before its branch is made: the snapshots, whether in full,
-and which partitions are stale.
-"""
+"""Read plan of a write, made before its branch: snapshots, full reads, and stale partitions."""
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
@@ -22,38 +20,34 @@ from lakehouse.tables.table import SOURCE_KEY, Append, IcebergTable, Merge
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """What one try at a write reads.
+    """The reads of one attempt of a write.
 
-    It holds as long as the target's main is what it was in `target`: who branches off another
-    snapshot plans again.
+    The plan is valid while the target's main is as in `target`; after another commit, plan
+    again.
     """
 
     target: History
     pins: Mapping[str, Pin]
     stale: Mapping[str, Set[Any]]
-    """By source, the values of the partition column that are stale; none of a run without
-    partitions.
-    """
+    """Stale values of the partition column by source; empty for a run without partitions."""
     withdrawn: Mapping[str, Withdrawn]
-    """By source, what rejections took out of it since the target was last computed."""
+    """Withdrawn deliveries by source, since the target was last computed."""
     has_news: bool
-    """Whether anything would come of the write.
+    """Whether the write could change anything.
 
-    Nothing does where each input reads what is new and has nothing, or is another look at the
-    table of such; or where the run is to compute partitions that were stale, and another did so
-    since. Partitions that a person asks for are computed in full.
+    False if all inputs are incremental and empty (or read a table of such an input again), or
+    if another run computed the stale partitions meanwhile. Runs started by a user always
+    recompute their partitions.
     """
 
 
 def plan_read(
     engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], run: Run
 ) -> ReadPlan:
-    """Decide what a write reads; asks Spark only where newer versions have come of rows that
-    stand in other partitions.
-    """
+    """Plan the reads of a write; uses Spark only to find existing versions in other partitions."""
     target = read_history(engine, table.name)
-    # Only partitions are computed in full by each run that a person starts: a whole table reads
-    # what is new, unless all is asked for.
+    # A run started by a user recomputes partitions in full, but reads only new rows of a table
+    # without partitions, unless it requests all.
     full_recompute = (
         run.reads_everything
         or (run.full_recompute and run.partitions is not None)
@@ -67,28 +61,28 @@ def plan_read(
     )
     pins = pin_inputs(reads_everything=run.reads_everything)
     withdrawn = withdrawn_of(pins)
-    why = _why_all_again(table, inputs, pins, target, withdrawn)
-    if why:
-        pins = pin_inputs(reads_everything=True, because=why)
+    reason = _full_read_reason(table, inputs, pins, target, withdrawn)
+    if reason:
+        pins = pin_inputs(reads_everything=True, because=reason)
         withdrawn = withdrawn_of(pins)
     stale = stale_by_source(engine, table, inputs, pins, run.partitions)
     has_news = _has_news(table, inputs, run, pins, stale)
     return ReadPlan(target, pins, stale, withdrawn, has_news)
 
 
-def _why_all_again(
+def _full_read_reason(
     table: IcebergTable,
     inputs: Mapping[str, Input],
     pins: Mapping[str, Pin],
     target: History,
     withdrawn: Mapping[str, Withdrawn],
 ) -> str:
-    """Say why a table that is added to needs all rows of its inputs, though some of them could
-    tell what is new; nothing where it does not.
+    """Return the reason why an incremental table must read all rows of its inputs; empty if it
+    need not.
 
-    What was merged or appended of a rejected delivery may have taken the place of what another
-    input gave, or been joined with it. So may rows of an input that is read again take the place
-    of newer ones of another, where nothing but the order of their merges says which is newer.
+    Rows of a rejected delivery can have replaced rows of another input in a merge, or been
+    joined with them. Similarly, if one input is read again, its rows can replace newer rows of
+    another input, if only the order of merges determines which is newer.
     """
     if all(pinned.since_snapshot_id is None for pinned in pins.values()):
         return ""
@@ -97,32 +91,32 @@ def _why_all_again(
         for name, declared in inputs.items()
         if declared.mode == "incremental"
     }
-    # Of these the function is told each key of which rows went.
-    tell_keys = {
+    # The function receives each key of removed rows.
+    keyed_sources = {
         declared.table for declared in inputs.values() if declared.mode == "changed_keys"
     }
-    is_untold = bool(arriving) or not withdrawn.keys() <= tell_keys
-    if withdrawn and is_untold and _loses_rejected_rows(table):
-        return f"rows of a rejected delivery went from {', '.join(sorted(withdrawn))}"
+    has_unkeyed = bool(arriving) or not withdrawn.keys() <= keyed_sources
+    if withdrawn and has_unkeyed and _loses_rejected_rows(table):
+        return f"rows of a rejected delivery were removed from {', '.join(sorted(withdrawn))}"
     if not isinstance(table.write, Merge) or table.versions:
         return ""
-    again = [
+    reread = [
         source
         for source, pinned in sorted(arriving.items())
         if pinned.since_snapshot_id is None and target.watermark(source) is not None
     ]
-    return f"rows of {', '.join(again)} are read again" if again else ""
+    return f"rows of {', '.join(reread)} are read again" if reread else ""
 
 
 def _loses_rejected_rows(table: IcebergTable) -> bool:
-    """Whether a table is added to, and what it has of a rejected delivery is taken out of it."""
+    """Whether a table is merged or appended to, and loses the rows of rejected deliveries."""
     has_source = set(SOURCE_KEY) <= set(table.column_names)
     return isinstance(table.write, Merge) or (isinstance(table.write, Append) and has_source)
 
 
 def _was_declared_otherwise(target: History, table: IcebergTable) -> bool:
-    """Whether the table's rows may be other than what it now declares: rules changed, or
-    somebody else wrote.
+    """Whether existing rows may not match the declaration: rules changed, or another tool
+    wrote.
     """
     last = target.last_write
     if last is None or last.commit is None:

@@ -1,9 +1,7 @@
-"""Which partitions of a table have to be computed for its refused rows to be judged again; no
-JVM.
+"""Partitions that must be computed to evaluate a table's quarantined rows again; no JVM.
 
-A run reads the rows of its partitions by a column of the source, which need not be the one that
-the table has: so each refused row is looked up in the source that it came from, by its file and
-its number there.
+A run selects rows by a column of the source, which can differ from the table's column.
+Therefore each quarantined row is looked up in its source, by file and row number.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -34,26 +32,26 @@ Key = tuple[Any, ...]
 def refused_values(
     engine: Engine, table: IcebergTable, inputs: Mapping[str, Input]
 ) -> set[Any]:
-    """Return the values of the partition column of the rows in the quarantine of a table.
+    """Return the partition values of the rows in a table's quarantine.
 
-    None stands for rows of which nothing tells it: they go along with any run, or lie in a
-    partition that nobody can know.
+    None represents rows with an unknown value: they are processed with every run, or their
+    partition cannot be determined.
 
-    :param table: one that is overwritten by partitions, and has a quarantine.
-    :raises FilesUnsupported: where only Spark reads the rows of the quarantine, or of a source.
+    :param table: overwritten by partitions, with a quarantine.
+    :raises FilesUnsupported: if only Spark can read the quarantine or a source.
     """
     refused = _refused(engine, table)
     values: set[Any] = set()
     for source, column in followed(table, inputs).items():
-        sought = {key for key in refused if None not in key}
-        for key, value in _look_up(engine, source, column, sought):
+        keys = {key for key in refused if None not in key}
+        for key, value in _look_up(engine, source, column, keys):
             values.add(value)
             refused.pop(key, None)
     return values | {_parsed(table, text) for texts in refused.values() for text in texts}
 
 
 def _refused(engine: Engine, table: IcebergTable) -> dict[Key, set[str | None]]:
-    """Return the refused rows by their source, each with what was delivered for the partition
+    """Return the quarantined rows by source key, with the delivered texts of the partition
     column.
     """
     assert table.quarantine is not None
@@ -71,33 +69,33 @@ def _refused(engine: Engine, table: IcebergTable) -> dict[Key, set[str | None]]:
 
 
 def _look_up(
-    engine: Engine, source: str, column: str, sought: Collection[Key]
+    engine: Engine, source: str, column: str, keys: Collection[Key]
 ) -> Iterator[tuple[Key, Any]]:
-    """Yield the value that each row has in its source, where that keeps the rows' own."""
+    """Yield the source's value for each row, if the source has the source columns."""
     from pyiceberg.expressions import In
 
     loaded = engine.catalog.load(source)
-    if not sought or not {*SOURCE_COLUMNS} <= {*loaded.schema().column_names}:
+    if not keys or not {*SOURCE_COLUMNS} <= {*loaded.schema().column_names}:
         return
-    files = {key[0] for key in sought}
+    files = {key[0] for key in keys}
     of_files = In("_source_file", files)  # type: ignore[call-arg,arg-type]
     columns = dict.fromkeys((*SOURCE_COLUMNS, column))
     scan = loaded.scan(of_files, selected_fields=tuple(columns))
     for batch in scanned_batches(loaded, scan):
-        for row in _having(batch, sought).to_pylist():
-            if _key(row) in sought:
+        for row in _having(batch, keys).to_pylist():
+            if _key(row) in keys:
                 yield _key(row), row[column]
 
 
-def _having(batch: "pa.RecordBatch", sought: Collection[Key]) -> "pa.RecordBatch":
-    """Return the rows of a batch that have one of the sought numbers, in whatever file: most
-    have none.
+def _having(batch: "pa.RecordBatch", keys: Collection[Key]) -> "pa.RecordBatch":
+    """Return the rows of a batch with any of the row numbers, in any file; most batches have
+    none.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     rows = batch.column("_source_row")
-    numbers = pa.array({key[2] for key in sought}, rows.type)
+    numbers = pa.array({key[2] for key in keys}, rows.type)
     return batch.filter(pc.is_in(rows, value_set=numbers))
 
 
@@ -106,9 +104,7 @@ def _key(row: Mapping[str, Any]) -> Key:
 
 
 def _parsed(table: IcebergTable, text: str | None) -> Any:
-    """Return what a delivered text is in the type of the partition column; None where it cannot
-    be read.
-    """
+    """Parse a delivered text as the type of the partition column; None if it is invalid."""
     assert table.overwritten_by is not None
     if text is None:
         return None

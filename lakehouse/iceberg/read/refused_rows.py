@@ -1,6 +1,4 @@
-"""The rows that stand in a quarantine: counted by rule and by file, shown, and told from one
-another; read without a JVM.
-"""
+"""Rows of a quarantine: counts by rule and file, samples and keys; read without a JVM."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,14 +19,10 @@ _NOT_SHOWN = frozenset({_KEY, "_source_sha256", _AT})
 
 @dataclass(frozen=True)
 class Refusals:
-    """How many refused rows something has, and when the first and the last of them came to be
-    as they are.
-    """
+    """Number of quarantined rows of a rule or file, with the first and last quarantine time."""
 
     name: str | None
-    """The rule that they break, or the delivered file that they came with; None of rows that
-    know no file.
-    """
+    """The rule or the delivered file; None for rows without a file."""
     rows: int
     first_at: datetime
     last_at: datetime
@@ -36,30 +30,30 @@ class Refusals:
 
 @dataclass(frozen=True)
 class RefusedRows:
-    """What stands in the quarantine of a table; empty before the first run made it."""
+    """The rows in a table's quarantine; empty before it is created."""
 
     table: str
     quarantine: str
     rows: int = 0
     by_rule: tuple[Refusals, ...] = ()
-    """The rule that most rows break first; a row may break several."""
+    """Sorted by rows in descending order; a row can break several rules."""
     by_file: tuple[Refusals, ...] = ()
 
     @property
     def first_at(self) -> datetime | None:
-        """When the first of them were refused."""
+        """When the oldest of them were quarantined."""
         return min((refusals.first_at for refusals in self.by_file), default=None)
 
     @property
     def last_at(self) -> datetime | None:
-        """When the last of them were refused."""
+        """When the newest of them were quarantined."""
         return max((refusals.last_at for refusals in self.by_file), default=None)
 
 
 def count_refused(engine: Engine, table: IcebergTable) -> RefusedRows:
-    """Count the rows in the quarantine of a table, one batch at a time.
+    """Count the rows in a table's quarantine, in batches.
 
-    :param table: one that has a quarantine.
+    :param table: a table with a quarantine.
     """
     rules: dict[str | None, Refusals] = {}
     files: dict[str | None, Refusals] = {}
@@ -80,31 +74,31 @@ def sample_refused(
     rule: str | None = None,
     file: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Return some rows of the quarantine of a table with their reasons, personal values masked.
+    """Return some rows of a table's quarantine with their reasons, personal values masked.
 
-    Only declared columns are read: of others nobody knows whether they identify a person.
+    Only declared columns are read, since others can contain personal data.
 
-    :param limit: how many at most.
-    :param rule: the rule that they break; any where it is left out.
-    :param file: the delivered file that they came with.
+    :param limit: maximum number of rows.
+    :param rule: only rows that break this rule.
+    :param file: only rows of this delivered file.
     """
     quarantine = _quarantine(table)
-    # No row is delivered with a stamp.
+    # Delivered rows never have a stamp.
     hidden = {*_NOT_SHOWN, table.stamp}
     columns = tuple(name for name in quarantine.column_names if name not in hidden)
-    looked_at = max(limit, COUNTED_ROWS) if quarantine.holds_personal_data else limit
+    scan_limit = max(limit, COUNTED_ROWS) if quarantine.holds_personal_data else limit
     rows: list[dict[str, Any]] = []
     for batch in _batches(engine, table, columns, file):
         broken = batch if rule is None else _breaking(batch, rule)
-        rows += broken.slice(0, looked_at - len(rows)).to_pylist()
-        if len(rows) >= looked_at:
+        rows += broken.slice(0, scan_limit - len(rows)).to_pylist()
+        if len(rows) >= scan_limit:
             break
     shown = redacted(engine.masking_key, quarantine, rows[:limit], rows, is_asked_for=True)
     return [{name: row[name] for name in columns if name in row} for row in shown]
 
 
 def refused_keys(engine: Engine, table: IcebergTable) -> set[str]:
-    """Return what identifies each row in the quarantine of a table."""
+    """Return the keys of the rows in a table's quarantine."""
     keys: set[str] = set()
     for batch in _batches(engine, table, (_KEY,)):
         keys.update(map(str, batch.column(_KEY).to_pylist()))
@@ -119,15 +113,15 @@ def _quarantine(table: IcebergTable) -> IcebergTable:
 def _batches(
     engine: Engine, table: IcebergTable, columns: tuple[str, ...], file: str | None = None
 ) -> "Iterator[pa.RecordBatch]":
-    """Yield columns of the quarantine, those that it has; nothing where no run made it yet."""
+    """Yield the existing columns of the quarantine; nothing if it does not exist yet."""
     from pyiceberg.expressions import AlwaysTrue, BooleanExpression, EqualTo
 
     name = _quarantine(table).name
     if not engine.catalog.has(name):
         return
     loaded = engine.catalog.load(name)
-    there = {field.name for field in loaded.schema().fields}
-    selected = tuple(column for column in columns if column in there)
+    existing = {field.name for field in loaded.schema().fields}
+    selected = tuple(column for column in columns if column in existing)
     of_file: BooleanExpression = AlwaysTrue()
     if file is not None:
         of_file = EqualTo(_FILE, file)  # type: ignore[call-arg,arg-type]
@@ -135,7 +129,7 @@ def _batches(
 
 
 def _per_rule(batch: "pa.RecordBatch") -> "pa.RecordBatch":
-    """Return a row for each reason of each row, and when that was refused."""
+    """Return one row per reason of each row, with its quarantine time."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -156,22 +150,22 @@ def _breaking(batch: "pa.RecordBatch", rule: str) -> "pa.RecordBatch":
 
 
 def _add(known: dict[str | None, Refusals], batch: "pa.RecordBatch") -> None:
-    """Add the rows of a batch, each a name and a moment, to what is known by name."""
+    """Add a batch of names and timestamps to the counts by name."""
     import pyarrow as pa
 
     name, at = batch.schema.names
     grouped = pa.Table.from_batches([batch]).group_by(name)
-    counted = grouped.aggregate([(at, "count"), (at, "min"), (at, "max")])
-    for row in counted.to_pylist():
-        its = Refusals(row[name], row[f"{at}_count"], row[f"{at}_min"], row[f"{at}_max"])
-        before = known.get(its.name, its)
-        known[its.name] = Refusals(
-            its.name,
-            its.rows + (before.rows if its.name in known else 0),
-            min(before.first_at, its.first_at),
-            max(before.last_at, its.last_at),
+    name_counts = grouped.aggregate([(at, "count"), (at, "min"), (at, "max")])
+    for row in name_counts.to_pylist():
+        counts = Refusals(row[name], row[f"{at}_count"], row[f"{at}_min"], row[f"{at}_max"])
+        before = known.get(counts.name, counts)
+        known[counts.name] = Refusals(
+            counts.name,
+            counts.rows + (before.rows if counts.name in known else 0),
+            min(before.first_at, counts.first_at),
+            max(before.last_at, counts.last_at),
         )
 
 
 def _most_first(known: dict[str | None, Refusals]) -> tuple[Refusals, ...]:
-    return tuple(sorted(known.values(), key=lambda its: (-its.rows, its.name or "")))
+    return tuple(sorted(known.values(), key=lambda counts: (-counts.rows, counts.name or "")))

@@ -1,8 +1,8 @@
-"""What is read for an input of versions: what arrived in the run's partitions and elsewhere, and
-the rows that the table has already.
+"""Reads behind a versioned input: new rows in the run's partitions and outside of them, and the
+table's existing rows.
 
-Who declares a table names one input. A version that moved to another partition, or came late,
-is found all the same, since the engine reads the other partitions for it.
+A declaration names only one input. The engine also reads other partitions, to find versions
+that moved or arrived late.
 """
 
 from collections.abc import Mapping
@@ -14,20 +14,20 @@ from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import IcebergTable, Overwrite
 
 EXISTING = "existing rows"
-"""Name of the input that reads the table's own rows of the run's partitions; no parameter of a
-function can have it.
+"""Name of the input with the table's own rows in the run's partitions; not a valid parameter
+name.
 """
 EXISTING_ELSEWHERE = "existing rows elsewhere"
-"""Name of the input that reads the table's own rows of other partitions."""
+"""Name of the input with the table's own rows in other partitions."""
 
 
 def versioned_inputs(inputs: Mapping[str, Input]) -> dict[str, Input]:
-    """Return those inputs that are declared by `versions_of`."""
+    """Return the inputs declared by `versions_of`."""
     return {name: declared for name, declared in inputs.items() if declared.mode == "versions"}
 
 
 def with_version_reads(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, Input]:
-    """Return the inputs as they are read, with all that each of `versions_of` stands for."""
+    """Return the inputs with all reads that each `versions_of` implies."""
     reads: dict[str, Input] = {}
     for name, declared in inputs.items():
         if declared.mode == "versions":
@@ -38,13 +38,13 @@ def with_version_reads(table: IcebergTable, inputs: Mapping[str, Input]) -> dict
 
 
 def elsewhere(name: str) -> str:
-    """Return the name of the input that reads what arrived outside of the run's partitions."""
+    """Return the name of the input with new rows outside of the run's partitions."""
     return f"{name} elsewhere"
 
 
 def has_no_partition(partitions: Partitions | None, by: str) -> str:
-    """Return the SQL predicate of arrived rows that belong to no partition there is, so that any
-    run reads them.
+    """Return the SQL predicate of new rows that are in no partition, so that every run reads
+    them.
     """
     if partitions is None or partitions.every is None:
         return f"{identifier(by)} IS NULL"

@@ -1,9 +1,7 @@
-"""Which rows of its sources no run of a table reads, since they belong to none of its
-partitions.
+"""Source rows that no run of a table reads, because they are in none of its partitions.
 
-An input that is read by partitions (`by=`) gives each run the rows of its own. What lies in no
-partition, such as a row without a date, or one dated tomorrow, would so be passed over by all
-of them.
+An input with `by=` provides each run only with rows of its partitions. Rows in no partition,
+such as rows without a date or dated tomorrow, would be ignored by all runs.
 """
 
 from collections.abc import Mapping
@@ -25,18 +23,18 @@ from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable
 
 HAS_PARTITION = "has_partition"
-"""Name of the rule that such rows break, and their reason in the quarantine."""
+"""Name of the rule that these rows break, and their reason in the quarantine."""
 IS_LEFT_OUT = f"array_contains(_reasons, {literal(HAS_PARTITION)})"
-"""The SQL predicate of such rows in the quarantine."""
+"""The SQL predicate of these rows in the quarantine."""
 
 
 @dataclass(frozen=True)
 class OutsidePartitions:
-    """The rows of a source that belong to no partition, as of what a run reads of it.
+    """Rows of a source that are in no partition, as of the pinned snapshot.
 
-    `values` are those that the rows have in `column`, each with how many rows its files hold.
-    `waiting` are values that became partitions since, and that this run computes none of: their
-    rows stay where they are until one does.
+    `values` contains their values of `column`, with the rows of the files that have them.
+    `waiting` contains values that became partitions since, and that are not in this run; their
+    rows stay in the quarantine until a run computes them.
     """
 
     source: Pin
@@ -45,18 +43,18 @@ class OutsidePartitions:
     values: Mapping[Any, int]
     waiting: frozenset[Any] = frozenset()
     is_settled: bool = False
-    """Whether a run has seen to the very same rows already."""
+    """Whether an earlier run has processed the same rows."""
     is_moment: bool = False
-    """Whether the column is one of moments, of which a value may be a day."""
+    """Whether the column has a timestamp type, so that a value can be a day."""
 
     @property
     def rows(self) -> int:
-        """How many rows the files hold that have such rows."""
+        """Number of rows in the files that contain such rows."""
         return sum(self.values.values())
 
     @property
     def where(self) -> str:
-        """The SQL predicate of the source's rows that stand in the quarantine."""
+        """The SQL predicate of the source rows that are in the quarantine."""
         outside = self.every.outside(self.column)
         if not self.waiting:
             return outside
@@ -65,27 +63,25 @@ class OutsidePartitions:
 
     @property
     def texts(self) -> tuple[str | None, ...]:
-        """The values as a commit says them."""
+        """The values as text, as stored in a commit."""
         known = sorted(_text(value) for value in self.values if value is not None)
         return (*known, *([None] if None in self.values else []))
 
 
 class HasPartitionRule(Rule):
-    """A rule on the rows that a table reads, which their tables' metadata answers."""
+    """A rule on source rows that is evaluated from metadata."""
 
     is_row_rule: ClassVar[bool] = True
     warns_as_error: ClassVar[bool] = True
 
     @property
     def sql(self) -> str:
-        """What holds, which no SQL evaluates."""
+        """The description of the rule; no SQL can evaluate it."""
         return self.description
 
 
 def has_partition(table: IcebergTable) -> Rule:
-    """Return the rule that each row which a table is computed from belongs to one of its
-    partitions.
-    """
+    """Return the rule that each source row is in a partition of the table."""
     by = table.overwritten_by or ""
     return HasPartitionRule(
         HAS_PARTITION,
@@ -102,7 +98,9 @@ def find_left_out(
     pins: Mapping[str, Pin],
     run: Run,
 ) -> list[OutsidePartitions]:
-    """Return what is left out of each source that is read by partitions; metadata only."""
+    """Return the rows in no partition for each source that is read by partitions; metadata
+    only.
+    """
     every = run.partitions.every if run.partitions else None
     if every is None:
         return []
@@ -121,8 +119,8 @@ def evaluate_by_metadata(
     inputs: Mapping[str, Input],
     every: AllPartitions | None,
 ) -> list[RuleResult]:
-    """Return what the rule finds in the sources as the table is computed from them; none where
-    it is not yet.
+    """Evaluate the rule at the watermarks of the sources; empty if the table was never
+    computed.
     """
     sources = partition_only_sources(table, inputs)
     if every is None or not engine.catalog.has(table.name):
@@ -144,8 +142,8 @@ def was_left_out(
     inputs: Mapping[str, Input],
     partitions: Partitions | None,
 ) -> bool:
-    """Whether rows of a run's partitions came before these were any: what came since is not all
-    that they have.
+    """Whether rows of a run's partitions arrived before these were defined, so that new rows
+    are not sufficient.
     """
     if partitions is None:
         return False
@@ -159,8 +157,8 @@ def was_left_out(
 def stamped(
     history: History, left_out: list[OutsidePartitions], marks: Mapping[str, int]
 ) -> dict[str, tuple[str | None, ...]]:
-    """Return what to stamp a commit with: what is left out, or what was as long as the
-    watermark stays where it is.
+    """Return the values to record in a commit: the current ones, or the previous ones while the
+    watermark does not advance.
     """
     return {
         rows.source.table: (
@@ -199,7 +197,7 @@ def _find(
 
 
 def _is_settled(engine: Engine, table: IcebergTable, rows: OutsidePartitions) -> bool:
-    """Whether the newest run has seen the same values, and no file of theirs came or went
+    """Whether the newest run has processed the same values, and none of their files changed
     since.
     """
     target, name = read_history(engine, table.name), rows.source.table
@@ -208,8 +206,8 @@ def _is_settled(engine: Engine, table: IcebergTable, rows: OutsidePartitions) ->
     if newest is None or newest.left_out.get(name) != rows.texts:
         return not rows.values and not (newest and newest.left_out.get(name))
     if any(rows.every.has(value) for value in rows.values):
-        # Of a day that lies in a partition with some of its moments, the files do not tell how
-        # many rows do not.
+        # If only some timestamps of a day are in a partition, the number of rows outside is
+        # unknown.
         return False
     assert rows.source.snapshot_id is not None
     source, loaded = read_history(engine, name), engine.catalog.load(name)

@@ -1,4 +1,4 @@
-"""Some rows of a table, to see what it holds."""
+"""Sample rows of a table."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 def first_rows(
     engine: Engine, table: IcebergTable, snapshot_id: int | None, limit: int
 ) -> list[dict[str, Any]]:
-    """Return some rows of a snapshot, those that it added before others; redacted, no JVM.
+    """Return some rows of a snapshot, first those that it added; masked, no JVM.
 
-    It reads no more files than it takes, most often one, and none of Avro, which only Spark
-    reads. Only declared columns are read: of others nobody knows whether they identify a person.
+    Reads as few files as possible, usually one, and no Avro, which only Spark reads. Only
+    declared columns are read, since others can contain personal data.
     """
     loaded = engine.catalog.load(table.name)
-    there = {field.name for field in loaded.schema().fields}
-    columns = tuple(name for name in table.column_names if name in there)
-    looked_at = COUNTED_ROWS if table.holds_personal_data else limit
+    existing = {field.name for field in loaded.schema().fields}
+    columns = tuple(name for name in table.column_names if name in existing)
+    scan_limit = COUNTED_ROWS if table.holds_personal_data else limit
     sample: list[Mapping[str, Any]] = []
     for rows in _rows(
-        loaded, loaded.scan(snapshot_id=snapshot_id, selected_fields=columns, limit=looked_at)
+        loaded, loaded.scan(snapshot_id=snapshot_id, selected_fields=columns, limit=scan_limit)
     ):
         sample += rows
         if len(sample) >= limit:
             break
-    return redacted(engine.masking_key, table, sample[:limit], sample[:looked_at])
+    return redacted(engine.masking_key, table, sample[:limit], sample[:scan_limit])
 
 
 def _rows(table: "Table", scan: "DataScan") -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of each file: the scan itself begins with all files at once, whatever its
-    limit is.
+    """Yield the rows of each file; a scan would start with all files at once, despite its
+    limit.
     """
     from pyiceberg.io.pyarrow import ArrowScan
     from pyiceberg.manifest import FileFormat
@@ -56,9 +56,7 @@ def _rows(table: "Table", scan: "DataScan") -> Iterator[list[dict[str, Any]]]:
 
 
 def _values(rows: "pa.Table") -> list[dict[str, Any]]:
-    """Return rows as Python has them; where it does not know a day or a moment, such as one of the
-    year 10000, all of them as text.
-    """
+    """Return rows as Python objects; all times as text if one is outside of Python's range."""
     import pyarrow as pa
 
     try:
@@ -71,8 +69,8 @@ def _values(rows: "pa.Table") -> list[dict[str, Any]]:
 
 
 def _tasks(table: "Table", scan: "DataScan") -> "Iterator[FileScanTask]":
-    """Yield what the snapshot itself added, and then the rest; only for that all manifests are
-    read.
+    """Yield the files that the snapshot added, then the others, which requires reading all
+    manifests.
     """
     added = _added(table, scan)
     yield from added
@@ -83,7 +81,7 @@ def _tasks(table: "Table", scan: "DataScan") -> "Iterator[FileScanTask]":
 
 
 def _added(table: "Table", scan: "DataScan") -> "list[FileScanTask]":
-    """Return the data files that a snapshot itself added, of which it deleted no row."""
+    """Return the data files that a snapshot added."""
     from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
     from pyiceberg.table import FileScanTask
 

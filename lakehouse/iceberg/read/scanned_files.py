@@ -1,6 +1,4 @@
-"""How much of a table a read touches: files and bytes, of all that there are; told by metadata,
-without a scan.
-"""
+"""Files and bytes that a read scans, compared with the entire table, from metadata."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,15 +16,13 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 READ_SHARE = "read_share"
-"""Metric of a table that a run read: the share of its files that were read, above 0 to 1."""
+"""Metric of an input table: the share of its files that a run read, above 0 to 1."""
 
 
 def with_scanned(
     engine: Engine, inputs: Mapping[str, Input], pins: Mapping[str, Pin], run: Run
 ) -> dict[str, Pin]:
-    """Return the pins, each with how much of its table is read; without it where the metadata
-    does not tell.
-    """
+    """Return the pins with the scanned files of each, if the metadata contains them."""
     return {
         name: replace(pin, scanned=_scanned(engine, inputs[name], pin, run))
         for name, pin in pins.items()
@@ -71,8 +67,8 @@ def _appended(history: History, since: int, until: int) -> tuple[int, int]:
 def _in_partitions(
     table: "Table", snapshot_id: int, declared: Input, run: Run
 ) -> tuple[int, int] | None:
-    """Return the files and bytes in the run's partitions, or outside; None where partitions do
-    not tell.
+    """Return the number and bytes of files in the run's partitions, or outside; None if
+    unknown.
     """
     assert declared.by is not None
     assert run.partitions is not None

@@ -1,4 +1,4 @@
-"""The rows that a table had at a snapshot, and those that were appended from one to another."""
+"""Rows of a table at a snapshot, and rows appended between two snapshots."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def rows_at(engine: Engine, table: str, snapshot_id: int) -> "DataFrame":
-    """Return the frame of a table as it was at a snapshot, whatever is committed meanwhile.
+    """Return a table as of a snapshot, independent of later commits.
 
-    By the source's name: where a table is read by `spark.read.table`, Spark 3.5 takes no notice
-    of the option, and reads what is newest.
+    `load(name)` is used because Spark 3.5 ignores the option with `spark.read.table`, and reads
+    the newest rows.
     """
     return _load(engine, table, {"versionAsOf": str(snapshot_id)})
 
@@ -22,7 +22,7 @@ def rows_at(engine: Engine, table: str, snapshot_id: int) -> "DataFrame":
 def rows_between(
     engine: Engine, table: str, since_snapshot_id: int, snapshot_id: int
 ) -> "DataFrame":
-    """Return the frame of the rows that were appended after one snapshot, and up to another."""
+    """Return the rows appended after one snapshot, up to another."""
     bounds = {
         "start-snapshot-id": str(since_snapshot_id),
         "end-snapshot-id": str(snapshot_id),

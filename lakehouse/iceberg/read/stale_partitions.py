@@ -1,9 +1,8 @@
-"""Which partitions of a table have yet to be computed from what its sources now hold.
+"""Partitions of a table that must be computed from the current rows of its sources.
 
-Told by the tables alone: by the sources' commits, by what each commit of the target was
-computed from, and by where the rows stand whose newer versions have come. A run covers some
-partitions and not others, so each commit is stamped with both: what the run read for its
-partitions, and what the whole table has been computed from since.
+They are derived from the commits of the sources and the target, and from the partitions with
+existing versions of new rows. A run covers only some partitions. Therefore each commit records
+the snapshots that the run read for its partitions, and the watermarks of the entire table.
 """
 
 from collections.abc import Iterator, Mapping, Set
@@ -36,24 +35,21 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _MOST_PARTITIONS = 100_000
-"""As many as Dagster recommends that an asset has at most:
+"""Dagster's recommended maximum of partitions per asset:
 https://docs.dagster.io/guides/build/partitions-and-backfills/partitioning-assets.
 """
-_REMEMBERED = 16
+_CACHE_SIZE = 16
 _known_affected: dict[tuple[Pin, Pin], frozenset[Any] | None] = {}
-"""By what had arrived and the state of the table, the partitions that were affected.
+"""Cache of affected partitions, by the pins of new and existing rows.
 
-Of the process, and no part of the plan that a write is given: who decides which partitions a run
-is to compute asks before there is a run. Between the two stands Dagster, which hands on a run's
-partitions and tags and no objects, and makes the run an engine of its own. Nothing here goes out
-of date, since the rows of a snapshot never change.
+It belongs to the process instead of the plan, since the partitions of a run are determined
+before the run exists, and Dagster passes only partitions and tags to the run. Entries never
+become invalid, since the rows of a snapshot do not change.
 """
 
 
 def followed(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]:
-    """Return the tables that one is computed from partition by partition, each with the column
-    that tells.
-    """
+    """Return the sources that are read by partitions, each with its partition column."""
     if table.overwritten_by is None:
         return {}
     return {
@@ -64,11 +60,11 @@ def followed(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]
 
 
 def partition_only_sources(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]:
-    """Return the tables whose rows of no partition are read by no run, each with the column
-    that tells.
+    """Return the sources whose rows in no partition are not read by any run, with their
+    partition column.
 
-    Of a table that is read `outside` of the run's partitions too, the function is given those
-    rows.
+    Sources that are also read `outside` of the run's partitions are left out: the function
+    receives these rows.
     """
     if table.overwritten_by is None:
         return {}
@@ -91,13 +87,12 @@ def stale_values(
     inputs: Mapping[str, Input],
     every: AllPartitions | None = None,
 ) -> set[Any]:
-    """Return the values of the partition column that are stale; None among them for rows that
-    have no value.
+    """Return the stale values of the partition column; None represents rows without a value.
 
-    Starts Spark only where new rows may be versions of rows that stand elsewhere.
+    Starts Spark only if new rows can be versions of existing rows in other partitions.
 
-    :param every: all partitions that there are; those among them that were none when their rows
-        came are stale.
+    :param every: all defined partitions; those that were defined after their rows arrived are
+        stale.
     """
     mains = {
         source: read_history(engine, source).main
@@ -116,9 +111,7 @@ def stale_by_source(
     pins: Mapping[str, Pin],
     partitions: Partitions | None,
 ) -> dict[str, set[Any]]:
-    """Return, by source, the values that are stale as of what is read of it; none of a run
-    without partitions.
-    """
+    """Return the stale values by source, as of the pinned snapshots; empty without partitions."""
     if partitions is None:
         return {}
     until = {name: pin.snapshot_id for name, pin in by_table(pins.values()).items()}
@@ -132,8 +125,8 @@ def _stale_by_source(
     until: Mapping[str, int | None],
     every: AllPartitions | None,
 ) -> dict[str, set[Any]]:
-    """Return, by source, the values that are stale as of a snapshot of each; a source without
-    one has none.
+    """Return the stale values by source, as of a snapshot of each; sources without one are left
+    out.
     """
     read_until = {
         source: (column, snapshot_id)
@@ -148,7 +141,7 @@ def _stale_by_source(
             column,
             snapshot_id,
             every,
-            others={name: at for name, at in read_until.items() if name != source},
+            other_sources={name: at for name, at in read_until.items() if name != source},
         )
         for source, (column, snapshot_id) in read_until.items()
     }
@@ -161,20 +154,21 @@ def stale_of(
     column: str,
     until: int,
     every: AllPartitions | None = None,
-    others: Mapping[str, tuple[str, int]] = MappingProxyType({}),
+    other_sources: Mapping[str, tuple[str, int]] = MappingProxyType({}),
 ) -> set[Any]:
-    """Return the values that are stale by one source, as of a snapshot of it.
+    """Return the values that are stale because of one source, as of a snapshot of it.
 
-    :param others: the other sources of the table, each with the column that tells the partition
-        and the snapshot that is read: where rows went from this one, a version of theirs may
-        count again.
+    :param other_sources: partition column and snapshot of the other sources. If rows were
+        removed from this source, versions in the others can become current again.
     """
     target = read_history(engine, table.name) if engine.catalog.has(table.name) else None
     floor = target.watermark(source) if target else None
     waiting = _waiting(target, source, every) if target else set()
     if floor == until and not waiting:
         return set()
-    changed = cache(lambda since: _changed(engine, table, source, column, since, until, others))
+    changed = cache(
+        lambda since: _changed(engine, table, source, column, since, until, other_sources)
+    )
     commits = list(commits_since(target, source, floor)) if target else []
     covered = {
         value: _read_for(commits, source, value, every) for value in changed(floor) | waiting
@@ -189,10 +183,10 @@ def stale_of(
 def waiting_values(
     engine: Engine, table: IcebergTable, source: str, every: AllPartitions | None
 ) -> set[Any]:
-    """Return the values that were no partition when the table was computed, are one now, and
-    were not computed since.
+    """Return the values that became partitions after the table was computed, and were not
+    computed since.
 
-    Rows of theirs came before the watermark of the source.
+    Their rows arrived before the watermark of the source.
     """
     target = read_history(engine, table.name)
     commits = list(commits_since(target, source, target.watermark(source)))
@@ -215,10 +209,10 @@ def watermarks(
     stale: Mapping[str, Set[Any]],
     partitions: Partitions | None,
 ) -> dict[str, int]:
-    """Return what the whole table is computed from, once a run's partitions are: an input's
-    pin, where no other is stale.
+    """Return the watermarks of the entire table after a run: an input's pin, if no other
+    partition is stale.
 
-    Where other partitions are, the watermark of that source stays what it was.
+    Otherwise the watermark of that source does not advance.
     """
     marks = {
         name: pin.snapshot_id
@@ -239,11 +233,9 @@ def watermarks(
 def affected_partitions(
     engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], pins: Mapping[str, Pin]
 ) -> frozenset[Any] | None:
-    """Return the partitions where rows stand that may be versions of what the inputs read as
-    having come since.
+    """Return the partitions with existing rows that can be versions of the new rows.
 
-    None where that is not known: what is computed in full is more than what came, or they are
-    too many.
+    None if unknown, because more than the new rows is computed, or if there are too many.
     """
     since = read_since(inputs, pins)
     own = next(
@@ -270,11 +262,9 @@ def _changed(
     column: str,
     since: int | None,
     until: int,
-    others: Mapping[str, tuple[str, int]],
+    other_sources: Mapping[str, tuple[str, int]],
 ) -> set[Any]:
-    """Return the partitions that a source's commits touched, or that rows of theirs may have
-    left or come back to.
-    """
+    """Return the partitions that a source's commits changed, or whose rows can move."""
     history, loaded = read_history(engine, source), engine.catalog.load(source)
     values = changed_values(loaded, history, since, until, column)
     is_appended = history.appends_between(since, until) is not None
@@ -282,15 +272,14 @@ def _changed(
     if main is None or (is_appended and not values):
         return values
     if history.kept_between(since, until) is None:
-        # After a rollback the target may have what the source has no more.
+        # After a rollback, the target can contain rows that are no longer in the source.
         values |= _existing_values(engine, table, main.snapshot_id)
     if table.versions is None:
         return values
     if since is not None and not is_appended:
-        # Where rows went, an older version of any of them may count again, whichever source has
-        # it.
+        # If rows were removed, an older version from any source can become current again.
         values |= changed_values(loaded, history, None, until, column)
-        for other, (its_column, at) in others.items():
+        for other, (its_column, at) in other_sources.items():
             values |= changed_values(
                 engine.catalog.load(other), read_history(engine, other), None, at, its_column
             )
@@ -305,10 +294,9 @@ def _changed(
 
 
 def _existing_values(engine: Engine, table: IcebergTable, snapshot_id: int) -> set[Any]:
-    """Return the partitions that a table has rows of; where its files are of coarser ones, such
-    as months, of Spark.
+    """Return the partitions of a table's rows; uses Spark if its files have coarser partitions.
 
-    :raises DeclarationError: when they are more than a run, or Dagster, can name.
+    :raises DeclarationError: if there are more than Dagster supports.
     """
     by = table.write.by  # type: ignore[union-attr]
     loaded = engine.catalog.load(table.name)
@@ -319,20 +307,20 @@ def _existing_values(engine: Engine, table: IcebergTable, snapshot_id: int) -> s
         if table.column(by).type in ("timestamp", "timestamp_ntz")
         else identifier(by)
     )
-    found = _collect(read(engine, Pin(table.name, snapshot_id)).selectExpr(value))
-    if found is None:
+    values = _collect(read(engine, Pin(table.name, snapshot_id)).selectExpr(value))
+    if values is None:
         raise DeclarationError(
-            f"{table.name} has more than {_MOST_PARTITIONS:,} partitions by {by} to look at;"
-            " expected fewer, each of which a run computes.",
-            next_step="Let it overwrite by a column of fewer values, such as the day.",
+            f"{table.name} has more than {_MOST_PARTITIONS:,} partitions by {by};"
+            " expected fewer, since each is computed by a run.",
+            next_step="Overwrite it by a column with fewer values, such as the day.",
         )
-    return set(found)
+    return set(values)
 
 
 def _collect(values: "DataFrame") -> frozenset[Any] | None:
-    """Return values of the partition column, each once; None where they are too many.
+    """Return the distinct values of the partition column; None if there are too many.
 
-    :param values: moments as they are `without_zone`.
+    :param values: timestamps converted by `without_zone`.
     """
     rows = values.distinct().limit(_MOST_PARTITIONS + 1).collect()
     if len(rows) > _MOST_PARTITIONS:
@@ -343,15 +331,15 @@ def _collect(values: "DataFrame") -> frozenset[Any] | None:
 def _affected(
     engine: Engine, table: IcebergTable, arrived_at: Pin, existing_at: Pin
 ) -> frozenset[Any] | None:
-    """Return the partitions where rows stand, of which others have arrived that are versions of
-    them, as the values of its column; None where these are too many, as moments may be.
+    """Return the partitions with existing versions of new rows, as column values; None if too
+    many.
 
-    It looks at every row of the table, and is asked more than once: for what is stale, and by
-    each run that does some of it. No two tables have a snapshot id in common, so that the pins
-    tell all.
+    The query scans all rows of the table, and its result is needed several times: to find stale
+    partitions, and by each of their runs. Snapshot ids are unique across tables, so the pins
+    are a sufficient cache key.
     """
     if (arrived_at, existing_at) not in _known_affected:
-        while len(_known_affected) >= _REMEMBERED:
+        while len(_known_affected) >= _CACHE_SIZE:
             del _known_affected[next(iter(_known_affected))]
         _known_affected[arrived_at, existing_at] = _look_up_affected(
             engine, table, arrived_at, existing_at
@@ -372,20 +360,20 @@ def _look_up_affected(
         rows = read(engine, existing_at, among_keys(table, few))
         return _collect(rows.selectExpr(by))
     keys = keys.distinct()
-    # Keys that grow with time lie close together; then few files can have any of them.
+    # Keys that grow with time are close together, so that few files match the range.
     kind = dict(keys.dtypes)[first]
     ends = (without_zone(f"{end}({identifier(first)})", kind) for end in ("min", "max"))
     bounds = keys.selectExpr(*ends).first()
     assert bounds is not None
-    lie_close = between(first, *bounds)
-    existing = read(engine, existing_at, lie_close)
+    in_key_range = between(first, *bounds)
+    existing = read(engine, existing_at, in_key_range)
     return _collect(key_locations(table, existing, keys).selectExpr(by))
 
 
 def commits_since(
     target: History, source: str, floor: int | None
 ) -> Iterator[CommitProperties]:
-    """Yield the commits of runs since the watermark came to be what it is, newest first."""
+    """Yield the commits of runs since the watermark was set, newest first."""
     for snapshot in target.line:
         commit = snapshot.commit
         if commit and commit.read:
@@ -397,9 +385,10 @@ def commits_since(
 def _read_for(
     commits: list[CommitProperties], source: str, value: Any, every: AllPartitions | None
 ) -> int | None:
-    """Return what was last read of a source for a value; None where no run had it.
+    """Return the snapshot of a source that was last read for a value; None if no run computed
+    it.
 
-    What is in no partition goes along with any run.
+    Values in no partition are processed with every run.
     """
     reading = (commit for commit in commits if source in commit.read)
     if every is not None and not every.has(value):
@@ -412,17 +401,17 @@ def _read_for(
 def _covers(commit: CommitProperties, value: Any, every: AllPartitions | None) -> bool:
     if value is None or not commit.spans:
         return str(value) in commit.partitions
-    # mypy takes a class for something that has no hash.
+    # mypy does not consider a class hashable.
     kind: Any = type(value)
     return _partitions_within(commit.spans, kind, every).has(value)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _partitions_within(
-    spans: tuple[tuple[str, str], ...], kind: type[object], every: AllPartitions | None
+    ranges: tuple[tuple[str, str], ...], kind: type[object], every: AllPartitions | None
 ) -> Partitions:
-    """Return the partitions that a commit says, once for all values that are asked for."""
-    bounds = tuple((_bound(kind, low), _bound(kind, high)) for low, high in spans)
+    """Return the partitions of a commit, cached for all requested values."""
+    bounds = tuple((_bound(kind, low), _bound(kind, high)) for low, high in ranges)
     return Partitions((), bounds, every)
 
 

@@ -1,5 +1,5 @@
-"""What has yet to be computed, told by what the tables hold: no lost event can hide it, and no
-JVM is needed.
+"""Tables that are older than their sources, derived from the tables without a JVM or Dagster
+events.
 """
 
 from collections.abc import Iterable
@@ -10,14 +10,14 @@ from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 _CHANGED_ROWS = (
     "added-records",
     "deleted-records",
-    # By merge-on-read, rows go and no file does.
+    # With merge-on-read, rows are removed without a change of files.
     "added-position-deletes",
     "added-equality-deletes",
 )
 
 
 def is_stale(engine: Engine, target: str, sources: Iterable[str]) -> bool:
-    """Whether a table was not yet computed from what its sources now hold."""
+    """Whether a table was not yet computed from the current rows of its sources."""
     known = read_history(engine, target) if engine.catalog.has(target) else None
     return any(
         has_news(read_history(engine, name), known)
@@ -38,8 +38,8 @@ def has_news(source: History, target: History | None) -> bool:
 
 
 def _changes_rows(snapshot: Snapshot) -> bool:
-    # Compaction replaces files and no rows; an evolution commits nothing but its properties.
-    # What was erased goes from each table by itself.
+    # Compaction only replaces files, and an evolution only sets properties. Erasure is applied
+    # to each table separately.
     if snapshot.operation == "replace" or snapshot.is_erasure:
         return False
     return any(snapshot.count(name) > 0 for name in _CHANGED_ROWS)

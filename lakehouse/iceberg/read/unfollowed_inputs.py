@@ -1,9 +1,8 @@
-"""What a table is computed from partition by partition, and that makes none of them stale.
+"""Inputs of a partitioned table whose changes make no partition stale.
 
-An input without `by=`, such as a table of shops beside one of orders, does not tell which
-partitions its rows belong to. To compute all of them whenever one shop changes would cost more
-than most want, and history is often meant to keep what held then: so none is, until a person
-asks.
+An input without `by=`, such as a table of shops joined with orders, cannot be assigned to
+partitions. Recomputing all partitions after each change would usually cost too much, and
+history is often meant to keep the former values. They are recomputed only on request.
 """
 
 from collections.abc import Mapping
@@ -14,10 +13,10 @@ from lakehouse.tables.table import IcebergTable
 
 
 def unfollowed(table: IcebergTable, inputs: Mapping[str, Input]) -> tuple[str, ...]:
-    """Return the tables whose changes make no partition stale, sorted; none of a table without
+    """Return the tables whose changes make no partition stale, sorted; empty without
     partitions.
 
-    A past state does not change.
+    `as_of` inputs are left out, since a past state does not change.
     """
     if table.overwritten_by is None:
         return ()

@@ -1,6 +1,4 @@
-"""Where the versions of one thing are found: their keys as delivered, and the partitions that
-hold them.
-"""
+"""Keys of row versions as delivered, their order, and the partitions that contain them."""
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
@@ -13,12 +11,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _FEW_KEYS = 2_000
-"""Values that a statement names with ease."""
+"""Number of values that fit easily into a statement."""
 
 
 def key_locations(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "DataFrame":
-    """Return key and partition column of a partitioned table's rows that have any of some keys;
-    reads no more.
+    """Return the key and partition column of rows with any of some keys; reads no other
+    columns.
     """
     assert table.overwritten_by is not None
     of = declared_versions(table).of
@@ -27,14 +25,15 @@ def key_locations(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> 
 
 
 def few_keys(table: IcebergTable, keys: "DataFrame") -> set[Any] | None:
-    """Return the keys themselves where they are few, of one column, whole numbers or texts, and
-    stand for nobody, since statements are shown: by their values rows are found without a join.
-    None where they are not.
+    """Return the keys if they are few, in one column, plain and not personal; otherwise None.
 
-    :param keys: each at least once. Few rows are told apart here, which spares Spark a shuffle.
+    Few keys become literals in a statement, which avoids a join. Statements are logged, so
+    personal keys are excluded.
+
+    :param keys: can contain duplicates; few rows are deduplicated here, to avoid a shuffle.
     """
-    first, *others = declared_versions(table).of
-    if others or first in table.masked_columns:
+    first, *other_keys = declared_versions(table).of
+    if other_keys or first in table.masked_columns:
         return None
     rows = keys.limit(_FEW_KEYS + 1).collect()
     if len(rows) > _FEW_KEYS:
@@ -45,8 +44,10 @@ def few_keys(table: IcebergTable, keys: "DataFrame") -> set[Any] | None:
 
 
 def among_keys(table: IcebergTable, keys: set[Any]) -> str:
-    """Return the SQL predicate of the rows that have any of a few keys; Iceberg leaves files out
-    by the least and the greatest, and of many values by no others.
+    """Return the SQL predicate of the rows with any of a few keys.
+
+    The range is added because Iceberg skips files only by minimum and maximum if there are many
+    values.
     """
     (column,) = declared_versions(table).of
     known = [key for key in keys if key is not None]
@@ -56,9 +57,7 @@ def among_keys(table: IcebergTable, keys: set[Any]) -> str:
 
 
 def key_terms(table: IcebergTable, frame: "DataFrame") -> list[str]:
-    """Return what to select of delivered rows for the key whose versions the table holds one
-    of, in its types.
-    """
+    """Return SQL terms for the version key of delivered rows, in the table's types."""
     types = dict(frame.dtypes)
     terms = []
     for name in declared_versions(table).of:
@@ -70,50 +69,52 @@ def key_terms(table: IcebergTable, frame: "DataFrame") -> list[str]:
 
 
 def delivered_name(table: IcebergTable, column: str, delivered: Collection[str]) -> str:
-    """Return which of some delivered columns is one of the table's, that may be renamed there."""
+    """Return the delivered name of a table's column, which can be renamed there."""
     return table.column(column).name_among(delivered) or column
 
 
 def order_sql(values: Mapping[str, str]) -> str:
-    """Return SQL for the place of a version among all of its key, the greatest the newest; NULL
-    comes first.
+    """Return SQL for the order of a version among those of its key: greatest is newest, NULL
+    first.
 
-    :param values: SQL by column of the table's `newest`, in its order and in the table's types.
+    :param values: SQL of each `newest` column, in order and in the table's types.
     """
     parts = [f"{sql} AS {identifier(name)}" for name, sql in values.items()]
     return f"struct({', '.join(parts)})"
 
 
 def is_newer_sql(refused: Mapping[str, str], accepted: str) -> str:
-    """Return the SQL predicate that a refused version is newer than an accepted one, which then
-    does not correct it. One that does not say when it was written is corrected by any.
+    """Return the SQL predicate that a rejected version is newer than an accepted one, and
+    therefore not corrected by it.
 
-    :param refused: what its `order_sql` is made of.
-    :param accepted: the `order_sql` of the accepted one, in the same types.
+    A version without a timestamp is corrected by any.
+
+    :param refused: the columns of its `order_sql`.
+    :param accepted: the `order_sql` of the accepted version, in the same types.
     """
     first = next(iter(refused.values()))
     return f"({first} IS NOT NULL AND {order_sql(refused)} > {accepted})"
 
 
 def typed_sql(table: IcebergTable, column: str, raw: str, delivered_type: str) -> str:
-    """Return SQL for a delivered value in the type that its column has in the table.
+    """Return SQL for a delivered value in the type of the table's column.
 
-    :param raw: SQL of its value as delivered.
-    :param delivered_type: the type that it was delivered in.
+    :param raw: SQL of the value as delivered.
+    :param delivered_type: its type as delivered.
     """
     value = _cast_sql(table, column, raw, delivered_type) or raw
     return f"try_cast({value} AS {table.column(column).type})"
 
 
 def _cast_sql(table: IcebergTable, column: str, raw: str, delivered_type: str) -> str | None:
-    """Return SQL for a column's delivered value in the table's type; None where it is of that,
-    or no rule casts it.
+    """Return SQL for a delivered value in the table's type; None if it has this type or no cast
+    rule.
     """
     cast = table.casts.get(column)
     return cast.sql(raw) if cast and cast.type != delivered_type else None
 
 
 def declared_versions(table: IcebergTable) -> Versions:
-    """Return what a version of the table's rows is; for tables that declare it."""
+    """Return the `versions=` of a table that declares them."""
     assert table.versions is not None
     return table.versions

@@ -1,10 +1,9 @@
-"""Deliveries that a person took out of a source again, and how that is followed to what was
-computed from it; and rows of erased people, where a table has them in its sums.
+"""Deliveries that a user withdrew from a source, and rows of erased data subjects in
+aggregates.
 
-The commit that takes a delivery out says which one; a write whose inputs have such a commit
-since the table was last computed says so too, so that tables that follow from that one know it
-in turn. Rows that go for another reason, such as old ones that a source no longer keeps, leave
-a merged table as it is.
+The commit that removes a delivery names it. A write with such a commit in its inputs records
+that too, so that its downstream tables follow. Rows removed for another reason, such as
+retention of the source, do not change a merged table.
 """
 
 from collections.abc import Mapping
@@ -33,14 +32,14 @@ _READ_NOW = ("incremental", "latest")
 
 @dataclass(frozen=True)
 class RejectedDelivery:
-    """A delivery by its name and the hash of its content."""
+    """A delivery, by its file name and content hash."""
 
     source_file: str
     sha256: str
 
     @property
     def predicate(self) -> str:
-        """The SQL predicate of its rows, in each table that keeps their source."""
+        """The SQL predicate of its rows, in each table with source columns."""
         return (
             f"(_source_file = {literal(self.source_file)} AND _source_sha256 ="
             f" {literal(self.sha256)})"
@@ -48,10 +47,10 @@ class RejectedDelivery:
 
     @property
     def deleted_by(self) -> str:
-        """The SQL predicate to delete its rows by, so that the commit can say why.
+        """The SQL predicate to delete its rows, so that the commit gets its properties.
 
-        Where a predicate picks whole files, Spark deletes without a look into them, and without
-        the properties that its session has for the snapshot. It cannot know this one to do so.
+        If a predicate selects entire files, Spark deletes them from metadata only, without the
+        session's snapshot properties. This predicate prevents that.
         """
         file, sha256 = literal(self.source_file), literal(self.sha256)
         pruning = f"_source_file BETWEEN {file} AND {file}"
@@ -60,14 +59,14 @@ class RejectedDelivery:
         )
 
     def to_summary(self, *, by: str, why: str) -> dict[str, str]:
-        """Return the properties of a snapshot that takes its rows out."""
+        """Return the snapshot properties of the commit that removes its rows."""
         delivery = {_FILE: self.source_file, _SHA256: self.sha256}
         return {**delivery, _BY: by, _WHY: why}
 
 
 def rejection_said(summary: Mapping[str, str]) -> str:
-    """Say who rejected which delivery and why, by the summary of a snapshot; nothing where it
-    took none out.
+    """Describe who rejected which delivery and why, from a snapshot summary; empty if it
+    rejected none.
     """
     if _BY not in summary:
         return ""
@@ -76,10 +75,10 @@ def rejection_said(summary: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Withdrawn:
-    """What rejections took out of a source since a table was last computed from it.
+    """Deliveries removed from a source since a table was last computed from it.
 
-    `commits` are the snapshots that did, oldest first, and `since` the one that the table was
-    computed from; None where that is not known.
+    `commits` are the removing snapshots, oldest first. `since` is the snapshot that the table
+    was computed from; None if unknown.
     """
 
     source: str
@@ -89,13 +88,13 @@ class Withdrawn:
 
     @property
     def deliveries(self) -> list[RejectedDelivery]:
-        """The deliveries that are named; none where the source itself follows others."""
-        named = {
+        """The named deliveries; empty if the source itself follows other tables."""
+        named_rows = {
             (commit.summary[_FILE], commit.summary[_SHA256])
             for commit in self.commits
             if _SHA256 in commit.summary
         }
-        return [RejectedDelivery(*delivery) for delivery in sorted(named)]
+        return [RejectedDelivery(*delivery) for delivery in sorted(named_rows)]
 
 
 def withdrawn_by_source(
@@ -106,11 +105,10 @@ def withdrawn_by_source(
     *,
     with_erasures: bool = False,
 ) -> dict[str, Withdrawn]:
-    """Return, by source, what rejections took out of it since the target was last computed; no
-    JVM.
+    """Return the withdrawn deliveries by source, since the target was last computed; no JVM.
 
-    :param with_erasures: whether rows of erased people count too: all that a source lost, as far
-        as it is kept, whatever the target was computed from since.
+    :param with_erasures: whether to include erasures: all retained ones, even if the target was
+        computed since.
     """
     read_now = {
         declared.table: pins[name]
@@ -136,8 +134,7 @@ def _commits(
         return ()
     source = read_history(engine, table)
     line = [*source.ancestors(until)][::-1]
-    # Where the past was expired, all that is kept of it: what was followed before is followed
-    # to nothing.
+    # If the start has expired, all retained commits count; following them twice has no effect.
     after = source.between(since, until) or line if since and is_behind else []
     commits = {commit.snapshot_id for commit in after if _takes_out(commit)}
     if with_erasures:
@@ -154,19 +151,19 @@ def _erases_rows(commit: Snapshot) -> bool:
 
 
 def rows_withdrawn(engine: Engine, withdrawn: Withdrawn) -> "DataFrame":
-    """Return the rows that rejections took out of a source, in the columns that it has now."""
+    """Return the rows that rejections removed from a source, with its current columns."""
     history = read_history(engine, withdrawn.source)
-    named = [
+    named_rows = [
         _rows_of_delivery(engine, history, withdrawn, commit)
         for commit in withdrawn.commits
         if _SHA256 in commit.summary
     ]
-    followed = [
+    following_rows = [
         _difference(engine, history, withdrawn, commit)
         for commit in withdrawn.commits
         if _SHA256 not in commit.summary
     ]
-    frames = [frame for frame in (*named, *followed) if frame is not None]
+    frames = [frame for frame in (*named_rows, *following_rows) if frame is not None]
     return together(
         [read(engine, Pin(withdrawn.source, withdrawn.until)).where("false"), *frames]
     )
@@ -175,16 +172,14 @@ def rows_withdrawn(engine: Engine, withdrawn: Withdrawn) -> "DataFrame":
 def _rows_of_delivery(
     engine: Engine, history: History, withdrawn: Withdrawn, commit: Snapshot
 ) -> "DataFrame | None":
-    """Return the rows of a delivery that the table was computed from; those that it had not
-    seen are none of its.
-    """
+    """Return the rows of a delivery that the table was computed from."""
     is_kept = withdrawn.since in history.snapshots
     at = withdrawn.since if is_kept else commit.parent_id
-    its = RejectedDelivery(commit.summary[_FILE], commit.summary[_SHA256])
+    delivery = RejectedDelivery(commit.summary[_FILE], commit.summary[_SHA256])
     return (
         None
         if at is None or at not in history.snapshots
-        else _as_now(engine, withdrawn, at, its.predicate)
+        else _as_now(engine, withdrawn, at, delivery.predicate)
     )
 
 
@@ -197,16 +192,16 @@ def _difference(
     before, after = (
         _as_now(engine, withdrawn, at) for at in (commit.parent_id, commit.snapshot_id)
     )
-    whole = f"sha2({json_of('struct(*)', keeps_nulls=True)}, 256) AS __row"
+    row_hash = f"sha2({json_of('struct(*)', keeps_nulls=True)}, 256) AS __row"
     return (
-        before.selectExpr("*", whole)
-        .join(after.selectExpr(whole), "__row", "left_anti")
+        before.selectExpr("*", row_hash)
+        .join(after.selectExpr(row_hash), "__row", "left_anti")
         .drop("__row")
     )
 
 
 def _as_now(engine: Engine, withdrawn: Withdrawn, at: int, where: str = "true") -> "DataFrame":
-    """Return a past state of a source by the names and types of the columns that it has now."""
+    """Return a past state of a source with its current column names and types."""
     names = names_at(engine.catalog.load(withdrawn.source), withdrawn.until, at)
     now = read(engine, Pin(withdrawn.source, withdrawn.until)).schema.fields
     then = ((field, names.get(field.name)) for field in now)

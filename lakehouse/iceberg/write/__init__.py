@@ -1,3 +1,1 @@
-"""How rows are written: prepared, staged on a branch, audited, published; and what goes to
-quarantine.
-"""
+"""Writes of tables: prepare, stage on a branch, audit, publish; and the quarantine."""

@@ -1,4 +1,4 @@
-"""One try at an append or an overwrite."""
+"""One attempt of an append or an overwrite."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -49,9 +49,10 @@ def rows_attempt(
     arriving: Sequence[tuple[Any, ...]] | None,
     erased: Following | None = None,
 ) -> Outcome:
-    """Stage a frame by append or overwrite, audit what it changed, and publish or refuse it.
+    """Stage rows by append or overwrite, audit the changes, and publish or block them.
 
-    :param erased: rows of erased people that an append's inputs lost, where it follows that.
+    :param erased: removed rows of erased data subjects, if an append follows erasures of its
+        inputs.
     """
     if isinstance(attempt.table.write, Append):
         return _append_attempt(attempt, frame, number, write, arriving, erased)
@@ -60,16 +61,16 @@ def rows_attempt(
 
 
 def _append_attempt(
-    whole: Attempt,
+    initial: Attempt,
     frame: "DataFrame",
     number: int,
     write: Write,
     arriving: Sequence[tuple[Any, ...]] | None,
     erased: Following | None,
 ) -> Outcome:
-    attempt = take_out_appended(whole)
+    attempt = take_out_appended(initial)
     attempt = take_out_computed(attempt, erased) if erased else attempt
-    has_less = attempt is not whole
+    has_less = attempt is not initial
     landed: set[tuple[Any, ...]] = set()
     rows: DataFrame | None = frame
     if attempt.table.once_by:
@@ -77,7 +78,7 @@ def _append_attempt(
         rows = _not_landed(attempt, frame, arriving, landed)
     if rows is None:
         return (
-            publish(whole, (), None, number)
+            publish(initial, (), None, number)
             if has_less
             else unchanged(attempt, (), None, number)
         )
@@ -87,7 +88,7 @@ def _append_attempt(
             return refuse(attempt, results, quarantined, number)
         return unchanged(attempt, results, quarantined, number)
     return _publish_or_refuse(
-        whole,
+        initial,
         _with_split(_audited(attempt, [result.rule for result in results]), results),
         quarantined,
         number,
@@ -97,11 +98,10 @@ def _append_attempt(
 def _append(
     attempt: Attempt, prepared: PreparedFrame, write: Write, landed: set[tuple[Any, ...]]
 ) -> tuple[list[RuleResult], Quarantined | None]:
-    """Stage the rows that break no rule, and look for others only where some are missing.
+    """Stage the accepted rows of an append, and evaluate the rules only if rows are missing.
 
-    Counting a frame reads no column, where it is read from files; evaluating the rules once
-    more would read all theirs. A rule that tolerates some rows, and only counts them, is
-    evaluated on what was staged.
+    Counting rows of files reads no column, while the rules read all of theirs. A rule that
+    tolerates rows and only counts them is evaluated on the staged rows.
     """
     casting = [
         rule
@@ -114,14 +114,14 @@ def _append(
         if rule.on_failure == "block" and rule.fails_above == 0
     ]
     rules = [*attempt.table.quarantining_rules, *blocking]
-    whole = prepared.cast_once().where(f"NOT {prepared.broken(blocking)}")
-    stage.append(attempt, prepared.accepted(whole))
+    initial = prepared.cast_once().where(f"NOT {prepared.broken(blocking)}")
+    stage.append(attempt, prepared.accepted(initial))
     if attempt.check_added:
         attempt.check_added(_added(attempt), landed)
     if not rules and not casting:
         return [], None
     added = _added(attempt)
-    # Where rows lack, only a count tells whether they were refused.
+    # If rows are missing, the count shows whether they were rejected.
     total = added if added == attempt.given_rows else prepared.frame.count()
     has_all = total == added and all(rule in rules for rule in casting)
     if has_all and not attempt.decided.is_any:
@@ -143,7 +143,7 @@ def _append(
     quarantined = quarantine(attempt, prepared, write, split)
     refused = quarantined.rows if quarantined else 0
     if total - refused > _added(attempt):
-        # They belong to the candidate that is refused for them.
+        # They belong to the blocked candidate.
         stage.append(
             attempt, prepared.accepted(prepared.frame.where(prepared.broken(blocking)))
         )
@@ -151,7 +151,7 @@ def _append(
 
 
 def _added(attempt: Attempt) -> int:
-    """Return how many rows an append has staged."""
+    """Return the number of rows that an append has staged."""
     return _head(attempt).rows - attempt.base.rows
 
 
@@ -162,18 +162,18 @@ def _head(attempt: Attempt) -> Snapshot:
 
 
 def _with_split(audited: Audited, split: Sequence[RuleResult]) -> Audited:
-    """Return what was audited with the results of the rules that the rows were split by."""
+    """Return the audit with the results of the rules that the rows were split by."""
     return audited._replace(results=[*split, *audited.results])
 
 
 def _overwrite(
     attempt: Attempt, prepared: PreparedFrame, write: Write
 ) -> tuple[Audited, Quarantined | None]:
-    """Split the rows, stage the accepted ones and audit them; meanwhile, the refused ones are
-    published, and shown.
+    """Split the rows, stage and audit the accepted ones, and publish the rejected ones in
+    parallel.
 
-    The frame, often dear to compute, is computed once for both, and kept: rows as they are take a
-    third less time than the columns of a cache.
+    The rows, often expensive to compute, are computed once and cached as rows, which takes a
+    third less time than a columnar cache.
     """
     if not attempt.table.quarantining_rules and not attempt.table.casts:
         stage.overwrite(attempt, prepared.accepted(), _overwritten(attempt))
@@ -196,8 +196,8 @@ def _overwrite(
 
 
 def _without_partition(attempt: Attempt) -> str:
-    """Return the SQL predicate of the rows that any run of the table looks at; nothing of one
-    without partitions.
+    """Return the SQL predicate of rows that every run of the table processes; empty without
+    partitions.
     """
     partitions, by = attempt.run.partitions, attempt.table.overwritten_by
     return has_no_partition(partitions, by) if partitions and by else ""
@@ -214,7 +214,7 @@ def _publish_or_refuse(
 
 
 def _audited(attempt: Attempt, split_by: Sequence[Rule] = ()) -> Audited:
-    """Evaluate the rules on what is staged, but for those that the rows were split by."""
+    """Evaluate the rules on the staged rows, except those that the rows were split by."""
     head = _head(attempt)
     known = {rule.name for rule in split_by}
     rules = [
@@ -222,7 +222,7 @@ def _audited(attempt: Attempt, split_by: Sequence[Rule] = ()) -> Audited:
         for rule in evaluable(attempt.table.rules)
         if rule.on_failure != "quarantine" and rule.name not in known
     ]
-    # Partitions are audited without rules too: their rows are counted.
+    # Partitions are always audited, to count their rows.
     needs_rows = (
         any(rule.reads_rows for rule in rules)
         or attempt.table.profiled_columns
@@ -247,8 +247,8 @@ def _audited(attempt: Attempt, split_by: Sequence[Rule] = ()) -> Audited:
 
 
 def _overwritten(attempt: Attempt) -> str:
-    """Return the predicate of the rows that this run replaces: never what rows the frame
-    happens to hold.
+    """Return the predicate of the rows that this run replaces, independent of the computed
+    rows.
     """
     mode = attempt.table.write
     if not isinstance(mode, OverwritePartitions):
@@ -263,7 +263,7 @@ def _overwritten(attempt: Attempt) -> str:
 
 
 def _changed_rows(attempt: Attempt, head: Snapshot) -> "DataFrame":
-    """Return the rows that the branch changed, and no more."""
+    """Return only the rows that the branch changed."""
     if isinstance(attempt.table.write, Append) and not attempt.base.is_empty:
         return rows_between(
             attempt.engine, attempt.table.name, attempt.base.snapshot_id, head.snapshot_id
@@ -273,10 +273,10 @@ def _changed_rows(attempt: Attempt, head: Snapshot) -> "DataFrame":
 
 
 def in_partitions(by: str, predicate: str) -> EvaluableRule:
-    """Return the rule that all rows lie in the run's partitions, which a predicate tells."""
+    """Return the rule that all rows are in the run's partitions, given as a predicate."""
     return RowRule(
         name="in_partitions",
-        description=f"{by} lies in the run's partitions",
+        description=f"{by} is in the run's partitions",
         columns=(by,),
         on_failure="block",
         violated_by=f"NOT coalesce({predicate}, false)",
@@ -284,8 +284,8 @@ def in_partitions(by: str, predicate: str) -> EvaluableRule:
 
 
 def _outside(attempt: Attempt, head: Snapshot, rows_within: int) -> list[RuleResult]:
-    """Return the result of an implicit blocking rule: rows outside the overwritten partitions
-    are appended in silence.
+    """Return the result of an implicit blocking rule: Iceberg silently appends rows outside of
+    the overwritten partitions.
     """
     mode = attempt.table.write
     if not isinstance(mode, OverwritePartitions):
@@ -306,14 +306,13 @@ def _not_landed(
     arriving: Sequence[tuple[Any, ...]] | None,
     landed: set[tuple[Any, ...]],
 ) -> "DataFrame | None":
-    """Leave out what the table already has, by `once_by`; None where nothing is left for
-    sure.
+    """Filter out existing rows, by `once_by`; None if no rows remain for sure.
 
-    :param landed: those of the arriving keys that it has.
+    :param landed: the arriving keys that exist already.
     """
     keys = attempt.table.once_by
     if not {*keys} <= {*frame.columns}:
-        # A frame that lacks a column is refused by its name.
+        # The missing column is reported later.
         return frame
     may_lack = _may_lack(attempt.table) if arriving is None else []
     has_source = set(SOURCE_COLUMNS) <= {*frame.columns} & {*attempt.table.column_names}
@@ -324,58 +323,61 @@ def _not_landed(
     if arriving is None:
         existing = attempt.existing()
         keyed = existing.where(f"NOT {_lacks(may_lack)}") if may_lack else existing
-        there = keyed.selectExpr(*map(identifier, keys)).distinct()
-        not_there = without_keys(frame, there, keys)
+        existing_keys = keyed.selectExpr(*map(identifier, keys)).distinct()
+        new_rows = without_keys(frame, existing_keys, keys)
         if has_source and not {*may_lack} <= {*SOURCE_COLUMNS}:
             names = [*dict.fromkeys((*keys, *SOURCE_COLUMNS))]
             unkeyed = existing.where(_lacks(may_lack)).selectExpr(*map(identifier, names))
-            not_there = without_keys(not_there, unkeyed.distinct(), names)
+            new_rows = without_keys(new_rows, unkeyed.distinct(), names)
         if not attempt.decided.rows:
-            return not_there
-        return not_there.unionByName(_quarantined(attempt, with_keys(frame, there, keys)))
-    if landed >= _moments_in_utc(arriving):
+            return new_rows
+        return new_rows.unionByName(
+            _quarantined(attempt, with_keys(frame, existing_keys, keys))
+        )
+    if landed >= _keys_in_utc(arriving):
         return None
     return _without(attempt, frame, keys, landed) if landed else frame
 
 
 def _may_lack(table: IcebergTable) -> list[str]:
-    """Return the columns of `once_by` that a row may lack a value in: NULL is no key, by which all
-    such rows would be one.
+    """Return the `once_by` columns that can be NULL.
+
+    NULL is not a valid key: all rows without a value would be one row.
     """
-    asked = {
+    required = {
         rule.columns[0]
         for rule in table.row_rules
         if isinstance(rule, RowRule) and rule.asks_for_value and rule.on_failure != "warn"
     }
     return [
-        name for name in table.once_by if name not in asked and not table.column(name).required
+        name
+        for name in table.once_by
+        if name not in required and not table.column(name).required
     ]
 
 
 def _lacks(names: Sequence[str]) -> str:
-    """Return the SQL predicate of the rows without a value in any of some columns."""
+    """Return the SQL predicate of rows with NULL in any of some columns."""
     return f"({' OR '.join(f'{identifier(name)} IS NULL' for name in names)})"
 
 
 def _require_keys(
     table: IcebergTable, frame: "DataFrame", may_lack: Sequence[str], *, has_source: bool
 ) -> None:
-    """Refuse rows that nothing tells from others: neither their key nor, where the table has it,
-    the file and row that they come from.
+    """Reject rows without a key and, if the table has source columns, without a source.
 
-    Spark is not asked where the frame's own types say that there are none, as of what comes from
-    a feed's own table.
+    No query is needed if the columns are not nullable, as in feed tables.
     """
     nullable = {field.name for field in frame.schema.fields if field.nullable}
-    telling = [may_lack, SOURCE_COLUMNS] if has_source else [may_lack]
-    lacking = [[name for name in names if name in nullable] for names in telling]
+    key_columns = [may_lack, SOURCE_COLUMNS] if has_source else [may_lack]
+    lacking = [[name for name in names if name in nullable] for names in key_columns]
     if not all(lacking) or frame.where(" AND ".join(map(_lacks, lacking))).isEmpty():
         return
-    others = [name for name in SOURCE_COLUMNS if has_source and name not in table.once_by]
-    or_source = f", and in {', '.join(others)}" if others else ""
+    source_names = [name for name in SOURCE_COLUMNS if has_source and name not in table.once_by]
+    or_source = f", and in {', '.join(source_names)}" if source_names else ""
     raise UsageError(
         f"{table.name}: rows were computed without a value in {', '.join(table.once_by)}"
-        f"{or_source}, by which Append(once_by=…) tells what it has; expected one in each row.",
+        f"{or_source}, the key of Append(once_by=…); expected one in each row.",
         next_step=(
             "Add not_null(…) to its rules, so that they go to its quarantine, or name columns"
             " that always have a value."
@@ -386,21 +388,19 @@ def _require_keys(
 def _without(
     attempt: Attempt, frame: "DataFrame", keys: Sequence[str], landed: set[tuple[Any, ...]]
 ) -> "DataFrame":
-    """Leave out what has any of some keys, by one join: a plan with a condition for each is
-    refused by a Spark Connect server where they are some hundred.
+    """Filter out rows with any of some keys, by a join: Spark Connect rejects plans with
+    hundreds of conditions.
     """
     from pyspark.sql.functions import broadcast
 
     rows = ", ".join(literals(values) for values in landed)
     names = ", ".join(map(identifier, keys))
-    there = attempt.engine.sql(f"SELECT * FROM VALUES {rows} AS landed({names})")
-    return without_keys(frame, broadcast(there), keys)
+    existing_keys = attempt.engine.sql(f"SELECT * FROM VALUES {rows} AS landed({names})")
+    return without_keys(frame, broadcast(existing_keys), keys)
 
 
 def _quarantined(attempt: Attempt, landed: "DataFrame") -> "DataFrame":
-    """Return the rows of what landed before that did not land themselves, and are evaluated once
-    more.
-    """
+    """Return rows that landed before, but only in the quarantine; they are evaluated again."""
     assert attempt.table.quarantine is not None
     in_quarantine = read_main(attempt.engine, attempt.table.quarantine.name).select(
         *SOURCE_COLUMNS
@@ -408,20 +408,20 @@ def _quarantined(attempt: Attempt, landed: "DataFrame") -> "DataFrame":
     return landed.join(in_quarantine, list(SOURCE_COLUMNS), "left_semi").select(*landed.columns)
 
 
-def _moments_in_utc(keys: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
+def _keys_in_utc(keys: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
     return {tuple(map(in_utc, values)) for values in keys}
 
 
 def _landed(attempt: Attempt, arriving: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
-    """Return those of the arriving keys that the table has; files are pruned by the keys'
-    bounds and Bloom filters.
+    """Return the arriving keys that exist already; files are skipped by column bounds and Bloom
+    filters.
     """
     if not arriving or attempt.base.is_empty:
         return set()
-    keys, sought = attempt.table.once_by, _moments_in_utc(arriving)
+    keys, expected = attempt.table.once_by, _keys_in_utc(arriving)
     rows = attempt.existing().selectExpr(*map(identifier, keys))
     for at, key in enumerate(keys):
-        values = sorted({values[at] for values in sought})
+        values = sorted({values[at] for values in expected})
         rows = rows.where(f"{identifier(key)} IN {literals(values)}")
     terms = [without_zone(identifier(key), attempt.table.column(key).type) for key in keys]
-    return _moments_in_utc(rows.selectExpr(*terms).distinct().collect()) & sought
+    return _keys_in_utc(rows.selectExpr(*terms).distinct().collect()) & expected

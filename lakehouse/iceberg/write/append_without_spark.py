@@ -1,10 +1,8 @@
-"""Few rows appended without a JVM, by PyIceberg; for the lakehouse's own tables, which no rule
-audits.
+"""Append a few rows without a JVM, by PyIceberg; for internal tables without audited rules.
 
-It keeps what protects a table: its lock, the properties of commits, and the compare-and-swap of
-the catalog. It stages on no branch: a branch keeps unaudited rows from readers, and here
-nothing is to be audited; and it shields from a Spark server that commits after its client has
-died, where here the client itself commits, and one file appears as a whole or not at all.
+It uses the table's lock, commit properties and the catalog's compare-and-swap. It needs no
+branch: there is nothing to audit, and this process commits one file atomically, so no Spark
+server can commit after its client died.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,8 +31,8 @@ DIRECT_APPENDS = {
     "commit.retry.num-retries": "0",
     "commit.manifest-merge.enabled": "true",
 }
-"""Properties of a table that is appended to directly: a retry of PyIceberg's own would not look
-again for the run, and a small file and a manifest come with each.
+"""Table properties for direct appends: a retry inside PyIceberg would not check again for the
+run, and each append adds a small file and a manifest.
 """
 
 
@@ -46,17 +44,15 @@ def append_once(
     *,
     made_at: str,
 ) -> int | None:
-    """Append a run's rows in one commit; return its snapshot, or None where the table has rows
-    of the run already.
+    """Append a run's rows in one commit; return its snapshot, or None if the table has rows of
+    the run.
 
-    Each run leaves a small file; upkeep joins them as it does those of any table.
+    Each run adds a small file, which upkeep compacts.
 
-    :param table: appends once by `run_id`, and has no rules; it is created first where it is
-        not there.
-    :param made_at: the column that tells when a row was made, before which none of the run can
-        have been appended.
-    :raises TableBusy: when another process holds the table for longer than half a minute.
-    :raises WriteConflict: when other writers kept winning.
+    :param table: appends once by `run_id`, without rules; it is created if it does not exist.
+    :param made_at: the column with the time of a row; no row of the run is older.
+    :raises TableBusy: if another process holds the lock for longer than half a minute.
+    :raises WriteConflict: after repeated conflicts with other writers.
     """
     since = min(row[made_at] for row in rows)
 
@@ -72,13 +68,12 @@ def append_next(
     next_rows: "Callable[[Table], Sequence[Mapping[str, Any]]]",
     run_id: str,
 ) -> int | None:
-    """Append the rows that are to follow what a table has, in one commit; return its snapshot,
-    or None where there are none.
+    """Append rows that depend on the table's content, in one commit; return its snapshot, or
+    None if there are none.
 
-    :param next_rows: returns them for the table as it is; called again where another writer,
-        of whatever host, came first, so that they follow its rows.
-    :raises TableBusy: when another process holds the table for longer than half a minute.
-    :raises WriteConflict: when other writers kept winning.
+    :param next_rows: returns the rows for the current table; called again after a conflict.
+    :raises TableBusy: if another process holds the lock for longer than half a minute.
+    :raises WriteConflict: after repeated conflicts with other writers.
     """
     if not table.is_log_of_runs:
         raise DeclarationError(
@@ -107,16 +102,15 @@ def append_next(
     raise WriteConflict(
         f"{table.name} was not written: other writers came first"
         f" {DIRECT_APPEND_ATTEMPTS} times, last with {last}.",
-        next_step="Nothing was lost; it is tried again with the next run.",
+        next_step="Nothing was lost; the next run retries it.",
     ) from last
 
 
 def has_run(loaded: "Table", run_id: str, since: datetime) -> bool:
-    """Whether a table has rows of a run that were made at a moment or later; files are looked
-    at as a last resort.
+    """Whether a table has rows of a run; `since` is the time of its oldest row.
 
-    The commits tell, where each since then is kept, and is one of ours or moved rows to other
-    files.
+    Files are only scanned if the commits are not sufficient: some since then have expired, or
+    were made by other tools and changed rows.
     """
     line = history_of(".".join(loaded.name()), loaded).line
     if any(
@@ -131,7 +125,7 @@ def has_run(loaded: "Table", run_id: str, since: datetime) -> bool:
         return False
     from pyiceberg.expressions import EqualTo
 
-    # mypy takes pydantic's fields for the arguments, and not PyIceberg's own constructor.
+    # mypy sees pydantic's fields instead of PyIceberg's constructor.
     of_run = EqualTo("run_id", run_id)  # type: ignore[call-arg,arg-type]
     scan = loaded.scan(row_filter=of_run, selected_fields=("run_id",), limit=1)
     return scan.to_arrow().num_rows > 0
@@ -168,5 +162,5 @@ def _append(loaded: "Table", write: BegunWrite, rows: Sequence[Mapping[str, Any]
 
 
 def _in_utc(value: Any) -> Any:
-    """Return a moment in UTC; one without a zone is in that of this machine."""
+    """Convert a timestamp to UTC; without a zone it is local time."""
     return value.astimezone(UTC) if isinstance(value, datetime) else value

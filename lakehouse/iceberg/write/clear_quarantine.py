@@ -1,4 +1,4 @@
-"""Rows that a person clears from a quarantine, since nobody will correct them."""
+"""Clear rows from a quarantine that will not be corrected."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _DISTINCTIVE_LENGTH = 6
-"""Shorter values stand in a reason by chance, such as `12 rows`."""
+"""Shorter values can be part of a reason by chance, such as `12 rows`."""
 
 
 def clear_quarantine(
@@ -31,17 +31,16 @@ def clear_quarantine(
     rule: str | None = None,
     file: str | None = None,
 ) -> int:
-    """Delete rows from the quarantine of a table, and return how many; which they were, when,
-    by whom and why stays in the table beside it.
+    """Delete rows from a table's quarantine, and return their number; their keys, the time, the
+    user and the reason remain in the table of cleared rows.
 
-    They are noted there first, so that none is nowhere: killed in between, it is done again.
+    They are recorded there first, so that a killed command can be repeated.
 
-    :param rule: the rule that they break; any where it is left out.
-    :param file: the delivered file that they came with.
-    :raises UsageError: when the reason has a value in it that identifies a person of these rows:
-        it would stay where the person is erased.
-    :raises TableBusy: when another process writes the quarantine for longer than a writer
-        waits.
+    :param rule: only rows that break this rule.
+    :param file: only rows of this delivered file.
+    :raises UsageError: if the reason contains a value that identifies a data subject of these
+        rows, and that would remain after an erasure.
+    :raises TableBusy: if another process holds the lock of the quarantine for too long.
     """
     quarantine = table.quarantine
     if quarantine is None or not engine.catalog.has(quarantine.name):
@@ -54,7 +53,7 @@ def clear_quarantine(
         if not clearing.rows:
             return 0
         _refuse_values(rows, quarantine.masked_columns, why)
-        noted = rows.selectExpr(
+        cleared_rows = rows.selectExpr(
             "_row_key",
             "_reasons",
             *SOURCE_COLUMNS,
@@ -62,11 +61,13 @@ def clear_quarantine(
             f"{literal(by)} AS cleared_by",
             f"{literal(why)} AS why",
         )
-        write(engine, cleared, lambda: noted, run=Run())
-        held, noted_in = map(engine.catalog.sql_name, (quarantine.name, cleared.name))
-        is_noted = f"_row_key IN (SELECT _row_key FROM {noted_in})"
+        write(engine, cleared, lambda: cleared_rows, run=Run())
+        quarantine_name, cleared_name = map(
+            engine.catalog.sql_name, (quarantine.name, cleared.name)
+        )
+        is_cleared = f"_row_key IN (SELECT _row_key FROM {cleared_name})"
         with session_with(engine.spark, clearing.to_summary()):
-            engine.sql(f"DELETE FROM {held} WHERE {which} AND {is_noted}")
+            engine.sql(f"DELETE FROM {quarantine_name} WHERE {which} AND {is_cleared}")
     return clearing.rows
 
 
@@ -80,7 +81,7 @@ def _refuse_values(rows: "DataFrame", columns: Iterable[str], why: str) -> None:
             raise UsageError(
                 f"The reason has a value of {column} in it, of a row that would be cleared;"
                 " expected one without personal data, since it is kept.",
-                next_step="Say it again with another --why, such as the number of a ticket.",
+                next_step="Run it again with another --why, such as the number of a ticket.",
             )
 
 

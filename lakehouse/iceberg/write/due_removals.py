@@ -1,13 +1,13 @@
-"""What leaves a quarantine once a write is published, noted before that: where the run is killed
-in between, or fails, the next write of the table takes it out.
+"""Removals from a quarantine that become due when a write is published, recorded before.
 
-The note is a property of the table, which each write reads anyway. It says of which write it is
-and where the keys of the rows are, as Parquet beside what writes keep on a cluster:
+If the run is killed or fails after its publish, the next write of the table removes the rows.
+The record is a table property, which each write reads anyway. It contains the write id and the
+folder with the keys of the rows, as Parquet:
 
-    staging/kept-rows/<moment>-<id>/0/part-….parquet
+    staging/kept-rows/<timestamp>-<id>/0/part-….parquet
 
-It holds where main has the write; of one that changed no row, where main has the snapshot that it
-compared with.
+It is valid if main contains the write, or for an unchanged table, if main is the compared
+snapshot.
 """
 
 import json
@@ -30,48 +30,48 @@ from lakehouse.tables.table import IcebergTable
 
 _log = logging.getLogger(__name__)
 _LEAVES = f"{PREFIX}leaves."
-"""How the name of the property begins; it ends with the id of the write."""
+"""Prefix of the property name; the write id follows."""
 _KEYS = "_row_key string, _source_file string"
 
 
 @dataclass(frozen=True)
 class DueRemoval:
-    """Rows that leave the quarantine of a table for one write."""
+    """Rows to remove from a table's quarantine because of one write."""
 
     table: str
     write_id: str
     run_id: str
     folder: str
-    """The name of the folder that has their keys."""
+    """Name of the folder with their keys."""
     unchanged: int | None = None
-    """Of a write that changes no row, the snapshot of main that it compared with."""
+    """For a write that changes no row: the snapshot of main that it compared with."""
     publishes: bool = True
-    """Whether the write publishes; one that changes no row has nothing to."""
+    """Whether the write publishes; False for a write that changes no row."""
 
     @property
     def property_name(self) -> str:
-        """The name of the table's property that says so."""
+        """Name of the table property."""
         return f"{_LEAVES}{self.write_id}"
 
     @property
-    def is_of_dead(self) -> bool:
-        """Whether its write, of whatever host, counts as dead by its age."""
+    def is_expired(self) -> bool:
+        """Whether its write, of any host, is too old to be running."""
         begun = begun_at(audit_branch(self.write_id))
         return begun is None or datetime.now(UTC) - begun > AUDIT_KEPT_FOR
 
     def is_due(self, history: History) -> bool:
-        """Whether the table is as the rows leave for."""
+        """Whether the table is in the state for which the rows are removed."""
         if self.publishes:
             return history.has_published(self.write_id)
         ids = {snapshot.snapshot_id for snapshot in history.line}
         return self.unchanged is None or self.unchanged in ids
 
     def keys_in(self, engine: Engine) -> KeptRowsFolder:
-        """Return the folder that has the keys."""
+        """Return the folder with the keys."""
         return KeptRowsFolder(engine.store, engine.lock_dir, self.folder)
 
     def to_property(self) -> str:
-        """Return it as the value of a property."""
+        """Return the property value."""
         return json.dumps(
             {
                 "table": self.table,
@@ -85,8 +85,8 @@ class DueRemoval:
 
 
 def note_removal(attempt: Attempt, *, publishes: bool) -> None:
-    """Note what leaves the quarantine for a write that is about to be published, or that changes
-    no row; nothing is noted, and no frame kept, where no row does.
+    """Record the removals of a write that is about to be published, or that changes no row;
+    nothing is recorded or cached if there are none.
     """
     engine, table, leaving = attempt.engine, attempt.table, attempt.leaving
     if table.quarantine is None or not leaving:
@@ -105,7 +105,7 @@ def note_removal(attempt: Attempt, *, publishes: bool) -> None:
         main.snapshot_id if main else None,
         publishes,
     )
-    # Before the keys: a folder that no note names would stay.
+    # Before the keys are written: a folder without a record would never be removed.
     set_property(engine, table.name, due.property_name, due.to_property())
     staged = stage_rows(keys, due.keys_in(engine).uri(0), engine.store_options)
     leaving.append(staged)
@@ -114,55 +114,55 @@ def note_removal(attempt: Attempt, *, publishes: bool) -> None:
 def finish_removals(
     engine: Engine, table: IcebergTable, history: History, write: Write
 ) -> None:
-    """Take out of a table's quarantine what is noted; what cannot be taken out now is with the
-    next write, and the log says so. Asks neither Spark nor the catalog where nothing is noted.
+    """Remove the recorded rows from a table's quarantine. A failed removal is logged and
+    retried by the next write. Uses neither Spark nor the catalog if nothing is recorded.
 
-    The rows of the table are published, so that no error fails its write.
+    The rows of the table are published already, so errors do not fail the write.
     """
-    for due in _noted(table, history):
+    for due in _recorded(table, history):
         try:
             if due.is_due(history) and table.quarantine is not None:
                 _take_out(engine, table, due, write)
                 _forget(engine, due)
-            elif due.is_of_dead:
+            elif due.is_expired:
                 _forget(engine, due)
         except Exception as error:
             _log.warning(
-                "%s has rows that stand in its quarantine too; the next write of %s takes them"
-                " out: %s",
+                "%s has rows that are also in its quarantine; the next write of %s removes"
+                " them: %s",
                 table.name,
                 table.name,
                 error,
             )
 
 
-def _noted(table: IcebergTable, history: History) -> Iterator[DueRemoval]:
+def _recorded(table: IcebergTable, history: History) -> Iterator[DueRemoval]:
     for name, value in sorted(history.properties.items()):
         if not name.startswith(_LEAVES):
             continue
-        said = json.loads(value)
-        # A clone has the properties of its table, whose rows are none of its own.
-        if said["table"] == table.name:
-            unchanged = said["unchanged"]
+        record = json.loads(value)
+        # A cloned table has the properties of its original, but not its rows.
+        if record["table"] == table.name:
+            unchanged = record["unchanged"]
             yield DueRemoval(
                 table.name,
                 name.removeprefix(_LEAVES),
-                said["run"],
-                said["keys"],
+                record["run"],
+                record["keys"],
                 None if unchanged is None else int(unchanged),
-                said["publishes"],
+                record["publishes"],
             )
 
 
 def _take_out(engine: Engine, table: IcebergTable, due: DueRemoval, write: Write) -> None:
     folder = due.keys_in(engine)
     if not engine.store.objects(folder.prefix):
-        # A process was killed that had taken them out, but for its note; or nobody wrote the
-        # table for a week.
+        # A process was killed after the removal and before the record was deleted, or the table
+        # was not written for a week.
         if folder.is_left:
             _log.warning(
-                "%s may have rows that stand in its quarantine too: what told them is gone."
-                " `lakehouse quarantine replay %s` decides anew.",
+                "%s may have rows that are also in its quarantine: their keys were deleted."
+                " `lakehouse quarantine replay %s` evaluates them again.",
                 table.name,
                 table.name,
             )

@@ -1,11 +1,10 @@
-"""Rows that are computed once and looked at more than once: kept where no executor's end takes
-them along.
+"""Cache of computed rows that are used several times, safe from the loss of executors.
 
-On one machine the Spark that computed them keeps them: it ends as a whole, and takes half the
-time or less (`benchmarks/bench_kept_rows.py`). On a cluster each executor would have some for
-itself, so that they are staged as Parquet, where every one can read them:
+On one machine, Spark caches them: the process ends as a unit, and this takes half the time or
+less (`benchmarks/bench_kept_rows.py`). On a cluster, each executor would have only a part of
+them. Therefore they are staged as Parquet, which every executor can read:
 
-    staging/kept-rows/<moment>-<id>/<number>/part-….parquet
+    staging/kept-rows/<timestamp>-<id>/<number>/part-….parquet
 """
 
 import re
@@ -26,28 +25,30 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 _LOCAL = re.compile(r"local(\[.*\])?")
-_ANCIENT_AS_THEY_ARE = {
+_ANCIENT_DATE_SETTINGS = {
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
-"""Spark 3.5 refuses to write days before 1582 unless it is told how; Spark 4 writes them as these
-say.
+"""Spark 3.5 cannot write dates before 1582 without these settings; they are the defaults of
+Spark 4.
 """
 
 
 class Keep(Protocol):
-    """What returns the rows of a frame so that they are computed no more than once."""
+    """Caches the rows of a DataFrame, so that they are computed only once."""
 
     def __call__(self, frame: "DataFrame", *, eager: bool = False) -> "DataFrame":
-        """Return a frame of the same rows.
+        """Return a DataFrame with the same rows.
 
-        :param eager: whether they are computed now, also where the first look could do it.
+        :param eager: whether to compute them now, even if their first use could.
         """
 
 
 def is_on_one_machine(spark: "SparkSession") -> bool:
-    """Whether a session computes in the JVM of its driver, which ends as a whole; a Connect server
-    tells of its own. A client of Spark 3.5 cannot have rows kept there, on whatever it computes.
+    """Whether a session computes in the JVM of its driver; a Connect server reports its own
+    mode.
+
+    False for a client of Spark 3.5, which cannot cache rows on its server.
     """
     from pyspark.sql.utils import is_remote
 
@@ -57,15 +58,15 @@ def is_on_one_machine(spark: "SparkSession") -> bool:
 
 
 def keep_on_one_machine(frame: "DataFrame", *, eager: bool = False) -> "DataFrame":
-    """Return a frame that is computed once on one machine, and each time anew on a cluster: for
-    rows that take little to compute.
+    """Cache rows on one machine, and recompute them on a cluster; for rows that are cheap to
+    compute.
     """
     return frame.localCheckpoint(eager) if is_on_one_machine(frame.sparkSession) else frame
 
 
 @contextmanager
 def keeping_rows(engine: Engine) -> Iterator["KeptRows"]:
-    """Keep rows for as long as the block takes."""
+    """Cache rows until the block exits."""
     kept = KeptRows(engine)
     try:
         yield kept
@@ -77,43 +78,43 @@ def keeping_rows(engine: Engine) -> Iterator["KeptRows"]:
 
 
 class KeptRows:
-    """The rows that one piece of work keeps; its threads share it."""
+    """The cached rows of one unit of work, shared by its threads."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._opening = Lock()
         self._numbers = count(1)
-        self._held = ExitStack()
+        self._lock = ExitStack()
         self._folder: KeptRowsFolder | None = None
 
     def keep(self, frame: "DataFrame", *, eager: bool = False) -> "DataFrame":
-        """Return a frame of the same rows, which are computed once: on a cluster now, and read
-        from there on.
+        """Cache the rows of a DataFrame: on a cluster they are written now, and read from
+        there.
 
-        What Parquet has no type for stays on the executors; where one of them ends, a write
-        begins again.
+        Rows with types that Parquet lacks stay on the executors; if one is lost, the write is
+        retried.
         """
         if is_on_one_machine(frame.sparkSession) or not _can_be_staged(frame.schema):
             return frame.localCheckpoint(eager)
         return stage_rows(frame, self._next_uri(), self._engine.store_options)
 
     def forget(self) -> None:
-        """Remove what was kept so far: nobody reads it any more."""
+        """Remove the rows cached so far, which are not used any more."""
         if self._folder:
             self._folder.try_to_remove()
 
     def end(self, *, is_over: bool) -> None:
-        """Remove all, and let others know that nobody is at it.
+        """Remove all rows and release the lock.
 
-        :param is_over: whether Spark did all that it was told; otherwise it may still write, and
-            the next one looks again.
+        :param is_over: whether Spark has completed all requests; otherwise it can still write,
+            and the next process checks again.
         """
         folder = self._folder
         if folder is None:
             return
-        # What cannot be removed now is removed by the next one.
+        # The next process removes what cannot be removed now.
         is_removed = folder.try_to_remove()
-        self._held.close()
+        self._lock.close()
         if is_removed and is_over:
             folder.lock_file.unlink(missing_ok=True)
 
@@ -127,26 +128,26 @@ class KeptRows:
         store, lock_dir = self._engine.store, self._engine.lock_dir
         remove_left(store, lock_dir)
         folder = KeptRowsFolder.new(store, lock_dir)
-        self._held.enter_context(folder.held())
+        self._lock.enter_context(folder.locked())
         return folder
 
 
 def stage_rows(frame: "DataFrame", uri: str, options: Mapping[str, str]) -> "DataFrame":
-    """Write rows as Parquet, and return them as they are read from there.
+    """Write rows as Parquet, and return a DataFrame that reads them.
 
-    :param options: what Spark has to be told to reach the place.
+    :param options: Spark options to access the location.
     """
     from pyspark.sql.types import NullType, StructType
 
     spark = frame.sparkSession
     if is_spark_3():
-        set_all(spark, _ANCIENT_AS_THEY_ARE)
+        set_all(spark, _ANCIENT_DATE_SETTINGS)
     fields = frame.schema.fields
-    # Parquet has no type of nothing but NULL.
+    # Parquet has no type for columns with only NULL.
     written = [field for field in fields if not isinstance(field.dataType, NullType)]
     rows = frame.select(*(identifier(field.name) for field in written))
     rows.write.options(**options).parquet(uri)
-    # Of no rows there may be no file that tells the columns.
+    # Without rows there can be no file with a schema.
     rows = spark.read.schema(StructType(written)).options(**options).parquet(uri)
     names = {field.name for field in written}
     terms = []
@@ -157,24 +158,24 @@ def stage_rows(frame: "DataFrame", uri: str, options: Mapping[str, str]) -> "Dat
 
 
 def _can_be_staged(schema: "StructType") -> bool:
-    """Whether Parquet can hold rows of these columns: it tells them apart by their names, and
-    knows fewer types than Spark.
+    """Whether Parquet can store these columns: it requires unique names, and supports fewer
+    types than Spark.
     """
     from pyspark.sql.types import NullType
 
     names = {field.name.lower() for field in schema.fields}
     types = [field.dataType for field in schema.fields]
-    held = [kind for kind in types if not isinstance(kind, NullType)]
-    return bool(held) and len(names) == len(types) and all(map(_is_held, held))
+    typed = [kind for kind in types if not isinstance(kind, NullType)]
+    return bool(typed) and len(names) == len(types) and all(map(_is_supported, typed))
 
 
-def _is_held(kind: "DataType") -> bool:
+def _is_supported(kind: "DataType") -> bool:
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(kind, StructType):
-        return bool(kind.fields) and all(_is_held(field.dataType) for field in kind.fields)
+        return bool(kind.fields) and all(_is_supported(field.dataType) for field in kind.fields)
     if isinstance(kind, ArrayType):
-        return _is_held(kind.elementType)
+        return _is_supported(kind.elementType)
     if isinstance(kind, MapType):
-        return _is_held(kind.keyType) and _is_held(kind.valueType)
+        return _is_supported(kind.keyType) and _is_supported(kind.valueType)
     return kind.typeName() not in ("void", "interval")

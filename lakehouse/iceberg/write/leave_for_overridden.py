@@ -1,7 +1,7 @@
-"""What leaves the quarantine once a person has published a candidate that rules had refused.
+"""Removals from the quarantine after a user published a blocked candidate.
 
-A refused run takes nothing out of the quarantine, so that rows which hold again stand there and
-in its candidate. Once that is published they are in the table.
+A blocked run removes nothing from the quarantine, so corrected rows are in the quarantine and
+in the candidate. After its publish they are in the table.
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,11 @@ _PARTITION = "__partition"
 
 
 def leave_for_overridden(engine: Engine, table: IcebergTable, overridden: Overridden) -> None:
-    """Take out of the quarantine of a table the rows that came into it with a candidate.
+    """Remove the rows of a published candidate from a table's quarantine.
 
-    Nothing is done where the table was written since: that write has decided anew. What the
-    candidate's run refused stays; so does what it may have refused, which is not known of several
-    rows that a function made of a delivered one.
+    Nothing is removed if the table was written since, since that write has evaluated the rows
+    again. Rows that the candidate's run rejected stay. So do rows that it can have rejected: if
+    a function makes several rows of a delivered one, this is not known.
     """
     quarantine = table.quarantine
     if quarantine is None or not engine.catalog.has(quarantine.name):
@@ -45,48 +45,51 @@ def leave_for_overridden(engine: Engine, table: IcebergTable, overridden: Overri
             return
         if read_history(engine, quarantine.name).is_empty:
             return
-        standing, gone = _standing(engine, table, overridden), []
-        # What lies in no partition, as every row of a table without any, is known by its source.
-        came = _came(engine, overridden, _SOURCE)
-        if came is not None:
-            of_source = standing.where(f"{_PARTITION} IS NULL")
-            gone.append(of_source.join(came, _SOURCE, "left_semi"))
+        remaining, removed = _remaining(engine, table, overridden), []
+        # Rows in no partition are matched by their source.
+        added = _added_rows(engine, overridden, _SOURCE)
+        if added is not None:
+            of_source = remaining.where(f"{_PARTITION} IS NULL")
+            removed.append(of_source.join(added, _SOURCE, "left_semi"))
         by = table.overwritten_by
-        if came is not None and by is not None:
+        if added is not None and by is not None:
             partition = f"CAST({identifier(by)} AS STRING) AS {_PARTITION}"
-            came = _came(engine, overridden, [*_SOURCE, partition])
-            assert came is not None
-            gone.append(standing.join(came, [*_SOURCE, _PARTITION], "left_semi"))
-        keys = [rows.select("_row_key", "_source_file") for rows in gone]
+            added = _added_rows(engine, overridden, [*_SOURCE, partition])
+            assert added is not None
+            removed.append(remaining.join(added, [*_SOURCE, _PARTITION], "left_semi"))
+        keys = [rows.select("_row_key", "_source_file") for rows in removed]
         leave(engine, table, Run(overridden.run_id), write, keys)
 
 
-def _came(engine: Engine, overridden: Overridden, terms: Sequence[str]) -> "DataFrame | None":
-    """Return what tells the rows that a table did not have before; None where it does not keep
-    their sources.
+def _added_rows(
+    engine: Engine, overridden: Overridden, terms: Sequence[str]
+) -> "DataFrame | None":
+    """Return the keys of rows that a publish added to a table; None if the table has no source
+    columns.
     """
     name, before_id = overridden.table, overridden.before_snapshot_id
     snapshot_ids = [overridden.snapshot_id, *([before_id] if before_id is not None else [])]
     frames = [rows_at(engine, name, snapshot_id) for snapshot_id in snapshot_ids]
     if not all(set(_SOURCE) <= set(frame.columns) for frame in frames):
         return None
-    came, *before = (frame.selectExpr(*terms) for frame in frames)
-    return came.join(before[0], came.columns, "left_anti") if before else came
+    added, *before = (frame.selectExpr(*terms) for frame in frames)
+    return added.join(before[0], added.columns, "left_anti") if before else added
 
 
-def _standing(engine: Engine, table: IcebergTable, overridden: Overridden) -> "DataFrame":
-    """Return the rows of a table's quarantine that stood there before the candidate's run, each
-    with its partition, and that this run did not refuse again.
+def _remaining(engine: Engine, table: IcebergTable, overridden: Overridden) -> "DataFrame":
+    """Return the rows that were in a table's quarantine before the candidate's run and that it
+    did not reject again, with their partition.
 
-    That is known of one that was alone of its source in its partition, or of all its source where
-    it has no partition, and of any where the run refused one alone, which tells its key.
+    This is known for a row that is the only one of its source in its partition (or of its
+    source, if it has no partition), and for any row if the run rejected exactly one, whose key
+    is then known.
     """
     begun, quarantine, by = begun_at(overridden.branch), table.quarantine, table.overwritten_by
     assert begun is not None
     assert quarantine is not None
     is_before = f"_quarantined_at < {literal(begun)}"
     partition = delivered_in_type(table, by) if by else "NULL"
-    is_alone = f"_row_key IN ({OF_SOURCE}, {of_source_in(_PARTITION)})"
+    is_only_one = f"_row_key IN ({OF_SOURCE}, {of_source_in(_PARTITION)})"
     of_any = f"count(1) OVER (PARTITION BY {', '.join(_SOURCE)})"
     of_source = f"OVER (PARTITION BY {', '.join(_SOURCE)}, {_PARTITION})"
     rows = (
@@ -96,8 +99,8 @@ def _standing(engine: Engine, table: IcebergTable, overridden: Overridden) -> "D
             "*",
             f"if({_PARTITION} IS NULL, {of_any}, count(1) {of_source}) AS __rows",
             f"count_if(NOT {is_before}) {of_source} AS __refused",
-            f"bool_or(NOT {is_before} AND {is_alone}) {of_source} AS __refused_alone",
+            f"bool_or(NOT {is_before} AND {is_only_one}) {of_source} AS __refused_alone",
         )
     )
-    was_alone = f"__rows = 1 AND {is_alone}"
-    return rows.where(f"{is_before} AND ({was_alone} OR __refused = 1 AND __refused_alone)")
+    was_only_one = f"__rows = 1 AND {is_only_one}"
+    return rows.where(f"{is_before} AND ({was_only_one} OR __refused = 1 AND __refused_alone)")

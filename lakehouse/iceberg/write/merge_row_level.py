@@ -1,5 +1,5 @@
-"""How one merge changes rows: as its table does, unless it changes so many of them that whole
-files are cheaper.
+"""Row-level mode of one merge: the table's mode, unless copy-on-write is cheaper for many
+changes.
 """
 
 from collections.abc import Iterator
@@ -17,14 +17,13 @@ from lakehouse.tables.row_level import (
 
 @contextmanager
 def row_level_chosen(attempt: Attempt, changed_rows: int) -> Iterator[str]:
-    """Let the merge inside change rows as is cheapest; yields how and why, or nothing where the
-    declaration says how.
+    """Use the cheapest row-level mode for the merge in this block.
 
-    Iceberg knows it by the table's properties alone, so that another way than the table's is
-    set for the time of the merge, in 0.04 s. After a failure it stays, until the next write
-    brings the table to its declaration.
+    Yields the mode and the reason; empty if the declaration sets the mode. Iceberg reads the
+    mode only from table properties, so another mode is set during the merge, in 0.04 s. After a
+    failure it stays until the next write applies the declaration.
 
-    :param changed_rows: rows that the merge updates or deletes.
+    :param changed_rows: number of rows that the merge updates or deletes.
     """
     if not is_chosen(attempt.table):
         yield ""

@@ -1,4 +1,4 @@
-"""One try at a merge: compare first, so that a row that would not change is not rewritten."""
+"""One attempt of a merge; unchanged rows are not rewritten."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -50,13 +50,11 @@ _ACTION = "__action"
 _REFUSED = "__refused"
 _UNKNOWN = "__unknown"
 _FEW_VALUES = 1000
-"""Values that files are pruned by; a predicate of more of them takes longer to plan than files
-to read.
+"""Limit of values to skip files by; planning a longer predicate takes longer than reading the
+files.
 """
 _ROWS_OF_A_FILE = 100_000
-"""New rows that a file should have at least; of the small files of a table each reader opens
-every one.
-"""
+"""Minimum number of new rows per file; readers open every small file."""
 _INSERTED, _UPDATED, _DELETED, _SAME, _KEYS = (
     "__inserted",
     "__updated",
@@ -74,21 +72,20 @@ def merge_attempt(
     write: Write,
     rejected: Following | None = None,
 ) -> Outcome:
-    """Compare a frame with the table by key, stage what is new or different, audit it, and
-    publish or refuse it.
+    """Compare rows with the table by key, stage the differences, audit them, and publish or
+    block them.
 
-    The compared frame is kept for the counts, the quarantine and the merge: the rows that were
-    audited are those that are written, and are computed once. A cached frame would not do: Spark
-    4.1 resolves the tables in a MERGE's source again, and fails on those that are read
-    incrementally (`No plan for TableReference`). So is the frame before that, where it is compared
-    with many rows: how many it has tells how to look for them. Of a small table all are looked at,
-    and that look is spared.
+    The compared rows are cached for the counts, the quarantine and the merge, so that the
+    audited rows are the written ones. A DataFrame cache is not sufficient: Spark 4.1 resolves
+    the tables in a MERGE's source again, and fails on incremental reads (`No plan for
+    TableReference`). For a large table, the source rows are cached before the comparison too,
+    since their number determines the join. A small table is read in full without this count.
 
-    :param rejected: what rejections took out of the inputs; rows go that were merged of these
-        alone.
+    :param rejected: rows that rejections removed from the inputs; their merged rows are
+        deleted.
     """
-    prepared, came = _prepared(attempt, mode, frame, rejected)
-    compared, counted_values = _compared(attempt, mode, prepared, came)
+    prepared, source = _prepared(attempt, mode, frame, rejected)
+    compared, counted_values = _compared(attempt, mode, prepared, source)
     split = split_rows(prepared, compared, counted_values, attempt.keep)
     results = _results(attempt, mode, prepared, split)
     quarantined = quarantine(attempt, prepared, write, split)
@@ -110,7 +107,7 @@ def merge_attempt(
             return refuse(attempt, results, quarantined, number, staged=False)
         return unchanged(attempt, results, quarantined, number)
     changed = prepared.accepted(compared.where(f"{_ACTION} <> 'same'"))
-    _stage(attempt, mode, changed, came, inserted, updated + deleted)
+    _stage(attempt, mode, changed, source, inserted, updated + deleted)
     results += _on_other_keys(attempt, mode, changed)
     results += evaluate_prepared(attempt)
     if any(result.blocks for result in results):
@@ -126,31 +123,29 @@ def merge_attempt(
 
 def _prepared(
     attempt: Attempt, mode: Merge, frame: "DataFrame", rejected: Following | None
-) -> "tuple[PreparedFrame, _Came]":
-    """Return the rows that are merged, evaluated by their rules, and what is known of them
-    before they are compared.
-    """
+) -> "tuple[PreparedFrame, _SourceStats]":
+    """Return the rows to merge, with evaluated rules, and their statistics."""
     prepared = prepare(attempt.table, frame).evaluated()
     if attempt.base.is_empty:
-        return prepared, _Came()
+        return prepared, _SourceStats()
     prepared = with_removed(attempt, mode, prepared, rejected) if rejected else prepared
     if attempt.decided.rereads:
         prepared = without_refused(attempt, mode, prepared)
     if _is_small(attempt):
-        return prepared, _Came()
+        return prepared, _SourceStats()
     prepared = replace(prepared, frame=attempt.keep(prepared.frame))
-    return prepared, _came(mode, prepared)
+    return prepared, _source_stats(mode, prepared)
 
 
 def _is_small(attempt: Attempt) -> bool:
-    """Whether one process holds all rows of the table with ease, as they are."""
+    """Whether all rows of the table fit easily into one process."""
     rows = attempt.base.summary.get("total-records")
     return rows is not None and int(rows) < FEW_WHOLE
 
 
-class _Came(NamedTuple):
-    """How many rows are merged, None where that is not known; which rows of the table, as `t`,
-    they can match; and whether each of them shall go.
+class _SourceStats(NamedTuple):
+    """Statistics of the source rows: their number (None if unknown), the predicate of matching
+    table rows `t`, and whether all of them are deletes.
     """
 
     rows: int | None = None
@@ -159,11 +154,11 @@ class _Came(NamedTuple):
 
     @property
     def is_few(self) -> bool:
-        """Whether one process holds them with ease, as they are."""
+        """Whether all source rows fit easily into one process."""
         return self.rows is not None and self.rows < FEW_WHOLE
 
 
-def _came(mode: Merge, prepared: PreparedFrame) -> _Came:
+def _source_stats(mode: Merge, prepared: PreparedFrame) -> _SourceStats:
     from pyspark.sql.functions import expr
 
     stays = f"count_if({DELETED} IS NOT TRUE)" if prepared.deletes else "count(1)"
@@ -179,12 +174,12 @@ def _came(mode: Merge, prepared: PreparedFrame) -> _Came:
         .collect()
     )
     if len(row_counts) > _FEW_VALUES:
-        return _Came()
+        return _SourceStats()
     predicates = []
     for name in mode.prune_by:
         values = {row[name] for row in row_counts}
         predicates.append(among(name, values, "t"))
-    return _Came(
+    return _SourceStats(
         sum(row["__rows"] for row in row_counts),
         " AND ".join(predicates) or "true",
         all_go=not any(row["__stay"] for row in row_counts),
@@ -192,42 +187,45 @@ def _came(mode: Merge, prepared: PreparedFrame) -> _Came:
 
 
 def _compared(
-    attempt: Attempt, mode: Merge, prepared: PreparedFrame, came: _Came
+    attempt: Attempt, mode: Merge, prepared: PreparedFrame, source: _SourceStats
 ) -> "tuple[DataFrame, dict[str, Any]]":
-    """Return the candidate's rows, kept, each with what would become of it; and what one query
-    counts of them.
+    """Return the cached source rows with the action for each, and the counts from one query.
 
-    Iceberg reads rows one by one where a nested column is among them, and many at once where
-    none is. So few rows are compared without these first, and with them only where they are the
-    same in all else. Of rows that shall all go, the key is enough, and what orders versions.
+    Iceberg reads rows individually if a nested column is selected, and in batches otherwise.
+    Therefore few rows are compared without nested columns first, and with them only if the
+    other columns are equal. For deletes, the key and the version order are sufficient.
     """
     versions = attempt.table.versions
-    telling = [*mode.on, *(versions.newest if versions else ())]
-    columns = [*dict.fromkeys(telling)] if came.all_go else written_columns(attempt.table)
-    nested = {name for name in columns if came.is_few and is_nested(attempt.table, name)} - {
+    key_columns = [*mode.on, *(versions.newest if versions else ())]
+    columns = [*dict.fromkeys(key_columns)] if source.all_go else written_columns(attempt.table)
+    nested = {name for name in columns if source.is_few and is_nested(attempt.table, name)} - {
         *mode.on
     }
     first = [name for name in columns if name not in nested]
     aggregates = _aggregates(attempt, mode, prepared)
-    compared = attempt.keep(_compare(attempt, mode, prepared, came, first))
+    compared = attempt.keep(_compare(attempt, mode, prepared, source, first))
     counted_values = count(compared, aggregates)
     if nested and counted_values[_SAME]:
         alike = replace(prepared, frame=compared.where(f"{_ACTION} = 'same'").drop(_ACTION))
-        others = compared.where(f"{_ACTION} <> 'same'")
+        different = compared.where(f"{_ACTION} <> 'same'")
         compared = attempt.keep(
-            others.unionByName(_compare(attempt, mode, alike, came, columns))
+            different.unionByName(_compare(attempt, mode, alike, source, columns))
         )
         counted_values = count(compared, aggregates)
     return compared, counted_values
 
 
 def _compare(
-    attempt: Attempt, mode: Merge, prepared: PreparedFrame, came: _Came, columns: Sequence[str]
+    attempt: Attempt,
+    mode: Merge,
+    prepared: PreparedFrame,
+    source: _SourceStats,
+    columns: Sequence[str],
 ) -> "DataFrame":
-    """Return the candidate's rows, each with what would become of it: insert, update, delete or
-    same; without the refused ones that the table holds a newer version of.
+    """Return the source rows with the action for each: insert, update, delete or same; without
+    rejected rows that a newer version in the table corrects.
 
-    :param columns: those that are compared, the keys among them.
+    :param columns: columns to compare, including the keys.
     """
     from pyspark.sql.functions import broadcast
 
@@ -237,13 +235,13 @@ def _compare(
     existing = (
         attempt.existing()
         .alias("t")
-        .where(came.matching)
+        .where(source.matching)
         .selectExpr(*map(identifier, columns), "true AS __existing")
     )
-    if came.rows is not None and came.rows < FEW:
+    if source.rows is not None and source.rows < FEW:
         keys = prepared.frame.selectExpr(*map(identifier, mode.on))
-        existing = with_keys(existing, keys, mode.on, came.rows)
-    existing = broadcast(existing) if came.is_few or _is_small(attempt) else existing
+        existing = with_keys(existing, keys, mode.on, source.rows)
+    existing = broadcast(existing) if source.is_few or _is_small(attempt) else existing
     on = same_key(mode.on, "s", "t")
     rows = prepared.frame.selectExpr(
         "*",
@@ -265,23 +263,21 @@ def _compare(
 
 
 def _is_corrected(attempt: Attempt, mode: Merge) -> str:
-    """Return the SQL predicate that `s` is refused, and `t` holds a version that is not older: it
-    was corrected before it came.
-    """
+    """SQL: the source row is rejected and the target already has the same or a newer version."""
     versions = attempt.table.versions
     if versions is None or _is_newest(attempt):
         return "false"
-    came, existing = (
+    source, existing = (
         {name: f"{alias}.{identifier(name)}" for name in versions.newest} for alias in "st"
     )
     has_key = " AND ".join(f"s.{identifier(name)} IS NOT NULL" for name in mode.on)
     is_known = f"{has_key} AND t.__existing IS NOT NULL"
-    return f"({_REFUSED} AND {is_known} AND NOT {is_newer_sql(came, order_sql(existing))})"
+    return f"({_REFUSED} AND {is_known} AND NOT {is_newer_sql(source, order_sql(existing))})"
 
 
 def _is_newest(attempt: Attempt) -> bool:
-    """Whether a frame was computed from all rows of its inputs, or after a rejection: it is the
-    newest of all that is left.
+    """Whether the source rows are newer than all existing rows: all inputs are read in full, or
+    follow a rejection.
     """
     read = [pin for pin in attempt.pins.values() if pin.table != attempt.table.name]
     reads_all = bool(read) and all(pin.since_snapshot_id is None for pin in read)
@@ -289,18 +285,19 @@ def _is_newest(attempt: Attempt) -> bool:
 
 
 def _is_older(attempt: Attempt) -> str:
-    """Return the SQL predicate that `t` holds a newer version than `s` brings: it stays."""
+    """SQL: the target `t` has a newer version than the source row `s`, and is kept."""
     versions = attempt.table.versions
     if versions is None or _is_newest(attempt):
         return "false"
-    came = ", ".join(f"s.{identifier(name)}" for name in versions.newest)
+    source = ", ".join(f"s.{identifier(name)}" for name in versions.newest)
     existing = ", ".join(f"t.{identifier(name)}" for name in versions.newest)
-    return f"(struct({came}) < struct({existing}))"
+    return f"(struct({source}) < struct({existing}))"
 
 
 def _outlives(attempt: Attempt) -> str:
-    """Return the SQL predicate that `t` holds a newer version than the one by which `s` deletes
-    it. One that does not say when it was written deletes any.
+    """SQL: the target `t` has a newer version than the delete in `s`.
+
+    A delete without a timestamp applies to any version.
     """
     versions, older = attempt.table.versions, _is_older(attempt)
     if versions is None:
@@ -309,16 +306,17 @@ def _outlives(attempt: Attempt) -> str:
 
 
 def _aggregates(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> dict[str, str]:
-    """Return what one query counts: broken rules, refused rows, what becomes of the others, and
-    distinct keys; not these where each is known to be there once, since all rows would be
-    shuffled for them.
+    """Return the aggregates of one query: broken rules, rejected rows, actions, and distinct
+    keys.
+
+    Distinct keys are omitted if known to be unique, since counting them shuffles all rows.
     """
     table = attempt.table
     refused = prepared.refused_predicate
     key = f"struct({', '.join(map(identifier, mode.on))})"
     counting = f"NOT {refused} AND NOT {DELETED}" if prepared.deletes else f"NOT {refused}"
     keys = f"count(DISTINCT CASE WHEN NOT {refused} THEN {key} END)"
-    # A row that is compared with others may find two of its key.
+    # Comparison with the table can match two rows of one key.
     is_known_once = attempt.gives_keys_once and attempt.base.is_empty
     return (
         counted(prepared, table.row_rules)
@@ -351,7 +349,7 @@ def _results(
 
 
 def _aggregated(table: IcebergTable) -> list[EvaluableRule]:
-    """Return the rules that aggregates of the rows answer, but for those on single rows."""
+    """Return the rules that aggregates can evaluate, without row rules."""
     return [
         rule
         for rule in evaluable(table.rules)
@@ -360,8 +358,8 @@ def _aggregated(table: IcebergTable) -> list[EvaluableRule]:
 
 
 def _is_of_delivered(rule: Rule) -> bool:
-    """Whether a rule speaks of what came, also where that changes no row: of what goes to the
-    quarantine, or was lost as it was read.
+    """Whether a rule applies to the delivered rows even if nothing changes: it quarantines, or
+    checks a cast.
     """
     is_of_refused = rule.on_failure == "quarantine" or rule.name == REFUSED_SHARE
     return is_of_refused or rule.cast is not None
@@ -375,9 +373,7 @@ def _with_repeated_keys(
     results: list[RuleResult],
     repeated: int,
 ) -> list[RuleResult]:
-    """Say that two rows have one key: a merge cannot tell which one shall win, whatever the
-    rules are.
-    """
+    """Add a failed rule for duplicate keys: a merge cannot decide between two rows."""
     rule = merge_key_rule(attempt.table, mode)
     broken = KeyLookup(_merge_key(mode)).broken_rows(prepared.accepted(compared))
     sample = sample_of(attempt.engine, attempt.table, broken)
@@ -386,9 +382,7 @@ def _with_repeated_keys(
 
 
 def merge_key_rule(table: IcebergTable, mode: Merge) -> Rule:
-    """Return the rule that no two rows which are merged have one key: a declared one, or else
-    that of the merge itself.
-    """
+    """Return the declared unique rule on the merge key, or that of the merge itself."""
     for rule in table.rules:
         if _is_key(rule, mode) and rule.on_failure == "block":
             return rule
@@ -398,20 +392,20 @@ def merge_key_rule(table: IcebergTable, mode: Merge) -> Rule:
 def _merge_key(mode: Merge) -> UniqueRule:
     return UniqueRule(
         "unique_merge_key",
-        f"{', '.join(mode.on)} is unique in what is merged",
+        f"{', '.join(mode.on)} is unique in the merged rows",
         tuple(mode.on),
         "block",
     )
 
 
 def _is_key(rule: Rule, mode: Merge) -> bool:
-    """Whether a rule says of the merge's own key that it is unique, which a merge sees to."""
+    """Whether a rule requires unique merge keys, which the merge itself guarantees."""
     return rule.identifies_rows and set(mode.on) <= set(rule.columns)
 
 
 def _on_other_keys(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[RuleResult]:
-    """Evaluate the rules on other keys than the merge's own: unique among the rows merged and
-    those that stay.
+    """Evaluate unique rules on other keys than the merge's, on the merged and the remaining
+    rows.
     """
     rules = [
         rule
@@ -433,7 +427,7 @@ def _stage(
     attempt: Attempt,
     mode: Merge,
     changed: "DataFrame",
-    came: _Came,
+    source: _SourceStats,
     inserted: int,
     matched: int,
 ) -> None:
@@ -442,13 +436,13 @@ def _stage(
             attempt,
             changed,
             mode,
-            came.matching,
+            source.matching,
             inserted=inserted,
             matched=matched,
-            all_go=came.all_go,
+            all_go=source.all_go,
         )
         return
-    # Rows that are all new need no look at the table. Each of the tasks writes a file.
+    # New rows need no join with the table. Each task writes a file.
     changed = changed.coalesce(max(1, inserted // _ROWS_OF_A_FILE))
     stamped = [f"current_timestamp() AS {identifier(mode.stamp)}"] if mode.stamp else []
     columns = map(identifier, written_columns(attempt.table))

@@ -1,6 +1,4 @@
-"""The tables that a write reads beside its own: where one of them is not there, a table that is not
-there either is not made for a write that would fail.
-"""
+"""Check that the tables a write reads exist, before the written table is created."""
 
 from collections.abc import Collection, Iterator, Mapping
 
@@ -17,12 +15,12 @@ def require_needed(
     declared: Mapping[str, IcebergTable],
     sources: Mapping[str, Collection[str]],
 ) -> None:
-    """Refuse to write a table whose inputs, or the tables that its rules read, are not there.
+    """Raise if an input, or a table that a rule reads, does not exist.
 
-    :param declared: the project's tables, by name. Of those that read one another, one has to be
-        there first: such a reading is left to the write.
+    :param declared: the project's tables, by name. In a cycle of references one table must be
+        written first, so such references are not checked.
     :param sources: by table, the tables that it is computed from.
-    :raises TableNotFound: names the first that is not there.
+    :raises TableNotFound: names the first missing table.
     """
     own = (table.name, table.quarantine.name if table.quarantine else "")
     for name in (*(source.table for source in inputs.values()), *_in_rules(table)):
@@ -42,7 +40,7 @@ def _reads_back(
     declared: Mapping[str, IcebergTable],
     sources: Mapping[str, Collection[str]],
 ) -> bool:
-    """Whether another table or its rules read this one, be it by way of further tables."""
+    """Whether another table or its rules read this one, directly or indirectly."""
     reached: set[str] = set()
     waiting = [name]
     while waiting:

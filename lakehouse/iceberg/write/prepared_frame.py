@@ -1,5 +1,5 @@
-"""The rows that a write may publish: what an asset computed, checked by name, typed, and split
-by the rules.
+"""Candidate rows of a write: the computed rows, checked by column name, cast, and split by the
+rules.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,45 +28,42 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructField
 
 DELETED = "_deleted"
-"""A column that the frame of a merge may have beside the declared ones: true where the row of
-that key shall go.
-"""
+"""An additional column in the DataFrame of a merge: true to delete the row with that key."""
 _DELIVERED = "__delivered__"
 _FLOATING = (types.Primitive("float"), types.Primitive("double"))
 BROKEN = "__broken"
-"""A column of an evaluated frame: the row rules that a row breaks, a bit for each."""
+"""Column of an evaluated DataFrame: the broken row rules, one bit each."""
 _NUMBER = "__lakehouse_number"
 _TEXT = types.Primitive("string")
 _BITS = 62
-"""Rules that a bigint has bits for; more of them are evaluated each time."""
+"""Number of rules that fit into a bigint; further rules are evaluated each time."""
 
 
 @dataclass(frozen=True)
 class PreparedFrame:
-    """A frame in the declared types, that still knows what was delivered.
+    """A DataFrame in the declared types that retains the delivered values.
 
     `frame` has the declared columns, then those of `SOURCE_COLUMNS` and `DELETED` that the
-    asset handed on, then for each column that was cast its value before that, under the name in
-    `delivered`.
+    asset returned, then the original value of each cast column, under the name in `delivered`.
     """
 
     table: IcebergTable
     frame: "DataFrame"
     delivered: Mapping[str, str]
     names: Sequence[str]
-    """The columns of `frame`, for which Spark would have to analyze it."""
+    """The columns of `frame`; reading them from Spark would analyze the plan."""
     bits: Mapping[str, int] = field(default_factory=dict)
-    """By rule, its bit in the column of what each row breaks, where the rules were evaluated
-    already.
-    """
+    """Bit of each rule in `BROKEN`, if the rules were evaluated already."""
     has_some_keys: bool = False
-    """Whether it may be of some keys alone, and so have some alone of the rows that a function
-    makes of a delivered one.
+    """Whether it contains only some keys, so that rows made of the same delivered row can be
+    missing.
     """
 
     def violation(self, rule: Rule) -> str:
-        """Return the SQL predicate of the rows that break a row rule; one that shall go breaks
-        none but that its key can be read: it would delete the row without a key.
+        """Return the SQL predicate of the rows that break a row rule.
+
+        Rows to delete only break rules that cast their key: without a key nothing could be
+        deleted.
         """
         if rule.name in self.bits:
             return f"({BROKEN} & {1 << self.bits[rule.name]}L <> 0)"
@@ -76,34 +73,34 @@ class PreparedFrame:
 
     @property
     def _key_casts(self) -> list[Rule]:
-        """The rules that say of what tells the row that shall go, and was cast, how it is read."""
+        """Cast rules on the key columns of rows to delete."""
         names = self.table.telling_columns & self.delivered.keys()
         return [rule for rule in self.table.row_rules if rule.cast and rule.columns[0] in names]
 
     @property
     def unknown_deletion(self) -> str:
-        """The SQL predicate of the rows that shall go and whose key cannot be read: they delete
-        nothing, also where a rule lets them through.
+        """SQL predicate of rows to delete whose key is invalid; they delete nothing, even if a
+        rule tolerates them.
         """
         return f"({DELETED} AND {self.broken(self._key_casts)})" if self.deletes else "false"
 
     def _broken_sql(self, rule: Rule) -> str:
         if self._is_of_delivered(rule):
-            # What was delivered and cannot be read is there: `castable` sees to it already.
+            # A delivered value that cannot be cast is not NULL; `castable` rejects it.
             return f"({self.delivered_sql(rule.columns[0])} IS NULL)"
         column = rule.columns[0] if rule.cast else None
         if column is None or column not in self.delivered:
             return self.table.broken_by(rule)
         if self.table.casts[column] == rule.cast:
-            # The cast was made already, and is not made once more: it lost what is NULL now.
+            # The cast is not repeated: it failed where the result is NULL.
             return (
                 f"({self.delivered_sql(column)} IS NOT NULL AND {identifier(column)} IS NULL)"
             )
         return rule.predicate(self.delivered_sql)
 
     def _is_of_delivered(self, rule: Rule) -> bool:
-        """Whether a rule refuses rows without a value in a column of which another one refuses,
-        or blocks, what cannot be read. Where that is let through, a row without a value is left.
+        """Whether a rule rejects NULL in a column whose invalid values are rejected or blocked
+        by another rule.
         """
         if not isinstance(rule, RowRule) or rule.on_failure != "quarantine":
             return False
@@ -116,12 +113,10 @@ class PreparedFrame:
         return rule.asks_for_value and is_delivered and any(castable)
 
     def evaluated(self) -> "PreparedFrame":
-        """Return the candidate with a column that holds a bit for each row rule, set where the
-        row breaks it.
+        """Return the candidate with a column of broken row rules, one bit each.
 
-        A frame that is kept then evaluates its rules once, whoever asks later which of them a
-        row breaks. What was delivered is kept of those rows alone that break one: of no other
-        row it is ever looked at.
+        A cached DataFrame then evaluates its rules only once. Delivered values are retained
+        only for rows that break a rule, since no other row needs them.
         """
         if BROKEN in self.names:
             return self
@@ -143,13 +138,13 @@ class PreparedFrame:
         return replace(self, frame=frame, names=names, bits=bits)
 
     def known(self, rows: "DataFrame") -> "DataFrame":
-        """Return rows of the table as those of an evaluated frame; rules that quarantine are known
-        to accept them.
+        """Return existing rows of the table as evaluated rows; they pass all quarantining
+        rules.
         """
         rules = (
             rule for rule in self._rules_with(self.bits) if rule.on_failure != "quarantine"
         )
-        # What stands was cast when it came.
+        # Existing rows were cast when they were written.
         breaks = [
             f"if({rule.predicate()}, {1 << self.bits[rule.name]}L, 0L)"
             for rule in rules
@@ -165,11 +160,11 @@ class PreparedFrame:
 
     @property
     def deletes(self) -> bool:
-        """Whether the frame says of each row if it shall go."""
+        """Whether the DataFrame marks rows to delete."""
         return DELETED in self.names
 
     def delivered_sql(self, column: str) -> str:
-        """Return the SQL of a column as it was delivered."""
+        """Return the SQL of a column's delivered value."""
         return identifier(self.delivered.get(column, column))
 
     @property
@@ -185,10 +180,10 @@ class PreparedFrame:
         return f"({' OR '.join(breaks)})" if breaks else "false"
 
     def cast_once(self) -> "DataFrame":
-        """Return the frame for a filter by rules: by itself Spark filters before it casts, by the
-        same casts, and makes each of them twice.
+        """Return the DataFrame for a filter by rules, with each cast evaluated once.
 
-        It does not where a row is given a number, as that depends on the rows before it.
+        Spark would push the filter below the projection and cast twice. A row number prevents
+        that.
         """
         if not self.delivered:
             return self.frame
@@ -196,8 +191,8 @@ class PreparedFrame:
         return numbered.where(f"{_NUMBER} >= 0")
 
     def accepted(self, frame: "DataFrame | None" = None) -> "DataFrame":
-        """Return the rows that go on, in the declared columns, and `DELETED` where the frame
-        has it.
+        """Return the accepted rows in the declared columns, with `DELETED` if the DataFrame has
+        it.
         """
         rows = (self.frame if frame is None else frame).where(f"NOT {self.refused_predicate}")
         columns = [*written_columns(self.table), *([DELETED] if self.deletes else [])]
@@ -205,8 +200,8 @@ class PreparedFrame:
 
     @property
     def shown_terms(self) -> list[str]:
-        """What to select of rows that break a rule, for people: what was delivered in place of
-        the cast.
+        """Return the SQL terms to show failing rows to users: delivered values instead of cast
+        ones.
         """
         present = [
             name for name in self.names if name in {*self.table.column_names, *SOURCE_COLUMNS}
@@ -219,8 +214,8 @@ class PreparedFrame:
         )
 
     def _readable_sql(self) -> str:
-        """Return the SQL of the names of those columns whose delivered text can be read as no
-        more than their type.
+        """Return SQL for the names of the cast columns whose delivered text is valid for its
+        type.
         """
         typed = (name for name in self.delivered if not _is_text(self.table, name))
         named = ", ".join(
@@ -230,7 +225,7 @@ class PreparedFrame:
         return f"array_compact(array({named}))" if named else "CAST(array() AS array<string>)"
 
     def quarantine_rows(self, refused: "DataFrame") -> "DataFrame":
-        """Return rows that are refused as the quarantine table holds them."""
+        """Return rejected rows in the form of the quarantine table."""
         assert self.table.quarantine is not None
         delivered = [
             name
@@ -252,7 +247,7 @@ class PreparedFrame:
             for name in SOURCE_COLUMNS
         ]
         values = (
-            self._text_sql(name, says_offset=False) for name in written_columns(self.table)
+            self._text_sql(name, has_offset=False) for name in written_columns(self.table)
         )
         return each_once(
             refused.selectExpr(
@@ -264,59 +259,58 @@ class PreparedFrame:
         )
 
     def _part_sql(self) -> str | None:
-        """Return the SQL of what tells the rows that a run makes of a delivered one from those
-        that another run makes of it; None where each makes all of them.
+        """Return SQL that distinguishes the rows that different runs make of one delivered row;
+        None if each run makes all of them.
         """
         by, mode = self.table.overwritten_by, self.table.write
         if by:
             return f"CAST({identifier(by)} AS STRING)"
         if not self.has_some_keys or not isinstance(mode, Merge):
             return None
-        key = (self._text_sql(name, says_offset=False) for name in mode.on)
+        key = (self._text_sql(name, has_offset=False) for name in mode.on)
         return json_of(f"array({', '.join(key)})")
 
-    def _text_sql(self, column: str, *, says_offset: bool = True) -> str:
-        """Return the SQL of a column's delivered value as text; NULL of the stamp, which none
-        is delivered of.
+    def _text_sql(self, column: str, *, has_offset: bool = True) -> str:
+        """Return SQL of a column's delivered value as text; NULL for the stamp, which is never
+        delivered.
         """
         if column not in written_columns(self.table):
             return "CAST(NULL AS STRING)"
-        says_offset = says_offset and tells_moments(self.table, column)
+        has_offset = has_offset and tells_moments(self.table, column)
         if column in self.delivered:
-            return text_sql(self.delivered[column], says_offset=says_offset)
-        return text_sql(
-            column, has_parts=is_nested(self.table, column), says_offset=says_offset
-        )
+            return text_sql(self.delivered[column], has_offset=has_offset)
+        return text_sql(column, has_parts=is_nested(self.table, column), has_offset=has_offset)
 
 
 _SOURCE_TYPES = {"_source_file": "STRING", "_source_sha256": "STRING", "_source_row": "BIGINT"}
 
 
-def text_sql(column: str, *, has_parts: bool = False, says_offset: bool = False) -> str:
-    """Return the SQL of a column's value as a quarantine keeps it.
+def text_sql(column: str, *, has_parts: bool = False, has_offset: bool = False) -> str:
+    """Return SQL of a column's value as stored in a quarantine.
 
-    :param says_offset: whether a `timestamp` is written with its offset. Without one it would
-        be read in the time zone of the column's cast. What tells rows apart by their values
-        goes without, as it did before.
+    :param has_offset: whether a `timestamp` is written with its UTC offset; otherwise it would
+        be parsed in the time zone of the column's cast. Row keys use values without an offset,
+        for compatibility.
     """
     quoted = identifier(column)
     if has_parts:
         return json_of(quoted)
     text = f"CAST({quoted} AS STRING)"
-    return f"if({is_moment_sql(quoted)}, concat({text}, 'Z'), {text})" if says_offset else text
+    return f"if({is_moment_sql(quoted)}, concat({text}, 'Z'), {text})" if has_offset else text
 
 
 def tells_moments(table: IcebergTable, column: str) -> bool:
-    """Whether a column is of moments, or of their days: of others the text is the value.
+    """Whether a column contains timestamps or dates, whose text depends on a time zone.
 
-    What stands for a person is found by an erasure as Spark casts it to text, and stays so.
+    Identifiers of data subjects are excluded: an erasure finds them as Spark casts them to
+    text.
     """
     is_of_time = table.column(column).type in ("date", "timestamp")
     return is_of_time and column not in table.masked_columns
 
 
 def written_columns(table: IcebergTable) -> list[str]:
-    """Names of the columns that an asset fills: all but the stamp of a merge."""
+    """Names of the columns that an asset computes: all except the stamp of a merge."""
     return [name for name in table.column_names if name != table.stamp]
 
 
@@ -327,13 +321,13 @@ def _bits(table: IcebergTable) -> dict[str, int]:
 def prepare(
     table: IcebergTable, frame: "DataFrame", others: Sequence[str] = ()
 ) -> PreparedFrame:
-    """Bring a frame into the declared columns and types; plans only, runs nothing.
+    """Convert a DataFrame to the declared columns and types; lazy, runs no job.
 
-    The frame of a candidate that was evaluated already is taken as it is.
+    Evaluated candidates are returned unchanged.
 
-    :param others: columns of the frame that the table does not have, and that stay as they are.
-    :raises FrameMismatch: names the columns that lack, are unknown or have another type, and
-        what was expected.
+    :param others: columns of the DataFrame that are not in the table, and are kept.
+    :raises FrameMismatch: names missing and unknown columns and type mismatches, with the
+        expected ones.
     """
     table = with_implied_rules(table, frame)
     if BROKEN in frame.columns:
@@ -346,23 +340,25 @@ def prepare(
     delivered = {}
     mismatched: dict[str, types.ColumnType] = {}
     for name in written_columns(table):
-        wanted = types.parse(table.column(name).type)
-        have = frame_types.get(name)
+        declared_type = types.parse(table.column(name).type)
+        frame_type = frame_types.get(name)
         quoted = identifier(name)
-        if have == wanted:
+        if frame_type == declared_type:
             selected.append(quoted)
-        elif have is None or is_wider(wanted, have):
-            selected.append(f"CAST({quoted} AS {wanted}) AS {quoted}")
-        elif name in table.casts and (have == _TEXT or name not in table.read_from_text):
+        elif frame_type is None or is_wider(declared_type, frame_type):
+            selected.append(f"CAST({quoted} AS {declared_type}) AS {quoted}")
+        elif name in table.casts and (frame_type == _TEXT or name not in table.read_from_text):
             delivered[name] = f"{_DELIVERED}{name}"
-            read = _whole_alone(table.cast_sql(name, quoted), quoted, have, wanted)
-            selected.append(f"CAST({read} AS {wanted}) AS {quoted}")
-        elif is_exact(wanted) and is_exact(have):
-            if name in table.casts and not always_fits(wanted, have):
+            read = _integer_only(
+                table.cast_sql(name, quoted), quoted, frame_type, declared_type
+            )
+            selected.append(f"CAST({read} AS {declared_type}) AS {quoted}")
+        elif is_exact(declared_type) and is_exact(frame_type):
+            if name in table.casts and not always_fits(declared_type, frame_type):
                 delivered[name] = f"{_DELIVERED}{name}"
-            selected.append(f"{_fitted(table, name, have)} AS {quoted}")
+            selected.append(f"{_fitted(table, name, frame_type)} AS {quoted}")
         else:
-            mismatched[name] = have
+            mismatched[name] = frame_type
     if mismatched:
         raise _type_mismatch(table, mismatched)
     extra_names = (*SOURCE_COLUMNS, DELETED)
@@ -370,7 +366,7 @@ def prepare(
         name for name in extra_names if name in frame.columns and name not in table.column_names
     ]
     extra += others
-    # A row of which nothing says that it shall go stays.
+    # NULL in `DELETED` means that the row is kept.
     kept = [
         f"coalesce({name}, false) AS {name}" if name == DELETED else identifier(name)
         for name in extra
@@ -382,23 +378,26 @@ def prepare(
 
 
 def with_implied_rules(table: IcebergTable, frame: "DataFrame") -> IcebergTable:
-    """Return the table with the rules that follow from the types of a frame."""
+    """Return the table with the rules that follow from the types of a DataFrame."""
     if BROKEN in frame.columns:
         table = with_fitting_rules(table, [*_delivered_names(table, frame)])
         return with_key_text_rule(table, text_keys(table, frame))
     frame_types = _frame_types(table, frame)
     misfits = []
     for name in written_columns(table):
-        wanted, have = types.parse(table.column(name).type), frame_types.get(name)
-        if have and have != wanted and is_exact(wanted) and is_exact(have):
-            misfits += [] if always_fits(wanted, have) else [name]
+        declared_type, frame_type = types.parse(table.column(name).type), frame_types.get(name)
+        if (
+            frame_type
+            and frame_type != declared_type
+            and is_exact(declared_type)
+            and is_exact(frame_type)
+        ):
+            misfits += [] if always_fits(declared_type, frame_type) else [name]
     return with_fitting_rules(table, misfits)
 
 
 def text_keys(table: IcebergTable, frame: "DataFrame") -> list[str]:
-    """Return the columns that tell versions of a row and that a frame's rows were cast from text
-    in.
-    """
+    """Return the version key columns that were cast from text."""
     texts = {name for name, kind in frame.dtypes if kind == "string"}
     return [name for name in table.version_key if f"{_DELIVERED}{name}" in texts]
 
@@ -408,40 +407,42 @@ def _delivered_names(table: IcebergTable, frame: "DataFrame") -> dict[str, str]:
     return {name: kept for name, kept in hidden.items() if kept in frame.columns}
 
 
-def _fitted(table: IcebergTable, name: str, have: types.ColumnType) -> str:
-    """Return the SQL of a decimal or integer in its column's type; one that does not fit is NULL
-    if a rule rejects its row, and an error if the table has no quarantine.
+def _fitted(table: IcebergTable, name: str, frame_type: types.ColumnType) -> str:
+    """Return SQL of a decimal or integer in its column's type.
+
+    A value that does not fit becomes NULL if a rule rejects its row, and an error if the table
+    has no quarantine.
     """
-    quoted, wanted = identifier(name), types.parse(table.column(name).type)
-    if always_fits(wanted, have):
-        return f"CAST({quoted} AS {wanted})"
-    cast = f"try_cast({quoted} AS {wanted})"
-    fits = f"try_cast({cast} AS {have}) = {quoted}"
+    quoted, declared_type = identifier(name), types.parse(table.column(name).type)
+    if always_fits(declared_type, frame_type):
+        return f"CAST({quoted} AS {declared_type})"
+    cast = f"try_cast({quoted} AS {declared_type})"
+    fits = f"try_cast({cast} AS {frame_type}) = {quoted}"
     if name in table.casts:
         return f"CASE WHEN {fits} THEN {cast} END"
     error = (
-        f"{table.name}: a value of column {name}, which is {have} in the frame, does not fit"
-        f" {wanted}, as declared. Round or cast it in the asset, declare a wider type, or declare"
-        f" castable({name!r}, {str(wanted)!r}) to quarantine such rows."
+        f"{table.name}: a value of column {name}, which is {frame_type} in the frame, does"
+        f" not fit {declared_type}, as declared. Round or cast it in the asset, declare a wider"
+        f" type, or declare castable({name!r}, {str(declared_type)!r}) to quarantine such rows."
     )
-    unfit = f"CAST(raise_error({literal(error)}) AS {wanted})"
+    unfit = f"CAST(raise_error({literal(error)}) AS {declared_type})"
     return f"CASE WHEN {fits} THEN {cast} WHEN {quoted} IS NOT NULL THEN {unfit} END"
 
 
 def _type_mismatch(
     table: IcebergTable, mismatched: Mapping[str, types.ColumnType]
 ) -> FrameMismatch:
-    wanted = {name: table.column(name).type for name in mismatched}
+    declared_type = {name: table.column(name).type for name in mismatched}
     columns = "; ".join(
-        f"column {name} is {have} in the frame; expected {wanted[name]}"
-        for name, have in mismatched.items()
+        f"column {name} is {frame_type} in the frame; expected {declared_type[name]}"
+        for name, frame_type in mismatched.items()
     )
-    casts = ", ".join(f"castable({name!r}, {kind!r})" for name, kind in wanted.items())
+    casts = ", ".join(f"castable({name!r}, {kind!r})" for name, kind in declared_type.items())
     return FrameMismatch(
         f"{table.name}: {columns}, as declared.",
         next_step=(
-            f"Cast it in the asset, or declare {casts} among the rules; rows_of=… does so for"
-            " each column that is text in the table that the rows come from."
+            f"Cast it in the asset, or declare {casts} in the rules; rows_of=… does so for"
+            " each column that is text in the source table."
         ),
     )
 
@@ -450,22 +451,22 @@ def _frame_types(table: IcebergTable, frame: "DataFrame") -> dict[str, types.Col
     return {field.name: of_spark(field.dataType) for field in _known_fields(table, frame)}
 
 
-def _whole_alone(cast: str, raw: str, have: types.ColumnType, wanted: types.ColumnType) -> str:
-    """Return the SQL of a cast, that is NULL of a number with a fraction where it would be
-    cut.
-    """
-    has_fractions = isinstance(have, types.Decimal) or have in _FLOATING
-    if not has_fractions or str(wanted) not in types.WHOLE_NUMBERS:
+def _integer_only(
+    cast: str, raw: str, frame_type: types.ColumnType, declared_type: types.ColumnType
+) -> str:
+    """Return the SQL of a cast that returns NULL for numbers whose fraction would be truncated."""
+    has_fractions = isinstance(frame_type, types.Decimal) or frame_type in _FLOATING
+    if not has_fractions or str(declared_type) not in types.WHOLE_NUMBERS:
         return cast
     return f"CASE WHEN {cast} = {raw} THEN {cast} END"
 
 
 def with_all_columns(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
-    """Return the frame of a merge that holds keys and `DELETED` alone with all columns: of rows
-    that shall go nothing else is looked at, so that nobody has to read it.
+    """Return the DataFrame of a merge with all columns, if it only has keys and `DELETED`.
 
-    Any other frame is returned as it is. A row of keys alone that shall not go fails where it
-    is computed.
+    Deleted rows need no other columns, so the function does not have to read them. Other
+    DataFrames are returned unchanged. A row without other columns that is not a delete fails
+    when it is computed.
     """
     if not isinstance(table.write, Merge) or DELETED not in frame.columns:
         return frame
@@ -486,7 +487,7 @@ def with_all_columns(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
 
 
 def _known_fields(table: IcebergTable, frame: "DataFrame") -> "list[StructField]":
-    # A column of NULLs alone has no type yet (`void`), and takes the declared one.
+    # A column with only NULL has no type yet (`void`), and takes the declared one.
     return [
         field
         for field in frame.schema.fields
@@ -495,14 +496,14 @@ def _known_fields(table: IcebergTable, frame: "DataFrame") -> "list[StructField]
 
 
 def _check_names(table: IcebergTable, names: list[str]) -> None:
-    wanted = written_columns(table)
+    declared_type = written_columns(table)
     allowed = {
         *table.column_names,
         *SOURCE_COLUMNS,
         *names_of_machine(table),
         *([DELETED] if isinstance(table.write, Merge) else []),
     }
-    missing = [name for name in wanted if name not in names]
+    missing = [name for name in declared_type if name not in names]
     unknown = [name for name in names if name not in allowed]
     if missing or unknown:
         parts = [
@@ -511,25 +512,23 @@ def _check_names(table: IcebergTable, names: list[str]) -> None:
         ]
         raise FrameMismatch(
             f"{table.name}: the frame {' and '.join(part for part in parts if part)}; expected"
-            f" {', '.join(wanted)}.",
+            f" {', '.join(declared_type)}.",
             next_step="Select the declared columns in the asset, or declare the new ones.",
         )
 
 
 def is_nested(table: IcebergTable, column: str) -> bool:
-    """Whether a column has parts, in the type that it is declared with."""
+    """Whether the declared type of a column is nested."""
     return types.is_nested(types.parse(table.column(column).type))
 
 
 def _is_text(table: IcebergTable, column: str) -> bool:
-    """Whether a column can hold any text, or bytes."""
+    """Whether a column can contain any text or bytes."""
     return is_nested(table, column) or table.column(column).type in ("string", "binary")
 
 
 def differs_sql(table: IcebergTable, column: str, left: str, right: str) -> str:
-    """Return the SQL predicate that is true where two rows differ in a column; NULLs are
-    equal.
-    """
+    """Return the SQL predicate that two rows differ in a column; NULLs are equal."""
     column_type = types.parse(table.column(column).type)
     a, b = f"{left}.{identifier(column)}", f"{right}.{identifier(column)}"
     a, b = (types.comparable_sql(column_type, value) for value in (a, b))

@@ -1,6 +1,4 @@
-"""A write whose rows are staged, audited and looked at, and then dropped: main, and all that
-readers see, stays as it is.
-"""
+"""Dry run of a write: rows are staged and audited, then dropped; main stays unchanged."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -29,16 +27,16 @@ def preview(
     *,
     gone: GonePeople = NOBODY_GONE,
 ) -> Outcome:
-    """Do all of a write but for its publication, and drop its branch, also where that is
-    interrupted; refused rows are counted, and the quarantine stays as it is.
+    """Do everything of a write except the publish, and drop its branch, also after an
+    interrupt.
 
-    Other writers of the table wait meanwhile. The files that were staged are removed by upkeep,
-    as those of a write that was refused.
+    Rejected rows are counted, and the quarantine is not changed. Other writers of the table
+    wait meanwhile. Upkeep removes the staged files, like those of a blocked write.
 
-    :param look: called with the name of the branch once the rows are staged and audited; not
-        where no row would change.
-    :returns: what would come of the write; its snapshot is gone by then.
-    :raises PendingChanges: when the table is to be changed first; names the changes.
+    :param look: called with the branch name after rows are staged and audited; not called if no
+        row would change.
+    :returns: the outcome; its snapshot no longer exists.
+    :raises PendingChanges: if the table must be changed first; names the changes.
     """
     for declared in (table, table.quarantine):
         if declared:
@@ -62,7 +60,7 @@ def _check_as_declared(engine: Engine, table: IcebergTable) -> None:
     changes += map(str, planned.refusals)
     if changes:
         raise PendingChanges(
-            f"{table.name} is not what its declaration says: {'; '.join(changes)}. A preview"
+            f"{table.name} does not match its declaration: {'; '.join(changes)}. A preview"
             " changes no table.",
             next_step="Make the changes with `lakehouse apply`, or use `lakehouse try`.",
         )

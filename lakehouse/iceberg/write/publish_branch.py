@@ -1,4 +1,4 @@
-"""How a staged write ends: main moves to it, or it is kept aside, or nothing was to be done."""
+"""End of a staged write: publish, keep the blocked candidate, or report that nothing changed."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -26,13 +26,12 @@ from lakehouse.iceberg.write.write_attempt import Attempt
 def publish(
     attempt: Attempt, results: Sequence[RuleResult], quarantined: Quarantined | None, tries: int
 ) -> Published:
-    """Move main to the branch; counts come from the snapshots' summaries, without a scan.
+    """Fast-forward main to the branch; counts come from snapshot summaries, without a scan.
 
-    What is only looked at stays on its branch.
+    A dry run does not publish. Everything that can fail comes before the fast-forward: an error
+    after it would repeat the write.
 
-    All that can fail comes first: an error after main was moved would have the write repeated.
-
-    :raises Exception: of Iceberg, when another writer moved main; nothing is published then.
+    :raises Exception: of Iceberg, if another writer moved main; nothing is published then.
     """
     history = attempt.history()
     head = history.refs.get(attempt.branch)
@@ -70,7 +69,7 @@ def refuse(
     *,
     staged: bool = True,
 ) -> Refused:
-    """Leave main as it is, and keep the candidate on a branch where there is one."""
+    """Leave main unchanged, and keep the candidate's branch if there is one."""
     history = attempt.history()
     main = history.main
     candidate_id = history.refs[attempt.branch] if staged else None
@@ -99,7 +98,7 @@ def refuse(
 def unchanged(
     attempt: Attempt, results: Sequence[RuleResult], quarantined: Quarantined | None, tries: int
 ) -> Unchanged:
-    """Say that no row would change."""
+    """Return the outcome of a write that changes no row."""
     history = attempt.history()
     main = history.main
     return Unchanged(
@@ -115,18 +114,18 @@ def unchanged(
 
 
 def remember_unchanged(attempt: Attempt) -> None:
-    """Note in the table's properties how far its inputs were read without a row changing, and by
-    which code all rows would be computed as they are; before that, what leaves the quarantine.
+    """Record in a table property the inputs of a write that changed no row, and its code
+    version; before that, record removals from the quarantine.
 
-    A commit would be needless, and without the note the same input would be read again each
-    time. The note names the snapshot of main that it holds for, so that it lapses with a
-    rollback.
+    A commit would be unnecessary, but without the record the same input would be read each
+    time. The record names the snapshot of main that it applies to, so that a rollback
+    invalidates it.
     """
     note_removal(attempt, publishes=False)
     history = attempt.history()
     inputs, code_version = attempt.properties.inputs, _code_of_all(attempt)
-    # What was compared is the fence's snapshot; main may have been moved since by a writer that
-    # read older inputs.
+    # The rows were compared with the base snapshot. Another writer, which read older inputs,
+    # can have moved main since.
     if history.main is None or history.main.snapshot_id != attempt.base.snapshot_id:
         return
     is_read = all(history.watermark(source) == pinned for source, pinned in inputs.items())
@@ -134,18 +133,18 @@ def remember_unchanged(attempt: Attempt) -> None:
     is_computed = not code_version or parts == (ComputedPart(frozenset({code_version})),)
     if is_read and is_computed:
         return
-    note: dict[str, Any] = {
+    record: dict[str, Any] = {
         "snapshot": str(history.main.snapshot_id),
         "inputs": {source: str(pinned) for source, pinned in inputs.items()},
     }
     if code_version or noted_version(history):
-        note[NOTED_CODE] = code_version or noted_version(history)
-    set_property(attempt.engine, attempt.table.name, UNCHANGED_PROPERTY, json.dumps(note))
+        record[NOTED_CODE] = code_version or noted_version(history)
+    set_property(attempt.engine, attempt.table.name, UNCHANGED_PROPERTY, json.dumps(record))
 
 
 def _code_of_all(attempt: Attempt) -> str:
-    """Return the version of the code that an attempt computed all rows by; empty where it did
-    not, or it is not known.
+    """Return the version of the code that computed all rows; empty if it did not, or if it is
+    unknown.
     """
     properties = attempt.properties
     is_all = not properties.keeps_rows and attempt.run.partitions is None
@@ -153,16 +152,15 @@ def _code_of_all(attempt: Attempt) -> str:
 
 
 def with_counts(published: Published, **counts: int | Mapping[str, float] | None) -> Published:
-    """Return a publication with counts that only its way of writing knows."""
+    """Return a publish result with the counts of a specific write mode."""
     return replace(published, **counts)  # type: ignore[arg-type]
 
 
 def _own_commits(history: History, attempt: Attempt, head: int | None) -> list[Snapshot]:
-    """Return what stands between the fence and the branch's head, having seen that it is this
-    attempt's alone.
+    """Return the commits between the base and the branch's head, after checking that all are of
+    this attempt.
 
-    A commit to a branch that somebody has dropped brings it back, on top of what main is by
-    then.
+    A late commit to a dropped branch creates it again, on top of the current main.
     """
     commits = None if head is None else history.between(attempt.base.snapshot_id, head)
     if commits is None or any(

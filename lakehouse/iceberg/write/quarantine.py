@@ -1,5 +1,5 @@
-"""Refused rows: kept as they were delivered, with their reasons, published before the rows that
-go on.
+"""Rejected rows: stored as delivered with their reasons, and published before the accepted
+rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,13 +38,12 @@ Write = Callable[..., Outcome]
 def quarantine(
     attempt: Attempt, prepared: PreparedFrame, write: Write, split: Split
 ) -> Quarantined | None:
-    """Merge the refused rows into the quarantine table, idempotently by their source; None
-    where there are none.
+    """Merge the rejected rows into the quarantine table, idempotently by source; None if there
+    are none.
 
-    Those that a person cleared stay out of it. Rows that stand in it, and that an accepted
-    version corrects, leave it in the same commit, where the table declares what a version is.
-    Others that leave it are noted, and go once the write is published: they would be nowhere if
-    it is refused.
+    Cleared rows are not added again. Rows that an accepted version corrects leave in the same
+    commit, if the table declares versions. Other removals are recorded, and applied after the
+    publish: if the write is blocked, the rows must not be lost.
     """
     engine, target = attempt.engine, prepared.table.quarantine
     if target is None:
@@ -63,7 +62,7 @@ def quarantine(
         return None
 
     def changes() -> "DataFrame":
-        # Few rows in one partition need no shuffle to tell the equal ones apart.
+        # Few rows in one partition are deduplicated without a shuffle.
         refused = (
             split.refused.coalesce(1) if split.refused_count < FEW_WHOLE else split.refused
         )
@@ -92,18 +91,18 @@ def quarantine(
 def _not_taken(table: str, target: str, outcome: Refused) -> QuarantineFailed:
     reasons = ", ".join(result.rule.name for result in outcome.reasons)
     return QuarantineFailed(
-        f"{target} did not take the rows that the rules of {table} refuse: {reasons} does not hold"
-        " of them. Nothing was published, and nothing is lost.",
+        f"{target} rejected the quarantined rows of {table}: they break {reasons}. Nothing was"
+        " published, and nothing is lost.",
         next_step=(
-            f"`lakehouse backfill {table}` computes all of it; should that fail too, please report"
-            " it."
+            f"`lakehouse backfill {table}` recomputes it; if that fails too, please report it."
         ),
     )
 
 
 def _corrected_by_merge(attempt: Attempt, prepared: PreparedFrame, split: Split) -> "DataFrame":
-    """Return the keys of quarantined rows that an accepted row of their key corrects, but for
-    those that are refused now: of rows that are merged together nothing tells which is newer.
+    """Return the keys of quarantined rows that an accepted row of their key corrects.
+
+    Rows that are rejected now are excluded: the order of rows in one merge is unknown.
     """
     target = prepared.table.quarantine
     assert target is not None
@@ -114,19 +113,17 @@ def _corrected_by_merge(attempt: Attempt, prepared: PreparedFrame, split: Split)
 def _back(
     prepared: PreparedFrame, split: Split, undone: "DataFrame", refused: "DataFrame"
 ) -> "DataFrame":
-    """Return the rows that come back: no version that goes on corrects them, and this write
-    refuses others.
+    """Return the removed rows that must return: no accepted version corrects them, and they are
+    not among the rejected ones.
     """
     rows = undone
-    for others in (_corrected(prepared, split, undone), refused):
-        rows = rows.join(others.select("_row_key"), "_row_key", "left_anti")
+    for known in (_corrected(prepared, split, undone), refused):
+        rows = rows.join(known.select("_row_key"), "_row_key", "left_anti")
     return rows.selectExpr("*", f"false AS {DELETED}")
 
 
 def _correctable_rows(engine: Engine, table: IcebergTable) -> int:
-    """Return how many rows may be corrected: none where the table does not say what a version
-    is.
-    """
+    """Return the number of rows that can be corrected: 0 if the table has no version key."""
     if table.quarantine is None or not table.version_key:
         return 0
     main = read_history(engine, table.quarantine.name).main
@@ -134,15 +131,17 @@ def _correctable_rows(engine: Engine, table: IcebergTable) -> int:
 
 
 def _corrected(prepared: PreparedFrame, split: Split, quarantined: "DataFrame") -> "DataFrame":
-    """Return the keys of quarantined rows of which an accepted version, that is not older, is
-    among those that go on; of a merge that declares no versions, any accepted row of that key.
+    """Return the keys of quarantined rows with an accepted version in this write that is not
+    older.
+
+    For a merge without versions, any accepted row with the key.
     """
     from pyspark.sql.functions import expr
 
     table, key = prepared.table, prepared.table.version_key
     assert table.quarantine is not None
     newest = table.versions.newest if table.versions else ()
-    # A row that goes corrects none.
+    # A deleted row corrects nothing.
     rows = split.rows.where(f"NOT {DELETED}") if prepared.deletes else split.rows
     columns = dict.fromkeys((*key, *newest))
     accepted = prepared.accepted(rows).selectExpr(*map(identifier, columns))
@@ -172,18 +171,18 @@ def _is_newer(table: IcebergTable, newest: Sequence[str]) -> str:
 def leave(
     engine: Engine, table: IcebergTable, run: Run, write: Write, keys: "Sequence[DataFrame]"
 ) -> None:
-    """Take out of the quarantine what leaves it for a write, now that this is published."""
+    """Remove rows from the quarantine after their write was published."""
     if table.quarantine is None or not keys:
         return
-    gone = together(keys).dropDuplicates(["_row_key"])
-    if not gone.isEmpty():
-        take_out(engine, table, run.run_id, write, gone)
+    removed = together(keys).dropDuplicates(["_row_key"])
+    if not removed.isEmpty():
+        take_out(engine, table, run.run_id, write, removed)
 
 
 def take_out(
     engine: Engine, table: IcebergTable, run_id: str, write: Write, keys: "DataFrame"
 ) -> None:
-    """Take rows of some keys out of a quarantine, for a write of its table that has ended."""
+    """Remove rows by key from a quarantine, for a finished write of its table."""
     assert table.quarantine is not None
     follows = Run(run_id, follows=True)
     write(engine, table.quarantine, lambda: removal(table, keys), run=follows)

@@ -1,6 +1,4 @@
-"""What no run reads, kept where people find it: in the table's quarantine, under a reason of
-its own.
-"""
+"""Quarantine of source rows that are in no partition and therefore in no run."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -43,11 +41,11 @@ if TYPE_CHECKING:
 def quarantine_left_out(
     attempt: Attempt, sources: Sequence[OutsidePartitions], write: Write
 ) -> Quarantined | None:
-    """Bring the quarantine to what is left out now: rows that came are put in, and those that
-    are no more taken out.
+    """Update the quarantine of rows in no partition: add new ones, remove those that are no
+    longer there.
 
-    None where nothing changed since a run has done so, or the table has no quarantine; no Spark
-    is asked then.
+    None if an earlier run has processed the same rows, or if the table has no quarantine; Spark
+    is not used then.
     """
     target = attempt.table.quarantine
     if target is None or all(outside.is_settled for outside in sources):
@@ -57,10 +55,10 @@ def quarantine_left_out(
         left_out = each_once(together(_refused(attempt, outside) for outside in sources))
         left_out = without_cleared(attempt.engine, attempt.table, left_out, OF_SOURCE)
         existing = read_main(attempt.engine, target.name).where(IS_LEFT_OUT)
-        gone = existing.join(left_out.select("_row_key"), "_row_key", "left_anti")
+        obsolete = existing.join(left_out.select("_row_key"), "_row_key", "left_anti")
         names = [identifier(name) for name in written_columns(target)]
         return left_out.selectExpr(*names, f"false AS {DELETED}").unionByName(
-            gone.selectExpr(*names, f"true AS {DELETED}")
+            obsolete.selectExpr(*names, f"true AS {DELETED}")
         )
 
     outcome = write(attempt.engine, target, changes, run=Run(attempt.run.run_id))
@@ -72,32 +70,32 @@ def quarantine_left_out(
 def evaluate_left_out(
     attempt: Attempt, sources: Sequence[OutsidePartitions]
 ) -> list[RuleResult]:
-    """Return what the rule found that each row belongs to a partition; none where no input is
-    read by partitions.
+    """Return the result of the rule that each row is in a partition; empty if no input is read
+    by partitions.
 
-    Rows that a run has seen to already are counted by metadata, and not shown once more.
+    Rows that an earlier run processed are counted by metadata, and not sampled again.
     """
     if not sources:
         return []
     names = {outside.source.table for outside in sources}
     pins = by_table(attempt.pins.values())
     total = sum(pins[name].rows or 0 for name in names)
-    looked_at = [
+    unsettled = [
         _rows(attempt, outside)
         for outside in sources
         if outside.rows and not outside.is_settled
     ]
-    counted = sum(outside.rows for outside in sources if outside.is_settled) + sum(
-        rows.count() for rows in looked_at
+    failed_rows = sum(outside.rows for outside in sources if outside.is_settled) + sum(
+        rows.count() for rows in unsettled
     )
     sample = [
-        row for rows in looked_at for row in sample_of(attempt.engine, attempt.table, rows)
+        row for rows in unsettled for row in sample_of(attempt.engine, attempt.table, rows)
     ]
     return [
         RuleResult(
             has_partition(attempt.table),
-            counted,
-            max(total, counted),
+            failed_rows,
+            max(total, failed_rows),
             tuple(sample[:SAMPLE_ROWS]),
         )
     ]
@@ -106,7 +104,7 @@ def evaluate_left_out(
 def with_left_out(
     outcome: Outcome, evaluated: Sequence[RuleResult], refused: Quarantined | None
 ) -> Outcome:
-    """Return an outcome with what was left out, and with the rows that its rules refused."""
+    """Return an outcome with the rows in no partition added to its rejected rows."""
     both = outcome.quarantined
     if refused and both:
         rows, new_rows = refused.rows + both.rows, refused.new_rows + both.new_rows
@@ -117,9 +115,7 @@ def with_left_out(
 
 
 def _rows(attempt: Attempt, outside: OutsidePartitions) -> "DataFrame":
-    """Return what tells the rows that are left out of a source, and of no other column
-    anything.
-    """
+    """Return the partition column and the source columns of the rows in no partition."""
     rows = read(attempt.engine, outside.source, outside.every.outside(outside.column))
     by = attempt.table.overwritten_by or outside.column
     sources = [name for name in SOURCE_COLUMNS if name in rows.columns]
@@ -129,16 +125,16 @@ def _rows(attempt: Attempt, outside: OutsidePartitions) -> "DataFrame":
 
 
 def _refused(attempt: Attempt, outside: OutsidePartitions) -> "DataFrame":
-    """Return the rows that are left out of a source as the quarantine has them."""
+    """Return the rows of a source in no partition, in the form of the quarantine."""
     rows = read(attempt.engine, outside.source, outside.where)
     return rows_without_partition(attempt.table, rows, outside.column)
 
 
 def rows_without_partition(table: IcebergTable, rows: "DataFrame", column: str) -> "DataFrame":
-    """Return rows of a source that belong to no partition of a table as its quarantine has them:
-    its columns as text, by their names there or by those that they were renamed from.
+    """Return source rows without a partition in the form of a table's quarantine: columns as
+    text, by their current or former names.
 
-    :param column: the source's column that tells the partitions.
+    :param column: the source's partition column.
     """
     target, by = table.quarantine, table.overwritten_by
     assert target is not None
@@ -158,22 +154,22 @@ def rows_without_partition(table: IcebergTable, rows: "DataFrame", column: str) 
         },
     }
 
-    def held(name: str) -> str:
+    def value_sql(name: str) -> str:
         if name in own:
             return own[name]
         source = sources.get(name)
         if source is None:
             return f"CAST(NULL AS {target.column(name).type})"
         return text_sql(
-            source, has_parts=has_parts[source], says_offset=tells_moments(table, name)
+            source, has_parts=has_parts[source], has_offset=tells_moments(table, name)
         )
 
-    terms = {name: held(name) for name in written_columns(target)}
+    terms = {name: value_sql(name) for name in written_columns(target)}
     return rows.selectExpr(*(f"{sql} AS {identifier(name)}" for name, sql in terms.items()))
 
 
 def _by_former_names(table: IcebergTable, present: Collection[str]) -> dict[str, str]:
-    """Return, by column of a table, the source's column that it is renamed from."""
+    """Return, by column of a table, the source column that it was renamed from."""
     known = {}
     for column in table.columns:
         for name in column.renamed_from:

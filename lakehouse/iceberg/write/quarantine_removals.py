@@ -1,11 +1,10 @@
-"""Which rows leave the quarantine with a write: those that it decided again and did not refuse,
-and those that are gone.
+"""Rows that leave the quarantine with a write: reevaluated and accepted rows, and rows that no
+longer exist in the sources.
 
-A row of a source is in the table or in the quarantine, and never in both. Rows that only came
-since the last write cannot be in the quarantine yet, so that a write which reads no others has
-nothing to look for. One that reads more, as after a change of the function, or of what its
-source had before, says of each row that it read what becomes of it now: of a table that is computed
-by partitions, of each that lies in its own, or in none.
+A source row is either in the table or in the quarantine. New rows cannot be in the quarantine
+yet, so an incremental write has nothing to check. A write that reads more, for example after a
+change of the function, reevaluates each row that it reads; in a partitioned table, the rows in
+its partitions and in none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +42,7 @@ def plan_decided(
     run: Run,
     frames: "Mapping[str, DataFrame]",
 ) -> Decided:
-    """Return what a write decides again, from what it reads; asks no Spark where the quarantine is
+    """Return the scope of rows that a write reevaluates; uses no Spark if the quarantine is
     empty.
     """
     read_here = {
@@ -95,7 +94,7 @@ def plan_decided(
 
 
 def _existing(engine: Engine, table: IcebergTable, target: History) -> "list[DataFrame]":
-    """Return what a run that did not publish would have refused, and stands still."""
+    """Return the existing rows that an unpublished run would have rejected."""
     keeps_source = set(_SOURCE) <= set(table.column_names)
     return (
         [read(engine, Pin(table.name, target.main.snapshot_id))]
@@ -105,8 +104,8 @@ def _existing(engine: Engine, table: IcebergTable, target: History) -> "list[Dat
 
 
 def _is_by_source(table: IcebergTable) -> bool:
-    """Whether each row that is read is decided: an append leaves out what it has by other
-    columns than the source.
+    """Whether each row that is read is evaluated; an append can skip rows by other columns than
+    the source.
     """
     return not isinstance(table.write, Append) or set(table.once_by) <= set(_SOURCE)
 
@@ -119,15 +118,15 @@ def _may_have_less(engine: Engine, target: History, pin: Pin) -> bool:
 
 
 def _unpublished(table: IcebergTable, target: History, quarantined: History) -> list[Snapshot]:
-    """Return the commits to the quarantine of runs that then did not publish, so that their
-    rows may be read again.
+    """Return the quarantine commits of runs that did not publish, such as killed ones; their
+    rows can be read again.
 
-    Such as one that was killed. They are looked for since the table was last computed, of a
-    table with partitions since it was last computed from other inputs: another run has decided
-    all that one before it left, but of its own partitions alone.
+    Only commits since the table was last computed are considered; for a partitioned table,
+    since it was last computed from other inputs. A later run has reevaluated everything, but
+    only in its partitions.
     """
-    # What an erasure took out is of no run, and stays out; so does what left after a write had
-    # ended, of which no commit tells where it changed no row.
+    # Erasures belong to no run. Removals after a finished write are excluded, since no commit
+    # records them if no row changed.
     line = [
         snapshot
         for snapshot in quarantined.line
@@ -160,10 +159,10 @@ def _unpublished(table: IcebergTable, target: History, quarantined: History) -> 
 def _undone(
     engine: Engine, quarantined: History, commits: Sequence[Snapshot]
 ) -> "list[DataFrame]":
-    """Return the rows that some commits took out of the quarantine, and that it does not have
-    again since.
+    """Return the rows that some commits removed from the quarantine, and that were not added
+    again.
 
-    Rows without a partition are brought there, and taken out, by every write that sees them.
+    Rows in no partition are excluded: every write adds and removes them.
     """
     undone = []
     for commit in commits:
@@ -171,14 +170,14 @@ def _undone(
             continue
         before = read(engine, Pin(quarantined.table, commit.parent_id))
         after = read(engine, Pin(quarantined.table, commit.snapshot_id))
-        gone = before.join(after, "_row_key", "left_anti").where(f"NOT {IS_LEFT_OUT}")
+        removed = before.join(after, "_row_key", "left_anti").where(f"NOT {IS_LEFT_OUT}")
         now = read_main(engine, quarantined.table)
-        undone.append(gone.join(now, "_row_key", "left_anti"))
+        undone.append(removed.join(now, "_row_key", "left_anti"))
     return undone
 
 
 def _still_there(rows: "DataFrame", kept: "Sequence[DataFrame]") -> "DataFrame":
-    """Return the rows that a source still has, where any may be gone from it."""
+    """Return the rows that still exist in a source, if any can have been removed."""
     if not kept:
         return rows
     return rows.join(together(frame.select(*_SOURCE) for frame in kept), _SOURCE, "left_semi")
@@ -189,26 +188,26 @@ def _takes_rows_out(commit: Snapshot) -> bool:
 
 
 def leaving(attempt: Attempt, prepared: PreparedFrame, split: "Split") -> "DataFrame":
-    """Return the keys of the rows that leave the quarantine for a write, kept: they are told
-    before it is published.
+    """Return the cached keys of the rows that leave the quarantine; computed before the
+    publish.
     """
     table, decided = prepared.table, attempt.decided
     assert table.quarantine is not None
     quarantined = read_main(attempt.engine, table.quarantine.name)
     own = _within(table, attempt.run.partitions, quarantined)
-    looked_at = [
+    scopes = [
         *_decided(table, decided, own, attempt.existing()),
-        *_gone(decided, quarantined),
+        *_missing_in_sources(decided, quarantined),
         *_accepted(prepared, split, own),
     ]
-    # Nothing tells them where neither the source nor a person does.
-    keys = together(looked_at or [_keys(quarantined.where("false"))])
+    # Rows without a source and outside of the scope cannot be matched.
+    keys = together(scopes or [_keys(quarantined.where("false"))])
     keys = not_refused_now(prepared, split, keys)
     return attempt.keep(keys.dropDuplicates(["_row_key"]), eager=True)
 
 
 def not_refused_now(prepared: PreparedFrame, split: "Split", keys: "DataFrame") -> "DataFrame":
-    """Return keys of the quarantine but for those of the rows that this write refuses."""
+    """Return quarantine keys without those of rows that this write rejects."""
     if not split.refused_count:
         return keys
     refused = prepared.quarantine_rows(split.refused).select("_row_key")
@@ -216,7 +215,7 @@ def not_refused_now(prepared: PreparedFrame, split: "Split", keys: "DataFrame") 
 
 
 def undone_rows(table: IcebergTable, decided: Decided) -> "DataFrame | None":
-    """Return the rows that a run took out for nothing, as the quarantine has them; None where
+    """Return the rows that an unpublished run removed, in the form of the quarantine; None if
     there are none.
     """
     assert table.quarantine is not None
@@ -226,9 +225,7 @@ def undone_rows(table: IcebergTable, decided: Decided) -> "DataFrame | None":
 
 
 def removal(table: IcebergTable, keys: "DataFrame") -> "DataFrame":
-    """Return the rows of some keys as the quarantine is told to delete them: the other columns
-    need not be read.
-    """
+    """Return deletes of some keys from the quarantine; the other columns are NULL."""
     target = table.quarantine
     assert target is not None
     terms = [
@@ -243,9 +240,7 @@ def removal(table: IcebergTable, keys: "DataFrame") -> "DataFrame":
 
 
 def delivered_in_type(table: IcebergTable, column: str, alias: str = "") -> str:
-    """Return SQL for a column in the type that it has in the table, of its text in the
-    quarantine.
-    """
+    """Return SQL that parses a quarantined text as the type of the table's column."""
     raw = f"{alias}.{identifier(column)}" if alias else identifier(column)
     return table.cast_sql(column, raw)
 
@@ -253,10 +248,10 @@ def delivered_in_type(table: IcebergTable, column: str, alias: str = "") -> str:
 def _within(
     table: IcebergTable, partitions: Partitions | None, quarantined: "DataFrame"
 ) -> "DataFrame":
-    """Return the rows of a quarantine that a run of some partitions decides: those that lie there,
-    or in none.
+    """Return the quarantined rows that a run of some partitions evaluates: rows in them, or in
+    none.
 
-    A delivered row may have others elsewhere, which this run did not compute.
+    Other rows of the same delivered row can be in partitions outside of the run.
     """
     by = table.overwritten_by
     if by is None or partitions is None:
@@ -272,29 +267,30 @@ def _decided(
         return [_keys(quarantined)]
     if decided.partitions:
         return [_keys(quarantined.where(decided.partitions.predicate(_BY)))]
-    looked_at = [_having(quarantined, rows) for rows in decided.rows]
+    scopes = [_having(quarantined, rows) for rows in decided.rows]
     if decided.all_appended_anew:
-        looked_at.append(_keys(_not_appended(table, quarantined, existing)))
-    return looked_at
+        scopes.append(_keys(_not_appended(table, quarantined, existing)))
+    return scopes
 
 
 def _not_appended(
     table: IcebergTable, quarantined: "DataFrame", existing: "DataFrame"
 ) -> "DataFrame":
-    """Return the rows without a source that an append does not have by the columns that make
-    them happen once: the others it passes over, and nothing else tells what it did with them.
+    """Return the rows without a source whose `once_by` key is not in the table.
+
+    Keys in the table are skipped by the append, so that its result for them is unknown.
     """
     once_by = [
         f"{delivered_in_type(table, name)} AS {identifier(name)}" for name in table.once_by
     ]
     own = [name for name in ("_row_key", "_source_file") if name not in table.once_by]
-    there = existing.selectExpr(*map(identifier, table.once_by)).distinct()
+    existing_keys = existing.selectExpr(*map(identifier, table.once_by)).distinct()
     rows = quarantined.where("_source_file IS NULL").selectExpr(*own, *once_by)
-    return without_keys(rows, there, table.once_by)
+    return without_keys(rows, existing_keys, table.once_by)
 
 
-def _gone(decided: Decided, quarantined: "DataFrame") -> "list[DataFrame]":
-    """Return the rows that no source has any more."""
+def _missing_in_sources(decided: Decided, quarantined: "DataFrame") -> "list[DataFrame]":
+    """Return the quarantined rows that are no longer in any source."""
     rest = quarantined.where(" AND ".join(f"{name} IS NOT NULL" for name in _SOURCE))
     for rows in decided.kept:
         rest = rest.join(rows.select(*_SOURCE), _SOURCE, "left_anti")
@@ -304,7 +300,7 @@ def _gone(decided: Decided, quarantined: "DataFrame") -> "list[DataFrame]":
 def _accepted(
     prepared: PreparedFrame, split: "Split", quarantined: "DataFrame"
 ) -> "list[DataFrame]":
-    """Return the rows that the write accepts, where it was given their source."""
+    """Return the rows that the write accepts, if it has their source columns."""
     if not set(_SOURCE) <= set(split.rows.columns):
         return []
     stays = f"NOT {prepared.refused_predicate}" + (

@@ -1,7 +1,7 @@
-"""What tells a refused row in a quarantine from all others there: its source, the partition or
-the key that it was computed for, and its values where that is not enough.
+"""Key of a row in a quarantine: its source, the partition or key it was computed for, and its
+values if needed.
 
-Two rows of one key are one row to the quarantine, so that the other one would be nowhere.
+Rows with the same key are one row in the quarantine, so a collision would lose a row.
 """
 
 from collections.abc import Collection, Iterable
@@ -16,32 +16,31 @@ if TYPE_CHECKING:
 _KEY, _REASONS = "_row_key", "_reasons"
 _PARTS_OF_SOURCE = ", ".join(SOURCE_COLUMNS)
 OF_SOURCE = f"sha2(concat_ws('|', {_PARTS_OF_SOURCE}), 256)"
-"""SQL of the key of a row that is refused alone of its source."""
+"""SQL of the key of a row that is the only rejected one of its source."""
 _HAS_SOURCE = " AND ".join(f"{name} IS NOT NULL" for name in SOURCE_COLUMNS)
 _VALUES, _DIFFER, _IS_AGAIN = "__values", "__differ", "__is_again"
 
 
 def of_source_in(part: str) -> str:
-    """Return the SQL of the key of a row that is refused alone of its source in one partition,
-    or for one key; that of its source where it has no partition.
+    """Return SQL of the key of a row that is the only rejected one of its source in a partition
+    or key; the source's key if it has no partition.
 
-    The runs of two partitions know nothing of each other: each may refuse a row that a function
-    makes of the same delivered one. So do runs of changed keys.
+    Runs of two partitions are independent, and each can reject a row made of the same delivered
+    row. The same applies to runs of changed keys.
 
-    :param part: SQL of its value in the column that the table is overwritten by, as text, or of
-        its key.
+    :param part: SQL of the partition value as text, or of the key.
     """
     return f"sha2(concat_ws('|', {_PARTS_OF_SOURCE}, {part}), 256)"
 
 
 def row_key_sql(present: Collection[str], texts: Iterable[str], part: str | None = None) -> str:
-    """Return the SQL of what tells a refused row: where it came from, or else its values as text.
+    """Return SQL of the quarantine key: from the source, or else from the values as text.
 
-    A row of a frame that keeps sources may have none, or a part of one, as after an outer join.
+    A row can lack a source, or a part of it, for example after an outer join.
 
-    :param present: the columns of the frame that it is of.
+    :param present: the columns of the DataFrame.
     :param texts: SQL of its values.
-    :param part: as for `of_source_in`; None where a run sees all rows of a source or none.
+    :param part: see `of_source_in`; None if a run sees all rows of a source or none.
     """
     values = f"array({', '.join(texts)})"
     if not all(name in present for name in SOURCE_COLUMNS):
@@ -53,26 +52,26 @@ def row_key_sql(present: Collection[str], texts: Iterable[str], part: str | None
 
 
 def each_once(rows: "DataFrame") -> "DataFrame":
-    """Return rows for a quarantine, each of those that differ once, under a key of its own.
+    """Return distinct rows for a quarantine, with unique keys.
 
-    A function may make several rows of a delivered one. Where more than one of them is refused,
-    the key of each has its values in it too: by them it stays the same when another of them is
-    accepted later, or cleared. A row that is refused alone keeps the key of its source, so that
-    it is known again where its values are computed otherwise.
+    A function can make several rows of a delivered one. If several are rejected, their keys
+    include the values, so that the keys are stable when one of them is accepted or cleared
+    later. A single rejected row keeps the key of its source, so that it is recognized if its
+    values are computed differently.
     """
     compared = [identifier(name) for name in rows.columns if name not in (_KEY, _REASONS)]
-    # Fields without a value are not written, so that a new column changes no key.
+    # NULL fields are omitted, so that a new column changes no key.
     values = _hash(json_of(f"struct({', '.join(compared)})"))
     of_key = f"OVER (PARTITION BY {_KEY})"
     in_order = f"OVER (PARTITION BY {_KEY} ORDER BY {_VALUES})"
-    told = rows.selectExpr("*", f"{values} AS {_VALUES}").selectExpr(
+    compared_rows = rows.selectExpr("*", f"{values} AS {_VALUES}").selectExpr(
         "*",
         f"min({_VALUES}) {of_key} <> max({_VALUES}) {of_key} AS {_DIFFER}",
         f"lag({_VALUES}) {in_order} <=> {_VALUES} AS {_IS_AGAIN}",
     )
     own_key = f"if({_DIFFER}, {_hash(f'concat({_KEY}, {_VALUES})')}, {_KEY}) AS {_KEY}"
     names = [own_key if name == _KEY else identifier(name) for name in rows.columns]
-    return told.where(f"NOT {_IS_AGAIN}").selectExpr(*names)
+    return compared_rows.where(f"NOT {_IS_AGAIN}").selectExpr(*names)
 
 
 def _hash(text: str) -> str:

@@ -1,6 +1,4 @@
-"""How much of what a write was given its rules refused, as the result of a check; from figures
-that were counted.
-"""
+"""Result of the check on the share of rejected rows, from existing counts."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -25,14 +23,13 @@ def evaluate_refusals(
     split: Split,
     read_target: Callable[[], History | None] | None = None,
 ) -> list[RuleResult]:
-    """Return the share of rows that was refused, and whether that is too much; nothing without
-    a quarantine.
+    """Return the share of rejected rows and its level; empty without a quarantine.
 
-    One bad file holds none of the others back: a share that would block is an error where a
-    file keeps within it.
+    One bad file does not block others: a blocking share becomes an error if any file is within
+    the limit.
 
-    :param read_target: reads the history of the table that is written, None where there is no
-        table yet; asked only where it may be the first write. Left out, it is no first one.
+    :param read_target: reads the history of the target, None if it does not exist; only called
+        if this can be the first write. Without it, this is not the first write.
     """
     table = prepared.table
     if not table.quarantining_rules:
@@ -47,7 +44,7 @@ def evaluate_refusals(
 
 
 def none_refused(table: IcebergTable, rows: int) -> list[RuleResult]:
-    """Return that none of some rows was refused; nothing without a quarantine."""
+    """Return the result for rows of which none was rejected; empty without a quarantine."""
     return (
         [_result(refused_share(table, rows), rows, 0, {})] if table.quarantining_rules else []
     )
@@ -66,7 +63,7 @@ def _result(
 
 
 def broken_rules(by_rule: Mapping[str, int]) -> str:
-    """Say which rules rows break, and how many do, most first."""
+    """Format the broken rules with their row counts, in descending order."""
     broken: Sequence[tuple[str, int]] = sorted(
         by_rule.items(), key=lambda item: (-item[1], item[0])
     )
@@ -74,9 +71,7 @@ def broken_rules(by_rule: Mapping[str, int]) -> str:
 
 
 def _is_first(history: History | None) -> bool:
-    """Whether nothing was published yet: a table begins with commits that only give it its
-    shape.
-    """
+    """Whether nothing was published yet: a new table only has evolution commits."""
     return history is None or all(
         snapshot.commit is not None and snapshot.commit.kind == "evolution"
         for snapshot in history.line
@@ -84,17 +79,17 @@ def _is_first(history: History | None) -> bool:
 
 
 def _has_good_file(prepared: PreparedFrame, split: Split, rule: RefusedShareRule) -> bool:
-    """Whether no more than what is tolerated of a file's rows is refused; asked only where a
-    write would be blocked.
+    """Whether a file's share of rejected rows is within the limit; only evaluated before a
+    block.
     """
     if _FILE not in split.rows.columns:
         return False
     each = split.rows.where(f"{_FILE} IS NOT NULL").groupBy(_FILE)
     from pyspark.sql.functions import expr
 
-    counted = each.agg(
+    file_counts = each.agg(
         expr("count(1)").alias("rows"),
         expr(counts(prepared.refused_predicate)).alias("refused"),
     )
-    good = counted.where(f"refused < rows AND refused <= rows * {rule.tolerated_share!r}D")
+    good = file_counts.where(f"refused < rows AND refused <= rows * {rule.tolerated_share!r}D")
     return bool(good.limit(1).count())

@@ -1,6 +1,4 @@
-"""Which of several rows with one key counts, where only a row that the rules accept may
-count.
-"""
+"""Selection of the newest accepted version of each key."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -44,19 +42,17 @@ _RANK = "__rank"
 _REFUSED = "__refused"
 _ROLE = "__role"
 _RIVAL, _EXISTING_ROW, _DELIVERY = 0, 1, 2
-"""What a version may be here; of two that are equal, a row that stands and came again, the one
-just evaluated counts.
+"""Roles of a version; among equal versions, the newly delivered one takes precedence over an
+existing row.
 """
 _MOST_PARTITIONS = 10_000
-"""Partitions that a statement names with ease."""
+"""Number of partitions that fit easily into a statement."""
 _KEY_TEXT, _FIRST_TEXT = "__key_text", "__first_text"
 _NEWER = "__newer"
 _NEWEST = "__newest"
 _NONE_ACCEPTED = "__none_accepted"
 _FILE_ORDER = ("_ingested_at", "_source_modified_at", "_source_file", "_source_row")
-"""What orders rows of one key where a table declares no versions: that counts which was delivered
-last.
-"""
+"""Order of the rows of one key if the table declares no versions: by delivery."""
 
 
 def select_versions(
@@ -66,10 +62,10 @@ def select_versions(
     partitions: Partitions | None,
     keep: Keep = keep_on_one_machine,
 ) -> "Callable[..., DataFrame]":
-    """Return a function that computes what another does, and keeps of its rows the newest
-    versions; the other itself where no input is of versions.
+    """Wrap a function so that only the newest versions of its rows are kept; unchanged if no
+    input is versioned.
 
-    :param inputs: as they were declared; the function is given all that is read for them.
+    :param inputs: as declared; the wrapper receives all their reads.
     """
     versioned = versioned_inputs(inputs)
     if not versioned:
@@ -81,10 +77,10 @@ def select_versions(
         arrived = {name: frames[name] for name in inputs}
         rivals = dict(arrived)
         for name, declared in versioned.items():
-            other = frames[elsewhere(name)]
+            outside = frames[elsewhere(name)]
             unplaced = has_no_partition(partitions, declared.by or "")
-            arrived[name] = arrived[name].unionByName(other.where(unplaced))
-            rivals[name] = other.where(f"NOT ({unplaced})")
+            arrived[name] = arrived[name].unionByName(outside.where(unplaced))
+            rivals[name] = outside.where(f"NOT ({unplaced})")
         return newest_accepted(
             table,
             compute(**arrived),
@@ -98,9 +94,8 @@ def select_versions(
 
 
 def gives_keys_once(table: IcebergTable, inputs: Mapping[str, Input]) -> bool:
-    """Whether each key is there once among the rows that the rules accept, of those that
-    `select_versions` keeps: of one order by file there is one first, and of versions that a table
-    declares two may be the same.
+    """Whether accepted rows from `select_versions` have unique keys: the order by file has one
+    first row, while declared versions can be equal.
     """
     return (
         bool(versioned_inputs(inputs))
@@ -110,9 +105,7 @@ def gives_keys_once(table: IcebergTable, inputs: Mapping[str, Input]) -> bool:
 
 
 def _newest_version(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
-    """Keep the newest accepted version of each row: as the table declares it, or else by
-    file.
-    """
+    """Keep the newest accepted version of each key, in the declared order or by file."""
     if table.versions is not None:
         return newest_accepted(table, frame)
     assert isinstance(table.write, Merge)
@@ -120,10 +113,9 @@ def _newest_version(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
     if missing:
         raise FrameMismatch(
             f"{table.name}: the frame lacks {', '.join(missing)}; expected"
-            f" {', '.join(_FILE_ORDER)}, which tell the row of the last file.",
+            f" {', '.join(_FILE_ORDER)}, which determine the newest row.",
             next_step=(
-                "Return these columns too, as they were given: those that the table does not"
-                " have are left out."
+                "Return these columns unchanged; those that are not in the table are removed."
             ),
         )
     newest = [f"{identifier(name)} DESC" for name in _FILE_ORDER]
@@ -141,25 +133,23 @@ def first_accepted(
     order: Sequence[str],
     newest: Sequence[str] = (),
 ) -> "DataFrame":
-    """Keep, of the rows that share a key, the first that the table's rules accept, and those
-    that they refuse and no accepted row corrects.
+    """Keep the first accepted row of each key, and rejected rows that no accepted row corrects.
 
-    A refused row goes to the quarantine and never displaces an accepted one, and any accepted
-    row that is newer corrects it, so that many deliveries taken at once come to the same as one
-    after the other. The rows are returned for the table's write alone, cast and evaluated by its
-    rules, so that this is done once.
+    A rejected row goes to the quarantine and never replaces an accepted one. Any newer accepted
+    row corrects it, so many deliveries in one run have the same result as one run each. The
+    result is cast and evaluated by the rules, for the table's write only.
 
-    :param frame: the rows as delivered; columns that the table does not have are left out.
+    :param frame: the delivered rows; columns that are not in the table are removed.
     :param order: SQL sort terms such as `created_at DESC`; a column with a `castable` rule is
         compared in its type.
-    :param newest: the same for which of them are newer, newest first, where that is another
-        order.
+    :param newest: sort terms for the age of rows, newest first, if different from `order`.
     """
-    # What is delivered by the name of the stamp orders rows, and the write fills that itself.
+    # A delivered column with the stamp's name is only used for the order; the write sets the
+    # stamp.
     known = _known_names(table) - {table.stamp}
-    others = [name for name in frame.columns if name not in known]
-    prepared = _evaluated(prepare(table, frame, others))
-    others = [*others, _KEY_TEXT]
+    extra_columns = [name for name in frame.columns if name not in known]
+    prepared = _evaluated(prepare(table, frame, extra_columns))
+    extra_columns = [*extra_columns, _KEY_TEXT]
     candidates = prepared.frame.selectExpr("*", f"{prepared.refused_predicate} AS {_REFUSED}")
     of_key = f"PARTITION BY {', '.join(map(identifier, key))}"
     newer = (
@@ -169,7 +159,7 @@ def first_accepted(
     terms, is_first = ["*", f"{newer} AS {_NEWER}"], f"{_NEWER} = 1"
     within = f"{of_key} ORDER BY {', '.join(order)}"
     if newest and [*newest] != [*order]:
-        # Only another order takes another sort.
+        # Only a different order needs another sort.
         within = f"{of_key}, {_REFUSED} ORDER BY {', '.join(order)}"
         terms, is_first = [*terms, f"row_number() OVER ({within}) AS {_RANK}"], f"{_RANK} = 1"
     accepted_text = f"CASE WHEN NOT {_REFUSED} THEN {_KEY_TEXT} END"
@@ -179,7 +169,7 @@ def first_accepted(
     ranked = candidates.selectExpr(*terms).where(
         f"if({_REFUSED}, {has_no_key} OR {_NEWER} = 0, {is_first} OR {is_other})"
     )
-    return ranked.selectExpr(*_kept_columns(prepared, is_other, others))
+    return ranked.selectExpr(*_kept_columns(prepared, is_other, extra_columns))
 
 
 def newest_accepted(
@@ -191,60 +181,58 @@ def newest_accepted(
     elsewhere: "DataFrame | None" = None,
     keep: Keep = keep_on_one_machine,
 ) -> "DataFrame":
-    """Keep of each thing's versions the newest that the table's rules accept, and the refused
-    ones not yet corrected.
+    """Keep the newest accepted version of each key, and rejected versions that are not
+    corrected.
 
-    A refused version is corrected by an accepted one that is not older, by all that orders
-    versions, whichever came first: so it comes to the same whether they are computed in one run
-    or in several. What a version is, and which is newest, is the table's `versions`. The rows
-    are returned for the table's write alone, cast and evaluated by its rules, so that this is
-    done once.
+    A rejected version is corrected by an accepted one that is not older, in any order of
+    arrival, so the result does not depend on the number of runs. The table's `versions` define
+    the key and the order. The result is cast and evaluated by the rules, for the table's write
+    only.
 
-    :param frame: the rows as delivered; columns that the table does not have are left out.
-    :param rivals: rows of other partitions, as delivered, that displace and correct those of
-        `frame` but are not kept.
-    :param standing: rows of the table itself in the run's partitions, which stay unless a newer
-        version displaces them.
-    :param elsewhere: rows of the table itself outside of the run's partitions, which displace
-        and correct.
-    :param keep: keeps the keys and partitions of those of them that are versions of a row.
+    :param frame: the delivered rows; columns that are not in the table are removed.
+    :param rivals: delivered rows of other partitions, which replace and correct rows of `frame`
+        but are not returned.
+    :param standing: existing rows in the run's partitions, kept unless a newer version replaces
+        them.
+    :param elsewhere: existing rows outside of the run's partitions, which replace and correct.
+    :param keep: caches the keys and partitions of matching rows in `elsewhere`.
     """
     versions = declared_versions(table)
     order = [*map(identifier, dict.fromkeys((*versions.of, *versions.newest)))]
-    mine = _prepared(table, frame)
+    candidate = _prepared(table, frame)
     seen = [
-        mine.frame.selectExpr(
-            "*", f"{mine.refused_predicate} AS {_REFUSED}", f"{_DELIVERY} AS {_ROLE}"
+        candidate.frame.selectExpr(
+            "*", f"{candidate.refused_predicate} AS {_REFUSED}", f"{_DELIVERY} AS {_ROLE}"
         )
     ]
     for rival in rivals:
-        other = _prepared(table, rival)
-        names = [*order, *([_KEY_TEXT] if _KEY_TEXT in other.names else [])]
+        outside = _prepared(table, rival)
+        names = [*order, *([_KEY_TEXT] if _KEY_TEXT in outside.names else [])]
         seen += [
-            other.frame.selectExpr(
-                *names, f"{other.refused_predicate} AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}"
+            outside.frame.selectExpr(
+                *names, f"{outside.refused_predicate} AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}"
             )
         ]
     if standing is not None:
         seen += [
-            mine.known(standing).selectExpr(
+            candidate.known(standing).selectExpr(
                 "*", f"false AS {_REFUSED}", f"{_EXISTING_ROW} AS {_ROLE}"
             )
         ]
     if elsewhere is not None:
-        keys = mine.frame.selectExpr(*map(identifier, versions.of))
+        keys = candidate.frame.selectExpr(*map(identifier, versions.of))
         relevant = _versions_of(table, elsewhere, keys, keep)
         seen += [relevant.selectExpr(*order, f"false AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")]
-    return _newest(mine, versions, together(seen, allow_missing=True))
+    return _newest(candidate, versions, together(seen, allow_missing=True))
 
 
 def _versions_of(
     table: IcebergTable, rows: "DataFrame", keys: "DataFrame", keep: Keep
 ) -> "DataFrame":
-    """Return a table's rows that have any of some keys.
+    """Return a table's rows with any of some keys.
 
-    Few have: so the key alone is read of all rows, and what else tells a version of those
-    partitions that have one.
+    Usually few rows match. Therefore only the key is read of all rows, and other columns only
+    in the partitions with a match.
     """
     of = declared_versions(table).of
     by = table.overwritten_by
@@ -252,17 +240,19 @@ def _versions_of(
         return with_keys(rows, keys.distinct(), of)
     few = few_keys(table, keys)
     if few is not None:
-        found = rows.where(among_keys(table, few))
-        where, _ = _partitions_of(table, found, by)
-        return found.where(where)
-    met = keep(key_locations(table, rows, keys.distinct()), eager=True)
-    where, met_rows = _partitions_of(table, met, by)
-    return with_keys(rows.where(where), met.selectExpr(*map(identifier, of)), of, met_rows)
+        matches = rows.where(among_keys(table, few))
+        where, _ = _partitions_of(table, matches, by)
+        return matches.where(where)
+    locations = keep(key_locations(table, rows, keys.distinct()), eager=True)
+    where, location_count = _partitions_of(table, locations, by)
+    return with_keys(
+        rows.where(where), locations.selectExpr(*map(identifier, of)), of, location_count
+    )
 
 
 def _partitions_of(table: IcebergTable, rows: "DataFrame", by: str) -> tuple[str, int]:
-    """Return the SQL predicate of the partitions that some of a table's rows lie in, and how
-    many rows these are; of many partitions, that of all between the first and the last.
+    """Return the SQL predicate of the partitions of some rows, and the number of these rows;
+    for many partitions, the range from the first to the last.
     """
     column, kind = identifier(by), table.column(by).type
     values = rows.selectExpr(f"{without_zone(column, kind)} AS __value")
@@ -285,8 +275,8 @@ def _prepared(table: IcebergTable, delivered: "DataFrame") -> PreparedFrame:
 
 
 def _evaluated(prepared: PreparedFrame) -> PreparedFrame:
-    """Return a frame with its rules evaluated, and with the texts of its key that are not written
-    as the value is, such as `+49`. Those of a table's own rows are not known, and NULL.
+    """Return a DataFrame with its rules evaluated, and the delivered texts of its key if they
+    differ from the value, such as `+49`. They are NULL for existing rows.
     """
     names = text_keys(prepared.table, prepared.frame)
     if not names:
@@ -301,7 +291,7 @@ def _evaluated(prepared: PreparedFrame) -> PreparedFrame:
 
 
 def _first_text(prepared: PreparedFrame, text: str, within: str) -> list[str]:
-    """Return the SQL of the key's text in the row that counts, where the key is cast from text."""
+    """Return SQL of the key's text in the selected row, if the key is cast from text."""
     if _KEY_TEXT not in prepared.names:
         return []
     return [f"first_value({text}, true) OVER ({within}) AS {_FIRST_TEXT}"]
@@ -314,9 +304,11 @@ def _has_other_text(prepared: PreparedFrame) -> str:
     return f"{are_known} AND NOT ({_KEY_TEXT} <=> {_FIRST_TEXT})"
 
 
-def _kept_columns(prepared: PreparedFrame, is_other: str, others: Sequence[str]) -> list[str]:
-    """Return the columns of an evaluated frame; rows of another text of their key break the rule
-    on that, and are shown with the text.
+def _kept_columns(
+    prepared: PreparedFrame, is_other: str, extra_columns: Sequence[str]
+) -> list[str]:
+    """Return the columns of an evaluated DataFrame; rows with another text of their key break
+    the rule on it, and are shown with the text.
     """
     rule = key_text_rule(prepared.table)
     changed: dict[str, str] = {}
@@ -325,26 +317,26 @@ def _kept_columns(prepared: PreparedFrame, is_other: str, others: Sequence[str])
             f"if({is_other}, {BROKEN} | {1 << prepared.bits[rule.name]}L, {BROKEN})"
         )
         for name in rule.columns:
-            kept, value = prepared.delivered[name], f"CAST({identifier(name)} AS string)"
+            selected, value = prepared.delivered[name], f"CAST({identifier(name)} AS string)"
             text = f"coalesce({_KEY_TEXT}.{identifier(name)}, {value})"
-            changed[kept] = f"if({is_other}, {text}, {identifier(kept)})"
-    names = (name for name in prepared.names if name not in others)
+            changed[selected] = f"if({is_other}, {text}, {identifier(selected)})"
+    names = (name for name in prepared.names if name not in extra_columns)
     return [f"{changed.get(name, identifier(name))} AS {identifier(name)}" for name in names]
 
 
 def _known_names(table: IcebergTable) -> set[str]:
-    """Return the columns that the table, or its quarantine, keeps, and what says of a version that
-    the row shall go: where the table is not merged, that is refused rather than taken for a row.
+    """Return the columns of the table, its quarantine, and `DELETED`, which is rejected if the
+    table is not merged.
     """
     return {*table.column_names, *SOURCE_COLUMNS, DELETED}
 
 
 def _newest(prepared: PreparedFrame, versions: Versions, evaluated: "DataFrame") -> "DataFrame":
-    """Keep the rows that rank first of their key, accepted before refused and newest first, and
-    the refused that stay.
+    """Keep the first row of each key, accepted before rejected and newest first, and
+    uncorrected rejected rows.
 
-    An order takes less to shuffle than the greatest version of each key would, which is made of
-    each row before that.
+    A window order shuffles less than an aggregate of the greatest version, which builds a
+    struct per row.
     """
     order = [f"{identifier(name)} DESC" for name in versions.newest]
     key = ", ".join(map(identifier, versions.of))
@@ -365,7 +357,7 @@ def _newest(prepared: PreparedFrame, versions: Versions, evaluated: "DataFrame")
         f"({_ROLE} = {_DELIVERY} AND NOT {_REFUSED} AND {_RANK} > 1 AND"
         f" {_has_other_text(prepared)})"
     )
-    kept = ranked.where(
+    selected = ranked.where(
         f"{_ROLE} <> {_RIVAL} AND ({is_newest} OR {is_uncorrected} OR {is_other})"
     )
-    return kept.selectExpr(*_kept_columns(prepared, is_other, [_KEY_TEXT]))
+    return selected.selectExpr(*_kept_columns(prepared, is_other, [_KEY_TEXT]))

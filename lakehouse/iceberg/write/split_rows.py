@@ -1,6 +1,4 @@
-"""What a table's row rules say of the rows that a write was given: counted in one query,
-samples in one more.
-"""
+"""Split of a write's rows by the row rules: counts from one query, samples from another."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,16 +19,15 @@ if TYPE_CHECKING:
 
 REFUSED = "__refused"
 OUTSIDE = "__outside"
-_LOOKED_AT = "__looked_at_"
+_EVALUATED = "__looked_at_"
 
 
 def counted(
     prepared: PreparedFrame, rules: Sequence[Rule], outside: str = ""
 ) -> dict[str, str]:
-    """Return the aggregates that count, by name, the refused rows and those that break each
-    rule.
+    """Return aggregates that count the rejected rows and the rows that break each rule.
 
-    :param outside: the SQL predicate of the rows that belong to no partition of the table.
+    :param outside: SQL predicate of the rows in no partition of the table.
     """
     refused = prepared.refused_predicate
     return {
@@ -38,7 +35,7 @@ def counted(
         **({OUTSIDE: counts(f"{refused} AND {outside}")} if outside else {}),
         **{rule.name: counts(_breaks(prepared, rule)) for rule in rules},
         **{
-            f"{_LOOKED_AT}{rule.name}": counts(f"NOT {_passed_over(prepared, rule)}")
+            f"{_EVALUATED}{rule.name}": counts(f"NOT {_passed_over(prepared, rule)}")
             for rule in rules
             if rule.cast and rule.on_failure != "quarantine"
         },
@@ -47,44 +44,42 @@ def counted(
 
 @dataclass(frozen=True)
 class Split:
-    """The rows that a write was given, kept, and those of them that go to the quarantine; with
-    what was counted.
-    """
+    """The cached rows of a write, those that go to the quarantine, and their counts."""
 
     rows: "DataFrame"
     refused: "DataFrame"
     counted_values: Mapping[str, Any]
-    """By name, what one query counted of all rows: those of `counted`, and what else the write
-    asked.
+    """Results of one query over all rows, by name: `counted` and further aggregates of the
+    write.
     """
 
     @property
     def count(self) -> int:
-        """How many rows were given."""
+        """Number of rows."""
         return int(self.counted_values[TOTAL])
 
     @property
     def refused_count(self) -> int:
-        """How many of them go to the quarantine."""
+        """Number of rows that go to the quarantine."""
         return int(self.counted_values[REFUSED])
 
     @property
     def outside_count(self) -> int:
-        """How many of these belong to no partition of the table, where that was counted."""
+        """Number of these that are in no partition of the table, if counted."""
         return int(self.counted_values.get(OUTSIDE, 0))
 
     def looked_at(self, rule: Rule) -> int:
-        """Return how many of them a rule looks at."""
+        """Return the number of rows that a rule is evaluated on."""
         going_on = self.count - self.refused_count
         default = self.count if rule.on_failure == "quarantine" else going_on
-        return int(self.counted_values.get(f"{_LOOKED_AT}{rule.name}", default))
+        return int(self.counted_values.get(f"{_EVALUATED}{rule.name}", default))
 
 
 def split_rows(
     prepared: PreparedFrame, rows: "DataFrame", counted_values: Mapping[str, Any], keep: Keep
 ) -> Split:
-    """Split rows that were counted; the refused are kept, so that they and the samples need one
-    look at all rows.
+    """Split counted rows; the rejected ones are cached, so that they and the samples need one
+    scan.
     """
     refused = rows.where(prepared.refused_predicate)
     kept = keep(refused) if counted_values[REFUSED] else refused
@@ -94,10 +89,9 @@ def split_rows(
 def evaluated(
     engine: Engine, prepared: PreparedFrame, split: Split, rules: Sequence[Rule]
 ) -> list[RuleResult]:
-    """Return what each rule found, in rows that were counted, with samples of those that break
-    it.
+    """Return the result of each rule on counted rows, with samples of failing rows.
 
-    A rule that quarantines looks at all rows, and the others at those that go on; see
+    Quarantining rules are evaluated on all rows, and others on the accepted rows; see
     `_passed_over`.
     """
     results = [
@@ -106,30 +100,29 @@ def evaluated(
     ]
     shown = [result.rule for result in results if result.failed_rows and _is_shown(result)]
     samples: dict[str, tuple[Mapping[str, Any], ...]] = {}
-    for rows, looked_for in _looks(split, shown):
-        broken = {rule.name: _breaks(prepared, rule) for rule in looked_for}
+    for rows, scan_rules in _sample_scans(split, shown):
+        broken = {rule.name: _breaks(prepared, rule) for rule in scan_rules}
         samples |= samples_of(
             engine, prepared.table, rows, broken, split.counted_values, prepared.shown_terms
         )
     return [replace(result, sample=samples.get(result.rule.name, ())) for result in results]
 
 
-def _looks(split: Split, shown: Sequence[Rule]) -> "list[tuple[DataFrame, list[Rule]]]":
-    """Return the rows in which to look for samples of some rules: few all at once, of many the
-    refused by themselves.
+def _sample_scans(split: Split, shown: Sequence[Rule]) -> "list[tuple[DataFrame, list[Rule]]]":
+    """Return the rows to scan for samples of some rules: all rows once if they are few;
+    otherwise quarantining rules only scan the rejected rows.
 
-    What is rare is looked for in all rows, and most often it is the refused that some rule has
-    few of.
+    Rare failures require a scan of all rows, and usually they are among the rejected ones.
     """
     refusing = [rule for rule in shown if rule.on_failure == "quarantine"]
-    others = [rule for rule in shown if rule.on_failure != "quarantine"]
-    if others and split.count < FEW:
+    other_rules = [rule for rule in shown if rule.on_failure != "quarantine"]
+    if other_rules and split.count < FEW:
         return [(split.rows, list(shown))]
-    return [(split.refused, refusing), (split.rows, others)]
+    return [(split.refused, refusing), (split.rows, other_rules)]
 
 
 def _is_shown(result: RuleResult) -> bool:
-    """Whether rows are shown that break a rule: those that do not go on are, however few."""
+    """Whether a result needs sample rows: it failed, or its rows are quarantined."""
     return not result.passed or result.rule.on_failure == "quarantine"
 
 
@@ -138,19 +131,19 @@ def _breaks(prepared: PreparedFrame, rule: Rule) -> str:
 
 
 def _passed_over(prepared: PreparedFrame, rule: Rule) -> str:
-    """Return the SQL predicate of the rows that a rule does not look at: where it takes none out
-    itself, those that go to the quarantine.
+    """Return the SQL predicate of the rows that a rule ignores: those that other rules
+    quarantine.
 
-    A cast looks at those too that a rule on its own column takes out: for what was lost by it a
-    row may lack a value, and nothing else would say that one was there.
+    A cast also checks rows that a rule on its own column quarantines: the lost value can be the
+    reason for that, and would otherwise not be reported.
     """
     if rule.on_failure == "quarantine":
         return "false"
     if rule.cast is None:
         return prepared.refused_predicate
-    others = [
+    other_rules = [
         other
         for other in prepared.table.quarantining_rules
         if rule.columns[0] not in other.columns
     ]
-    return prepared.broken(others)
+    return prepared.broken(other_rules)

@@ -1,4 +1,4 @@
-"""How rows are put on a write's branch: one function for each way to change a table."""
+"""Staging of rows on a write's branch: one function per write mode."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,18 +22,19 @@ from lakehouse.tables.table import Merge
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriterV2
 
-_IN_PARTS = (
+_OVERWRITE_UNSUPPORTED = (
     "some, but not all, rows match",
     "does not support overwrite by expression",
     "Cannot convert Spark predicate to Iceberg expression",
 )
-"""How errors say that Iceberg cannot replace by a predicate: a file answers it only in part, or
-Spark cannot tell it, as of a column that is cast; so says Iceberg 1.7.1 on Spark 3.5, then 1.12.
+"""Errors of an unsupported overwrite: only some rows of a file match the predicate, or Spark
+cannot convert it, as for a column with a cast. Messages of Iceberg 1.7.1 on Spark 3.5, then
+1.12.
 """
 
 
 def append(attempt: Attempt, rows: "DataFrame") -> None:
-    """Add rows."""
+    """Append rows."""
     _commit(attempt, lambda: _writer(attempt, rows).append())
 
 
@@ -43,7 +44,7 @@ def delete(attempt: Attempt, predicate: str) -> None:
 
 
 def delete_keys(attempt: Attempt, keys: "DataFrame", key: Sequence[str]) -> None:
-    """Delete the rows that have any of some keys, each of which is given once."""
+    """Delete the rows with any of some distinct keys."""
     with _as_view(attempt, keys) as source:
         _execute(
             attempt,
@@ -53,18 +54,18 @@ def delete_keys(attempt: Attempt, keys: "DataFrame", key: Sequence[str]) -> None
 
 
 def overwrite(attempt: Attempt, rows: "DataFrame", predicate: str) -> None:
-    """Replace the rows that a predicate matches, also by none.
+    """Replace the rows that match a predicate.
 
-    Iceberg replaces whole files; where a file answers the predicate only in part, as after a
-    change of the partition spec, the rows are deleted and the new ones added, in two commits on
-    the branch; so they are where Spark cannot tell Iceberg the predicate.
+    Iceberg replaces entire files. If a file matches only in part, as after a change of the
+    partition spec, or if Spark cannot convert the predicate, the rows are deleted and added in
+    two commits on the branch.
     """
     from pyspark.sql.functions import expr
 
     try:
         _commit(attempt, lambda: _writer(attempt, rows).overwrite(expr(predicate)))
     except Exception as error:
-        if not any(reason in str(error) for reason in _IN_PARTS):
+        if not any(reason in str(error) for reason in _OVERWRITE_UNSUPPORTED):
             raise
         delete(attempt, predicate)
         append(attempt, rows)
@@ -80,19 +81,18 @@ def merge(
     matched: int,
     all_go: bool = False,
 ) -> None:
-    """Insert, update or delete rows by their key; each of them is known to be new, different,
-    or to go.
+    """Insert, update or delete rows by key; each row is known to be new, different or a delete.
 
-    :param matching: a SQL predicate on the table's rows, as `t`, that any of them can match.
-    :param inserted: how many of the rows are new, exactly.
-    :param matched: how many update or delete one that is there.
-    :param all_go: whether these delete all.
+    :param matching: SQL predicate on the table's rows `t` that can match.
+    :param inserted: exact number of new rows.
+    :param matched: number of updated or deleted rows.
+    :param all_go: whether all matched rows are deletes.
     """
     columns = [identifier(name) for name in written_columns(attempt.table)]
     values = {column: f"s.{column}" for column in columns}
     if mode.stamp:
         values[identifier(mode.stamp)] = "current_timestamp()"
-    # Only the key belongs into ON: a column that may change would let a second row in.
+    # ON only contains the key: with a mutable column, a second row could be inserted.
     on = same_key_sql(mode.on, "t", "s")
     on = on if matching == "true" else f"{on} AND {matching}"
     delete = f"WHEN MATCHED AND s.{DELETED} THEN DELETE " if DELETED in rows.columns else ""
@@ -100,8 +100,8 @@ def merge(
         f"WHEN NOT MATCHED THEN INSERT ({', '.join(values)}) VALUES"
         f" ({', '.join(values.values())})"
     )
-    # Rows that may be new are kept by an outer join, for which the table is shuffled however
-    # few they are; but for the rows that match none of them, where it is large.
+    # New rows require an outer join, which shuffles the table; a Bloom filter reduces a large
+    # one.
     rows = rows if inserted else sized(rows, matched)
     update = (
         "WHEN MATCHED THEN UPDATE SET"
@@ -119,7 +119,7 @@ def merge(
 
 @contextmanager
 def _as_view(attempt: Attempt, rows: "DataFrame") -> Iterator[str]:
-    """Give rows a name in SQL for a moment."""
+    """Register rows as a temporary view."""
     source = f"merge_source_{uuid4().hex}"
     rows.createOrReplaceTempView(source)
     try:
@@ -138,15 +138,15 @@ def _execute(
     row_level: str = "",
     settings: Mapping[str, str] = NO_SETTINGS,
 ) -> None:
-    """Run a statement whose commit takes its snapshot properties from the session."""
+    """Run a statement whose commit gets its snapshot properties from the session."""
     properties = replace(attempt.properties, row_level=row_level)
     with session_with(attempt.engine.spark, properties.to_summary(), settings):
         _commit(attempt, lambda: attempt.engine.sql(statement))
 
 
 def _commit(attempt: Attempt, action: Callable[[], object]) -> None:
-    """Commit to the branch; a commit whose outcome is unknown is looked up by its write id,
-    never repeated blindly.
+    """Commit to the branch; after an unknown outcome, look for the write id instead of
+    repeating.
     """
     before = attempt.history().refs.get(attempt.branch)
     try:

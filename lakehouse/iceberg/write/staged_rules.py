@@ -1,4 +1,4 @@
-"""The rules of a table evaluated on what a write is about to publish."""
+"""Evaluation of a table's rules on staged rows."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 
 def evaluate_prepared(attempt: Attempt) -> list[RuleResult]:
-    """Evaluate of a staged write what its rows do not answer: metadata, and figures of other
-    tables.
-    """
+    """Evaluate the rules that need metadata or metrics of other tables."""
     rules = evaluable(attempt.table.rules)
     if all(rule.reads_rows for rule in rules):
         return []
@@ -33,11 +31,10 @@ def evaluate_prepared(attempt: Attempt) -> list[RuleResult]:
 
 
 def reader_of_others(attempt: Attempt) -> "Callable[[str], DataFrame]":
-    """Return what reads another table for a staged write: as the write itself read it, or as
-    readers see it.
+    """Return a function that reads another table for a staged write: as pinned by the write, or
+    current.
 
-    The table itself is read as it will be once this is published: rows may refer to rows that
-    came with them.
+    The table itself is read from the branch, so that rows can reference rows of the same write.
     """
     pins = attempt.snapshot_ids
 

@@ -1,6 +1,4 @@
-"""A table computed from frames that are given, and judged by its rules as a write does it;
-nothing is written.
-"""
+"""Compute a table from given DataFrames and evaluate its rules like a write, without writing."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,8 +41,8 @@ ReadOther = Callable[[str], "DataFrame | None"]
 
 @dataclass(frozen=True)
 class LeftOut:
-    """The rows of a source that no run of a table reads, by the source's column that tells its
-    partitions, and all of its rows.
+    """Source rows that are in no partition, with the source's partition column and all of its
+    rows.
     """
 
     rows: "DataFrame"
@@ -52,32 +50,32 @@ class LeftOut:
     all_rows: "DataFrame"
 
     def as_refused(self, table: IcebergTable) -> "DataFrame":
-        """Return the rows as the quarantine of a table would hold them."""
+        """Return the rows in the form of a table's quarantine."""
         return rows_without_partition(table, self.rows, self.column)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What a write would do with the rows that a function computed."""
+    """The result that a write of computed rows would have."""
 
     table: IcebergTable
     rows: "DataFrame"
-    """The rows that the rules accept, in the declared columns but for the stamp of a merge."""
+    """The accepted rows in the declared columns, without the stamp of a merge."""
     removed: "DataFrame | None"
-    """The keys of the rows that a merge would delete; None where it is not asked to."""
+    """Keys that a merge would delete; None without deletes."""
     refused: "DataFrame | None"
-    """The refused rows as the quarantine would hold them; None of a table that has none."""
+    """The rejected rows in the form of the quarantine; None without a quarantine."""
     computed_rows: int
-    """How many rows were computed, each version and the refused ones among them."""
+    """Number of computed rows, including all versions and rejected rows."""
     refused_rows: int
     results: Sequence[RuleResult]
-    """What each rule found that rows answer."""
+    """Results of all rules that were evaluated on rows."""
     not_evaluated: Sequence[Rule]
-    """The rules that only the written table answers, or another that was not there."""
+    """Rules that require the written table, or another table that does not exist."""
 
     @property
     def failed(self) -> list[RuleResult]:
-        """The results for which nothing would be published."""
+        """The results that would block the publish."""
         return [result for result in self.results if result.blocks]
 
 
@@ -87,10 +85,9 @@ def leave_out(
     given: "Mapping[str, DataFrame]",
     every: AllPartitions | None,
 ) -> "tuple[dict[str, DataFrame], list[LeftOut]]":
-    """Return the rows that a run reads of those that are given, and those that none does, since
-    they belong to no partition.
+    """Split given rows into those that a run reads, and those in no partition.
 
-    :param every: all partitions that there are; None where they are not known.
+    :param every: all defined partitions; None if unknown.
     """
     read, left_out = dict(given), dict[str, LeftOut]()
     if every is None:
@@ -113,25 +110,25 @@ def compute_given(
     existing: "DataFrame",
     partitions: Partitions | None = None,
 ) -> "DataFrame":
-    """Return what a table's function computes from frames of its inputs, each narrowed to the
-    partitions as a run would read it.
+    """Return the result of a table's function for DataFrames of its inputs, filtered like in a
+    run.
 
-    :param given: by input, the rows that a run would find of it; those that came, where it is
-        incremental. Keys of changed rows may be left out: they are those of all rows.
-    :param existing: the rows that the table has already.
-    :raises UsageError: when an input has no frame, or a frame is of none; names it.
+    :param given: rows by input; new rows, if it is incremental. Inputs of changed keys can be
+        omitted, and are derived from all rows.
+    :param existing: the existing rows of the table.
+    :raises UsageError: if an input has no DataFrame, or a DataFrame has no input.
     """
     _check_given(table, inputs, given)
     reads = with_version_reads(table, inputs)
     run = Run(partitions=partitions)
     frames: dict[str, DataFrame] = {}
     for name, declared in reads.items():
-        whole = _whole(name, inputs, given, existing)
+        all_rows = _all_rows(name, inputs, given, existing)
         if declared.outside and partitions is None:
-            frames[name] = whole.where("false")
+            frames[name] = all_rows.where("false")
             continue
         where = narrowed(declared, run)
-        frames[name] = whole.where(where) if where else whole
+        frames[name] = all_rows.where(where) if where else all_rows
     return select_versions(table, inputs, compute, partitions)(**frames)
 
 
@@ -150,19 +147,19 @@ def _check_given(
     ]
     if missing:
         raise UsageError(
-            f"{table.name} was given no rows of its input {', '.join(missing)}; expected some of"
+            f"{table.name} has no rows for its input {', '.join(missing)}; expected rows for"
             f" each of {', '.join(inputs)}.",
-            next_step="Give an empty list for an input that has none.",
+            next_step="Pass an empty list for an input without rows.",
         )
 
 
-def _whole(
+def _all_rows(
     name: str,
     inputs: Mapping[str, Input],
     given: Mapping[str, "DataFrame"],
     existing: "DataFrame",
 ) -> "DataFrame":
-    """Return all rows that an input is read of."""
+    """Return all rows of an input."""
     if name in given:
         return given[name]
     for arrived in given:
@@ -179,11 +176,11 @@ def _keys(
     given: Mapping[str, "DataFrame"],
     existing: "DataFrame",
 ) -> "DataFrame":
-    """Return each key that the rows of a table, or of the target, have."""
+    """Return the distinct keys in the rows of a table and the target."""
     keys = [identifier(name) for name in declared.keys]
     of_table = [given[name] for name in given if inputs[name].table == declared.table]
     selected = [frame.selectExpr(*keys) for frame in (*of_table, existing)]
-    return reduce(lambda one, other: one.unionAll(other), selected).distinct()
+    return reduce(lambda left, other: left.unionAll(other), selected).distinct()
 
 
 def judge(
@@ -197,16 +194,15 @@ def judge(
     left_out: Sequence[LeftOut] = (),
     keep: Keep = keep_on_one_machine,
 ) -> Trial:
-    """Evaluate a table's rules on computed rows, as a write does before it publishes them.
+    """Evaluate a table's rules on computed rows, like a write before its publish.
 
-    :param existing: the rows that the table has already, among which those that are appended or
-        merged must be unique too; None where there are none. Then it is a first write, unless
-        the catalog has a table of this name to which something was published.
-    :param read_other: gives the rows of another table that a rule refers to; None where there
-        are none to be had, so that the rule is not evaluated.
-    :param left_out: rows that are refused without being computed.
-    :param keep: caches the computed rows, so that counted and shown rows are the same.
-    :raises FrameMismatch: when the frame is not what the table declares.
+    :param existing: existing rows, for unique rules of an append or merge; None if there are
+        none. Then it is a first write, unless the catalog has a published table of this name.
+    :param read_other: returns the rows of another table that a rule reads; None if unavailable,
+        so that the rule is not evaluated.
+    :param left_out: rows that are rejected without being computed.
+    :param keep: caches the computed rows, so that counts and samples are consistent.
+    :raises FrameMismatch: if the DataFrame does not match the declaration.
     """
     prepared = prepare(table, frame).evaluated()
     table = prepared.table
@@ -217,19 +213,23 @@ def judge(
     read_target = partial(_published, engine, table) if existing is None else None
     results += evaluate_refusals(prepared, split, read_target)
     rows, removed = _accepted(prepared, kept)
-    asked = _asked(table, partitions)
-    others = {table.name: rows} | _others(asked, read_other)
-    answered = [rule for rule in asked if _is_answered(rule, others)]
-    on_all_rows = [
-        rule for rule in answered if existing is not None and _asks_existing(table, rule)
+    row_set_rules = _row_set_rules(table, partitions)
+    other_tables = {table.name: rows} | _other_tables(row_set_rules, read_other)
+    evaluable_rules = [rule for rule in row_set_rules if _is_answered(rule, other_tables)]
+    combined_rules = [
+        rule
+        for rule in evaluable_rules
+        if existing is not None and _compares_existing(table, rule)
     ]
-    among_each_other = [rule for rule in answered if rule not in on_all_rows]
-    if among_each_other:
-        found = audit(engine, table, rows, among_each_other, None, others.__getitem__)
-        results += found.results
-    if on_all_rows and existing is not None:
-        added, staying = _beside_existing(table, rows, removed, existing)
-        results += audit(engine, table, added, on_all_rows, staying).results
+    new_row_rules = [rule for rule in evaluable_rules if rule not in combined_rules]
+    if new_row_rules:
+        new_row_audit = audit(
+            engine, table, rows, new_row_rules, None, other_tables.__getitem__
+        )
+        results += new_row_audit.results
+    if combined_rules and existing is not None:
+        added, staying = _with_existing(table, rows, removed, existing)
+        results += audit(engine, table, added, combined_rules, staying).results
     refused, refused_count = _refused(prepared, split), split.refused_count
     if left_out:
         results.append(_evaluate_left_out(table, left_out))
@@ -249,13 +249,13 @@ def judge(
 
 
 def _not_evaluated(table: IcebergTable, results: Sequence[RuleResult]) -> tuple[Rule, ...]:
-    """Return the rules of a table that gave no result."""
+    """Return the rules of a table without a result."""
     known = {result.rule.name for result in results}
     return tuple(rule for rule in table.rules if rule.name not in known)
 
 
 def _published(engine: Engine, table: IcebergTable) -> History | None:
-    """Return what was published of a table; None where it is not there yet."""
+    """Return the history of a table; None if it does not exist."""
     return read_history(engine, table.name) if engine.catalog.has(table.name) else None
 
 
@@ -268,7 +268,7 @@ def _evaluate_left_out(table: IcebergTable, left_out: Sequence[LeftOut]) -> Rule
 def _accepted(
     prepared: PreparedFrame, kept: "DataFrame"
 ) -> "tuple[DataFrame, DataFrame | None]":
-    """Return the rows that go on, and the keys of those that shall go."""
+    """Return the accepted rows, and the keys to delete."""
     accepted, mode = prepared.accepted(kept), prepared.table.write
     if not prepared.deletes or not isinstance(mode, Merge):
         return accepted, None
@@ -278,8 +278,8 @@ def _accepted(
     return staying, going.selectExpr(*map(identifier, mode.on))
 
 
-def _asked(table: IcebergTable, partitions: Partitions | None) -> list[EvaluableRule]:
-    """Return the rules that all accepted rows together answer."""
+def _row_set_rules(table: IcebergTable, partitions: Partitions | None) -> list[EvaluableRule]:
+    """Return the rules that are evaluated on all accepted rows together."""
     rules: list[Rule] = [rule for rule in table.rules if not rule.is_row_rule]
     if isinstance(table.write, Merge):
         key_rule = merge_key_rule(table, table.write)
@@ -290,26 +290,24 @@ def _asked(table: IcebergTable, partitions: Partitions | None) -> list[Evaluable
     return [rule for rule in evaluable(rules) if rule.reads_rows]
 
 
-def _asks_existing(table: IcebergTable, rule: Rule) -> bool:
-    """Whether a write compares the keys of its rows with those that the table has. A merge's own
-    key may be there.
-    """
+def _compares_existing(table: IcebergTable, rule: Rule) -> bool:
+    """Whether a write compares its keys with existing ones; a merge's own key can exist."""
     if isinstance(table.write, Merge):
         return rule.identifies_rows and not {*table.write.on} <= {*rule.columns}
     return rule.identifies_rows and isinstance(table.write, Append)
 
 
-def _beside_existing(
+def _with_existing(
     table: IcebergTable,
     rows: "DataFrame",
     removed: "DataFrame | None",
     existing: "DataFrame",
 ) -> "tuple[DataFrame, DataFrame]":
-    """Return the rows that a write adds, and the existing ones that stay beside them."""
+    """Return the rows that a write adds, and the existing rows that remain."""
     if isinstance(table.write, Merge):
         keys = rows.selectExpr(*map(identifier, table.write.on))
-        gone = keys if removed is None else keys.unionAll(removed)
-        return rows, without_keys(existing, gone, table.write.on)
+        replaced = keys if removed is None else keys.unionAll(removed)
+        return rows, without_keys(existing, replaced, table.write.on)
     once_by = table.once_by
     if not once_by or not {*once_by} <= {*table.column_names}:
         return rows, existing
@@ -318,18 +316,18 @@ def _beside_existing(
     return without_keys(rows, keys, once_by), existing
 
 
-def _others(rules: Sequence[Rule], read_other: ReadOther) -> "dict[str, DataFrame]":
-    others: dict[str, DataFrame] = {}
+def _other_tables(rules: Sequence[Rule], read_other: ReadOther) -> "dict[str, DataFrame]":
+    other_tables: dict[str, DataFrame] = {}
     for rule in rules:
         for name in rule.read_columns:
             frame = read_other(name)
             if frame is not None:
-                others[name] = frame
-    return others
+                other_tables[name] = frame
+    return other_tables
 
 
-def _is_answered(rule: EvaluableRule, others: "Mapping[str, DataFrame]") -> bool:
-    return all(name in others for name in rule.read_columns)
+def _is_answered(rule: EvaluableRule, other_tables: "Mapping[str, DataFrame]") -> bool:
+    return all(name in other_tables for name in rule.read_columns)
 
 
 def _refused(prepared: PreparedFrame, split: Split) -> "DataFrame | None":

@@ -1,9 +1,8 @@
-"""How a write follows what rejections took out of its inputs, and in a run for it erasures: rows
-that no other delivery gives go.
+"""Removal of rows from merged and appended tables after rejections, and on request erasures, in
+the inputs.
 
-What is overwritten needs nothing for it. A merge and an append know nothing of what is not
-there any more: so the function is asked what it makes of the rows that went, and what of those
-that are left.
+Overwrites need no removal. For a merge or an append, the function is called on the removed rows
+and on the remaining rows; rows that only the removed ones produce are deleted.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Following:
-    """What the function of a table makes of the rows that went, and of all that are left."""
+    """Output of a table's function for the removed rows, and for all remaining rows."""
 
-    went: "DataFrame"
+    removed: "DataFrame"
     stays: "DataFrame"
 
 
@@ -40,44 +39,40 @@ def following(
     compute: "Callable[..., DataFrame]",
     of_everybody: "Callable[..., DataFrame]",
 ) -> Following | None:
-    """Ask the function of a merged table about rejected deliveries; None where none was taken
-    out of its inputs.
+    """Compute the rows of rejected deliveries for a merged table; None if its inputs lost none.
 
-    So it is asked of a table that is appended to, where it follows erasures; an appended row of
-    a rejected delivery is known by its source. A function that is told the changed keys, removes
-    what is gone by itself.
+    Also for an append that follows erasures; appended rows of a rejected delivery are found by
+    their source. A function that reads changed keys removes such rows itself.
 
-    :param of_everybody: the same function, which leaves nobody out who is gone: rows of theirs
-        went.
+    :param of_everybody: the same function without the suppression filter, since rows of erased
+        data subjects are needed.
     """
     withdrawn, mode = attempt.withdrawn, attempt.table.write
-    is_asked = isinstance(mode, Merge) or (
+    applies = isinstance(mode, Merge) or (
         isinstance(mode, Append) and attempt.run.follows_erasures
     )
     if (
         not withdrawn
-        or not is_asked
+        or not applies
         or attempt.base.is_empty
         or any(declared.mode == "changed_keys" for declared in inputs.values())
     ):
         return None
     engine = attempt.engine
-    # All of them in full, since another delivery may have given the same long ago.
+    # All inputs in full, since an earlier delivery can have provided the same rows.
     stays = {
         name: _in_full(engine, declared, attempt.pins[name])
         for name, declared in inputs.items()
     }
-    went = together(
+    removed = together(
         of_everybody(**_without_the_rest(engine, inputs, stays, withdrawn, source))
         for source in withdrawn
     )
-    return Following(went, compute(**stays))
+    return Following(removed, compute(**stays))
 
 
 def _in_full(engine: Engine, declared: Input, pinned: Pin) -> "DataFrame":
-    """Return all rows of an input, whatever partitions the run has: those outside of them too,
-    and once.
-    """
+    """Return all rows of an input once, independent of the run's partitions."""
     frame = read(engine, replace(pinned, since_snapshot_id=None, rows=None))
     return frame.where("false") if declared.outside else frame
 
@@ -89,38 +84,35 @@ def _without_the_rest(
     withdrawn: Mapping[str, Withdrawn],
     source: str,
 ) -> "dict[str, DataFrame]":
-    """Return the inputs with what went of one source alone, and all that the others have and
-    had.
+    """Return the inputs with only the removed rows of one source, and current and removed rows
+    of the others.
     """
     frames = dict(stays)
     for name, declared in inputs.items():
         if declared.table not in withdrawn or declared.outside or declared.mode == "as_of":
             continue
-        went = rows_withdrawn(engine, withdrawn[declared.table])
-        frames[name] = went if declared.table == source else stays[name].unionByName(went)
+        removed = rows_withdrawn(engine, withdrawn[declared.table])
+        frames[name] = removed if declared.table == source else stays[name].unionByName(removed)
     return frames
 
 
 def with_removed(
     attempt: Attempt, mode: Merge, prepared: PreparedFrame, following: Following
 ) -> PreparedFrame:
-    """Return a merge's rows, and with them those that shall go: no delivery that is left
-    gives their key.
-    """
+    """Add deletes to a merge's rows, for keys that no remaining delivery provides."""
     names = [identifier(name) for name in dict.fromkeys((*mode.on, *mode.prune_by))]
-    went, stays, kept = (
+    removed, stays, kept = (
         _keys(rows, names) for rows in (*_evaluated(attempt, following), prepared)
     )
-    going = without_keys(went.dropDuplicates([*mode.on]), stays, mode.on)
+    going = without_keys(removed.dropDuplicates([*mode.on]), stays, mode.on)
     going = without_keys(going, kept, mode.on)
     return _with_deleted(prepared, going, names)
 
 
 def without_refused(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> PreparedFrame:
-    """Return a merge's rows, and with them those that shall go: they stand from a source row
-    that is refused now.
+    """Add deletes to a merge's rows, for existing rows whose source row is rejected now.
 
-    Of a table that keeps the source of its rows; of others nobody can tell.
+    This requires a table with source columns.
     """
     source = list(SOURCE_COLUMNS)
     if (
@@ -151,65 +143,67 @@ def _with_deleted(
 
 def _evaluated(attempt: Attempt, following: Following) -> tuple[PreparedFrame, PreparedFrame]:
     return (
-        prepare(attempt.table, following.went).evaluated(),
+        prepare(attempt.table, following.removed).evaluated(),
         prepare(attempt.table, following.stays).evaluated(),
     )
 
 
 def _keys(prepared: PreparedFrame, names: list[str]) -> "DataFrame":
-    """Return the keys that a candidate gives: a row that is refused gives none."""
+    """Return the keys of accepted rows."""
     return prepared.frame.where(f"NOT {prepared.refused_predicate}").selectExpr(*names)
 
 
 def take_out_appended(attempt: Attempt) -> Attempt:
-    """Delete the rows of rejected deliveries from an append's branch; return the attempt as it
-    goes on from there.
+    """Delete the rows of rejected deliveries from an append's branch, and return the updated
+    attempt.
 
-    A delivery that came back to its source stays.
+    A delivery that its source contains again is kept.
     """
     if not attempt.withdrawn or not set(SOURCE_KEY) <= set(attempt.table.column_names):
         return attempt
-    gone = dict.fromkeys(
-        its for withdrawn in attempt.withdrawn.values() for its in withdrawn.deliveries
+    deliveries = dict.fromkeys(
+        delivery
+        for withdrawn in attempt.withdrawn.values()
+        for delivery in withdrawn.deliveries
     )
-    its = (
+    delivery = (
         " OR ".join(
             delivery.deleted_by
-            for delivery in gone
+            for delivery in deliveries
             if not _is_back(attempt, delivery.predicate)
         )
         or "false"
     )
-    if attempt.existing().where(its).isEmpty():
+    if attempt.existing().where(delivery).isEmpty():
         return attempt
-    stage.delete(attempt, its)
+    stage.delete(attempt, delivery)
     head = attempt.history().head(attempt.branch)
     assert head is not None
     return replace(attempt, base=head)
 
 
 def take_out_computed(attempt: Attempt, following: Following) -> Attempt:
-    """Delete from an append's branch all rows that happened once with some that went, by
-    `once_by`; return the attempt as it goes on from there.
+    """Delete all rows with the `once_by` key of a removed row from an append's branch, and
+    return the updated attempt.
 
-    What is left of them is appended again by a write that reads everything.
+    A write that reads everything appends the remaining ones again.
     """
     names = [*map(identifier, attempt.table.once_by)]
     if not names:
         return attempt
-    keys = _keys(prepare(attempt.table, following.went).evaluated(), names)
-    # Spark resolves the tables in a MERGE's source once more, and need not be able to.
-    went = attempt.keep(keys.distinct())
-    if with_keys(attempt.existing(), went, attempt.table.once_by).isEmpty():
+    keys = _keys(prepare(attempt.table, following.removed).evaluated(), names)
+    # Spark resolves the tables in a MERGE's source again, which can fail.
+    removed = attempt.keep(keys.distinct())
+    if with_keys(attempt.existing(), removed, attempt.table.once_by).isEmpty():
         return attempt
-    stage.delete_keys(attempt, went, attempt.table.once_by)
+    stage.delete_keys(attempt, removed, attempt.table.once_by)
     head = attempt.history().head(attempt.branch)
     assert head is not None
     return replace(attempt, base=head)
 
 
 def _is_back(attempt: Attempt, predicate: str) -> bool:
-    """Whether a source has a delivery, that was taken out of it, again."""
+    """Whether a source contains a withdrawn delivery again."""
     now = (
         read(attempt.engine, Pin(withdrawn.source, withdrawn.until), predicate)
         for withdrawn in attempt.withdrawn.values()

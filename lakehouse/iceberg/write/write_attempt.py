@@ -1,6 +1,4 @@
-"""One try at a write, as a value: where it is staged, what it started from, what it reads, and
-what it decides again.
-"""
+"""One attempt of a write, as a value: its branch, base, inputs, and reevaluated rows."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,41 +20,35 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 CheckAdded = Callable[[int, Collection[tuple[Any, ...]]], object]
-"""What is told how many rows an append has staged, and which of the arriving `once_by` values the
-table had already; it raises where that is wrong.
+"""Called with the number of rows that an append has staged, and the arriving `once_by` values
+that existed already; raises if they are wrong.
 """
 
 
 @dataclass(frozen=True)
 class Decided:
-    """What a write decides again; empty where it reads only what nothing was
-    decided of yet.
-    """
+    """Rows that a write evaluates again; empty if it only reads new rows."""
 
     rows: "Sequence[DataFrame]" = ()
-    """The rows of its sources that it looks at, where these keep theirs."""
+    """Rows of its sources that it reads, if they have source columns."""
     kept: "Sequence[DataFrame]" = ()
-    """All rows of its sources, where any may be gone since the table was last computed."""
+    """All rows of its sources, if some can have been removed since the last run."""
     everything: bool = False
-    """Whether it looks at all that ever came."""
+    """Whether it reads all rows that ever arrived."""
     partitions: Partitions | None = None
-    """The partitions of which it looks at all rows, where nothing tells these from others."""
+    """Partitions that it reads in full, if rows cannot be matched individually."""
     rereads: bool = False
-    """Whether it may read rows that were accepted before."""
+    """Whether it can read rows that were accepted before."""
     appended_anew: bool = False
-    """Whether it may read again what an append refused, that knows its rows by other columns
-    than those of the source.
-    """
+    """Whether it can read rows again that an append rejected, whose key is not the source."""
     all_appended_anew: bool = False
-    """Whether a person has such an append look at all that ever came."""
+    """Whether a user requested a full read for such an append."""
     undone: "Sequence[DataFrame]" = ()
-    """Rows that a run took out of the quarantine for a version of them, which it then did not
-    publish.
-    """
+    """Rows that an unpublished run removed from the quarantine because of a newer version."""
 
     @property
     def is_any(self) -> bool:
-        """Whether a row may leave the quarantine at all."""
+        """Whether any row can leave the quarantine."""
         return bool(
             self.rows or self.kept or self.everything or self.partitions or self.appended_anew
         )
@@ -64,65 +56,63 @@ class Decided:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try at a write: its branch, what it branched off, and what it reads."""
+    """One attempt of a write: its branch, base snapshot and inputs."""
 
     engine: Engine
     table: IcebergTable
     run: Run
     write_id: str
     base: Snapshot
-    """The snapshot that the branch started at; that of an empty table has no rows."""
+    """The start snapshot of the branch; the one of an empty table has no rows."""
     pins: Mapping[str, Pin] = field(default_factory=dict)
     watermarks: Mapping[str, int] = field(default_factory=dict)
-    """By table, the snapshot that the whole target is computed from once this is published."""
+    """By table, the snapshot that the entire target is computed from after the publish."""
     since: Mapping[str, int] = field(default_factory=dict)
-    """By table, the snapshot after which it was read for the run's partitions; none where they
-    are computed in full.
-    """
+    """By table, the start snapshot of an incremental read for the run's partitions."""
     withdrawn: Mapping[str, Withdrawn] = field(default_factory=dict)
-    """By table, what rejections took out of it since the target was last computed."""
+    """By table, the withdrawn deliveries since the target was last computed."""
     decided: Decided = field(default_factory=Decided)
-    """What this write decides again."""
+    """The rows that this write evaluates again."""
     leaving: "list[DataFrame]" = field(default_factory=list)
-    """Keys of rows of the quarantine that leave it, once this is published."""
+    """Keys of rows that leave the quarantine after the publish."""
     left_out: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
-    """By table, the values of the rows that belonged to no partition as of the watermark."""
+    """By table, the values of the rows in no partition as of the watermark."""
     reads_news_alone: bool = False
-    """Whether only what came is computed, so that rows stay that earlier code computed."""
+    """Whether only new rows are computed, so that rows of earlier code versions remain."""
 
     look: "Callable[[Attempt], None] | None" = None
-    """What looks at the rows once they are staged, of a write that publishes nothing."""
+    """For a dry run: called with the attempt after rows are staged."""
     keep: Keep = keep_on_one_machine
-    """What keeps rows that are looked at more than once."""
+    """Caches rows that are used several times."""
     check_added: CheckAdded | None = None
-    """What looks at how many rows an append of arriving values has staged."""
+    """Checks the number of rows that an append of arriving values has staged."""
     given_rows: int | None = None
-    """How many rows the frame has, where metadata tells: it is an input as it was read."""
+    """Number of rows if known from metadata: the function returned an input unchanged."""
     reads_keys: bool = False
-    """Whether it computes the keys of which a row changed, where it does not compute all."""
+    """Whether it computes only changed keys, instead of all."""
     gives_keys_once: bool = False
-    """Whether, of a merge's frame, the rows that the rules accept are known to have each key once:
-    the newest of each was chosen.
+    """Whether accepted rows of a merge are known to have unique keys, since the newest were
+    selected.
     """
 
     @property
     def branch(self) -> str:
-        """The branch that is written."""
+        """Name of the branch."""
         return audit_branch(self.write_id)
 
     @property
     def target(self) -> str:
-        """The branch's quoted name in SQL."""
+        """Quoted SQL name of the branch."""
         return self.engine.catalog.sql_name(self.table.name, branch=self.branch)
 
     @property
     def snapshot_ids(self) -> dict[str, int | None]:
-        """By table, the snapshot that is read of it; None of one that has none."""
+        """By table, the pinned snapshot; None if it has none."""
         return {name: pin.snapshot_id for name, pin in by_table(self.pins.values()).items()}
 
     @property
     def properties(self) -> CommitProperties:
-        """What the commits of this attempt say."""
+        """The commit properties of this attempt."""
         partitions = self.run.partitions
         read = {
             name: snapshot_id
@@ -145,7 +135,7 @@ class Attempt:
             ),
             takes_out=bool(self.withdrawn),
             left_out=self.left_out,
-            # What was appended stays whatever computes the next rows.
+            # Appended rows remain when the code changes.
             code_version="" if isinstance(self.table.write, Append) else self.run.code_version,
             follows=self.run.follows,
             keeps_rows=self.keeps_rows,
@@ -153,14 +143,14 @@ class Attempt:
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether rows stay that were there before, in the partitions that are written."""
+        """Whether existing rows remain in the written partitions."""
         is_added_to = self.reads_news_alone or isinstance(self.table.write, Append)
         return is_added_to and not self.base.is_empty
 
     def history(self) -> History:
-        """Read the table's snapshots and refs as they are now."""
+        """Read the table's current snapshots and refs."""
         return read_history(self.engine, self.table.name)
 
     def existing(self) -> "DataFrame":
-        """Return the rows that the branch started with."""
+        """Return the rows at the start of the branch."""
         return rows_at(self.engine, self.table.name, self.base.snapshot_id)

@@ -1,7 +1,7 @@
-"""The life of a write: fence, pin, compare, stage, audit, publish.
+"""The lifecycle of a write: fence, pin, compare, stage, audit, publish.
 
-Readers of main never see a row that was not audited: every write is staged on a branch of its
-own, which main is moved to only after the table's rules were evaluated on what would change.
+Readers of main never see unaudited rows: every write is staged on its own branch, and main is
+fast-forwarded to it after the rules were evaluated on the changes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -84,23 +84,23 @@ def write(
     gone: GonePeople = NOBODY_GONE,
     look: Look | None = None,
 ) -> Outcome:
-    """Compute a table and publish the result, once its rules hold; creates and evolves the
-    table first.
+    """Compute a table and publish the result if its rules pass; creates and evolves the table
+    first.
 
-    :param compute: called with the pinned frame of each input by name; called again, from fresh
-        pins, on a conflict, and where executors of Spark ended with rows that they had computed.
-    :param arriving: for an append, the `once_by` values in the frame where the caller knows
-        them; spares a scan.
-    :param check_added: told how many rows an append of `arriving` values has staged, before any
-        is published; raises where they are not those that it should have.
-    :param gone: who was erased: rows of theirs that were made before are left out.
-    :param look: of a write that publishes nothing, what looks at its staged rows, see
+    :param compute: called with the pinned DataFrame of each input by name; called again with
+        new pins after a conflict, or after executors with computed rows were lost.
+    :param arriving: for an append, the `once_by` values if the caller knows them; avoids a
+        scan.
+    :param check_added: called with the number of rows that an append of `arriving` values has
+        staged, before the publish; raises if they are wrong.
+    :param gone: the suppression list; rows of these data subjects are filtered out.
+    :param look: for a dry run, called with its staged rows; see
         `lakehouse.iceberg.write.preview`.
-    :returns: `Published`, `Refused` (a blocking rule failed, main is as it was), or `Unchanged`
+    :returns: `Published`, `Refused` (a blocking rule failed, main is unchanged), or `Unchanged`
         (nothing to commit).
-    :raises WriteConflict: when other writers kept winning.
-    :raises FrameMismatch: when the frame is not what the table declares.
-    :raises EvolutionRefused, PendingChanges: when a person has to change the table first.
+    :raises WriteConflict: after repeated conflicts with other writers.
+    :raises FrameMismatch: if the DataFrame does not match the declaration.
+    :raises EvolutionRefused, PendingChanges: if a user must change the table first.
     """
     run, declared = run or Run(), inputs or {}
     inputs, compute = with_version_reads(table, declared), checked(table, compute)
@@ -132,21 +132,21 @@ def _until_published(
     attempt: Callable[..., Outcome],
     kept: KeptRows,
 ) -> Outcome:
-    """Try again, from fresh pins, as long as other writers come first."""
-    # What is only looked at is no write to tell of.
-    telling = engine if look is None else replace(engine, listener=NOBODY_LISTENS)
+    """Retry with new pins after conflicts with other writers."""
+    # A dry run is not reported to listeners.
+    reporting_engine = engine if look is None else replace(engine, listener=NOBODY_LISTENS)
     failures: list[Exception] = []
     for number in range(1, WRITE_ATTEMPTS + 1):
         plan = plan_read(engine, table, inputs, run)
         if look is None:
-            # What a run left that was killed after its publish.
+            # Removals of a run that was killed after its publish.
             finish_removals(engine, table, plan.target, write)
         if not plan.has_news:
             return _unchanged(engine, table, run, plan, number)
         leaving: list[DataFrame] = []
         write_id = branch.new_write_id()
         try:
-            with told(telling, BegunWrite(table, write_id, run, plan.pins)) as tell:
+            with told(reporting_engine, BegunWrite(table, write_id, run, plan.pins)) as tell:
                 outcome = attempt(write_id, plan, number=number, leaving=leaving)
                 tell(outcome)
         except Exception as error:
@@ -159,16 +159,16 @@ def _until_published(
                 finish_removals(engine, table, read_history(engine, table.name), write)
             return outcome
         pause(number)
-    raise _lost_each_race(table, failures[-1]) from failures[-1]
+    raise _repeated_conflict(table, failures[-1]) from failures[-1]
 
 
 def _is_final(failures: Sequence[Exception]) -> bool:
-    """Whether it helps nobody to begin again after some failures, of which the last is new."""
+    """Whether a retry is useless after some failures, the last of which is new."""
     kinds = [classify(failure) for failure in failures]
     return kinds[-1] is Failure.OTHER or kinds.count(Failure.LOST) == LOST_ROWS_ATTEMPTS
 
 
-def _lost_each_race(table: IcebergTable, last: Exception) -> WriteConflict:
+def _repeated_conflict(table: IcebergTable, last: Exception) -> WriteConflict:
     return WriteConflict(
         f"{table.name} was not written: other writers came first {WRITE_ATTEMPTS} times, "
         f"last with {_first_line(last)!r}.",
@@ -177,7 +177,7 @@ def _lost_each_race(table: IcebergTable, last: Exception) -> WriteConflict:
 
 
 def _leave_as_it_is(engine: Engine, table: IcebergTable, *_: Any, **__: Any) -> Unchanged:
-    """Stand for the write of a quarantine, where nothing is written but a branch."""
+    """Replace the write of a quarantine in a dry run: nothing is written."""
     main = read_history(engine, table.name).main
     return Unchanged(table.name, "", main.snapshot_id if main else None)
 
@@ -190,8 +190,8 @@ def _make_ready(
     gone: GonePeople,
     log: WriteLog,
 ) -> None:
-    """Create and evolve the table and its quarantine, and end what dead writers left; create none
-    where a table is not there that the write reads.
+    """Create and evolve the table and its quarantine, and clean up after dead writers; create
+    nothing if an input does not exist.
     """
     require = partial(require_needed, engine, table, inputs, gone.tables, gone.sources)
     planning.ensure(engine, table, run.run_id, before_creation=require)
@@ -201,8 +201,8 @@ def _make_ready(
 
 
 def _ensure_quarantine(engine: Engine, table: IcebergTable, run: Run) -> None:
-    """Create the quarantine with its table, so that it can be read before the first row was
-    refused.
+    """Create the quarantine with its table, so that it can be read before the first rejected
+    row.
     """
     if table.quarantine:
         with table_lock(engine, table.quarantine.name):
@@ -226,10 +226,10 @@ def _attempt(
     number: int,
     leaving: "list[DataFrame]",
 ) -> Outcome:
-    people = gone.begin()
+    suppressed = gone.begin()
     write_refused: Write = _leave_as_it_is if look else partial(write, gone=gone)
-    of_everybody = compute
-    compute = _without_gone(table, inputs, compute, people)
+    unfiltered = compute
+    compute = _with_suppression(table, inputs, compute, suppressed)
     log.begin(write_id)
     name = branch.audit_branch(write_id)
     try:
@@ -243,29 +243,28 @@ def _attempt(
         attempt = replace(attempt, given_rows=_given_rows(attempt, inputs, frames, frame))
         refused = quarantine_left_out(attempt, left_out, write_refused)
         evaluated = evaluate_left_out(attempt, left_out)
-        rejected = following(attempt, inputs, compute, of_everybody)
+        rejected = following(attempt, inputs, compute, unfiltered)
         if isinstance(table.write, Merge):
             outcome = merge_attempt(
                 attempt, table.write, frame, number, write_refused, rejected
             )
         else:
             outcome = rows_attempt(attempt, frame, number, write_refused, arriving, rejected)
-        outcome = replace(with_left_out(outcome, evaluated, refused), gone_rows=people.rows)
+        outcome = replace(with_left_out(outcome, evaluated, refused), gone_rows=suppressed.rows)
         if isinstance(outcome, Unchanged) and look is None:
             remember_unchanged(attempt)
     except BaseException as error:
-        # A run that is interrupted ends, and the next holder of the lock drops its branch; who
-        # only looks asks for none.
+        # An interrupted run exits, and the next holder of the lock drops its branch. A dry run
+        # drops it here.
         if look is None and not isinstance(error, Exception):
             raise
-        # Spark may still be at it, and bring the branch back: the log remembers a write whose
-        # end is not known.
+        # Spark can still be running and create the branch again, so the log keeps a write with
+        # an unknown outcome.
         is_dropped = _try_to_drop(engine, table, name)
         if is_dropped and isinstance(error, Exception) and classify(error) is Failure.MOVED:
             log.end(write_id)
         raise
-    # What is published stays published: a branch that cannot be dropped now is dropped by the
-    # next holder.
+    # The publish is final: the next holder drops a branch that cannot be dropped now.
     if _try_to_drop(engine, table, name):
         log.end(write_id)
     return outcome
@@ -277,12 +276,12 @@ def _given_rows(
     frames: "Mapping[str, DataFrame]",
     frame: "DataFrame",
 ) -> int | None:
-    """Return how many rows a frame has that is an input as it was read; None of any other, which
-    has to be counted, and of rows of some partitions.
+    """Return the number of rows if the function returned an input unchanged; None otherwise,
+    and for rows of some partitions.
     """
     for name, declared in inputs.items():
-        is_whole = declared.mode in ("incremental", "latest") and not declared.by
-        if frames.get(name) is frame and is_whole and attempt.run.partitions is None:
+        is_unfiltered = declared.mode in ("incremental", "latest") and not declared.by
+        if frames.get(name) is frame and is_unfiltered and attempt.run.partitions is None:
             return attempt.pins[name].rows
     return None
 
@@ -290,7 +289,7 @@ def _given_rows(
 def _erase_again(
     engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], gone: GonePeople
 ) -> None:
-    """Erase again what came back where the table, its quarantine or an input was set back."""
+    """Erase returned data subjects if the table, its quarantine or an input was rolled back."""
     left_out = gone.begin()
     if not left_out.is_anybody:
         return
@@ -301,18 +300,16 @@ def _erase_again(
         erase_again(engine, concerned, left_out)
 
 
-def _without_gone(
+def _with_suppression(
     table: IcebergTable, inputs: Mapping[str, Input], compute: Compute, left_out: LeftOut
 ) -> Compute:
-    """Return a function that computes what another does without people who are gone; the other
-    itself while nobody is.
-    """
+    """Wrap a function with the suppression filter; unchanged if the list is empty."""
     if inputs or not left_out.is_anybody:
         return left_out.without_gone(inputs, compute)
 
     def computed() -> "DataFrame":
         frame = compute()
-        # Rows that shall go may go, whosever they are.
+        # Deletes are not filtered.
         unless = DELETED if DELETED in frame.columns else "false"
         return left_out.leave_out(table, frame, unless=unless)
 
@@ -320,9 +317,7 @@ def _without_gone(
 
 
 def checked(table: IcebergTable, compute: Compute) -> Compute:
-    """Return a function that fails where it does not return a frame, and gives one of keys that
-    shall go all columns.
-    """
+    """Wrap a function with a check of its result, and add missing columns to deletes."""
 
     def computed(**frames: "DataFrame") -> "DataFrame":
         frame = compute(**frames)
@@ -333,15 +328,15 @@ def checked(table: IcebergTable, compute: Compute) -> Compute:
 
 
 def _check_is_frame(table: IcebergTable, returned: Any) -> None:
-    # Frames of Spark Connect are of another class before Spark 4.
+    # Before Spark 4, DataFrames of Spark Connect have another class.
     if not hasattr(returned, "selectExpr"):
         package, kind = type(returned).__module__.partition(".")[0], type(returned).__name__
         if package != "builtins":
             kind = f"{package}.{kind}"
         raise FrameMismatch(
             f"{table.name}: its function returned {'None' if returned is None else f'a {kind}'}; "
-            "expected a frame of Spark.",
-            next_step="Return the frame that holds the table's rows.",
+            "expected a Spark DataFrame.",
+            next_step="Return the DataFrame with the table's rows.",
         )
 
 
@@ -353,20 +348,20 @@ def _fence(
     inputs: Mapping[str, Input],
     plan: ReadPlan,
 ) -> tuple[Attempt, list[OutsidePartitions]]:
-    """Branch off the snapshot that was planned from: a fast-forward that succeeds then proves
-    that nobody published in between.
+    """Create the branch from the planned snapshot, so that a successful fast-forward proves
+    that no other writer published meanwhile.
 
-    :raises FenceLost: when somebody did before the branch was made.
+    :raises FenceLost: if another writer published before the branch was created.
     """
     name = branch.audit_branch(write_id)
     branch.create_branch(engine, table.name, name)
     history = read_history(engine, table.name)
     base, planned = history.head(name), plan.target.main
     assert base is not None
-    # The branch of a table without a snapshot starts at an empty one of its own.
+    # The branch of a table without a snapshot starts at a new empty one.
     has_moved = base.snapshot_id != planned.snapshot_id if planned else history.main is not None
     if has_moved:
-        raise FenceLost(f"{table.name} was published while it was planned what to read")
+        raise FenceLost(f"{table.name} was published by another writer during the read plan")
     pins = with_scanned(engine, inputs, plan.pins, run)
     marks = watermarks(table, plan.target, pins, plan.stale, run.partitions)
     marks |= run.read_snapshots
