@@ -13,7 +13,8 @@ from lakehouse.iceberg.read.inputs import Input, changed_keys, latest, versions_
 from lakehouse.iceberg.rules.reconciliation import reconciles
 from lakehouse.iceberg.rules.rows import accepted, not_blank, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
-from lakehouse.iceberg.write.write_audit_publish import Compute, write
+from lakehouse.iceberg.write.write_attempt import Compute
+from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.runtime.spark import let_go, open_session
 from lakehouse.settings import Settings
 from lakehouse.tables.table import (

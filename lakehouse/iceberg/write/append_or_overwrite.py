@@ -18,7 +18,7 @@ from lakehouse.iceberg.rules.rows import RowRule
 from lakehouse.iceberg.write import stage
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame, prepare
 from lakehouse.iceberg.write.publish_branch import publish, refuse, unchanged, with_counts
-from lakehouse.iceberg.write.quarantine import Write, quarantine
+from lakehouse.iceberg.write.quarantine import quarantine
 from lakehouse.iceberg.write.refused_share_result import evaluate_refusals, none_refused
 from lakehouse.iceberg.write.split_rows import counted, evaluated, split_rows
 from lakehouse.iceberg.write.staged_rules import evaluate_prepared, reader_of_others
@@ -42,12 +42,7 @@ if TYPE_CHECKING:
 
 
 def rows_attempt(
-    attempt: Attempt,
-    frame: "DataFrame",
-    number: int,
-    write: Write,
-    arriving: Sequence[tuple[Any, ...]] | None,
-    erased: Following | None = None,
+    attempt: Attempt, frame: "DataFrame", erased: Following | None = None
 ) -> Outcome:
     """Stage rows by append or overwrite, audit the changes, and publish or block them.
 
@@ -55,48 +50,33 @@ def rows_attempt(
         inputs.
     """
     if isinstance(attempt.table.write, Append):
-        return _append_attempt(attempt, frame, number, write, arriving, erased)
+        return _append_attempt(attempt, frame, erased)
     prepared = prepare(attempt.table, frame)
-    return _publish_or_refuse(attempt, *_overwrite(attempt, prepared, write), number)
+    return _publish_or_refuse(attempt, *_overwrite(attempt, prepared))
 
 
-def _append_attempt(
-    initial: Attempt,
-    frame: "DataFrame",
-    number: int,
-    write: Write,
-    arriving: Sequence[tuple[Any, ...]] | None,
-    erased: Following | None,
-) -> Outcome:
+def _append_attempt(initial: Attempt, frame: "DataFrame", erased: Following | None) -> Outcome:
     attempt = take_out_appended(initial)
     attempt = take_out_computed(attempt, erased) if erased else attempt
     has_less = attempt is not initial
     landed: set[tuple[Any, ...]] = set()
     rows: DataFrame | None = frame
     if attempt.table.once_by:
-        landed = _landed(attempt, arriving or ())
-        rows = _not_landed(attempt, frame, arriving, landed)
+        landed = _landed(attempt)
+        rows = _not_landed(attempt, frame, landed)
     if rows is None:
-        return (
-            publish(initial, (), None, number)
-            if has_less
-            else unchanged(attempt, (), None, number)
-        )
-    results, quarantined = _append(attempt, prepare(attempt.table, rows), write, landed)
+        return publish(initial, (), None) if has_less else unchanged(attempt, (), None)
+    results, quarantined = _append(attempt, prepare(attempt.table, rows), landed)
     if not has_less and not _added(attempt):
         if any(result.blocks for result in results):
-            return refuse(attempt, results, quarantined, number)
-        return unchanged(attempt, results, quarantined, number)
-    return _publish_or_refuse(
-        initial,
-        _with_split(_audited(attempt, [result.rule for result in results]), results),
-        quarantined,
-        number,
-    )
+            return refuse(attempt, results, quarantined)
+        return unchanged(attempt, results, quarantined)
+    audited = _audited(attempt, [result.rule for result in results])
+    return _publish_or_refuse(initial, _with_split(audited, results), quarantined)
 
 
 def _append(
-    attempt: Attempt, prepared: PreparedFrame, write: Write, landed: set[tuple[Any, ...]]
+    attempt: Attempt, prepared: PreparedFrame, landed: set[tuple[Any, ...]]
 ) -> tuple[list[RuleResult], Quarantined | None]:
     """Stage the accepted rows of an append, and evaluate the rules only if rows are missing.
 
@@ -116,15 +96,15 @@ def _append(
     rules = [*attempt.table.quarantining_rules, *blocking]
     initial = prepared.cast_once().where(f"NOT {prepared.broken(blocking)}")
     stage.append(attempt, prepared.accepted(initial))
-    if attempt.check_added:
-        attempt.check_added(_added(attempt), landed)
+    if attempt.request.check_added:
+        attempt.request.check_added(_added(attempt), landed)
     if not rules and not casting:
         return [], None
     added = _added(attempt)
     # If rows are missing, the count shows whether they were rejected.
     total = added if added == attempt.given_rows else prepared.frame.count()
     has_all = total == added and all(rule in rules for rule in casting)
-    if has_all and not attempt.decided.is_any:
+    if has_all and not attempt.scope.is_any:
         return [
             *(RuleResult(rule, 0, total) for rule in rules),
             *none_refused(attempt.table, total),
@@ -134,13 +114,13 @@ def _append(
         prepared,
         prepared.frame,
         count(prepared.frame, counted(prepared, evaluated_now)),
-        attempt.keep,
+        attempt.request.keep,
     )
     results = [
         *evaluated(attempt.engine, prepared, split, evaluated_now),
         *evaluate_refusals(prepared, split, attempt.history),
     ]
-    quarantined = quarantine(attempt, prepared, write, split)
+    quarantined = quarantine(attempt, prepared, split)
     refused = quarantined.rows if quarantined else 0
     if total - refused > _added(attempt):
         # They belong to the blocked candidate.
@@ -166,9 +146,7 @@ def _with_split(audited: Audited, split: Sequence[RuleResult]) -> Audited:
     return audited._replace(results=[*split, *audited.results])
 
 
-def _overwrite(
-    attempt: Attempt, prepared: PreparedFrame, write: Write
-) -> tuple[Audited, Quarantined | None]:
+def _overwrite(attempt: Attempt, prepared: PreparedFrame) -> tuple[Audited, Quarantined | None]:
     """Split the rows, stage and audit the accepted ones, and publish the rejected ones in
     parallel.
 
@@ -179,12 +157,12 @@ def _overwrite(
         stage.overwrite(attempt, prepared.accepted(), _overwritten(attempt))
         return _audited(attempt), None
     prepared = prepared.evaluated()
-    kept = attempt.keep(prepared.frame)
+    kept = attempt.request.keep(prepared.frame)
     rules, spark = attempt.table.row_rules, attempt.engine.spark
     aggregates = counted(prepared, rules, _without_partition(attempt))
-    split = split_rows(prepared, kept, count(kept, aggregates), attempt.keep)
+    split = split_rows(prepared, kept, count(kept, aggregates), attempt.request.keep)
     with (
-        concurrently(spark, lambda: quarantine(attempt, prepared, write, split)) as quarantined,
+        concurrently(spark, lambda: quarantine(attempt, prepared, split)) as quarantined,
         concurrently(
             spark, lambda: evaluated(attempt.engine, prepared, split, rules)
         ) as split_results,
@@ -204,11 +182,11 @@ def _without_partition(attempt: Attempt) -> str:
 
 
 def _publish_or_refuse(
-    attempt: Attempt, audited: Audited, quarantined: Quarantined | None, number: int
+    attempt: Attempt, audited: Audited, quarantined: Quarantined | None
 ) -> Outcome:
     if any(result.blocks for result in audited.results):
-        return refuse(attempt, audited.results, quarantined, number)
-    published = publish(attempt, audited.results, quarantined, number)
+        return refuse(attempt, audited.results, quarantined)
+    published = publish(attempt, audited.results, quarantined)
     rows = audited.rows if attempt.run.partitions else None
     return with_counts(published, profile=audited.profile, partition_row_count=rows)
 
@@ -301,16 +279,13 @@ def _outside(attempt: Attempt, head: Snapshot, rows_within: int) -> list[RuleRes
 
 
 def _not_landed(
-    attempt: Attempt,
-    frame: "DataFrame",
-    arriving: Sequence[tuple[Any, ...]] | None,
-    landed: set[tuple[Any, ...]],
+    attempt: Attempt, frame: "DataFrame", landed: set[tuple[Any, ...]]
 ) -> "DataFrame | None":
     """Filter out existing rows, by `once_by`; None if no rows remain for sure.
 
     :param landed: the arriving keys that exist already.
     """
-    keys = attempt.table.once_by
+    keys, arriving = attempt.table.once_by, attempt.request.arriving
     if not {*keys} <= {*frame.columns}:
         # The missing column is reported later.
         return frame
@@ -329,7 +304,7 @@ def _not_landed(
             names = [*dict.fromkeys((*keys, *SOURCE_COLUMNS))]
             unkeyed = existing.where(_lacks(may_lack)).selectExpr(*map(identifier, names))
             new_rows = without_keys(new_rows, unkeyed.distinct(), names)
-        if not attempt.decided.rows:
+        if not attempt.scope.rows:
             return new_rows
         return new_rows.unionByName(
             _quarantined(attempt, with_keys(frame, existing_keys, keys))
@@ -412,10 +387,11 @@ def _keys_in_utc(keys: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
     return {tuple(map(in_utc, values)) for values in keys}
 
 
-def _landed(attempt: Attempt, arriving: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
+def _landed(attempt: Attempt) -> set[tuple[Any, ...]]:
     """Return the arriving keys that exist already; files are skipped by column bounds and Bloom
     filters.
     """
+    arriving = attempt.request.arriving
     if not arriving or attempt.base.is_empty:
         return set()
     keys, expected = attempt.table.once_by, _keys_in_utc(arriving)

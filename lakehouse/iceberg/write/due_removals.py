@@ -24,8 +24,8 @@ from lakehouse.iceberg.metadata.frame_joins import together
 from lakehouse.iceberg.metadata.history import History
 from lakehouse.iceberg.write.kept_rows import stage_rows
 from lakehouse.iceberg.write.kept_rows_folder import KeptRowsFolder
-from lakehouse.iceberg.write.quarantine import Write, take_out
-from lakehouse.iceberg.write.write_attempt import Attempt
+from lakehouse.iceberg.write.quarantine import take_out
+from lakehouse.iceberg.write.write_attempt import Attempt, Write
 from lakehouse.tables.table import IcebergTable
 
 _log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ def note_removal(attempt: Attempt, *, publishes: bool) -> None:
     """Record the removals of a write that is about to be published, or that changes no row;
     nothing is recorded or cached if there are none.
     """
-    engine, table, leaving = attempt.engine, attempt.table, attempt.leaving
+    engine, table, leaving = attempt.engine, attempt.table, attempt.removals
     if table.quarantine is None or not leaving:
         return
     keys = together(frame.select("_row_key", "_source_file") for frame in leaving)

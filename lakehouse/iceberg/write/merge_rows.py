@@ -32,7 +32,7 @@ from lakehouse.iceberg.write.prepared_frame import (
     written_columns,
 )
 from lakehouse.iceberg.write.publish_branch import publish, refuse, unchanged, with_counts
-from lakehouse.iceberg.write.quarantine import Write, quarantine
+from lakehouse.iceberg.write.quarantine import quarantine
 from lakehouse.iceberg.write.refused_share_result import evaluate_refusals
 from lakehouse.iceberg.write.split_rows import Split, counted, evaluated, split_rows
 from lakehouse.iceberg.write.staged_rules import evaluate_prepared, reader_of_others
@@ -65,12 +65,7 @@ _INSERTED, _UPDATED, _DELETED, _SAME, _KEYS = (
 
 
 def merge_attempt(
-    attempt: Attempt,
-    mode: Merge,
-    frame: "DataFrame",
-    number: int,
-    write: Write,
-    rejected: Following | None = None,
+    attempt: Attempt, mode: Merge, frame: "DataFrame", rejected: Following | None
 ) -> Outcome:
     """Compare rows with the table by key, stage the differences, audit them, and publish or
     block them.
@@ -86,9 +81,9 @@ def merge_attempt(
     """
     prepared, source = _prepared(attempt, mode, frame, rejected)
     compared, counted_values = _compared(attempt, mode, prepared, source)
-    split = split_rows(prepared, compared, counted_values, attempt.keep)
+    split = split_rows(prepared, compared, counted_values, attempt.request.keep)
     results = _results(attempt, mode, prepared, split)
-    quarantined = quarantine(attempt, prepared, write, split)
+    quarantined = quarantine(attempt, prepared, split)
     accepted_rows = split.count - split.refused_count
     repeated = accepted_rows - counted_values.get(_KEYS, accepted_rows)
     if repeated:
@@ -96,7 +91,6 @@ def merge_attempt(
             attempt,
             _with_repeated_keys(attempt, mode, prepared, compared, results, repeated),
             quarantined,
-            number,
             staged=False,
         )
     inserted, updated, deleted = (
@@ -104,16 +98,16 @@ def merge_attempt(
     )
     if inserted + updated + deleted == 0:
         if any(result.blocks for result in results if _is_of_delivered(result.rule)):
-            return refuse(attempt, results, quarantined, number, staged=False)
-        return unchanged(attempt, results, quarantined, number)
+            return refuse(attempt, results, quarantined, staged=False)
+        return unchanged(attempt, results, quarantined)
     changed = prepared.accepted(compared.where(f"{_ACTION} <> 'same'"))
     _stage(attempt, mode, changed, source, inserted, updated + deleted)
     results += _on_other_keys(attempt, mode, changed)
     results += evaluate_prepared(attempt)
     if any(result.blocks for result in results):
-        return refuse(attempt, results, quarantined, number)
+        return refuse(attempt, results, quarantined)
     return with_counts(
-        publish(attempt, results, quarantined, number),
+        publish(attempt, results, quarantined),
         inserted_rows=inserted,
         updated_rows=updated,
         removed_rows=deleted,
@@ -129,11 +123,11 @@ def _prepared(
     if attempt.base.is_empty:
         return prepared, _SourceStats()
     prepared = with_removed(attempt, mode, prepared, rejected) if rejected else prepared
-    if attempt.decided.rereads:
+    if attempt.scope.reads_existing:
         prepared = without_refused(attempt, mode, prepared)
     if _is_small(attempt):
         return prepared, _SourceStats()
-    prepared = replace(prepared, frame=attempt.keep(prepared.frame))
+    prepared = replace(prepared, frame=attempt.request.keep(prepared.frame))
     return prepared, _source_stats(mode, prepared)
 
 
@@ -203,12 +197,12 @@ def _compared(
     }
     first = [name for name in columns if name not in nested]
     aggregates = _aggregates(attempt, mode, prepared)
-    compared = attempt.keep(_compare(attempt, mode, prepared, source, first))
+    compared = attempt.request.keep(_compare(attempt, mode, prepared, source, first))
     counted_values = count(compared, aggregates)
     if nested and counted_values[_SAME]:
         alike = replace(prepared, frame=compared.where(f"{_ACTION} = 'same'").drop(_ACTION))
         different = compared.where(f"{_ACTION} <> 'same'")
-        compared = attempt.keep(
+        compared = attempt.request.keep(
             different.unionByName(_compare(attempt, mode, alike, source, columns))
         )
         counted_values = count(compared, aggregates)
@@ -279,9 +273,9 @@ def _is_newest(attempt: Attempt) -> bool:
     """Whether the source rows are newer than all existing rows: all inputs are read in full, or
     follow a rejection.
     """
-    read = [pin for pin in attempt.pins.values() if pin.table != attempt.table.name]
+    read = [pin for pin in attempt.fence.pins.values() if pin.table != attempt.table.name]
     reads_all = bool(read) and all(pin.since_snapshot_id is None for pin in read)
-    return reads_all or bool(attempt.withdrawn)
+    return reads_all or bool(attempt.fence.withdrawn)
 
 
 def _is_older(attempt: Attempt) -> str:
@@ -317,7 +311,7 @@ def _aggregates(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> dict[
     counting = f"NOT {refused} AND NOT {DELETED}" if prepared.deletes else f"NOT {refused}"
     keys = f"count(DISTINCT CASE WHEN NOT {refused} THEN {key} END)"
     # Comparison with the table can match two rows of one key.
-    is_known_once = attempt.gives_keys_once and attempt.base.is_empty
+    is_known_once = attempt.request.has_unique_keys and attempt.base.is_empty
     return (
         counted(prepared, table.row_rules)
         | row_aggregates(table, _aggregated(table), counting)

@@ -1,15 +1,19 @@
 """Dry run of a write: rows are staged and audited, then dropped; main stays unchanged."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import PendingChanges
 from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Outcome
+from lakehouse.iceberg.metadata.write_events import NOBODY_LISTENS
+from lakehouse.iceberg.metadata.write_result import Outcome, Unchanged
 from lakehouse.iceberg.read.inputs import Input
+from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import IcebergTable
 
@@ -41,15 +45,47 @@ def preview(
     for declared in (table, table.quarantine):
         if declared:
             _check_as_declared(engine, declared)
-    return write(
-        engine,
-        table,
-        compute,
-        inputs,
-        run,
-        gone=gone,
-        look=lambda attempt: look(attempt.branch),
-    )
+    return write(engine, table, compute, inputs, run, gone=gone, driver=_Preview(look))
+
+
+@dataclass(frozen=True)
+class _Preview:
+    """Shows the staged candidate of a write, and publishes nothing."""
+
+    look: Callable[[str], None]
+    drops_interrupted = True
+
+    def prepare(self, *_: object) -> None:
+        """Change no table."""
+
+    def begin(self, *_: object) -> None:
+        """Change no table."""
+
+    def reporting(self, engine: Engine) -> Engine:
+        """Return an engine without a listener."""
+        return replace(engine, listener=NOBODY_LISTENS)
+
+    def write_quarantine(
+        self, engine: Engine, table: IcebergTable, *_: object, **__: object
+    ) -> Outcome:
+        """Leave the quarantine unchanged."""
+        main = read_history(engine, table.name).main
+        return Unchanged(table.name, "", main.snapshot_id if main else None)
+
+    def publish(self, attempt: Attempt) -> None:
+        """Show the branch."""
+        self.look(attempt.branch)
+
+    def block(self, attempt: Attempt, candidate_id: int) -> str:  # noqa: ARG002
+        """Show the branch, which is dropped afterwards."""
+        self.look(attempt.branch)
+        return ""
+
+    def leave_unchanged(self, attempt: Attempt) -> None:
+        """Record nothing."""
+
+    def remove_from_quarantine(self, *_: object) -> None:
+        """Leave the quarantine unchanged."""
 
 
 def _check_as_declared(engine: Engine, table: IcebergTable) -> None:

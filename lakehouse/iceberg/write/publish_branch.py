@@ -24,11 +24,11 @@ from lakehouse.iceberg.write.write_attempt import Attempt
 
 
 def publish(
-    attempt: Attempt, results: Sequence[RuleResult], quarantined: Quarantined | None, tries: int
+    attempt: Attempt, results: Sequence[RuleResult], quarantined: Quarantined | None
 ) -> Published:
-    """Fast-forward main to the branch; counts come from snapshot summaries, without a scan.
+    """Let the driver publish the branch; counts come from snapshot summaries, without a scan.
 
-    A dry run does not publish. Everything that can fail comes before the fast-forward: an error
+    Everything that can fail comes before the fast-forward: an error
     after it would repeat the write.
 
     :raises Exception: of Iceberg, if another writer moved main; nothing is published then.
@@ -42,10 +42,10 @@ def publish(
         write_id=attempt.write_id,
         snapshot_id=head,
         results=tuple(results),
-        pins=attempt.pins,
+        pins=attempt.fence.pins,
         partitions=attempt.run.partition_values,
         quarantined=quarantined,
-        attempts=tries,
+        attempts=attempt.number,
         operation=commits[-1].operation if commits else "",
         added_rows=sum(commit.count("added-records") for commit in commits),
         deleted_rows=sum(commit.count("deleted-records") for commit in commits),
@@ -53,11 +53,7 @@ def publish(
         added_bytes=sum(commit.count("added-files-size") for commit in commits),
         row_count=history.snapshots[head].rows,
     )
-    if attempt.look:
-        attempt.look(attempt)
-        return published
-    note_removal(attempt, publishes=True)
-    branch.fast_forward(attempt.engine, attempt.table.name, attempt.branch, attempt.write_id)
+    attempt.driver.publish(attempt)
     return published
 
 
@@ -65,7 +61,6 @@ def refuse(
     attempt: Attempt,
     results: Sequence[RuleResult],
     quarantined: Quarantined | None,
-    tries: int,
     *,
     staged: bool = True,
 ) -> Refused:
@@ -73,30 +68,23 @@ def refuse(
     history = attempt.history()
     main = history.main
     candidate_id = history.refs[attempt.branch] if staged else None
-    kept_for, kept = attempt.table.upkeep_policy.refused_for, ""
-    if candidate_id and attempt.look:
-        attempt.look(attempt)
-    elif candidate_id:
-        kept = branch.keep_refused(
-            attempt.engine, attempt.table.name, attempt.write_id, candidate_id, kept_for
-        )
     return Refused(
         table=attempt.table.name,
         write_id=attempt.write_id,
         snapshot_id=main.snapshot_id if main else None,
         results=tuple(results),
-        pins=attempt.pins,
+        pins=attempt.fence.pins,
         partitions=attempt.run.partition_values,
         quarantined=quarantined,
-        attempts=tries,
-        branch=kept,
-        kept_for=kept_for,
+        attempts=attempt.number,
+        branch=attempt.driver.block(attempt, candidate_id) if candidate_id else "",
+        kept_for=attempt.table.upkeep_policy.refused_for,
         candidate_snapshot_id=candidate_id,
     )
 
 
 def unchanged(
-    attempt: Attempt, results: Sequence[RuleResult], quarantined: Quarantined | None, tries: int
+    attempt: Attempt, results: Sequence[RuleResult], quarantined: Quarantined | None
 ) -> Unchanged:
     """Return the outcome of a write that changes no row."""
     history = attempt.history()
@@ -106,10 +94,24 @@ def unchanged(
         write_id=attempt.write_id,
         snapshot_id=main.snapshot_id if main else None,
         results=(*results, *evaluate_age(attempt.engine, attempt.table, history)),
-        pins=attempt.pins,
+        pins=attempt.fence.pins,
         partitions=attempt.run.partition_values,
         quarantined=quarantined,
-        attempts=tries,
+        attempts=attempt.number,
+    )
+
+
+def fast_forward(attempt: Attempt) -> None:
+    """Fast-forward main to the branch."""
+    note_removal(attempt, publishes=True)
+    branch.fast_forward(attempt.engine, attempt.table.name, attempt.branch, attempt.write_id)
+
+
+def keep_blocked(attempt: Attempt, candidate_id: int) -> str:
+    """Retain the branch of a blocked candidate, and return its new name."""
+    kept_for = attempt.table.upkeep_policy.refused_for
+    return branch.keep_refused(
+        attempt.engine, attempt.table.name, attempt.write_id, candidate_id, kept_for
     )
 
 

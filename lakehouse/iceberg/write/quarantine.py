@@ -2,7 +2,7 @@
 rows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import FEW_WHOLE, having, together
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Outcome, Published, Quarantined, Refused
+from lakehouse.iceberg.metadata.write_result import Published, Quarantined, Refused
 from lakehouse.iceberg.read.cleared_rows import without_cleared
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.read.version_keys import is_newer_sql, order_sql
@@ -25,19 +25,15 @@ from lakehouse.iceberg.write.quarantine_removals import (
 )
 from lakehouse.iceberg.write.refused_row_keys import OF_SOURCE
 from lakehouse.iceberg.write.split_rows import Split
-from lakehouse.iceberg.write.write_attempt import Attempt
+from lakehouse.iceberg.write.write_attempt import Attempt, Write
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import IcebergTable, Merge
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Write = Callable[..., Outcome]
 
-
-def quarantine(
-    attempt: Attempt, prepared: PreparedFrame, write: Write, split: Split
-) -> Quarantined | None:
+def quarantine(attempt: Attempt, prepared: PreparedFrame, split: Split) -> Quarantined | None:
     """Merge the rejected rows into the quarantine table, idempotently by source; None if there
     are none.
 
@@ -48,16 +44,16 @@ def quarantine(
     engine, target = attempt.engine, prepared.table.quarantine
     if target is None:
         return None
-    prepared = replace(prepared, has_some_keys=attempt.reads_keys)
-    has_own_keys = attempt.reads_keys or prepared.table.overwritten_by
+    prepared = replace(prepared, has_some_keys=attempt.request.reads_keys)
+    has_own_keys = attempt.request.reads_keys or prepared.table.overwritten_by
     of_source = OF_SOURCE if has_own_keys else None
-    if attempt.decided.is_any:
-        attempt.leaving.append(leaving(attempt, prepared, split))
+    if attempt.scope.is_any:
+        attempt.removals.append(leaving(attempt, prepared, split))
     correctable = _correctable_rows(engine, prepared.table)
-    undone = undone_rows(prepared.table, attempt.decided)
+    undone = undone_rows(prepared.table, attempt.scope)
     is_of_merge = prepared.table.versions is None
     if correctable and is_of_merge:
-        attempt.leaving.append(_corrected_by_merge(attempt, prepared, split))
+        attempt.removals.append(_corrected_by_merge(attempt, prepared, split))
     if not split.refused_count and undone is None and (is_of_merge or not correctable):
         return None
 
@@ -75,7 +71,9 @@ def quarantine(
         corrected = _corrected(prepared, split, read_main(engine, target.name))
         return rows.unionByName(removal(prepared.table, corrected))
 
-    outcome = write(engine, target, changes, run=Run(attempt.run.run_id))
+    outcome = attempt.driver.write_quarantine(
+        engine, target, changes, run=Run(attempt.run.run_id)
+    )
     if isinstance(outcome, Refused):
         raise _not_taken(attempt.table.name, target.name, outcome)
     new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0

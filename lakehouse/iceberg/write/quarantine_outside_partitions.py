@@ -28,7 +28,6 @@ from lakehouse.iceberg.write.prepared_frame import (
     text_sql,
     written_columns,
 )
-from lakehouse.iceberg.write.quarantine import Write
 from lakehouse.iceberg.write.refused_row_keys import OF_SOURCE, each_once, row_key_sql
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier, literal
@@ -38,16 +37,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def quarantine_left_out(
-    attempt: Attempt, sources: Sequence[OutsidePartitions], write: Write
-) -> Quarantined | None:
+def quarantine_left_out(attempt: Attempt) -> Quarantined | None:
     """Update the quarantine of rows in no partition: add new ones, remove those that are no
     longer there.
 
     None if an earlier run has processed the same rows, or if the table has no quarantine; Spark
     is not used then.
     """
-    target = attempt.table.quarantine
+    target, sources = attempt.table.quarantine, attempt.fence.outside
     if target is None or all(outside.is_settled for outside in sources):
         return None
 
@@ -61,24 +58,25 @@ def quarantine_left_out(
             obsolete.selectExpr(*names, f"true AS {DELETED}")
         )
 
-    outcome = write(attempt.engine, target, changes, run=Run(attempt.run.run_id))
+    outcome = attempt.driver.write_quarantine(
+        attempt.engine, target, changes, run=Run(attempt.run.run_id)
+    )
     new_rows = outcome.inserted_rows if isinstance(outcome, Published) else 0
     rows = sum(outside.rows for outside in sources)
     return Quarantined(target.name, rows, new_rows or 0, outcome.snapshot_id, rows, rows)
 
 
-def evaluate_left_out(
-    attempt: Attempt, sources: Sequence[OutsidePartitions]
-) -> list[RuleResult]:
+def evaluate_left_out(attempt: Attempt) -> list[RuleResult]:
     """Return the result of the rule that each row is in a partition; empty if no input is read
     by partitions.
 
     Rows that an earlier run processed are counted by metadata, and not sampled again.
     """
+    sources = attempt.fence.outside
     if not sources:
         return []
     names = {outside.source.table for outside in sources}
-    pins = by_table(attempt.pins.values())
+    pins = by_table(attempt.fence.pins.values())
     total = sum(pins[name].rows or 0 for name in names)
     unsettled = [
         _rows(attempt, outside)

@@ -21,7 +21,7 @@ from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.row_version_inputs import has_no_partition
 from lakehouse.iceberg.read.rows_outside_partitions import IS_LEFT_OUT
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, written_columns
-from lakehouse.iceberg.write.write_attempt import Attempt, Decided
+from lakehouse.iceberg.write.write_attempt import Attempt, ReevaluationScope
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import SOURCE_COLUMNS, Append, IcebergTable, Merge, Overwrite
 
@@ -34,14 +34,14 @@ _BY = "__by"
 _SOURCE = list(SOURCE_COLUMNS)
 
 
-def plan_decided(
+def plan_reevaluation(
     engine: Engine,
     table: IcebergTable,
     inputs: Mapping[str, Input],
     pins: Mapping[str, Pin],
     run: Run,
     frames: "Mapping[str, DataFrame]",
-) -> Decided:
+) -> ReevaluationScope:
     """Return the scope of rows that a write reevaluates; uses no Spark if the quarantine is
     empty.
     """
@@ -53,7 +53,7 @@ def plan_decided(
     )
     reads_keys = any(declared.mode == "changed_keys" for declared in read_here.values())
     if table.quarantine is None or (reads_keys and not is_full):
-        return Decided()
+        return ReevaluationScope()
     tracked = {
         name: declared
         for name, declared in read_here.items()
@@ -67,7 +67,7 @@ def plan_decided(
     rereads = was_left or is_full or any(pins[name].since_snapshot_id is None for name in own)
     undone = _undone(engine, quarantined, unpublished) if table.version_key else []
     if quarantined.is_empty and not undone:
-        return Decided(rereads=rereads)
+        return ReevaluationScope(reads_existing=rereads)
     sources = by_table(pins[name] for name in tracked)
     is_less = run.full_recompute or any(
         _may_have_less(engine, target, pin) for pin in sources.values()
@@ -77,18 +77,20 @@ def plan_decided(
         if is_less
         else []
     )
-    decided = Decided(rereads=rereads, undone=[_still_there(frame, kept) for frame in undone])
+    scope = ReevaluationScope(
+        reads_existing=rereads, undone=[_still_there(frame, kept) for frame in undone]
+    )
     if quarantined.is_empty:
-        return decided
+        return scope
     rows = [frames[name] for name in own] if rereads and _is_by_source(table) else []
     is_whole = isinstance(table.write, Merge) and is_full and not run.partitions
     return replace(
-        decided,
+        scope,
         rows=[*rows, *(_existing(engine, table, target) if was_left else [])],
         kept=kept,
-        everything=is_whole or isinstance(table.write, Overwrite),
-        appended_anew=rereads and not _is_by_source(table),
-        all_appended_anew=is_full and run.reads_everything and not _is_by_source(table),
+        is_complete=is_whole or isinstance(table.write, Overwrite),
+        reads_append=rereads and not _is_by_source(table),
+        reads_append_in_full=is_full and run.reads_everything and not _is_by_source(table),
         partitions=run.partitions if table.overwritten_by and is_full and not tracked else None,
     )
 
@@ -191,19 +193,19 @@ def leaving(attempt: Attempt, prepared: PreparedFrame, split: "Split") -> "DataF
     """Return the cached keys of the rows that leave the quarantine; computed before the
     publish.
     """
-    table, decided = prepared.table, attempt.decided
+    table, scope = prepared.table, attempt.scope
     assert table.quarantine is not None
     quarantined = read_main(attempt.engine, table.quarantine.name)
     own = _within(table, attempt.run.partitions, quarantined)
     scopes = [
-        *_decided(table, decided, own, attempt.existing()),
-        *_missing_in_sources(decided, quarantined),
+        *_in_scope(table, scope, own, attempt.existing()),
+        *_missing_in_sources(scope, quarantined),
         *_accepted(prepared, split, own),
     ]
     # Rows without a source and outside of the scope cannot be matched.
     keys = together(scopes or [_keys(quarantined.where("false"))])
     keys = not_refused_now(prepared, split, keys)
-    return attempt.keep(keys.dropDuplicates(["_row_key"]), eager=True)
+    return attempt.request.keep(keys.dropDuplicates(["_row_key"]), eager=True)
 
 
 def not_refused_now(prepared: PreparedFrame, split: "Split", keys: "DataFrame") -> "DataFrame":
@@ -214,13 +216,13 @@ def not_refused_now(prepared: PreparedFrame, split: "Split", keys: "DataFrame") 
     return keys.join(refused, "_row_key", "left_anti")
 
 
-def undone_rows(table: IcebergTable, decided: Decided) -> "DataFrame | None":
+def undone_rows(table: IcebergTable, scope: ReevaluationScope) -> "DataFrame | None":
     """Return the rows that an unpublished run removed, in the form of the quarantine; None if
     there are none.
     """
     assert table.quarantine is not None
     names = [identifier(name) for name in written_columns(table.quarantine)]
-    frames = [frame.selectExpr(*names) for frame in decided.undone]
+    frames = [frame.selectExpr(*names) for frame in scope.undone]
     return together(frames).dropDuplicates(["_row_key"]) if frames else None
 
 
@@ -260,15 +262,18 @@ def _within(
     return typed.where(f"{partitions.predicate(_BY)} OR {has_no_partition(partitions, _BY)}")
 
 
-def _decided(
-    table: IcebergTable, decided: Decided, quarantined: "DataFrame", existing: "DataFrame"
+def _in_scope(
+    table: IcebergTable,
+    scope: ReevaluationScope,
+    quarantined: "DataFrame",
+    existing: "DataFrame",
 ) -> "list[DataFrame]":
-    if decided.everything:
+    if scope.is_complete:
         return [_keys(quarantined)]
-    if decided.partitions:
-        return [_keys(quarantined.where(decided.partitions.predicate(_BY)))]
-    scopes = [_having(quarantined, rows) for rows in decided.rows]
-    if decided.all_appended_anew:
+    if scope.partitions:
+        return [_keys(quarantined.where(scope.partitions.predicate(_BY)))]
+    scopes = [_having(quarantined, rows) for rows in scope.rows]
+    if scope.reads_append_in_full:
         scopes.append(_keys(_not_appended(table, quarantined, existing)))
     return scopes
 
@@ -289,12 +294,14 @@ def _not_appended(
     return without_keys(rows, existing_keys, table.once_by)
 
 
-def _missing_in_sources(decided: Decided, quarantined: "DataFrame") -> "list[DataFrame]":
+def _missing_in_sources(
+    scope: ReevaluationScope, quarantined: "DataFrame"
+) -> "list[DataFrame]":
     """Return the quarantined rows that are no longer in any source."""
     rest = quarantined.where(" AND ".join(f"{name} IS NOT NULL" for name in _SOURCE))
-    for rows in decided.kept:
+    for rows in scope.kept:
         rest = rest.join(rows.select(*_SOURCE), _SOURCE, "left_anti")
-    return [_keys(rest)] if decided.kept else []
+    return [_keys(rest)] if scope.kept else []
 
 
 def _accepted(

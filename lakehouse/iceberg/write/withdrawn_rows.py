@@ -47,7 +47,7 @@ def following(
     :param of_everybody: the same function without the suppression filter, since rows of erased
         data subjects are needed.
     """
-    withdrawn, mode = attempt.withdrawn, attempt.table.write
+    withdrawn, mode = attempt.fence.withdrawn, attempt.table.write
     applies = isinstance(mode, Merge) or (
         isinstance(mode, Append) and attempt.run.follows_erasures
     )
@@ -61,7 +61,7 @@ def following(
     engine = attempt.engine
     # All inputs in full, since an earlier delivery can have provided the same rows.
     stays = {
-        name: _in_full(engine, declared, attempt.pins[name])
+        name: _in_full(engine, declared, attempt.fence.pins[name])
         for name, declared in inputs.items()
     }
     removed = together(
@@ -159,11 +159,11 @@ def take_out_appended(attempt: Attempt) -> Attempt:
 
     A delivery that its source contains again is kept.
     """
-    if not attempt.withdrawn or not set(SOURCE_KEY) <= set(attempt.table.column_names):
+    if not attempt.fence.withdrawn or not set(SOURCE_KEY) <= set(attempt.table.column_names):
         return attempt
     deliveries = dict.fromkeys(
         delivery
-        for withdrawn in attempt.withdrawn.values()
+        for withdrawn in attempt.fence.withdrawn.values()
         for delivery in withdrawn.deliveries
     )
     delivery = (
@@ -179,7 +179,7 @@ def take_out_appended(attempt: Attempt) -> Attempt:
     stage.delete(attempt, delivery)
     head = attempt.history().head(attempt.branch)
     assert head is not None
-    return replace(attempt, base=head)
+    return attempt.based_on(head)
 
 
 def take_out_computed(attempt: Attempt, following: Following) -> Attempt:
@@ -193,19 +193,19 @@ def take_out_computed(attempt: Attempt, following: Following) -> Attempt:
         return attempt
     keys = _keys(prepare(attempt.table, following.removed).evaluated(), names)
     # Spark resolves the tables in a MERGE's source again, which can fail.
-    removed = attempt.keep(keys.distinct())
+    removed = attempt.request.keep(keys.distinct())
     if with_keys(attempt.existing(), removed, attempt.table.once_by).isEmpty():
         return attempt
     stage.delete_keys(attempt, removed, attempt.table.once_by)
     head = attempt.history().head(attempt.branch)
     assert head is not None
-    return replace(attempt, base=head)
+    return attempt.based_on(head)
 
 
 def _is_back(attempt: Attempt, predicate: str) -> bool:
     """Whether a source contains a withdrawn delivery again."""
     now = (
         read(attempt.engine, Pin(withdrawn.source, withdrawn.until), predicate)
-        for withdrawn in attempt.withdrawn.values()
+        for withdrawn in attempt.fence.withdrawn.values()
     )
     return any(not rows.isEmpty() for rows in now)

@@ -1,24 +1,31 @@
-"""One attempt of a write, as a value: its branch, base, inputs, and reevaluated rows."""
+"""The values that the steps of a write pass on: request, fence, and attempt."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lakehouse.iceberg.commit.branch import audit_branch
+from lakehouse.iceberg.commit.lock import WriteLog
+from lakehouse.iceberg.erasure.gone_people import GonePeople
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 from lakehouse.iceberg.metadata.value_ranges import text
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import Pin, by_table
+from lakehouse.iceberg.metadata.write_result import Outcome, Pin, by_table
+from lakehouse.iceberg.read.inputs import Input
+from lakehouse.iceberg.read.rows_outside_partitions import OutsidePartitions
 from lakehouse.iceberg.read.snapshot_rows import rows_at
 from lakehouse.iceberg.read.withdrawn_deliveries import Withdrawn
-from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
+from lakehouse.iceberg.write.kept_rows import Keep
 from lakehouse.tables.table import Append, IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+Compute = Callable[..., "DataFrame"]
+Write = Callable[..., Outcome]
+"""The function `write`, as the steps call it for the quarantine table."""
 CheckAdded = Callable[[int, Collection[tuple[Any, ...]]], object]
 """Called with the number of rows that an append has staged, and the arriving `once_by` values
 that existed already; raises if they are wrong.
@@ -26,22 +33,70 @@ that existed already; raises if they are wrong.
 
 
 @dataclass(frozen=True)
-class Decided:
+class WriteRequest:
+    """A write as requested; the same for all of its attempts."""
+
+    engine: Engine
+    table: IcebergTable
+    compute: Compute
+    """Returns the rows from the DataFrames of the inputs; not filtered by the suppression list."""
+    inputs: Mapping[str, Input]
+    run: Run
+    gone: GonePeople
+    keep: Keep
+    """Caches rows that are used several times."""
+    arriving: Sequence[tuple[Any, ...]] | None = None
+    """The `once_by` values of an append, if the caller knows them."""
+    check_added: CheckAdded | None = None
+    has_unique_keys: bool = False
+    """Whether accepted rows of a merge are known to have unique keys, since the newest were
+    selected.
+    """
+
+    @property
+    def reads_keys(self) -> bool:
+        """Whether it computes only changed keys, instead of all."""
+        return any(read.mode == "changed_keys" for read in self.inputs.values())
+
+
+@dataclass(frozen=True)
+class Fence:
+    """The audit branch of an attempt, and the inputs that were pinned after its creation."""
+
+    base: Snapshot
+    """The start snapshot of the branch; the one of an empty table has no rows."""
+    pins: Mapping[str, Pin]
+    watermarks: Mapping[str, int]
+    """By table, the snapshot that the entire target is computed from after the publish."""
+    since: Mapping[str, int]
+    """By table, the start snapshot of an incremental read for the run's partitions."""
+    withdrawn: Mapping[str, Withdrawn]
+    """By table, the withdrawn deliveries since the target was last computed."""
+    outside: Sequence[OutsidePartitions]
+    """Rows of the inputs that are in no partition."""
+    outside_values: Mapping[str, tuple[str | None, ...]]
+    """By table, the values of the rows in no partition as of the watermark."""
+    is_incremental: bool
+    """Whether only new rows are computed, so that rows of earlier code versions remain."""
+
+
+@dataclass(frozen=True)
+class ReevaluationScope:
     """Rows that a write evaluates again; empty if it only reads new rows."""
 
     rows: "Sequence[DataFrame]" = ()
     """Rows of its sources that it reads, if they have source columns."""
     kept: "Sequence[DataFrame]" = ()
     """All rows of its sources, if some can have been removed since the last run."""
-    everything: bool = False
+    is_complete: bool = False
     """Whether it reads all rows that ever arrived."""
     partitions: Partitions | None = None
     """Partitions that it reads in full, if rows cannot be matched individually."""
-    rereads: bool = False
+    reads_existing: bool = False
     """Whether it can read rows that were accepted before."""
-    appended_anew: bool = False
+    reads_append: bool = False
     """Whether it can read rows again that an append rejected, whose key is not the source."""
-    all_appended_anew: bool = False
+    reads_append_in_full: bool = False
     """Whether a user requested a full read for such an append."""
     undone: "Sequence[DataFrame]" = ()
     """Rows that an unpublished run removed from the quarantine because of a newer version."""
@@ -50,50 +105,81 @@ class Decided:
     def is_any(self) -> bool:
         """Whether any row can leave the quarantine."""
         return bool(
-            self.rows or self.kept or self.everything or self.partitions or self.appended_anew
+            self.rows or self.kept or self.is_complete or self.partitions or self.reads_append
         )
+
+
+class CandidateDriver(Protocol):
+    """Decides what becomes of a staged candidate: it is published, or shown and dropped."""
+
+    drops_interrupted: bool
+    """Whether an interrupted attempt drops its branch, instead of the next writer."""
+
+    def prepare(self, engine: Engine, table: IcebergTable, inputs: Mapping[str, Input]) -> None:
+        """Prepare the inputs and the table before the table is locked."""
+
+    def begin(self, request: WriteRequest, log: WriteLog) -> None:
+        """Prepare the table under its lock."""
+
+    def reporting(self, engine: Engine) -> Engine:
+        """Return the engine whose listener receives the events of the write."""
+
+    def write_quarantine(
+        self, engine: Engine, table: IcebergTable, *args: Any, **kw: Any
+    ) -> Outcome:
+        """Write a quarantine table."""
+
+    def publish(self, attempt: "Attempt") -> None:
+        """Publish the audited branch."""
+
+    def block(self, attempt: "Attempt", candidate_id: int) -> str:
+        """Retain the branch of a blocked candidate, and return its new name; empty if it is
+        dropped.
+        """
+
+    def leave_unchanged(self, attempt: "Attempt") -> None:
+        """Record that no row changes."""
+
+    def remove_from_quarantine(self, request: WriteRequest, history: History) -> None:
+        """Apply the removals that published writes have recorded."""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt of a write: its branch, base snapshot and inputs."""
+    """One attempt of a write, after its rows were computed."""
 
-    engine: Engine
-    table: IcebergTable
-    run: Run
+    request: WriteRequest
+    driver: CandidateDriver
     write_id: str
-    base: Snapshot
-    """The start snapshot of the branch; the one of an empty table has no rows."""
-    pins: Mapping[str, Pin] = field(default_factory=dict)
-    watermarks: Mapping[str, int] = field(default_factory=dict)
-    """By table, the snapshot that the entire target is computed from after the publish."""
-    since: Mapping[str, int] = field(default_factory=dict)
-    """By table, the start snapshot of an incremental read for the run's partitions."""
-    withdrawn: Mapping[str, Withdrawn] = field(default_factory=dict)
-    """By table, the withdrawn deliveries since the target was last computed."""
-    decided: Decided = field(default_factory=Decided)
+    number: int
+    fence: Fence
+    table: IcebergTable
+    """The requested table, with the rules that its rows imply."""
+    scope: ReevaluationScope
     """The rows that this write evaluates again."""
-    leaving: "list[DataFrame]" = field(default_factory=list)
+    removals: "list[DataFrame]"
     """Keys of rows that leave the quarantine after the publish."""
-    left_out: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
-    """By table, the values of the rows in no partition as of the watermark."""
-    reads_news_alone: bool = False
-    """Whether only new rows are computed, so that rows of earlier code versions remain."""
-
-    look: "Callable[[Attempt], None] | None" = None
-    """For a dry run: called with the attempt after rows are staged."""
-    keep: Keep = keep_on_one_machine
-    """Caches rows that are used several times."""
-    check_added: CheckAdded | None = None
-    """Checks the number of rows that an append of arriving values has staged."""
     given_rows: int | None = None
     """Number of rows if known from metadata: the function returned an input unchanged."""
-    reads_keys: bool = False
-    """Whether it computes only changed keys, instead of all."""
-    gives_keys_once: bool = False
-    """Whether accepted rows of a merge are known to have unique keys, since the newest were
-    selected.
-    """
+
+    @property
+    def engine(self) -> Engine:
+        """The engine of the request."""
+        return self.request.engine
+
+    @property
+    def run(self) -> Run:
+        """The run of the request."""
+        return self.request.run
+
+    @property
+    def base(self) -> Snapshot:
+        """The start snapshot of the branch."""
+        return self.fence.base
+
+    def based_on(self, base: Snapshot) -> "Attempt":
+        """Return the attempt that continues from a later snapshot of its branch."""
+        return replace(self, fence=replace(self.fence, base=base))
 
     @property
     def branch(self) -> str:
@@ -108,7 +194,9 @@ class Attempt:
     @property
     def snapshot_ids(self) -> dict[str, int | None]:
         """By table, the pinned snapshot; None if it has none."""
-        return {name: pin.snapshot_id for name, pin in by_table(self.pins.values()).items()}
+        return {
+            name: pin.snapshot_id for name, pin in by_table(self.fence.pins.values()).items()
+        }
 
     @property
     def properties(self) -> CommitProperties:
@@ -124,17 +212,17 @@ class Attempt:
             write_id=self.write_id,
             run_id=self.run.run_id,
             partitions=self.run.partition_values,
-            inputs=self.watermarks,
+            inputs=self.fence.watermarks,
             declaration=self.table.declaration_hash,
             read=read if partitions else {},
-            since=self.since,
+            since=self.fence.since,
             spans=(
                 tuple((text(low), text(high)) for low, high in partitions.spans)
                 if partitions
                 else ()
             ),
-            takes_out=bool(self.withdrawn),
-            left_out=self.left_out,
+            takes_out=bool(self.fence.withdrawn),
+            left_out=self.fence.outside_values,
             # Appended rows remain when the code changes.
             code_version="" if isinstance(self.table.write, Append) else self.run.code_version,
             follows=self.run.follows,
@@ -144,7 +232,7 @@ class Attempt:
     @property
     def keeps_rows(self) -> bool:
         """Whether existing rows remain in the written partitions."""
-        is_added_to = self.reads_news_alone or isinstance(self.table.write, Append)
+        is_added_to = self.fence.is_incremental or isinstance(self.table.write, Append)
         return is_added_to and not self.base.is_empty
 
     def history(self) -> History:

@@ -1,11 +1,18 @@
-"""The lifecycle of a write: fence, pin, compare, stage, audit, publish.
+"""The write lifecycle: fence, pin, compute, compare, stage, audit, publish.
 
-Readers of main never see unaudited rows: every write is staged on its own branch, and main is
-fast-forwarded to it after the rules were evaluated on the changes.
+Readers of main never see unaudited rows: each write is staged on its own branch, to which main is
+moved only after the table's rules were evaluated on the changes.
+
+    write              lock the table, prepare it, and retry on conflicts
+      _attempt         one attempt, on a new audit branch
+        _fence         create the branch, then pin the inputs
+        _compute       read the pinned inputs, and call the table's function
+        _stage         split off rejected rows, stage, audit, and publish or block
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,20 +32,16 @@ from lakehouse.iceberg.erasure.erase_again import erase_again
 from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople, LeftOut
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_events import NOBODY_LISTENS, BegunWrite
+from lakehouse.iceberg.metadata.write_events import BegunWrite
 from lakehouse.iceberg.metadata.write_result import Outcome, Refused, Unchanged
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read_inputs
 from lakehouse.iceberg.read.pinned_inputs import read_since
 from lakehouse.iceberg.read.read_plan import ReadPlan, plan_read
 from lakehouse.iceberg.read.row_version_inputs import with_version_reads
-from lakehouse.iceberg.read.rows_outside_partitions import (
-    OutsidePartitions,
-    find_left_out,
-    stamped,
-)
+from lakehouse.iceberg.read.rows_outside_partitions import find_left_out, stamped
 from lakehouse.iceberg.read.scanned_files import with_scanned
 from lakehouse.iceberg.read.stale_partitions import affected_partitions, watermarks
 from lakehouse.iceberg.rules.evaluation import evaluate_age
@@ -52,24 +55,31 @@ from lakehouse.iceberg.write.prepared_frame import (
     with_all_columns,
     with_implied_rules,
 )
-from lakehouse.iceberg.write.publish_branch import remember_unchanged
-from lakehouse.iceberg.write.quarantine import Write
+from lakehouse.iceberg.write.publish_branch import (
+    fast_forward,
+    keep_blocked,
+    remember_unchanged,
+)
 from lakehouse.iceberg.write.quarantine_outside_partitions import (
     evaluate_left_out,
     quarantine_left_out,
     with_left_out,
 )
-from lakehouse.iceberg.write.quarantine_removals import plan_decided
+from lakehouse.iceberg.write.quarantine_removals import plan_reevaluation
 from lakehouse.iceberg.write.row_versions import gives_keys_once, select_versions
 from lakehouse.iceberg.write.withdrawn_rows import following
-from lakehouse.iceberg.write.write_attempt import Attempt, CheckAdded
+from lakehouse.iceberg.write.write_attempt import (
+    Attempt,
+    CandidateDriver,
+    CheckAdded,
+    Compute,
+    Fence,
+    WriteRequest,
+)
 from lakehouse.tables.table import IcebergTable, Merge
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-Compute = Callable[..., "DataFrame"]
-Look = Callable[[Attempt], None]
 
 
 def write(
@@ -82,81 +92,143 @@ def write(
     arriving: Sequence[tuple[Any, ...]] | None = None,
     check_added: CheckAdded | None = None,
     gone: GonePeople = NOBODY_GONE,
-    look: Look | None = None,
+    driver: CandidateDriver | None = None,
 ) -> Outcome:
     """Compute a table and publish the result if its rules pass; creates and evolves the table
     first.
 
-    :param compute: called with the pinned DataFrame of each input by name; called again with
-        new pins after a conflict, or after executors with computed rows were lost.
-    :param arriving: for an append, the `once_by` values if the caller knows them; avoids a
-        scan.
+    :param compute: called with the pinned DataFrame of each input by name; called again, with
+        fresh pins, after a conflict, and if executors exited with computed rows.
+    :param arriving: for an append, the `once_by` values of the DataFrame if the caller knows
+        them; saves a scan.
     :param check_added: called with the number of rows that an append of `arriving` values has
-        staged, before the publish; raises if they are wrong.
-    :param gone: the suppression list; rows of these data subjects are filtered out.
-    :param look: for a dry run, called with its staged rows; see
-        `lakehouse.iceberg.write.preview`.
+        staged, before the publish; raises if they are not the expected ones.
+    :param gone: the suppression list; rows of erased data subjects created before are excluded.
+    :param driver: decides what becomes of the staged rows; publishes them by default.
     :returns: `Published`, `Refused` (a blocking rule failed, main is unchanged), or `Unchanged`
         (nothing to commit).
-    :raises WriteConflict: after repeated conflicts with other writers.
+    :raises WriteConflict: if other writers repeatedly published first.
     :raises FrameMismatch: if the DataFrame does not match the declaration.
     :raises EvolutionRefused, PendingChanges: if a user must change the table first.
     """
-    run, declared = run or Run(), inputs or {}
-    inputs, compute = with_version_reads(table, declared), checked(table, compute)
-    if look is None:
-        _erase_again(engine, table, inputs, gone)
+    declared, run, driver = inputs or {}, run or Run(), driver or Publisher(gone)
+    reads = with_version_reads(table, declared)
+    driver.prepare(engine, table, reads)
     with table_lock(engine, table.name) as log, keeping_rows(engine) as kept:
-        compute = select_versions(table, declared, compute, run.partitions, kept.keep)
-        set_out = partial(
-            replace,
-            look=look,
-            keep=kept.keep,
-            check_added=check_added,
-            gives_keys_once=gives_keys_once(table, declared),
-            reads_keys=any(read.mode == "changed_keys" for read in declared.values()),
+        function = checked(table, compute)
+        request = WriteRequest(
+            engine,
+            table,
+            select_versions(table, declared, function, run.partitions, kept.keep),
+            reads,
+            run,
+            gone,
+            kept.keep,
+            arriving,
+            check_added,
+            has_unique_keys=gives_keys_once(table, declared),
         )
-        attempt = partial(_attempt, engine, table, compute, inputs, run, gone, look, set_out)
-        if look is None:
-            _make_ready(engine, table, inputs, run, gone, log)
-        once = partial(attempt, log=log, arriving=arriving)
-        return _until_published(engine, table, inputs, run, look, once, kept)
+        driver.begin(request, log)
+        return _until_published(request, driver, log, kept)
+
+
+@dataclass(frozen=True)
+class Publisher:
+    """Publishes the audited candidate of a write."""
+
+    gone: GonePeople = NOBODY_GONE
+    drops_interrupted = False
+
+    def prepare(self, engine: Engine, table: IcebergTable, inputs: Mapping[str, Input]) -> None:
+        """Erase returned data subjects if the table, its quarantine or an input was rolled back."""
+        left_out = self.gone.begin()
+        if not left_out.is_anybody:
+            return
+        read = dict.fromkeys(declared.table for declared in inputs.values())
+        declared_inputs = [self.gone.tables[name] for name in read if name in self.gone.tables]
+        quarantines = [table.quarantine] if table.quarantine else []
+        for concerned in dict.fromkeys((*declared_inputs, table, *quarantines)):
+            erase_again(engine, concerned, left_out)
+
+    def begin(self, request: WriteRequest, log: WriteLog) -> None:
+        """Create and evolve the table and its quarantine, and clean up after dead writers; create
+        nothing if an input does not exist.
+
+        The quarantine is created with its table, so that it can be read before the first rejected
+        row.
+        """
+        engine, table, run_id = request.engine, request.table, request.run.run_id
+        gone = self.gone
+        require = partial(
+            require_needed, engine, table, request.inputs, gone.tables, gone.sources
+        )
+        planning.ensure(engine, table, run_id, before_creation=require)
+        if table.quarantine:
+            with table_lock(engine, table.quarantine.name):
+                planning.ensure(engine, table.quarantine, run_id)
+                tell_of_dead(engine, table.quarantine)
+        branch.drop_dead_branches(engine, table.name, log)
+        tell_of_dead(engine, table)
+
+    def reporting(self, engine: Engine) -> Engine:
+        """Return the engine itself: its listener receives all events."""
+        return engine
+
+    def write_quarantine(
+        self, engine: Engine, table: IcebergTable, *args: Any, **kwargs: Any
+    ) -> Outcome:
+        """Write a quarantine table."""
+        return write(engine, table, *args, gone=self.gone, **kwargs)
+
+    def publish(self, attempt: Attempt) -> None:
+        """Fast-forward main to the branch."""
+        fast_forward(attempt)
+
+    def block(self, attempt: Attempt, candidate_id: int) -> str:
+        """Retain the branch of a blocked candidate."""
+        return keep_blocked(attempt, candidate_id)
+
+    def leave_unchanged(self, attempt: Attempt) -> None:
+        """Record how far the inputs were read."""
+        remember_unchanged(attempt)
+
+    def remove_from_quarantine(self, request: WriteRequest, history: History) -> None:
+        """Apply the recorded removals, also those of a run that was killed after its publish."""
+        finish_removals(request.engine, request.table, history, write)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """The start of an attempt."""
+
+    number: int
+    plan: ReadPlan
+    write_id: str = field(default_factory=branch.new_write_id)
+    removals: "list[DataFrame]" = field(default_factory=list)
 
 
 def _until_published(
-    engine: Engine,
-    table: IcebergTable,
-    inputs: Mapping[str, Input],
-    run: Run,
-    look: Look | None,
-    attempt: Callable[..., Outcome],
-    kept: KeptRows,
+    request: WriteRequest, driver: CandidateDriver, log: WriteLog, kept: KeptRows
 ) -> Outcome:
-    """Retry with new pins after conflicts with other writers."""
-    # A dry run is not reported to listeners.
-    reporting_engine = engine if look is None else replace(engine, listener=NOBODY_LISTENS)
+    """Retry with fresh pins while other writers publish first."""
+    engine, table = request.engine, request.table
     failures: list[Exception] = []
     for number in range(1, WRITE_ATTEMPTS + 1):
-        plan = plan_read(engine, table, inputs, run)
-        if look is None:
-            # Removals of a run that was killed after its publish.
-            finish_removals(engine, table, plan.target, write)
+        plan = plan_read(engine, table, request.inputs, request.run)
+        driver.remove_from_quarantine(request, plan.target)
         if not plan.has_news:
-            return _unchanged(engine, table, run, plan, number)
-        leaving: list[DataFrame] = []
-        write_id = branch.new_write_id()
+            return _unchanged(request, plan, number)
+        start = _Start(number, plan)
         try:
-            with told(reporting_engine, BegunWrite(table, write_id, run, plan.pins)) as tell:
-                outcome = attempt(write_id, plan, number=number, leaving=leaving)
-                tell(outcome)
+            outcome = _attempt(request, driver, log, start)
         except Exception as error:
             failures.append(error)
             if _is_final(failures):
                 raise
             kept.forget()
         else:
-            if leaving and look is None and not isinstance(outcome, Refused):
-                finish_removals(engine, table, read_history(engine, table.name), write)
+            if start.removals and not isinstance(outcome, Refused):
+                driver.remove_from_quarantine(request, read_history(engine, table.name))
             return outcome
         pause(number)
     raise _repeated_conflict(table, failures[-1]) from failures[-1]
@@ -176,128 +248,146 @@ def _repeated_conflict(table: IcebergTable, last: Exception) -> WriteConflict:
     )
 
 
-def _leave_as_it_is(engine: Engine, table: IcebergTable, *_: Any, **__: Any) -> Unchanged:
-    """Replace the write of a quarantine in a dry run: nothing is written."""
-    main = read_history(engine, table.name).main
-    return Unchanged(table.name, "", main.snapshot_id if main else None)
-
-
-def _make_ready(
-    engine: Engine,
-    table: IcebergTable,
-    inputs: Mapping[str, Input],
-    run: Run,
-    gone: GonePeople,
-    log: WriteLog,
-) -> None:
-    """Create and evolve the table and its quarantine, and clean up after dead writers; create
-    nothing if an input does not exist.
-    """
-    require = partial(require_needed, engine, table, inputs, gone.tables, gone.sources)
-    planning.ensure(engine, table, run.run_id, before_creation=require)
-    _ensure_quarantine(engine, table, run)
-    branch.drop_dead_branches(engine, table.name, log)
-    tell_of_dead(engine, table)
-
-
-def _ensure_quarantine(engine: Engine, table: IcebergTable, run: Run) -> None:
-    """Create the quarantine with its table, so that it can be read before the first rejected
-    row.
-    """
-    if table.quarantine:
-        with table_lock(engine, table.quarantine.name):
-            planning.ensure(engine, table.quarantine, run.run_id)
-            tell_of_dead(engine, table.quarantine)
-
-
 def _attempt(
-    engine: Engine,
-    table: IcebergTable,
-    compute: Compute,
-    inputs: Mapping[str, Input],
-    run: Run,
-    gone: GonePeople,
-    look: Look | None,
-    set_out: Callable[[Attempt], Attempt],
-    write_id: str,
-    plan: ReadPlan,
-    log: WriteLog,
-    arriving: Sequence[tuple[Any, ...]] | None,
-    number: int,
-    leaving: "list[DataFrame]",
+    request: WriteRequest, driver: CandidateDriver, log: WriteLog, start: _Start
 ) -> Outcome:
-    suppressed = gone.begin()
-    write_refused: Write = _leave_as_it_is if look else partial(write, gone=gone)
-    unfiltered = compute
-    compute = _with_suppression(table, inputs, compute, suppressed)
+    engine = driver.reporting(request.engine)
+    begun = BegunWrite(request.table, start.write_id, request.run, start.plan.pins)
+    with told(engine, begun) as tell:
+        with _audit_branch(request, driver, log, start.write_id):
+            outcome = _compute_and_stage(request, driver, start)
+        tell(outcome)
+    return outcome
+
+
+@contextmanager
+def _audit_branch(
+    request: WriteRequest, driver: CandidateDriver, log: WriteLog, write_id: str
+) -> Iterator[None]:
+    """Drop the branch of an attempt after it, and log the attempt until the branch is dropped."""
     log.begin(write_id)
     name = branch.audit_branch(write_id)
     try:
-        attempt, left_out = _fence(engine, table, run, write_id, inputs, plan)
-        affected = affected_partitions(engine, table, inputs, attempt.pins)
-        frames = read_inputs(engine, inputs, attempt.pins, run, table.name, affected)
-        decided = plan_decided(engine, table, inputs, attempt.pins, run, frames)
-        attempt = set_out(replace(attempt, decided=decided, leaving=leaving))
-        frame = compute(**frames)
-        attempt = replace(attempt, table=with_implied_rules(table, frame))
-        attempt = replace(attempt, given_rows=_given_rows(attempt, inputs, frames, frame))
-        refused = quarantine_left_out(attempt, left_out, write_refused)
-        evaluated = evaluate_left_out(attempt, left_out)
-        rejected = following(attempt, inputs, compute, unfiltered)
-        if isinstance(table.write, Merge):
-            outcome = merge_attempt(
-                attempt, table.write, frame, number, write_refused, rejected
-            )
-        else:
-            outcome = rows_attempt(attempt, frame, number, write_refused, arriving, rejected)
-        outcome = replace(with_left_out(outcome, evaluated, refused), gone_rows=suppressed.rows)
-        if isinstance(outcome, Unchanged) and look is None:
-            remember_unchanged(attempt)
+        yield
     except BaseException as error:
-        # An interrupted run exits, and the next holder of the lock drops its branch. A dry run
-        # drops it here.
-        if look is None and not isinstance(error, Exception):
+        # The next holder of the lock drops the branch of an interrupted run.
+        if not isinstance(error, Exception) and not driver.drops_interrupted:
             raise
         # Spark can still be running and create the branch again, so the log keeps a write with
         # an unknown outcome.
-        is_dropped = _try_to_drop(engine, table, name)
+        is_dropped = _try_to_drop(request, name)
         if is_dropped and isinstance(error, Exception) and classify(error) is Failure.MOVED:
             log.end(write_id)
         raise
     # The publish is final: the next holder drops a branch that cannot be dropped now.
-    if _try_to_drop(engine, table, name):
+    if _try_to_drop(request, name):
         log.end(write_id)
+
+
+def _compute_and_stage(
+    request: WriteRequest, driver: CandidateDriver, start: _Start
+) -> Outcome:
+    fence = _fence(request, start)
+    suppressed = request.gone.begin()
+    compute = _with_suppression(request.table, request.inputs, request.compute, suppressed)
+    attempt, frame = _compute(request, driver, start, fence, compute)
+    outcome = replace(_stage(attempt, frame, compute), gone_rows=suppressed.rows)
+    if isinstance(outcome, Unchanged):
+        driver.leave_unchanged(attempt)
     return outcome
 
 
-def _given_rows(
-    attempt: Attempt,
-    inputs: Mapping[str, Input],
+def _fence(request: WriteRequest, start: _Start) -> Fence:
+    """Create the branch from the planned snapshot, so that a successful fast-forward proves
+    that no other writer published meanwhile, and pin the inputs.
+
+    :raises FenceLost: if another writer published before the branch was created.
+    """
+    engine, table, run, plan = request.engine, request.table, request.run, start.plan
+    name = branch.audit_branch(start.write_id)
+    branch.create_branch(engine, table.name, name)
+    history = read_history(engine, table.name)
+    base, planned = history.head(name), plan.target.main
+    assert base is not None
+    # The branch of a table without a snapshot starts at a new empty one.
+    has_moved = base.snapshot_id != planned.snapshot_id if planned else history.main is not None
+    if has_moved:
+        raise FenceLost(f"{table.name} was published by another writer during the read plan")
+    pins = with_scanned(engine, request.inputs, plan.pins, run)
+    marks = watermarks(table, plan.target, pins, plan.stale, run.partitions)
+    marks |= run.read_snapshots
+    outside = find_left_out(engine, table, request.inputs, pins, run)
+    since = read_since(request.inputs, pins) if run.partitions else {}
+    reads_since = any(pin.since_snapshot_id is not None for pin in pins.values())
+    return Fence(
+        base,
+        pins,
+        watermarks=marks,
+        since=since,
+        withdrawn=plan.withdrawn,
+        outside=outside,
+        outside_values=stamped(plan.target, outside, marks),
+        is_incremental=bool(since) if run.partitions else reads_since,
+    )
+
+
+def _compute(
+    request: WriteRequest,
+    driver: CandidateDriver,
+    start: _Start,
+    fence: Fence,
+    compute: Compute,
+) -> "tuple[Attempt, DataFrame]":
+    """Read the pinned inputs, and return the rows that the table's function computes."""
+    engine, table, inputs, run = request.engine, request.table, request.inputs, request.run
+    affected = affected_partitions(engine, table, inputs, fence.pins)
+    frames = read_inputs(engine, inputs, fence.pins, run, table.name, affected)
+    scope = plan_reevaluation(engine, table, inputs, fence.pins, run, frames)
+    frame = compute(**frames)
+    attempt = Attempt(
+        request,
+        driver,
+        start.write_id,
+        start.number,
+        fence,
+        with_implied_rules(table, frame),
+        scope,
+        start.removals,
+        _known_rows(request, fence, frames, frame),
+    )
+    return attempt, frame
+
+
+def _known_rows(
+    request: WriteRequest,
+    fence: Fence,
     frames: "Mapping[str, DataFrame]",
     frame: "DataFrame",
 ) -> int | None:
     """Return the number of rows if the function returned an input unchanged; None otherwise,
     and for rows of some partitions.
     """
-    for name, declared in inputs.items():
+    for name, declared in request.inputs.items():
         is_unfiltered = declared.mode in ("incremental", "latest") and not declared.by
-        if frames.get(name) is frame and is_unfiltered and attempt.run.partitions is None:
-            return attempt.pins[name].rows
+        if frames.get(name) is frame and is_unfiltered and request.run.partitions is None:
+            return fence.pins[name].rows
     return None
 
 
-def _erase_again(
-    engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], gone: GonePeople
-) -> None:
-    """Erase returned data subjects if the table, its quarantine or an input was rolled back."""
-    left_out = gone.begin()
-    if not left_out.is_anybody:
-        return
-    read = dict.fromkeys(declared.table for declared in inputs.values())
-    declared_inputs = [gone.tables[name] for name in read if name in gone.tables]
-    quarantines = [table.quarantine] if table.quarantine else []
-    for concerned in dict.fromkeys((*declared_inputs, table, *quarantines)):
-        erase_again(engine, concerned, left_out)
+def _stage(attempt: Attempt, frame: "DataFrame", compute: Compute) -> Outcome:
+    """Quarantine the rejected rows, stage and audit the accepted ones, and let the driver publish
+    or block them.
+    """
+    quarantined = quarantine_left_out(attempt)
+    evaluated = evaluate_left_out(attempt)
+    request = attempt.request
+    removed = following(attempt, request.inputs, compute, request.compute)
+    mode = attempt.table.write
+    if isinstance(mode, Merge):
+        outcome = merge_attempt(attempt, mode, frame, removed)
+    else:
+        outcome = rows_attempt(attempt, frame, removed)
+    return with_left_out(outcome, evaluated, quarantined)
 
 
 def _with_suppression(
@@ -340,67 +430,22 @@ def _check_is_frame(table: IcebergTable, returned: Any) -> None:
         )
 
 
-def _fence(
-    engine: Engine,
-    table: IcebergTable,
-    run: Run,
-    write_id: str,
-    inputs: Mapping[str, Input],
-    plan: ReadPlan,
-) -> tuple[Attempt, list[OutsidePartitions]]:
-    """Create the branch from the planned snapshot, so that a successful fast-forward proves
-    that no other writer published meanwhile.
-
-    :raises FenceLost: if another writer published before the branch was created.
-    """
-    name = branch.audit_branch(write_id)
-    branch.create_branch(engine, table.name, name)
-    history = read_history(engine, table.name)
-    base, planned = history.head(name), plan.target.main
-    assert base is not None
-    # The branch of a table without a snapshot starts at a new empty one.
-    has_moved = base.snapshot_id != planned.snapshot_id if planned else history.main is not None
-    if has_moved:
-        raise FenceLost(f"{table.name} was published by another writer during the read plan")
-    pins = with_scanned(engine, inputs, plan.pins, run)
-    marks = watermarks(table, plan.target, pins, plan.stale, run.partitions)
-    marks |= run.read_snapshots
-    left_out = find_left_out(engine, table, inputs, pins, run)
-    since = read_since(inputs, pins) if run.partitions else {}
-    reads_since = any(pin.since_snapshot_id is not None for pin in pins.values())
-    attempt = Attempt(
-        engine,
-        table,
-        run,
-        write_id,
-        base,
-        pins,
-        watermarks=marks,
-        since=since,
-        withdrawn=plan.withdrawn,
-        left_out=stamped(plan.target, left_out, marks),
-        reads_news_alone=bool(since) if run.partitions else reads_since,
-    )
-    return attempt, left_out
-
-
-def _unchanged(
-    engine: Engine, table: IcebergTable, run: Run, plan: ReadPlan, number: int
-) -> Unchanged:
+def _unchanged(request: WriteRequest, plan: ReadPlan, number: int) -> Unchanged:
+    main = plan.target.main
     return Unchanged(
-        table.name,
+        request.table.name,
         "",
-        plan.target.main.snapshot_id if plan.target.main else None,
-        results=tuple(evaluate_age(engine, table, plan.target)),
+        main.snapshot_id if main else None,
+        results=tuple(evaluate_age(request.engine, request.table, plan.target)),
         pins=plan.pins,
-        partitions=run.partition_values,
+        partitions=request.run.partition_values,
         attempts=number,
     )
 
 
-def _try_to_drop(engine: Engine, table: IcebergTable, name: str) -> bool:
+def _try_to_drop(request: WriteRequest, name: str) -> bool:
     try:
-        branch.drop_branch(engine, table.name, name)
+        branch.drop_branch(request.engine, request.table.name, name)
     except Exception:
         return False
     return True
