@@ -76,7 +76,7 @@ COLLECTED = {
     "quality/rows_by_source.py:count_places.collect": "a row for each place",
     "quality/rows_by_source.py:_sums.first": ONE_ROW,
     "runtime/spark.py:let_go.collect": ONE_ROW,
-    "runtime/connect_server.py:ask_iceberg.collect": ONE_ROW,
+    "runtime/connect_server.py:iceberg_version.collect": ONE_ROW,
     "cli/staged_object.py:_read.collect": "one row, staged to see whether a server reads it",
     "ingestion/executor_reading.py:_outcomes.collect": (
         "a line for each file of an ingest, which this process has listed already"

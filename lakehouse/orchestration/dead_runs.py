@@ -64,7 +64,7 @@ def worker_of(instance: "DagsterInstance", run_id: str) -> Process | None:
         event = entry.dagster_event
         noted = event.engine_event_data.metadata.get("pid") if event else None
         if noted is not None:
-            return Process.noted(int(str(noted.value)), entry.timestamp)
+            return Process.at_time(int(str(noted.value)), entry.timestamp)
     return None
 
 

@@ -1,5 +1,5 @@
-"""What a Spark Connect server that others start must bring, as its clients cannot: jars, Iceberg's
-extensions, a file system for the bucket, and how it has executors.
+"""Requirements of a Spark Connect server that others start: jars, Iceberg's extensions, a file
+system for the bucket, and executors. Clients cannot provide them.
 """
 
 import re
@@ -38,10 +38,10 @@ _NEXT_STEP = "`lakehouse connect-conf` prints what the server is to be started w
 def server_configuration(
     settings: Settings, jar_folder: str | None = None, state: MasterState | None = None
 ) -> dict[str, str]:
-    """Return what a server is started with for a deployment; no credentials are in it.
+    """Return the configuration of a server for a deployment, without credentials.
 
-    :param jar_folder: where the jars lie on the server; it fetches them itself unless it is said.
-    :param state: what the master said that the settings name, where one did.
+    :param jar_folder: folder of the jars on the server; without it, the server downloads them.
+    :param state: the workers and applications of the settings' standalone master.
     """
     return {
         **_jars(settings, jar_folder),
@@ -50,14 +50,14 @@ def server_configuration(
         "spark.sql.catalogImplementation": "in-memory",
         **Catalog.of(settings).spark_configuration,
         **s3a_session_configuration(settings),
-        # By itself it keeps all cores of a standalone cluster for as long as it lives.
+        # By default it keeps all cores of a standalone cluster until it exits.
         **executor_configuration(settings, state),
     }
 
 
 def bounds_to_choose(settings: Settings, configuration: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names of what keeps a server from taking a whole standalone cluster, where it may
-    be on one whose cores nobody told.
+    """Return the settings that limit a server's cores on a standalone cluster of unknown size;
+    without them it takes all.
     """
     may_be_standalone = settings.spark_master.startswith((STANDALONE, "local"))
     if CORES_MAX in configuration or not may_be_standalone:
@@ -66,14 +66,14 @@ def bounds_to_choose(settings: Settings, configuration: Mapping[str, str]) -> tu
 
 
 def require_server(session: "SparkSession", settings: Settings, catalog: Catalog) -> None:
-    """Make sure that the server of a session has what tables need.
+    """Check that the server of a session fulfills the requirements.
 
-    :raises SetupError: says in one line what is missing.
+    :raises SetupError: names what is missing.
     """
     if not has_extensions(session):
         raise lacking(settings, f"Iceberg's extensions ({EXTENSIONS_KEY})")
     try:
-        ask_iceberg(session, catalog)
+        iceberg_version(session, catalog)
     except Exception as error:
         if _NO_CLASS.search(str(error)):
             raise lacking(settings, _jar_of_class(settings, str(error))) from error
@@ -84,30 +84,28 @@ def require_server(session: "SparkSession", settings: Settings, catalog: Catalog
         ) from error
 
 
-def _jar_of_class(settings: Settings, said: str) -> str:
-    """Return the jar in which what was not found stands."""
+def _jar_of_class(settings: Settings, message: str) -> str:
+    """Return the jar with the missing class."""
     runtime, bundle, *_ = jars.pinned(settings)
-    if _OF_AWS.search(said):
+    if _OF_AWS.search(message):
         return f"the jar of Iceberg for AWS ({bundle.coordinate})"
     return f"the jar of Iceberg ({runtime.coordinate})"
 
 
 def has_extensions(session: "SparkSession") -> bool:
-    """Whether a Spark was started with Iceberg's extensions."""
+    """Return whether Spark was started with Iceberg's extensions."""
     return EXTENSIONS in (session.conf.get(EXTENSIONS_KEY, "") or "")
 
 
-def ask_iceberg(session: "SparkSession", catalog: Catalog) -> str:
-    """Let a session open a catalog that it knows, by asking which Iceberg it has, and return
-    that; whatever Spark says is raised.
-    """
-    asked = f"SELECT {identifier(catalog.name)}.system.iceberg_version()"
-    ((version,),) = session.sql(asked).collect()
+def iceberg_version(session: "SparkSession", catalog: Catalog) -> str:
+    """Return the Iceberg version of a session, which opens the catalog; raises Spark's errors."""
+    query = f"SELECT {identifier(catalog.name)}.system.iceberg_version()"
+    ((version,),) = session.sql(query).collect()
     return str(version)
 
 
 def lacking(settings: Settings, what: str) -> SetupError:
-    """Return the error of a server that lacks something."""
+    """Return the error of a server without a requirement."""
     place = place_of(settings.spark_remote or "")
     return SetupError(f"The Spark server at {place} lacks {what}.", next_step=_NEXT_STEP)
 
@@ -119,6 +117,6 @@ def _jars(settings: Settings, folder: str | None) -> dict[str, str]:
         return {"spark.jars": ",".join(paths)}
     fetched = {"spark.jars.packages": ",".join(jar.coordinate for jar in pinned)}
     if settings.deployment == "aws":
-        # Hundreds of megabytes that nothing uses.
+        # Hundreds of unused megabytes.
         fetched["spark.jars.excludes"] = ",".join(IN_SPARK_OR_ICEBERG)
     return fetched

@@ -1,5 +1,5 @@
-"""What an application asks of a cluster: how many executors, of how many cores and how much memory,
-in how many partitions they shuffle, and what is left to others.
+"""The resources that an application requests from a cluster: executors, their cores and memory, and
+shuffle partitions.
 """
 
 from collections.abc import Mapping
@@ -9,18 +9,17 @@ from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.runtime.spark_master import STANDALONE, MasterState, Worker
 from lakehouse.settings import Settings
 
-_MOST_CORES = 4
-"""Of one executor, unless it is said: small ones share less, large ones collect garbage for
-longer.
+_MAX_EXECUTOR_CORES = 4
+"""Default limit: small executors share less data, and large ones have longer garbage collections.
 """
-_LEAST_MEMORY_MB = 512
-"""Spark takes no less."""
+_MIN_MEMORY_MB = 512
+"""Spark's minimum."""
 _SHUFFLE_TIMEOUT = "300s"
-_PARTITIONS_FOR_A_CORE = 3
-_LEAST_PARTITIONS = 8
-_NEARLY = 0.9
-"""Of the cores that executors may have. The last of 53, which no larger executor fits, is not worth
-53 executors of one core, each with a Java of its own.
+_PARTITIONS_PER_CORE = 3
+_MIN_PARTITIONS = 8
+_SUFFICIENT_SHARE = 0.9
+"""Share of the available cores that executors must use. To use the last of 53 cores, 53 executors
+of one core would each need a JVM.
 """
 CORES_MAX = "spark.cores.max"
 EXECUTOR_CORES = "spark.executor.cores"
@@ -41,102 +40,105 @@ DEFAULTS = {
     "spark.sql.shuffle.partitions",
 }
 """The configuration of `executor_configuration`, unless settings of the lakehouse set it."""
-_NOTHING: Mapping[str, str] = MappingProxyType({})
+_EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
 def executor_configuration(
-    settings: Settings, state: MasterState | None, told: Mapping[str, str] = _NOTHING
+    settings: Settings, state: MasterState | None, given: Mapping[str, str] = _EMPTY
 ) -> dict[str, str]:
-    """Return what is asked of a cluster: as the settings say, and else so much of a standalone one
-    that something is left for what comes beside it.
+    """Return the requested resources: those of the settings, or a share of a standalone cluster.
 
-    A quarter of all cores is left, and one at least where there are two. Executors come as tasks
-    wait for them, and go where they are idle. Where nobody says how many cores there are, Spark
-    keeps its own number of partitions, which adaptive execution joins.
+    A quarter of the cores remains for other applications, at least one of two. Executors are
+    allocated dynamically. If the number of cores is unknown, Spark's default number of partitions
+    applies, which adaptive execution coalesces.
 
-    :param told: Spark configuration of LAKEHOUSE_SPARK_CONF, which takes precedence.
+    :param given: Spark configuration of LAKEHOUSE_SPARK_CONF, which takes precedence.
     """
-    given = settings.cluster
+    cluster = settings.cluster
     is_standalone = settings.spark_master.startswith(STANDALONE)
-    executors = given.executors or _executors_of(told)
-    most = _count(told, CORES_MAX) or _share(state)
-    worker = _roomiest(state) if state and state.workers else None
-    cores = given.executor_cores or _count(told, EXECUTOR_CORES)
+    executors = cluster.executors or _fixed_executors(given)
+    available = _count(given, CORES_MAX) or _share(state)
+    worker = _target_worker(state) if state and state.workers else None
+    cores = cluster.executor_cores or _count(given, EXECUTOR_CORES)
     if cores is None and state and worker:
-        cores = _cores_of_each(state, min(_MOST_CORES, worker.room), executors, most)
+        cores = _cores_of_each(
+            state, min(_MAX_EXECUTOR_CORES, worker.room), executors, available
+        )
     elif cores is None and is_standalone:
-        # Without a number each would take all cores of its worker, with memory for one.
+        # By default an executor takes all cores of its worker, with memory for one.
         cores = 1
-    limit = _limit(told, executors, cores, most)
-    memory = given.executor_memory or (_memory(worker, cores) if worker and cores else None)
-    asked = {"spark.sql.adaptive.enabled": "true", **_number(executors)}
+    limit = _limit(given, executors, cores, available)
+    memory = cluster.executor_memory or (_memory(worker, cores) if worker and cores else None)
+    requested = {"spark.sql.adaptive.enabled": "true", **_number(executors)}
     if cores:
-        asked[EXECUTOR_CORES] = str(cores)
+        requested[EXECUTOR_CORES] = str(cores)
     if limit:
-        partitions = max(_LEAST_PARTITIONS, _PARTITIONS_FOR_A_CORE * limit)
-        asked["spark.sql.shuffle.partitions"] = str(partitions)
-        # By itself Spark makes a task of each 128 MB of files: of three on two cores, the last has
-        # a core to itself. Where there are many cores, each of more would write a small file.
-        asked["spark.sql.files.minPartitionNum"] = str(max(_LEAST_PARTITIONS, limit))
+        partitions = max(_MIN_PARTITIONS, _PARTITIONS_PER_CORE * limit)
+        requested["spark.sql.shuffle.partitions"] = str(partitions)
+        # By default Spark creates a task for each 128 MB of files: the last of three on two cores
+        # leaves a core idle. With more tasks on many cores, each would write a small file.
+        requested["spark.sql.files.minPartitionNum"] = str(max(_MIN_PARTITIONS, limit))
     if limit and is_standalone:
-        asked[CORES_MAX] = str(max(limit, cores or limit))
+        requested[CORES_MAX] = str(max(limit, cores or limit))
     if memory:
-        asked[_EXECUTOR_MEMORY] = memory
-    required = set_by_settings(given)
+        requested[_EXECUTOR_MEMORY] = memory
+    required = set_by_settings(cluster)
     return {
-        name: value for name, value in asked.items() if name in required or name not in told
+        name: value
+        for name, value in requested.items()
+        if name in required or name not in given
     }
 
 
 def _cores_of_each(
-    state: MasterState, most_of_each: int, executors: int | None, limit: int | None
+    state: MasterState, max_cores: int, executors: int | None, limit: int | None
 ) -> int:
-    """Return how many cores an executor has: as many as let all executors together have the
-    application's share, or nearly, or as let so many executors find room at once.
+    """Return the largest number of cores per executor with which all executors can use nearly the
+    application's share, or with which the requested executors fit on the workers.
     """
     room = {
         cores: sum(worker.cores // cores for worker in state.workers)
-        for cores in range(1, most_of_each + 1)
+        for cores in range(1, max_cores + 1)
     }
     if executors:
         return max((cores for cores in room if room[cores] >= executors), default=1)
     limit = limit or 1
-    held = {cores: cores * min(limit // cores, number) for cores, number in room.items()}
-    enough = max(held.values()) * _NEARLY
-    return max(cores for cores, all_of_them in held.items() if all_of_them >= enough)
+    used = {cores: cores * min(limit // cores, number) for cores, number in room.items()}
+    enough = max(used.values()) * _SUFFICIENT_SHARE
+    return max(cores for cores, total in used.items() if total >= enough)
 
 
 def _limit(
-    told: Mapping[str, str], executors: int | None, cores: int | None, most: int | None
+    given: Mapping[str, str], executors: int | None, cores: int | None, available: int | None
 ) -> int | None:
-    """Return how many cores an application has at most, where that is known."""
+    """Return the maximum number of cores of an application; None if unknown."""
     if not executors:
-        return most
-    # Executors of other clusters than standalone ones have one core, unless it is said.
-    wanted = executors * (cores or 1)
-    return min(wanted, _count(told, CORES_MAX) or wanted)
+        return available
+    # Except on standalone clusters, executors have one core by default.
+    requested = executors * (cores or 1)
+    return min(requested, _count(given, CORES_MAX) or requested)
 
 
 def set_by_settings(cluster: ClusterSettings) -> set[str]:
     """Return the names of Spark's configuration that settings of the lakehouse set."""
-    said = set(_number(cluster.executors)) if cluster.executors else set()
+    names = set(_number(cluster.executors)) if cluster.executors else set()
     if cluster.executor_cores:
-        said.add(EXECUTOR_CORES)
+        names.add(EXECUTOR_CORES)
     if cluster.executor_memory:
-        said.add(_EXECUTOR_MEMORY)
-    return said
+        names.add(_EXECUTOR_MEMORY)
+    return names
 
 
-def _executors_of(told: Mapping[str, str]) -> int | None:
-    """Return the fixed number of executors that others tell Spark; with dynamic allocation it is no
-    more than how many there are at first.
+def _fixed_executors(given: Mapping[str, str]) -> int | None:
+    """Return the fixed number of executors; None with dynamic allocation, for which it is only the
+    initial number.
     """
-    is_dynamic = told.get(_DYNAMIC, "false").strip().lower() == "true"
-    return None if is_dynamic else _count(told, _INSTANCES)
+    is_dynamic = given.get(_DYNAMIC, "false").strip().lower() == "true"
+    return None if is_dynamic else _count(given, _INSTANCES)
 
 
-def _count(told: Mapping[str, str], name: str) -> int | None:
-    value = told.get(name, "").strip()
+def _count(given: Mapping[str, str], name: str) -> int | None:
+    value = given.get(name, "").strip()
     return int(value) or None if value.isascii() and value.isdecimal() else None
 
 
@@ -146,8 +148,8 @@ def _number(executors: int | None) -> dict[str, str]:
     return {
         _DYNAMIC: "true",
         f"{_SHUFFLE_TRACKING}.enabled": "true",
-        # What an executor has written for others keeps it: without an end, as long as the driver
-        # lives. What is gone after all is computed again.
+        # Without a timeout, executors with shuffle data are retained until the driver exits. Lost
+        # data is recomputed.
         f"{_SHUFFLE_TRACKING}.timeout": _SHUFFLE_TIMEOUT,
     }
 
@@ -158,16 +160,20 @@ def _share(state: MasterState | None) -> int | None:
     return max(1, state.cores - max(1, state.cores // 4))
 
 
-def _roomiest(state: MasterState) -> Worker:
-    """Return the worker that an executor has to fit on: the one with most free, or the smallest
-    where all is held.
+def _target_worker(state: MasterState) -> Worker:
+    """Return the worker that an executor must fit on: the one with the available free cores, or the
+    smallest if none are free.
     """
-    most = max(state.workers, key=lambda worker: worker.free_cores)
-    return most if most.free_cores else min(state.workers, key=lambda worker: worker.cores)
+    available = max(state.workers, key=lambda worker: worker.free_cores)
+    return (
+        available
+        if available.free_cores
+        else min(state.workers, key=lambda worker: worker.cores)
+    )
 
 
 def _memory(worker: Worker, cores: int) -> str:
-    # Whoever holds the rest of the worker's cores has their share of the memory too.
+    # Other applications on the worker have a proportional share of its memory.
     free_mb = worker.free_memory_mb or worker.memory_mb
     share_mb = free_mb * cores // max(worker.room, cores)
-    return f"{max(_LEAST_MEMORY_MB, share_mb)}m"
+    return f"{max(_MIN_MEMORY_MB, share_mb)}m"

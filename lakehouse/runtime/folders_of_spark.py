@@ -1,5 +1,5 @@
-"""Where Spark is told to keep what it spills, its log of events and tables of its own: in the home,
-unless its configuration says otherwise.
+"""Folders of Spark's spill files, event logs and own tables: in the home, unless its configuration
+sets others.
 """
 
 import re
@@ -22,30 +22,32 @@ _PASSWORD = re.compile(r"//[^/@]*:[^/@]*@")
 
 
 def folders_outside(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield the folders of a Spark of this process that are not in the home, each after what
-    names it.
+    """Yield the folders outside of the home that a Spark of this process uses, each after the name
+    of its setting.
     """
     cluster = settings.cluster
     defaults = _CONTINUED.sub("", spark_defaults(settings).decode("utf-8", "replace"))
-    told = dict(_PROPERTY.findall(defaults))
+    configuration = dict(_PROPERTY.findall(defaults))
     for word in submit_arguments(settings):
         name, _, value = word.removeprefix("--conf=").partition("=")
-        told[name] = value
+        configuration[name] = value
     is_local = settings.spark_master.startswith("local")
     set_here = (_LOCAL, _TABLES) if is_local else (_TABLES,)
-    told = {name: value for name, value in told.items() if name not in set_here}
-    # It goes before what the lakehouse sets.
-    told |= dict(cluster.configuration)
-    if told.get(_LOGS_EVENTS, "").strip().lower() == "true":
-        told.setdefault(_EVENTS, _EVENTS_BY_ITSELF)
+    configuration = {
+        name: value for name, value in configuration.items() if name not in set_here
+    }
+    # Its precedence is higher than that of the lakehouse.
+    configuration |= dict(cluster.configuration)
+    if configuration.get(_LOGS_EVENTS, "").strip().lower() == "true":
+        configuration.setdefault(_EVENTS, _EVENTS_BY_ITSELF)
     else:
-        told.pop(_EVENTS, None)
+        configuration.pop(_EVENTS, None)
     if cluster.spark_local_dirs:
-        # Spark takes it before its configuration.
-        told.pop(_LOCAL, None)
-        told[_LOCAL_OF_ENVIRONMENT] = cluster.spark_local_dirs
+        # Spark prefers it to its configuration.
+        configuration.pop(_LOCAL, None)
+        configuration[_LOCAL_OF_ENVIRONMENT] = cluster.spark_local_dirs
     for name in (_LOCAL_OF_ENVIRONMENT, _LOCAL, _EVENTS, _TABLES):
-        value = told.get(name, "")
+        value = configuration.get(name, "")
         folders = value.split(",") if name in _LISTS else [value]
         for folder in map(str.strip, folders):
             if folder and not _is_in_home(settings, folder):

@@ -1,7 +1,6 @@
-"""Fetches the pinned jars with Spark's own resolver, which knows where they are published.
+"""Downloads the pinned jars with Spark's own resolver.
 
-A jar appears in the cache whole and verified, or not at all; several set-ups at once take
-turns.
+A jar appears in the cache only after it is verified. Concurrent setups take turns.
 """
 
 import re
@@ -18,7 +17,7 @@ from lakehouse.runtime.jars import Jar
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
 
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 IN_SPARK_OR_ICEBERG = (
     "com.amazonaws:aws-java-sdk-bundle",
     "com.fasterxml.jackson.core:*",
@@ -53,24 +52,23 @@ IN_SPARK_OR_ICEBERG = (
     "software.amazon.awssdk:utils",
     "software.amazon.s3.analyticsaccelerator:*",
 )
-"""What the jars of S3 name as needed: hundreds of megabytes, of which all that is used is in Spark
-and in the AWS bundle of Iceberg.
+"""Dependencies of the S3 jars: hundreds of megabytes that are unused, or included in Spark and in
+Iceberg's AWS bundle.
 """
 _PREFIX = ".fetching-"
 _LOCK_SECONDS = 3600.0
 
 
 def fetch(
-    settings: Settings, progress: Callable[[int], None], wanted: tuple[Jar, ...] | None = None
+    settings: Settings, progress: Callable[[int], None], required: tuple[Jar, ...] | None = None
 ) -> list[Path]:
-    """Fetch the jars that are missing or damaged, telling `progress` how many bytes of all jars
-    are there.
+    """Download missing or damaged jars; `progress` receives the available bytes of all jars.
 
-    :param wanted: all that are pinned unless others are given.
-    :raises SetupError: when the resolver could not fetch one, with what it said, or when one is
-        not what is pinned.
+    :param required: all pinned jars by default.
+    :raises SetupError: if the resolver fails, with its message, or a jar differs from the pinned
+        one.
     """
-    wanted = jars.pinned(settings) if wanted is None else wanted
+    required = jars.pinned(settings) if required is None else required
     busy = SetupError(
         f"Jars are being fetched to {settings.cache_dir} by another process, which did not end"
         f" within {_LOCK_SECONDS:.0f} s.",
@@ -78,8 +76,8 @@ def fetch(
     )
     with file_lock(settings.cache_dir / "jars.lock", _LOCK_SECONDS, busy):
         _clear_leftovers(settings.cache_dir)
-        missing = [jar for jar in wanted if jars.problem(jar, jars.path(settings, jar))]
-        present_bytes = sum(jar.size_bytes for jar in wanted if jar not in missing)
+        missing = [jar for jar in required if jars.problem(jar, jars.path(settings, jar))]
+        present_bytes = sum(jar.size_bytes for jar in required if jar not in missing)
         progress(present_bytes)
         if missing:
             with TemporaryDirectory(dir=settings.cache_dir, prefix=_PREFIX) as folder:
@@ -90,13 +88,13 @@ def fetch(
                     lambda fetched: progress(present_bytes + fetched),
                 )
                 _move(settings, missing, Path(folder) / "jars")
-    return [jars.path(settings, jar) for jar in wanted]
+    return [jars.path(settings, jar) for jar in required]
 
 
 def _resolve(
-    settings: Settings, wanted: Iterable[Jar], folder: Path, progress: Callable[[int], None]
+    settings: Settings, required: Iterable[Jar], folder: Path, progress: Callable[[int], None]
 ) -> None:
-    command = _command(settings, wanted, folder)
+    command = _command(settings, required, folder)
     log = folder / "log"
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -105,17 +103,17 @@ def _resolve(
         try:
             while process.poll() is None:
                 progress(_fetched_bytes(folder / "cache"))
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(_POLL_SECONDS)
         finally:
             process.kill()
             process.wait()
-    lacking = [
-        jar.coordinate for jar in wanted if not (folder / "jars" / jar.file_name).is_file()
+    missing = [
+        jar.coordinate for jar in required if not (folder / "jars" / jar.file_name).is_file()
     ]
-    if lacking:
+    if missing:
         kept = log.replace(settings.cache_dir / "resolver.log")
         raise SetupError(
-            f"Spark's resolver could not fetch {', '.join(lacking)}:"
+            f"Spark's resolver could not fetch {', '.join(missing)}:"
             f" {_reasons(kept.read_text(errors='replace'))}.",
             next_step=(
                 "Check the network, and run `make setup` again; all of what it said is in"
@@ -125,27 +123,27 @@ def _resolve(
 
 
 def _reasons(log: str) -> str:
-    """Pick from the resolver's many lines those that say why; a repository that never has these
-    jars is no reason.
+    """Return the reasons in the resolver's log, without those of a repository that never has these
+    jars.
     """
-    wanted = r"Host \S+ not found|Server access error at url \S+ \(.+\)$|Caused by: .+"
+    pattern = r"Host \S+ not found|Server access error at url \S+ \(.+\)$|Caused by: .+"
     reasons: list[str] = []
-    for line in re.findall(wanted, log, re.MULTILINE):
+    for line in re.findall(pattern, log, re.MULTILINE):
         reason = line.partition(" (")[2].removesuffix(")") or line
         if reason not in reasons and "spark-packages" not in reason:
             reasons.append(reason)
     return "; ".join(reasons[:3]) or log.strip().rpartition("\n")[2]
 
 
-def _command(settings: Settings, wanted: Iterable[Jar], folder: Path) -> list[str]:
-    """Ask for a Spark program that does nothing, but needs the jars."""
+def _command(settings: Settings, required: Iterable[Jar], folder: Path) -> list[str]:
+    """Return the command of an empty Spark program that requires the jars."""
     import pyspark
 
     jvm.prepare(settings)
     program = folder / "nothing.py"
     program.touch()
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
-    packages = ",".join(jar.coordinate for jar in wanted)
+    packages = ",".join(jar.coordinate for jar in required)
     return [
         str(submit),
         "--conf",
@@ -159,20 +157,20 @@ def _command(settings: Settings, wanted: Iterable[Jar], folder: Path) -> list[st
 
 
 def _fetched_bytes(cache: Path) -> int:
-    """Sum up what is on disk; the resolver gives a file its last name when it is whole."""
+    """Return the downloaded bytes; the resolver renames complete files."""
     total = 0
     for file in cache.rglob("*.jar*"):
         try:
             total += file.stat().st_size
         except FileNotFoundError:
-            # It was given its last name in between, and is counted the next time.
+            # It was renamed meanwhile, and is counted the next time.
             continue
     return total
 
 
-def _move(settings: Settings, wanted: Iterable[Jar], folder: Path) -> None:
+def _move(settings: Settings, required: Iterable[Jar], folder: Path) -> None:
     jars.jar_dir(settings).mkdir(exist_ok=True)
-    for jar in wanted:
+    for jar in required:
         file = folder / jar.file_name
         if problem := jars.problem(jar, file):
             raise SetupError(
@@ -186,8 +184,7 @@ def _move(settings: Settings, wanted: Iterable[Jar], folder: Path) -> None:
 
 
 def _clear_leftovers(cache_dir: Path) -> None:
-    """Drop what a set-up left that was killed; under the lock, no other one is at work."""
+    """Remove files of a killed setup; under the lock, no other one runs."""
     for folder in cache_dir.glob(f"{_PREFIX}*"):
-        # The JVM of a set-up that was killed may still write there; what it leaves is dropped
-        # the next time.
+        # The JVM of a killed setup can still write there; its files are removed the next time.
         rmtree(folder, ignore_errors=True)

@@ -137,10 +137,10 @@ def write_each_way(engine: Engine) -> None:
 
 
 def _delivered(engine: Engine, file: int) -> "DataFrame":
-    came = datetime(2026, 1, 2, file, tzinfo=UTC)
+    arrived = datetime(2026, 1, 2, file, tzinfo=UTC)
     values = [(f"{file}", "a name", "1.50"), ("2", "another", "2"), ("no number", "odd", "")]
     rows: list[tuple[Any, ...]] = [
-        (*value, _FIRST, f"{file}.csv", f"{file}", row, came, came)
+        (*value, _FIRST, f"{file}.csv", f"{file}", row, arrived, arrived)
         for row, value in enumerate(values)
     ]
     columns = ", ".join(f"{column.name} {column.type}" for column in _DELIVERED.columns)

@@ -1,4 +1,4 @@
-"""Which process a run belongs to, so that a dead one can be told from one that works."""
+"""The process of a run, to detect runs whose process has exited."""
 
 import getpass
 import os
@@ -11,14 +11,14 @@ import psutil
 from lakehouse.runtime.run_tags import HIDDEN_PREFIX
 
 PROCESS_TAG = f"{HIDDEN_PREFIX}process"
-"""Tag of a run that a command made: host, process id and start of its process."""
+"""Run tag of a command: host, process id and start time."""
 _SAME_START_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process of a host; `started_at` (in seconds since 1970) tells it from a later one that
-    has its number.
+    """A process of a host; `started_at` (seconds since 1970) distinguishes it from a later one with
+    the same id.
     """
 
     host: str
@@ -31,7 +31,7 @@ class Process:
         return cls(socket.gethostname(), os.getpid(), started_at(os.getpid()) or 0.0)
 
     @classmethod
-    def noted(cls, pid: int, at: float) -> "Process":
+    def at_time(cls, pid: int, at: float) -> "Process":
         """Return a process of this host that had this number at a moment; one that started
         later is another.
         """
@@ -41,36 +41,34 @@ class Process:
 
     @classmethod
     def from_tags(cls, tags: Mapping[str, str]) -> "Process | None":
-        """Return the process that a run was tagged with."""
-        noted = tags.get(PROCESS_TAG)
-        return None if noted is None else cls.from_text(noted)
+        """Return the process in the tags of a run."""
+        at_time = tags.get(PROCESS_TAG)
+        return None if at_time is None else cls.from_text(at_time)
 
     @classmethod
     def from_text(cls, text: str) -> "Process":
-        """Return the process that a text names, see `text`."""
+        """Parse `text`."""
         host, pid, started = text.rsplit(" ", 2)
         return cls(host, int(pid), float(started))
 
     @property
     def text(self) -> str:
-        """Its host, its number and its start, as one text."""
+        """Host, id and start time as text."""
         return f"{self.host} {self.pid} {self.started_at:.2f}"
 
     @property
     def tags(self) -> dict[str, str]:
-        """What a run of this process is tagged with."""
+        """The tags of its runs."""
         return {PROCESS_TAG: self.text}
 
     @property
     def is_of_this_host(self) -> bool:
-        """Whether it is, or was, a process of the machine that this one is of."""
+        """Whether it is, or was, a process of this machine."""
         return self.host == socket.gethostname()
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still runs, as far as this host can tell: those of others are taken to be
-        alive.
-        """
+        """Whether it still runs; True for processes of other hosts."""
         if not self.is_of_this_host:
             return True
         actual = started_at(self.pid)
@@ -78,9 +76,7 @@ class Process:
 
 
 def user_name() -> str | None:
-    """Return the name of who runs this process; None where the system knows none, as in a
-    container that runs as some number.
-    """
+    """Return the user of this process; None if it has no name, as in some containers."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -88,12 +84,12 @@ def user_name() -> str | None:
 
 
 def started_at(pid: int) -> float | None:
-    """Return when a process of this host started, in seconds since 1970; None where there is no
-    such process, or it has ended and nobody has asked how.
+    """Return the start time of a process of this host, in seconds since 1970; None if it does not
+    run.
     """
     try:
         process = psutil.Process(pid)
-        ended = process.status() == psutil.STATUS_ZOMBIE
-        return None if ended else process.create_time()
+        is_zombie = process.status() == psutil.STATUS_ZOMBIE
+        return None if is_zombie else process.create_time()
     except psutil.NoSuchProcess:
         return None

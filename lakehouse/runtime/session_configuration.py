@@ -58,15 +58,14 @@ _REJECTED_ARGUMENTS = (
 )
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 _CODE_CACHE = "-XX:ReservedCodeCacheSize=512m"
-"""Room for the code that Java compiled, taken as it is needed. By itself Java keeps 240 MB, and
-with the first compiler alone 48, which a Spark that lives fills in minutes; it ends then.
+"""Maximum size of compiled code, allocated as needed. The default is 240 MB, and 48 MB with only
+the first compiler, which a long-running Spark fills in minutes; then it exits.
 """
 _SHUFFLE_PARTITIONS = "8"
 _LOCAL = re.compile(r"local(\[.*\])?")
 _CLOSED = {
-    # The driver listens on two more ports, which answered any process of the machine. Here
-    # Spark makes the secret itself, and keeps it to itself; a cluster has settings, and a
-    # secret, of its own.
+    # Otherwise two ports of the driver accept connections from all local processes. Spark creates
+    # the secret itself; a cluster has its own settings and secret.
     "spark.authenticate": "true",
 }
 
@@ -78,13 +77,13 @@ def session_configuration(
     state: MasterState | None = None,
     archive: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return what a session is started with, whatever its catalog: on Connect no more than a
-    client may set.
+    """Return the configuration of a session, without its catalog; for Spark Connect, only what a
+    client can set.
 
-    :param is_server: it is for a server that this process starts.
-    :param state: what a standalone master said of its workers, where one did.
-    :param archive: how executors are sent the archive of the settings, see
-        `archive_configuration`: it may be fetched for it, so that only a start of Spark has it.
+    :param is_server: whether it is for a server that this process starts.
+    :param state: the workers and applications of a standalone master.
+    :param archive: see `archive_configuration`; only for a start of Spark, since it can download
+        the archive.
     """
     shared = shared_configuration() | python_configuration(settings)
     if settings.spark_remote:
@@ -169,17 +168,16 @@ def _with_given(ours: Mapping[str, str], given: Mapping[str, str]) -> dict[str, 
 
 
 def shared_configuration() -> dict[str, str]:
-    """Return what each session has, whoever started its Spark."""
+    """Return the configuration of all sessions, also on a Spark that others started."""
     shared = {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
-        # It takes time that doubles with each cast column that a rule reads: seconds for twenty
-        # rules. What it would find, filters on the keys of joins, dynamic pruning finds at run
-        # time, where it matters.
+        # Its time doubles with each cast column that a rule reads: seconds for twenty rules.
+        # Dynamic pruning finds filters on join keys at run time.
         "spark.sql.constraintPropagation.enabled": "false",
     }
     if is_spark_3():
-        # Otherwise rows that Python gives go through it again at each read.
+        # Otherwise rows that Python provides pass through it again at each read.
         shared["spark.sql.execution.arrow.pyspark.enabled"] = "true"
     return shared
 
@@ -187,7 +185,7 @@ def shared_configuration() -> dict[str, str]:
 def with_java_options(
     configuration: Mapping[str, str], options: Iterable[str]
 ) -> dict[str, str]:
-    """Return the configuration of a session whose JVM is started with more options."""
+    """Add JVM options to a configuration."""
     more = " ".join(map(_quoted, options))
     return {
         **configuration,
@@ -201,14 +199,13 @@ def _embedded(settings: Settings, temporary: Path) -> dict[str, str]:
         "spark.master": settings.spark_master,
         "spark.driver.memory": driver_memory(settings),
         JAVA_OPTIONS: _java_options(temporary),
-        # Hadoop opens what it writes to others by itself, whatever the process is told.
+        # By default, Hadoop makes written files readable for other users, despite the umask.
         "spark.hadoop.fs.permissions.umask-mode": "077",
         EXTENSIONS_KEY: EXTENSIONS,
-        # The default asks for a Hive metastore, which writes into the working directory.
+        # The default is a Hive metastore, which writes into the working directory.
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": f"file://{settings.home / 'spark'}",
-        # The default keeps 100 classes. A late file needs 240, so that each came anew to the
-        # compilers of Java.
+        # A late file needs 240 generated classes; with the default of 100, each was compiled again.
         "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -233,12 +230,10 @@ def _in_this_process(settings: Settings, temporary: Path) -> dict[str, str]:
         "spark.local.dir": str(temporary),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        # Read where they are; `spark.jars` would copy 130 MB at each start, and take 1.5 s
-        # longer.
+        # `spark.jars` would copy 130 MB at each start, and take 1.5 s longer.
         _CLASS_PATH: _class_path(settings),
-        # An upper bound: adaptive execution joins small ones, of less than a megabyte. By
-        # itself it joins others too, until one is left for each core or a few more: of three on
-        # two cores, the last has a core to itself.
+        # An upper bound: adaptive execution coalesces partitions below a megabyte. By default it
+        # coalesces larger ones too: the last of three on two cores leaves a core idle.
         "spark.sql.shuffle.partitions": _SHUFFLE_PARTITIONS,
         "spark.sql.adaptive.coalescePartitions.minPartitionNum": _SHUFFLE_PARTITIONS,
     }
@@ -249,8 +244,8 @@ def _class_path(settings: Settings) -> str:
 
 
 def _where_functions_are(settings: Settings) -> dict[str, str]:
-    """Return by what Python that Spark starts finds the modules of the project, as this process
-    does: by itself in the working directory alone, which may be another folder of the project.
+    """Return the path on which Python workers find the project's modules; by default it is only the
+    working directory.
     """
     root = settings.project_root
     return {"spark.executorEnv.PYTHONPATH": str(root)} if root else {}
@@ -260,26 +255,23 @@ def _on_a_cluster(settings: Settings, state: MasterState | None) -> dict[str, st
     sent = (jars.path(settings, jar).as_uri() for jar in jars.pinned(settings))
     return {
         "spark.jars": ",".join(sent),
-        # By that class path alone the archive of Java's classes fits, without which the driver
-        # takes half as long again to start.
+        # The class archive requires this class path; without it, the start takes 1.5 times as long.
         _CLASS_PATH: _class_path(settings),
-        # By which others there see who holds what.
+        # Shown to other users of the cluster.
         "spark.app.name": f"lakehouse {settings.title}",
         "spark.ui.enabled": "true",
-        **_reached(settings.cluster),
+        **_driver_network(settings.cluster),
         **executor_configuration(settings, state, dict(settings.cluster.configuration)),
     }
 
 
-def _reached(cluster: ClusterSettings) -> dict[str, str]:
-    """Return how executors reach the driver: ports that a firewall may be told of, and a few more
-    of each kind for others on this machine.
-    """
-    reached = {}
+def _driver_network(cluster: ClusterSettings) -> dict[str, str]:
+    """Return the driver's host and ports, a range of each kind for several drivers per machine."""
+    network = {}
     if cluster.driver_host:
-        reached["spark.driver.host"] = cluster.driver_host
+        network["spark.driver.host"] = cluster.driver_host
     if cluster.driver_port:
         for number, name in enumerate(("driver", "driver.blockManager", "ui")):
-            reached[f"spark.{name}.port"] = str(cluster.driver_port + number * DRIVERS)
-        reached["spark.port.maxRetries"] = str(DRIVERS - 1)
-    return reached
+            network[f"spark.{name}.port"] = str(cluster.driver_port + number * DRIVERS)
+        network["spark.port.maxRetries"] = str(DRIVERS - 1)
+    return network

@@ -1,6 +1,6 @@
-"""The Spark session: one JVM for each process, started on first use, or a Spark Connect server.
+"""The Spark session: one JVM per process, started on first use, or a Spark Connect server.
 
-dagster-pyspark's resource holds it. Nothing is resolved or downloaded at its start.
+dagster-pyspark's resource creates it. Its start resolves and downloads nothing.
 """
 
 import gc
@@ -36,8 +36,8 @@ from lakehouse.runtime import jars, jvm
 from lakehouse.runtime.connect_server import (
     EXTENSIONS,
     EXTENSIONS_KEY,
-    ask_iceberg,
     has_extensions,
+    iceberg_version,
     require_server,
 )
 from lakehouse.runtime.executors import (
@@ -45,10 +45,10 @@ from lakehouse.runtime.executors import (
     master_of,
     require_executor,
     spark_page,
+    watch_executors,
 )
 from lakehouse.runtime.jvm_class_archive import archive_options
 from lakehouse.runtime.jvm_compilers import compiler_options
-from lakehouse.runtime.lost_executors import watch_executors
 from lakehouse.runtime.python_of_executors import archive_configuration, require_python
 from lakehouse.runtime.session_configuration import (
     is_default,
@@ -70,9 +70,9 @@ if TYPE_CHECKING:
 _CONNECT_RETRIES = 5
 """After pauses of 0.05, 0.2, 0.8, 3.2 and 12.8 seconds."""
 _IDLE_SECONDS = 30.0
-"""After so long a server is asked whether it still has a session, which takes milliseconds."""
+"""After this time, the session is checked on the server, which takes milliseconds."""
 _MARK = "spark.lakehouse.session"
-"""Configuration by which a session is known to be one that was set up here."""
+"""Configuration that marks a session as configured here."""
 _CANNOT_LISTEN = re.compile(r"Service '\w+' failed after \d+ retries|Unresolved address")
 _opening = RLock()
 _sessions: dict[tuple[str, str], "SparkSession"] = {}
@@ -87,20 +87,18 @@ def open_session(
     java_options: Sequence[str] | None = None,
     is_own_server: bool = False,
 ) -> "SparkSession":
-    """Return this process's session for a catalog, by which names in SQL are read.
+    """Return this process's session for a catalog.
 
-    The first call starts the JVM, or connects; later ones cost nothing, but for what tells that a
-    server still has a session that was not used for a while. Spark opens a catalog
-    once for a session and name, so another catalog (tests have two of one name) gets a session
-    of its own on the same JVM.
+    The first call starts the JVM, or connects; later calls only check that a server still has a
+    session that was idle. Spark opens a catalog once per session and name, so another catalog
+    (tests use two of one name) gets another session on the same JVM.
 
-    :param java_options: what the JVM is started with besides, in place of its archive of
-        classes and its choice of compilers.
-    :param is_own_server: the Spark Connect server is one that the lakehouse started, which has
-        all that it needs.
-    :raises SetupError: when Java or a jar is missing or damaged, when the JVM does not start,
-        when nothing answers where the settings say that Spark is, when a server there lacks
-        something, or when a cluster has no executor for this.
+    :param java_options: JVM options that replace the class archive and the choice of compilers.
+    :param is_own_server: the lakehouse started the Spark Connect server, so that it need not be
+        checked.
+    :raises SetupError: if Java or a jar is missing or damaged, the JVM does not start, no Spark
+        answers at the address of the settings, a server lacks something, or a cluster starts no
+        executor.
     """
     key = _key(settings, catalog)
     with _opening:
@@ -115,7 +113,7 @@ def open_session(
             if settings.spark_remote:
                 _configure(session, settings.cluster)
             register(session, catalog)
-            # What a server is asked below needs an executor.
+            # The check of a server below needs an executor.
             if settings.spark_remote or (is_first and settings.is_on_cluster):
                 _see_to_executors(key, session, settings, is_first=is_first)
             if is_first and settings.spark_remote and not is_own_server:
@@ -131,11 +129,8 @@ def _key(settings: Settings, catalog: Catalog) -> tuple[str, str]:
 
 
 def _forget_ended(key: tuple[str, str]) -> None:
-    """Forget a session that its server does not have any more, and stop it, so that PySpark does
-    not give it again: the server was restarted, or closed what nobody used, by itself after an
-    hour.
-
-    So long a run waits for a job, for a lock, or for the next turn of a process that stays.
+    """Stop a session that its server has closed, so that PySpark does not return it again: after a
+    restart of the server, or by default after an idle hour, such as a wait for a job or a lock.
     """
     session = _sessions.get(key)
     if session is None:
@@ -149,9 +144,7 @@ def _forget_ended(key: tuple[str, str]) -> None:
 def _see_to_executors(
     key: tuple[str, str], session: "SparkSession", settings: Settings, *, is_first: bool
 ) -> None:
-    """Wait for an executor, and let nothing wait without end for one later on, where Spark is on a
-    cluster.
-    """
+    """Wait for an executor if Spark is on a cluster, and limit all later waits for one."""
     master = master_of(session)
     if not is_elsewhere(master):
         return
@@ -162,17 +155,14 @@ def _see_to_executors(
 
 
 def page_of_process() -> str:
-    """Return where the web page of this process's Spark is, on a cluster; nothing where it has
-    none.
-    """
+    """Return the URL of this process's Spark UI on a cluster; empty if it has none."""
     return next(iter(_pages.values()), "")
 
 
 def open_platform_session(catalog: Catalog) -> "tuple[SparkSession, Catalog]":
-    """Return the session of a job, whose Spark and jars are those of the platform, and the catalog
-    with the Iceberg that is there.
+    """Return the session of a job on the platform's Spark, and the catalog with its Iceberg.
 
-    :raises SetupError: when that Spark has no Iceberg.
+    :raises SetupError: if that Spark has no Iceberg.
     """
     from pyspark.sql import SparkSession
 
@@ -190,7 +180,7 @@ def open_platform_session(catalog: Catalog) -> "tuple[SparkSession, Catalog]":
     register(session, catalog)
     session.conf.set("spark.sql.defaultCatalog", catalog.name)
     try:
-        version = ask_iceberg(session, catalog)
+        version = iceberg_version(session, catalog)
     except Exception as error:
         raise _no_iceberg(one_line(error)) from error
     return session, replace(catalog, iceberg=IcebergRelease(version))
@@ -205,8 +195,8 @@ def _no_iceberg(problem: str) -> SetupError:
 
 
 def _keep_values_out_of_logs() -> None:
-    """Silence PySpark's own log of errors: it prints the value that could not be read, and
-    whoever asked is told.
+    """Disable PySpark's error loggers: they print values that could not be read. The caller gets
+    the error.
     """
     # Spark 3.5 has no such log.
     if find_spec("pyspark.logger") is None:
@@ -218,9 +208,7 @@ def _keep_values_out_of_logs() -> None:
 
 
 def close_jvm() -> None:
-    """End the JVM of this process, and wait until it is gone: what it does at its end is
-    done.
-    """
+    """Stop the JVM of this process, and wait for its exit."""
     _sessions.clear()
     _used_at.clear()
     _pages.clear()
@@ -228,12 +216,12 @@ def close_jvm() -> None:
 
 
 def let_go(session: "SparkSession") -> None:
-    """Let the JVM of a session remove the files of what nobody reads any more, which it begins to
-    do; by itself it does after half an hour, or when its memory is full.
+    """Start a garbage collection in the JVM of a session, which removes the files of unused rows;
+    by default it does so after half an hour, or when its memory is full.
 
-    On a cluster its executors hear it, and not the driver.
+    On a cluster, an executor collects, and not the driver.
     """
-    # What Python holds on to, Java does too.
+    # References of Python keep objects of Java.
     gc.collect()
     session.sql("SELECT java_method('java.lang.System', 'gc')").collect()
 
@@ -244,9 +232,9 @@ def register(session: "SparkSession", catalog: Catalog) -> None:
 
 
 def _configure(session: "SparkSession", cluster: ClusterSettings) -> None:
-    """Set the configuration that somebody gave on a session of Spark Connect.
+    """Set LAKEHOUSE_SPARK_CONF on a session of Spark Connect.
 
-    :raises SettingsError: when it is to be set where the server is started.
+    :raises SettingsError: if a value can only be set when the server starts.
     """
     for name, value in cluster.of_sessions.items():
         if session.conf.get(name, None) == value:
@@ -286,8 +274,8 @@ def _required(settings: Settings, configuration: Mapping[str, str]) -> dict[str,
 
 
 def _connected(session: "SparkSession") -> "SparkSession":
-    """Let a client give up on a server that is gone after a quarter of a minute, by itself it
-    does after ten; and let the server forget it at its end.
+    """Let a client give up on a stopped server after 15 seconds instead of ten minutes, and release
+    its session at exit.
     """
     set_connect_retries(session, _CONNECT_RETRIES)
     release_at_exit(session)
@@ -307,9 +295,7 @@ def _another(settings: Settings) -> "SparkSession":
 def _start_jvm(
     settings: Settings, configuration: dict[str, str], java_options: Sequence[str] | None
 ) -> None:
-    """Start the JVM with its own output sent to a file, and the context that the session is
-    then built on.
-    """
+    """Start the JVM, with its output in a file, and the context for the session."""
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
@@ -332,7 +318,7 @@ def _start_jvm(
         raise SetupError(
             f"The JVM of Spark did not start: {last_words(settings, started_at)}",
             next_step=(
-                "`lakehouse doctor` shows which Java is used; all of what it said is in"
+                "`lakehouse doctor` shows which Java is used; all of what it message is in"
                 f" {log_file(settings)}."
             ),
         ) from error
@@ -344,20 +330,20 @@ def _start_jvm(
             conf = SparkConf().setAll(list(required.items()))
             silence_accumulators(SparkContext(conf=conf, gateway=gateway))
     except (Py4JError, OSError) as error:
-        said = one_line(error).rstrip(".")
-        # The next table of a run begins anew: PySpark would go on with this one's.
+        message = one_line(error).rstrip(".")
+        # PySpark would reuse this gateway for the next table of a run.
         end_jvm(gateway)
         raise SetupError(
-            f"Spark did not start on LAKEHOUSE_SPARK_MASTER={settings.spark_master}: {said}.",
+            f"Spark did not start on LAKEHOUSE_SPARK_MASTER={settings.spark_master}: {message}.",
             next_step=(
-                f"{_what_to_correct(said)}; all that Spark said is in {log_file(settings)}."
+                f"{_what_to_correct(message)}; all that Spark message is in {log_file(settings)}."
             ),
         ) from error
 
 
-def _what_to_correct(said: str) -> str:
-    """Return which setting keeps Spark from starting, by what Spark says of it."""
-    if _CANNOT_LISTEN.search(said):
+def _what_to_correct(message: str) -> str:
+    """Return the setting to correct, based on Spark's error."""
+    if _CANNOT_LISTEN.search(message):
         return (
             "Let LAKEHOUSE_DRIVER_HOST be an address of this machine, or LAKEHOUSE_SPARK_CONF say"
             " spark.driver.bindAddress=0.0.0.0 where workers know it by another; where its ports"
@@ -379,9 +365,7 @@ def _with_fetched_jars(configuration: dict[str, str], gateway: Any) -> dict[str,
 
 @contextmanager
 def _own_interrupts() -> Iterator[None]:
-    """Keep what Ctrl-C does: PySpark's handler calls the JVM in the middle of a call to it,
-    which ends in an error.
-    """
+    """Keep the handler of Ctrl-C: PySpark's calls the JVM during another call, which fails."""
     handler = signal.getsignal(signal.SIGINT)
     yield
     if current_thread() is main_thread():

@@ -1,4 +1,4 @@
-"""What the web page of a standalone master says of its workers and applications."""
+"""The workers and applications of a standalone master, read from its web page."""
 
 import http.client
 import json
@@ -13,7 +13,7 @@ from lakehouse.cluster_settings import ClusterSettings
 STANDALONE = "spark://"
 _PORT = re.compile(r":\d+$")
 _LEADS = "ALIVE"
-"""The status of the master that has the workers; others stand by, or recover."""
+"""The status of the leading master; others are on standby, or recover."""
 _PAGE_PORT = 8080
 """Spark's own default."""
 _SECONDS = 3.0
@@ -21,7 +21,7 @@ _SECONDS = 3.0
 
 @dataclass(frozen=True)
 class Worker:
-    """A worker that is there: all that it has, and what nobody holds of it."""
+    """A live worker: its resources, and the free ones."""
 
     cores: int
     free_cores: int
@@ -30,7 +30,7 @@ class Worker:
 
     @property
     def room(self) -> int:
-        """The cores that are free, or where all are held, those that will be."""
+        """The free cores, or all if none are free."""
         return self.free_cores or self.cores
 
 
@@ -45,14 +45,14 @@ class Application:
 
 @dataclass(frozen=True)
 class MasterState:
-    """The workers and the applications of a master at one moment."""
+    """The workers and the applications of a master."""
 
     workers: tuple[Worker, ...] = ()
     applications: tuple[Application, ...] = ()
 
     @classmethod
     def parse(cls, page: Mapping[str, Any]) -> "MasterState":
-        """Read what a master's `/json/` says."""
+        """Parse the `/json/` page of a master."""
         workers = [worker for worker in page["workers"] if worker["state"] == "ALIVE"]
         return cls(
             tuple(
@@ -71,19 +71,17 @@ class MasterState:
 
     @property
     def free_cores(self) -> int:
-        """Those that no application holds."""
+        """Cores that no application uses."""
         return sum(worker.free_cores for worker in self.workers)
 
 
 def master_page(cluster: ClusterSettings, master: str) -> str:
-    """Return where a standalone master has its web page, of several the first; nothing of other
-    masters.
-    """
+    """Return the web page of a standalone master, the first of several; empty for other masters."""
     return next(iter(master_pages(cluster, master)), "")
 
 
 def master_pages(cluster: ClusterSettings, master: str) -> tuple[str, ...]:
-    """Return where each of the standalone masters, one of which leads, has its web page."""
+    """Return the web pages of the standalone masters, one of which leads."""
     if not master.startswith(STANDALONE):
         return ()
     if cluster.master_page:
@@ -93,8 +91,8 @@ def master_pages(cluster: ClusterSettings, master: str) -> tuple[str, ...]:
 
 
 def read_master(cluster: ClusterSettings, master: str) -> MasterState | None:
-    """Ask the standalone master that leads; None where no page of one answers, or it is another
-    master.
+    """Return the state of the leading standalone master; None if no page answers, or for other
+    masters.
     """
     states = (_read(page) for page in master_pages(cluster, master))
     return next((state for state in states if state is not None), None)
@@ -102,9 +100,9 @@ def read_master(cluster: ClusterSettings, master: str) -> MasterState | None:
 
 def _read(page: str) -> MasterState | None:
     try:
-        # Only http:// and https:// are taken as a page.
+        # Settings only accept http:// and https:// pages.
         with urllib.request.urlopen(f"{page}/json/", timeout=_SECONDS) as answer:  # noqa: S310
-            said = json.load(answer)
-        return MasterState.parse(said) if said["status"] == _LEADS else None
+            content = json.load(answer)
+        return MasterState.parse(content) if content["status"] == _LEADS else None
     except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
         return None

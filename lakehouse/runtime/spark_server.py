@@ -1,7 +1,7 @@
-"""A warm Spark Connect server of this machine, which the UI's runs and the commands beside it
-share.
+"""The warm Spark Connect server of this machine, shared by the UI's runs and commands.
 
-It listens on the loopback address and asks for a token; who may read the home may use it.
+It listens on the loopback address and requires a token, which users with access to the home can
+read.
 """
 
 import json
@@ -44,29 +44,27 @@ START_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class SparkServer:
-    """A server of this machine: where it listens, what it asks for, and the process that it
-    is.
-    """
+    """A server on this machine: its port, token and process."""
 
     port: int
     token: str
     process: Process
     log_at: int = 0
-    """Where its words begin in the log."""
+    """Position of its first line in the log."""
     deployment: str = ""
     master: str = ""
-    """What it was started for; an empty value fits all settings."""
+    """The settings it was started for; an empty value fits all."""
 
     @property
     def remote(self) -> str:
-        """The address that a session connects to; the name, since clients send no token in
-        clear to a number.
+        """The address for sessions, by host name: clients send no token to an IP address without
+        TLS.
         """
         return f"sc://localhost:{self.port}/;token={self.token}"
 
     def is_for(self, settings: Settings) -> bool:
-        """Whether a process of these settings may use it: it has the jars and the credentials of
-        one deployment, and works on one master. A master that is not set asks for none.
+        """Return whether settings fit: it has the jars and credentials of one deployment, and uses
+        one master. The default master fits any.
         """
         if self.deployment not in ("", settings.deployment):
             return False
@@ -76,18 +74,18 @@ class SparkServer:
 
     @property
     def answers(self) -> bool:
-        """Whether something listens there."""
+        """Whether its port accepts connections."""
         with closing(socket.socket()) as probe:
             probe.settimeout(1)
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
 
 def with_server(settings: Settings) -> Settings:
-    """Return the settings, on the warm server of this home where one runs and no other Spark is
-    asked for, see `SparkServer.is_for`.
+    """Return the settings with the warm server of this home as SPARK_REMOTE, if one runs and fits
+    them (`SparkServer.is_for`).
 
-    A process has either a Spark of its own or a connection, for as long as it lives; a server that
-    was started again may have another port.
+    A process keeps its choice between its own Spark and the server; a restarted server can have
+    another port.
     """
     if settings.spark_remote:
         return settings
@@ -98,7 +96,7 @@ def with_server(settings: Settings) -> Settings:
     if server and not server.is_for(settings):
         server = None
     if chosen and server is None:
-        # One that is started again is not told of yet, and the one before is gone.
+        # A restarted server is not published yet.
         return chosen.settings
     found = replace(settings, spark_remote=server.remote) if server else settings
     _chosen[settings] = _Chosen(found, stamp)
@@ -107,7 +105,7 @@ def with_server(settings: Settings) -> Settings:
 
 @dataclass(frozen=True)
 class _Chosen:
-    """The settings by which a process has its Spark, and what the note of a server was then."""
+    """The settings that a process uses, and the version of the server's note at that time."""
 
     settings: Settings
     stamp: tuple[int, ...]
@@ -117,7 +115,7 @@ _chosen: dict[Settings, _Chosen] = {}
 
 
 def _stamp(settings: Settings) -> tuple[int, ...]:
-    """Return what is another once the note of a server was written again."""
+    """Return the version of the server's note."""
     try:
         found = _note(settings).stat()
     except OSError:
@@ -126,7 +124,7 @@ def _stamp(settings: Settings) -> tuple[int, ...]:
 
 
 def find(settings: Settings) -> SparkServer | None:
-    """Return the server that runs for this home; None where there is none, or it is gone."""
+    """Return the running server of this home, or None."""
     try:
         note = json.loads(_note(settings).read_text(encoding="utf-8"))
         server = SparkServer(
@@ -145,13 +143,10 @@ def find(settings: Settings) -> SparkServer | None:
 def start(
     settings: Settings, like: SparkServer | None = None
 ) -> tuple["subprocess.Popen[bytes]", SparkServer]:
-    """Start a server as a process of its own group; it answers after some seconds, see
-    `wait_for`.
+    """Start a server in its own process group; it answers after some seconds, see `wait_for`.
 
-    :param like: the one that was there before, whose token it asks for, and whose port it has
-        where that is free.
-    :raises SetupError: when Java or a jar is missing or damaged, or the master of a cluster does
-        not answer.
+    :param like: the previous server, whose token and, if free, port it reuses.
+    :raises SetupError: if Java or a jar is missing or damaged, or the master does not answer.
     """
     import pyspark
 
@@ -174,7 +169,7 @@ def start(
     properties = write_properties(own, folder, configuration)
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     started_at = log_size(settings)
-    # Not as an argument, which everybody on the machine may read.
+    # Arguments are visible to all users of the machine.
     os.environ["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = token
     with open_log(settings) as output, _finding_modules(settings):
         child = subprocess.Popen(
@@ -191,24 +186,22 @@ def start(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    process = Process.noted(child.pid, time.time())
+    process = Process.at_time(child.pid, time.time())
     return child, SparkServer(
         port, token, process, started_at, settings.deployment, settings.spark_master
     )
 
 
 def settings_of_server(settings: Settings) -> Settings:
-    """Return the settings by which a server is started: without what is said to PySpark, which does
-    not start it.
-    """
+    """Return the settings of a server, without arguments of PySpark, which does not start it."""
     cluster = replace(settings.cluster, pyspark_arguments=None)
     return replace(settings, spark_remote=None, cluster=cluster)
 
 
 @contextmanager
 def _finding_modules(settings: Settings) -> Iterator[None]:
-    """Let Python that a server starts find the modules of the project, by the environment alone: a
-    server heeds no configuration of it.
+    """Let the server's Python workers find the project's modules; only the environment works, since
+    servers ignore `spark.executorEnv`.
     """
     root, given = settings.project_root, settings.cluster.python_path
     if root is None:
@@ -226,11 +219,11 @@ def _finding_modules(settings: Settings) -> Iterator[None]:
 def local_configuration(
     settings: Settings, port: int, state: MasterState | None = None
 ) -> dict[str, str]:
-    """Return what a server of this machine is started with.
+    """Return the configuration of a server on this machine.
 
-    :param state: what a standalone master said of its workers, where one did.
+    :param state: the workers and applications of a standalone master.
     """
-    # In front of a cluster it has a page, which is to show what there was.
+    # On a cluster it has a UI, which shows finished jobs.
     little = {} if settings.is_on_cluster else KEEPS_LITTLE
     return {
         **little,
@@ -241,9 +234,9 @@ def local_configuration(
 
 
 def wait_for(settings: Settings, child: "subprocess.Popen[bytes]", server: SparkServer) -> None:
-    """Wait until a server answers, and let the processes of this home find it.
+    """Wait until a server answers, and publish it to the processes of this home.
 
-    :raises SetupError: when it ended instead, or did not answer in two minutes.
+    :raises SetupError: if it exits, or does not answer in two minutes.
     """
     until = time.monotonic() + START_SECONDS
     while not server.answers:
@@ -260,9 +253,7 @@ def wait_for(settings: Settings, child: "subprocess.Popen[bytes]", server: Spark
 
 
 def publish(settings: Settings, server: SparkServer) -> None:
-    """Let the processes of this home find a server that answers, and has read its
-    configuration.
-    """
+    """Publish a server that answers to the processes of this home."""
     remove_properties(temporary_folder(settings, is_server=True))
     note = {
         "port": server.port,
@@ -276,7 +267,7 @@ def publish(settings: Settings, server: SparkServer) -> None:
 
 
 def forget(settings: Settings, server: SparkServer) -> None:
-    """Let nobody find a server that ends, nor read what it was started with."""
+    """Remove the note and the configuration of a stopped server."""
     remove_properties(temporary_folder(settings, is_server=True))
     published = find(settings)
     if published is None or published == server:

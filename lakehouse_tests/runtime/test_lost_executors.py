@@ -13,9 +13,8 @@ import pytest
 from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.errors import SetupError
 from lakehouse.iceberg.metadata.error_explanations import is_spark_gone, known_error
-from lakehouse.runtime import executors, lost_executors
-from lakehouse.runtime.executors import PATIENCE
-from lakehouse.runtime.lost_executors import StarvedOperations, no_executor_left
+from lakehouse.runtime import executors
+from lakehouse.runtime.executors import PATIENCE, StarvedOperations, no_executor_left
 from lakehouse.runtime.spark_master import Application, MasterState, Worker
 from lakehouse.settings import Settings
 
@@ -77,7 +76,7 @@ def client(settings: Settings) -> Settings:
 def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time, which passes where a test lets it."""
     moment = [0.0]
-    monkeypatch.setattr(lost_executors, "monotonic", lambda: moment[0])
+    monkeypatch.setattr(executors, "monotonic", lambda: moment[0])
     return moment
 
 
@@ -88,7 +87,7 @@ def let_master_say(monkeypatch: pytest.MonkeyPatch, *cores: int) -> None:
         for number, held in enumerate(cores, 7)
     )
     state = MasterState((WORKER,), applications)
-    monkeypatch.setattr(lost_executors, "read_master", lambda *_: state if cores else None)
+    monkeypatch.setattr(executors, "read_master", lambda *_: state if cores else None)
 
 
 def tell(

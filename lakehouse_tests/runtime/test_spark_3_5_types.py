@@ -20,7 +20,7 @@ SPARK_4_ALONE = {
         '"int | None"',
     ],
     "lakehouse/iceberg/rules/parallel_jobs.py": ["inheritable_thread_target"],
-    "lakehouse/runtime/lost_executors.py": ["registerProgressHandler"],
+    "lakehouse/runtime/executors.py": ["registerProgressHandler"],
     "lakehouse/runtime/pandas_to_spark.py": ['"Column" not callable', '"DataFrame"'],
     "lakehouse/runtime/spark.py": ["pyspark.logger"],
 }

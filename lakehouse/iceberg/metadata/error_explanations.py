@@ -34,7 +34,7 @@ _OUT_OF_MEMORY = _known(
     " LAKEHOUSE_EXECUTOR_MEMORY, and run this again.",
 )
 _NO_EXECUTOR_LEFT = _known(r"(All executors on \S+ ended .+? waits longer\.)", "{0}.")
-"""The message of `lakehouse.runtime.lost_executors`, in the text of the jobs that it cancelled.
+"""The message of `lakehouse.runtime.executors`, in the text of the jobs that it cancelled.
 """
 _EXIT_ERRORS = (
     _NO_EXECUTOR_LEFT,
