@@ -53,24 +53,22 @@ def feed(
     UTF-8, with commas, semicolons, tabs or bars between the fields, and with the names of the
     columns in the first row; or JSON, Parquet or Avro, whose types are used.
     """
-    from lakehouse.scaffolding.feed_files import feed_files
     from lakehouse.scaffolding.feed_plan import plan_feed
-    from lakehouse.scaffolding.inspect_files import check_files, inspect_files
-    from lakehouse.scaffolding.sample_rows import sample_of
+    from lakehouse.scaffolding.sample_files import open_samples, read_samples
+    from lakehouse.scaffolding.sample_text import feed_files
     from lakehouse.scaffolding.write_files import write_files
 
-    check_files(paths)
+    files = open_samples(paths)
     folder = folder_in(state, into)
     feed_name = _checked_name(name) if name is not None else _common_name(paths)
     zone = _zone(time_zone)
-    with state.progress(f"Looking at {count(len(paths), 'file')}"):
-        found = inspect_files(paths)
-    plan = plan_feed(found, feed_name, zone, datetime.now(UTC).date())
+    with state.progress(f"Reading {count(len(paths), 'file')}"):
+        plan = plan_feed(read_samples(files), feed_name, zone, datetime.now(UTC).date())
     if folder.is_of_project and not folder.table_path(plan.bronze).exists():
         _check_is_new(state, plan)
-    texts = feed_files(plan, sample_of(found, plan), folder)
+    texts = feed_files(plan, folder)
     say_written(texts, write_files(texts))
-    _say_guesses(plan, is_whole=found.is_whole)
+    _say_guesses(plan)
     _say_next(plan, paths)
 
 
@@ -133,17 +131,15 @@ def _check_is_new(state: State, plan: "FeedPlan") -> None:
         )
 
 
-def _say_guesses(plan: "FeedPlan", *, is_whole: bool) -> None:
+def _say_guesses(plan: "FeedPlan") -> None:
     from lakehouse.scaffolding.feed_notes import bronze_notes, silver_notes, unclear_notes
 
-    part = "" if is_whole else ", the first of more"
-    click.echo(
-        f"Guessed from {count(plan.rows, 'row')} of {plan.files_text}{part}; please confirm:"
-    )
+    part = "" if plan.samples.is_complete else ", the first of more"
+    click.echo(f"Guessed from {plan.source}{part}; please confirm:")
     for note in (*bronze_notes(plan), *silver_notes(plan)):
         click.echo(f"  {note}")
     for note in unclear_notes(plan):
-        click.echo(f"  cannot tell, so it stays text: {note}")
+        click.echo(f"  stays text: {note}")
 
 
 def _say_next(plan: "FeedPlan", paths: Sequence[Path]) -> None:

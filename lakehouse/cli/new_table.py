@@ -25,9 +25,7 @@ def table(state: State, name: str, source: str, into: Path | None) -> None:
     it is begun as figures of each day, of another one as its rows without those columns that
     identify people.
     """
-    from lakehouse.scaffolding.code_layout import Layout
-    from lakehouse.scaffolding.declared_source import source_of
-    from lakehouse.scaffolding.table_text import table_text
+    from lakehouse.scaffolding.table_text import source_of, table_text
     from lakehouse.scaffolding.write_files import write_files
 
     if not _NAME.fullmatch(name):
@@ -38,7 +36,7 @@ def table(state: State, name: str, source: str, into: Path | None) -> None:
     folder = folder_in(state, into)
     declared = state.computed_table(source)
     read = source_of(state.project.modules, declared)
-    text = table_text(name, read, folder.package, Layout(folder.line_length))
+    text = table_text(name, read, folder.package, folder.line_length)
     texts = folder.with_packages({folder.table_path(name): text})
     say_written(texts, write_files(texts))
     click.echo("Next:")

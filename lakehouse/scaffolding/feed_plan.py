@@ -1,6 +1,4 @@
-"""What is declared of files that were looked at: the columns, the key, the days and whom they
-tell of; decided from counts, and each guess said.
-"""
+"""The declaration of a feed, guessed from its files."""
 
 import re
 import unicodedata
@@ -8,21 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 
-from lakehouse.scaffolding.column_profile import ColumnProfile
-from lakehouse.scaffolding.column_reading import Reading, reading_of
-from lakehouse.scaffolding.date_forms import VERSION_WORDS
-from lakehouse.scaffolding.file_forms import FileForms, file_forms
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakehouse.scaffolding.column_profile import ColumnProfile, profile_column, word_set
+from lakehouse.scaffolding.column_types import Reading, hints_of, reading_of
 from lakehouse.scaffolding.file_types import bronze_type
-from lakehouse.scaffolding.inspect_files import Inspection
-from lakehouse.scaffolding.key_choice import ChosenKey, choose_key
-from lakehouse.scaffolding.people import (
-    AmongPeople,
-    has_full_names,
-    stands_for_person,
-    why_personal,
-)
-from lakehouse.scaffolding.uniqueness import is_key_name
-from lakehouse.scaffolding.words import words_of
+from lakehouse.scaffolding.key_columns import KeyGuess, guess_key, repeated_rows
+from lakehouse.scaffolding.personal_columns import personal_columns, stands_for_person
+from lakehouse.scaffolding.sample_files import FILE_NUMBER, Samples
 from lakehouse.tables.feed import CSV_FORMATS, is_own_name
 from lakehouse.tables.layout_validation import can_be_read
 
@@ -30,39 +22,34 @@ _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _TIME_SUFFIX = re.compile(
     r"_?(?:date_?time|timestamp|date|time|datum|day|at|ts|on)$", re.IGNORECASE
 )
-_FEW_ROWS_PER_DAY = 3
-"""Rows of a day below which days are no parts worth having."""
-_LONGEST_SPAN = timedelta(days=100 * 366)
+_CHANGE_WORDS = frozenset({"updated", "modified", "changed", "written"})
+_VERSION_WORDS = _CHANGE_WORDS | {"created"}
+_YEARS = word_set("year jahr annee ano anno jaar rok season saison")
+_MIN_ROWS_PER_DAY = 3
+"""With fewer rows per day, partitions by day are too small."""
+_MAX_SPAN = timedelta(days=100 * 366)
 
 
 @dataclass(frozen=True)
 class PlannedColumn:
     """A column as it is declared.
 
-    `name` is that of silver, `delivered` that of the files. Bronze has that of the files too,
-    but for one that cannot be read as that of one column, such as `Pos.`, and one of a column
-    that every bronze table has, such as `_source_file`.
+    `name` is its name in silver, `delivered` its name in the files. Bronze has the delivered
+    name unless it cannot be a column name, such as `Pos.`, or is reserved, such as
+    `_source_file`.
     """
 
     name: str
-    delivered: str
+    profile: ColumnProfile
     reading: Reading
     is_optional: bool
-    is_filled: bool
-    """Whether each row that was looked at has something in it."""
+    """Whether a file has no such column."""
     why_personal: str = ""
-    file_type: str = ""
-    """Its type in files that have types."""
-    blank_rows: int = 0
-    """Rows that have an empty text in it, or spaces and nothing else."""
-    nothing: Mapping[str, int] = field(default_factory=dict)
-    """By word such as `NA` that says there is no value, the rows that have it."""
 
     @property
-    def has_blanks(self) -> bool:
-        """Whether spaces or words stand where its type has no value."""
-        is_text = self.bronze_type == "string"
-        return is_text and self.type != "string" and bool(self.blank_rows or self.nothing)
+    def delivered(self) -> str:
+        """Its name in the files."""
+        return self.profile.name
 
     @property
     def type(self) -> str:
@@ -72,74 +59,102 @@ class PlannedColumn:
     @property
     def bronze_type(self) -> str:
         """Its type in bronze."""
-        return bronze_type(self.file_type)
+        return bronze_type(self.profile.file_type)
 
     @property
     def in_bronze(self) -> str:
         """Its name in bronze."""
-        return self.delivered if _is_kept(self.delivered) else self.name
+        return self.delivered if _is_possible(self.delivered) else self.name
 
     @property
     def is_renamed(self) -> bool:
         """Whether silver has another name for it than bronze."""
         return self.name != self.in_bronze
 
+    @property
+    def is_filled(self) -> bool:
+        """Whether each row has a value."""
+        return not self.is_optional and self.profile.is_filled
+
+    @property
+    def has_blanks(self) -> bool:
+        """Whether spaces or words stand for missing values of a type other than text."""
+        is_text = self.bronze_type == "string"
+        has_some = bool(self.profile.blank_rows or self.profile.nothing)
+        return is_text and self.type != "string" and has_some
+
 
 @dataclass(frozen=True)
 class PlannedDays:
-    """The days that tables are partitioned by: bronze has them in a column `name` of its own,
-    silver in `silver_name`.
-    """
+    """The days by which tables are partitioned: bronze has them in a column `name` of its own."""
 
     column: PlannedColumn
     name: str
-    since: date
+    first: date
     last: date
     with_rows: int
 
     @property
     def silver_name(self) -> str:
-        """The column that silver is partitioned by."""
+        """The column by which silver is partitioned."""
         return self.column.name if self.column.type == "date" else self.name
 
     @property
+    def since(self) -> date:
+        """The first valid day: an offset can move a timestamp to the day before."""
+        first = self.first - timedelta(days=self.column.reading.has_offsets)
+        return first.replace(day=1)
+
+    @property
     def without_rows(self) -> int:
-        """Days between the first and the last of which no row is."""
-        return (self.last - self.since).days + 1 - self.with_rows
+        """The number of days between the first and the last that have no row."""
+        return (self.last - self.first).days + 1 - self.with_rows
 
 
 @dataclass(frozen=True)
 class FeedPlan:
-    """All that is declared of a feed; `key` is empty where each delivered line is a row."""
+    """The declaration of a feed; `key` is empty if each delivered line is a row."""
 
     name: str
     time_zone: str
-    rows: int
-    files: int
+    samples: Samples
     columns: tuple[PlannedColumn, ...]
-    delimiter: str = ","
-    formats: tuple[str, ...] = ()
-    """Those of the files, where they are not those that feeds take by default."""
     key: tuple[str, ...] = ()
-    chosen_key: ChosenKey = field(default_factory=ChosenKey)
-    """How that came to be, by the names of columns in the files."""
-    repeated_rows: tuple[int, int] = (0, 0)
-    """How many rows are the same as one before, and how many were compared."""
-    like_names: tuple[str, ...] = ()
-    """Columns that are called names and have such as people have, whoever they are of."""
+    key_guess: KeyGuess = field(default_factory=KeyGuess)
+    """By the names of columns in the files."""
+    repeated_rows: int = 0
+    """The number of rows that equal a previous row."""
     subject: PlannedColumn | None = None
-    moment: PlannedColumn | None = None
+    version: PlannedColumn | None = None
+    """The time at which the source wrote the row."""
     days: PlannedDays | None = None
+
+    @property
+    def rows(self) -> int:
+        """The number of rows that were read."""
+        return int(self.samples.texts.num_rows)
+
+    @property
+    def files(self) -> int:
+        """The number of files."""
+        return len(self.samples.files)
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """The formats of the files, unless feeds accept them by default."""
+        formats = {file.file_format for file in self.samples.files}
+        return () if formats <= set(CSV_FORMATS) else tuple(sorted(formats))
 
     @property
     def is_typed(self) -> bool:
         """Whether the files have types."""
-        return any(column.file_type for column in self.columns)
+        return bool(self.samples.types)
 
     @property
-    def files_text(self) -> str:
-        """How many files were looked at."""
-        return "1 file" if self.files == 1 else f"{self.files:,} files"
+    def source(self) -> str:
+        """What the guesses are based on."""
+        files = "1 file" if self.files == 1 else f"{self.files:,} files"
+        return f"{self.rows:,} {'row' if self.rows == 1 else 'rows'} of {files}"
 
     @property
     def bronze(self) -> str:
@@ -153,54 +168,65 @@ class FeedPlan:
 
     @property
     def personal_columns(self) -> tuple[PlannedColumn, ...]:
-        """What may identify a person directly."""
+        """Columns that can identify a person directly."""
         return tuple(column for column in self.columns if column.why_personal)
 
     @property
     def unclear_columns(self) -> tuple[PlannedColumn, ...]:
-        """Columns that stay text, since their values do not tell what they are."""
+        """Columns that stay text though their values are no plain text."""
         return tuple(column for column in self.columns if column.reading.unclear)
 
 
-def plan_feed(found: Inspection, name: str, time_zone: str, today: date) -> FeedPlan:
-    """Decide what is declared of files that were looked at.
+def plan_feed(samples: Samples, name: str, time_zone: str, today: date) -> FeedPlan:
+    """Guess the declaration of a feed.
 
-    :param today: days after it are none to part rows by.
+    :param today: rows are not partitioned by later days.
     """
-    names = _silver_names(found.columns)
-    personal = _personal(found)
-    of_files = file_forms(found.columns.values(), found.delimiter)
-    columns = tuple(
-        _planned(found, profile, names[delivered], personal.get(delivered, ""), of_files)
-        for delivered, profile in found.columns.items()
+    profiles = {
+        name: profile_column(name, samples.types.get(name, ""), samples.texts[name])
+        for name in samples.names
+    }
+    columns = _columns(samples, profiles)
+    version = next((column for column in columns if _is_version(column)), None)
+    has_changes = version and not _CHANGE_WORDS.isdisjoint(version.profile.words)
+    key = guess_key(
+        samples.texts,
+        FILE_NUMBER,
+        [column.delivered for column in columns if _can_be_key(column)],
+        [column.delivered for column in columns if _has_row_day(column)],
+        version.delivered if version and has_changes else None,
     )
-    moment = next((column for column in columns if _is_moment(column)), None)
-    key = choose_key(found, moment.delivered if moment else None)
+    names = {column.delivered: column.name for column in columns}
     return FeedPlan(
         name,
         time_zone,
-        found.rows,
-        len(found.files),
+        samples,
         columns,
-        delimiter=found.delimiter,
-        formats=_formats(found),
         key=tuple(names[part] for part in key.columns),
-        chosen_key=key,
-        repeated_rows=found.repeated_rows,
-        like_names=tuple(
-            column.delivered
-            for column in columns
-            if not column.why_personal and has_full_names(found.columns[column.delivered])
-        ),
-        subject=_subject(found, columns),
-        moment=moment,
-        days=_days(found, columns, today),
+        key_guess=key,
+        repeated_rows=0 if key.columns else repeated_rows(samples.texts, FILE_NUMBER),
+        subject=_subject(columns),
+        version=version,
+        days=_days(samples, columns, today),
     )
 
 
-def _formats(found: Inspection) -> tuple[str, ...]:
-    formats = {file.file_format for file in found.files}
-    return () if formats <= set(CSV_FORMATS) else tuple(sorted(formats))
+def _columns(
+    samples: Samples, profiles: Mapping[str, ColumnProfile]
+) -> tuple[PlannedColumn, ...]:
+    names = _silver_names(profiles)
+    personal = personal_columns(profiles)
+    hints = hints_of(profiles.values(), samples.delimiter)
+    columns = []
+    for delivered, profile in profiles.items():
+        reading = reading_of(profile, hints)
+        if delivered in personal and not reading.days and not profile.file_type:
+            # A number that identifies a person, such as a phone, is no quantity.
+            reading = Reading()
+        is_optional = not samples.is_in_all_files(delivered)
+        why = personal.get(delivered, "")
+        columns.append(PlannedColumn(names[delivered], profile, reading, is_optional, why))
+    return tuple(columns)
 
 
 def _silver_names(columns: Collection[str]) -> dict[str, str]:
@@ -209,103 +235,83 @@ def _silver_names(columns: Collection[str]) -> dict[str, str]:
     in_files = {delivered.lower() for delivered in columns}
     for number, delivered in enumerate(columns, start=1):
         plain = delivered if _PLAIN_NAME.fullmatch(delivered) else _plain(delivered)
-        # Bronze has that name too where it cannot have the delivered one.
-        is_taken_there = not _is_kept(delivered) and plain.lower() in in_files
-        if not plain or plain.lower() in taken or is_taken_there:
+        # Bronze has that name too if it cannot have the delivered one.
+        is_taken = not _is_possible(delivered) and plain.lower() in in_files
+        if not plain or plain.lower() in taken or is_taken:
             plain = f"column_{number}"
         taken.add(plain.lower())
         names[delivered] = plain
     return names
 
 
-def _is_kept(name: str) -> bool:
+def _is_possible(name: str) -> bool:
     """Whether bronze can have the name that files have."""
     return can_be_read(name) and not is_own_name(name)
 
 
 def _plain(name: str) -> str:
-    """Return a name in letters, digits and underscores, from a letter on: what begins with a
-    digit goes to its end, as `votes_2024` of `2024 votes`. Empty where it has no letter.
+    """Return a name of letters, digits and underscores: `votes_2024` for `2024 votes`; empty if
+    it has no letter.
     """
-    ascii_only = (
-        unicodedata.normalize("NFKD", name.casefold()).encode("ascii", "ignore").decode()
-    )
-    words = re.findall(r"[a-z0-9]+", ascii_only)
+    folded = unicodedata.normalize("NFKD", name.casefold())
+    words = re.findall(r"[a-z0-9]+", folded.encode("ascii", "ignore").decode())
     at = next((at for at, word in enumerate(words) if word[0].isalpha()), len(words))
     return "_".join([*words[at:], *words[:at]]) if at < len(words) else ""
 
 
-def _personal(found: Inspection) -> dict[str, str]:
-    """Return why columns may identify people, by their name; of those that do."""
-    alone = {name: why_personal(profile) for name, profile in found.columns.items()}
-    has_keys = any(
-        is_key_name(name) and stands_for_person(profile)
-        for name, profile in found.columns.items()
-    )
-    among: AmongPeople = "their keys" if has_keys else ""
-    if any(alone.values()):
-        among = "their data"
-    reasons = {
-        name: alone[name] or why_personal(profile, among_people=among)
-        for name, profile in found.columns.items()
-    }
-    return {name: reason for name, reason in reasons.items() if reason}
+def _can_be_key(column: PlannedColumn) -> bool:
+    """Whether the values can be those of keys; decimals are measures or amounts."""
+    profile, reading = column.profile, column.reading
+    is_fraction = profile.any_match("[+-]?[0-9]*[.,][0-9]*[1-9][0-9]*")
+    has_other_gaps = bool(profile.blank_rows or (profile.nothing and reading.type != "string"))
+    is_other = column.why_personal or profile.has_parts or reading.days
+    return not (is_fraction or has_other_gaps or is_other)
 
 
-def _planned(
-    found: Inspection, profile: ColumnProfile, name: str, personal: str, of_files: FileForms
-) -> PlannedColumn:
-    reading = reading_of(profile, of_files)
-    is_optional = not found.is_in_all_files(profile.name)
-    return PlannedColumn(
-        name,
-        profile.name,
-        # A number that identifies a person, as of a phone, is none to reckon with.
-        Reading() if personal and reading.numbers else reading,
-        file_type=profile.file_type,
-        is_optional=is_optional,
-        is_filled=not is_optional and 0 < profile.rows == profile.filled_rows,
-        why_personal=personal,
-        blank_rows=profile.blank_rows,
-        nothing=dict(sorted(profile.nothing.items())),
-    )
+def _has_row_day(column: PlannedColumn) -> bool:
+    """Whether each row has its day or year in a column, other than a day of birth."""
+    has_days = bool(column.reading.days) and column.reading.has_one_notation
+    is_year = not _YEARS.isdisjoint(column.profile.words[-1:])
+    return column.is_filled and (has_days or is_year) and not column.why_personal
 
 
-def _subject(found: Inspection, columns: Sequence[PlannedColumn]) -> PlannedColumn | None:
-    """Return the column that stands for a person: one named so, or else the first address."""
-    named = (column for column in columns if stands_for_person(found.columns[column.delivered]))
-    addresses = (
-        column for column in columns if found.columns[column.delivered].looks_like("email")
-    )
-    return next(named, None) or next(addresses, None)
-
-
-def _is_moment(column: PlannedColumn) -> bool:
-    """Whether a column says when the source wrote the row."""
-    is_named = not VERSION_WORDS.isdisjoint(words_of(column.delivered))
+def _is_version(column: PlannedColumn) -> bool:
+    is_named = not _VERSION_WORDS.isdisjoint(column.profile.words)
     return column.type == "timestamp" and column.is_filled and is_named
 
 
+def _subject(columns: Sequence[PlannedColumn]) -> PlannedColumn | None:
+    """Return the column that identifies a person, or else the first e-mail address."""
+    named = (column for column in columns if stands_for_person(column.profile))
+    addresses = (column for column in columns if column.profile.looks_like("email"))
+    return next(named, None) or next(addresses, None)
+
+
 def _days(
-    found: Inspection, columns: Sequence[PlannedColumn], today: date
+    samples: Samples, columns: Sequence[PlannedColumn], today: date
 ) -> PlannedDays | None:
-    """Return the days by which rows come: those of the first column that has many rows a day,
-    or of which each file has days of its own.
+    """Return the days of the first date column with several rows per day, or with days of their
+    own in each file.
     """
     for column in columns:
-        profile = found.columns[column.delivered]
-        dates = column.reading.dates
-        if dates is None or not dates.days or not column.is_filled or column.why_personal:
+        days = sorted(set(column.reading.days.values()))
+        if not days or not column.is_filled or column.why_personal:
             continue
-        count = len(dates.days)
-        come_by_file = len(found.files) > 1 and profile.file_days <= 2 * count
-        has_many_rows = profile.rows >= _FEW_ROWS_PER_DAY * count
-        is_past = dates.days[-1] <= today + timedelta(days=1)
-        is_short = dates.days[-1] - dates.days[0] <= _LONGEST_SPAN
-        if is_past and is_short and (come_by_file or has_many_rows):
+        is_usual = days[-1] <= today and days[-1] - days[0] <= _MAX_SPAN
+        has_many_rows = column.profile.rows >= _MIN_ROWS_PER_DAY * len(days)
+        has_files = len(samples.files) > 1
+        is_by_file = has_files and _file_days(samples, column.delivered) <= 2 * len(days)
+        if is_usual and (has_many_rows or is_by_file):
             name = _day_name(column.name, [other.name for other in columns])
-            return PlannedDays(column, name, dates.days[0], dates.days[-1], count)
+            return PlannedDays(column, name, days[0], days[-1], len(days))
     return None
+
+
+def _file_days(samples: Samples, name: str) -> int:
+    """Return the number of different days of each file, summed over the files."""
+    days = pc.replace_substring_regex(samples.texts[name], r"\s*([^\sT]+).*", r"\1")
+    pairs = pa.table([days, samples.texts[FILE_NUMBER]], ["day", "file"])
+    return int(pairs.group_by(["day", "file"]).aggregate([]).num_rows)
 
 
 def _day_name(name: str, taken: Sequence[str]) -> str:

@@ -1,35 +1,45 @@
-"""The text of the file that declares a table which is computed from another one: figures of each
-day where that is written by days, else its rows.
+"""The file that declares a table computed from another one: sums per day of a table that is
+written by days, the rows of any other table.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from types import ModuleType
 
-from lakehouse.scaffolding.code_layout import (
-    Argument,
-    Call,
-    Code,
-    Collection,
-    Layout,
+from lakehouse.errors import UsageError
+from lakehouse.scaffolding.key_columns import is_key_name
+from lakehouse.scaffolding.python_text import (
+    asset_module,
+    comments,
+    import_lines,
+    quoted_list,
     quoted_text,
 )
-from lakehouse.scaffolding.module_text import Import, Module, function_text
-from lakehouse.scaffolding.uniqueness import is_key_name
 from lakehouse.tables import types
 from lakehouse.tables.column import Column
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import IcebergTable, Merge
 
 _TABLE = "lakehouse.tables.table"
-_UNIQUE = "lakehouse.iceberg.rules.unique_and_references"
+_KEY_RULES = "lakehouse.iceberg.rules.unique_and_references"
 _SUMMED_DIGITS = 10
-"""Digits that Spark adds to the type of a decimal's sum."""
+"""Spark adds these digits to the type of a decimal's sum."""
 _SUMMED = {"int": "bigint", "bigint": "bigint", "float": "double", "double": "double"}
+_DECLARATION = """\
+TABLE = IcebergTable(
+    name="{name}",
+    comment={comment},
+    columns=[
+        {columns}
+    ],
+    {options}
+)
+"""
 
 
 @dataclass(frozen=True)
 class Source:
-    """The table that another is computed from: where it is declared, and as which name there."""
+    """The table that another one is computed from, with its module and its name there."""
 
     table: IcebergTable
     module: str
@@ -37,12 +47,12 @@ class Source:
 
     @property
     def alias(self) -> str:
-        """What the new file calls it."""
+        """Its name in the new file."""
         return self.table.short_name.upper()
 
     @property
     def day(self) -> str | None:
-        """The column by whose days it is written; None where it is written otherwise."""
+        """The column by whose days it is written; None if it is written otherwise."""
         windows = self.table.windows
         return self.table.overwritten_by if windows and windows.unit == "day" else None
 
@@ -53,124 +63,122 @@ class _Parts:
 
     comment: str
     note: str
-    imports: Sequence[Import]
-    read: Code
-    columns: Sequence[Code]
-    write: Call
-    rules: Sequence[Code]
+    imports: list[tuple[str, str]]
+    read: str
+    columns: list[Column]
+    options: list[str]
     body: str
-    subject: str | None = None
 
 
-def table_text(name: str, source: Source, package: str, layout: Layout) -> str:
-    """Return the text of the file; it reads as one that was written by hand."""
-    day = source.day
-    parts = _daily(source, day, layout) if day else _copied(source, layout)
-    parameter = source.table.short_name
-    inputs = Collection([Argument(quoted_text(parameter), parts.read, ":")], "{}")
-    decorator = Call("iceberg_asset", ["TABLE", Argument("inputs", inputs)])
-    function = function_text(
-        layout,
-        layout.statement("@", decorator),
-        name.split(".")[1],
-        parameter,
-        parts.comment,
-        parts.body,
-    )
-    comment = layout.comments([parts.note], title="A beginning, to be changed:")
-    return Module(
-        f"`{name}`: {parts.comment[:1].lower()}{parts.comment[1:]}",
-        [
-            (source.module, f"{source.name} as {source.alias}"),
-            ("lakehouse.orchestration.iceberg_asset", "iceberg_asset"),
-            (_TABLE, "Column"),
-            (_TABLE, "IcebergTable"),
-            *parts.imports,
-        ],
-        (comment + layout.statement("TABLE = ", _declaration(name, parts)),),
-        function,
-        package.split(".")[0],
-    ).text(layout)
+def source_of(modules: Iterable[ModuleType], table: IcebergTable) -> Source:
+    """Return the module that declares a table, and the name there.
 
+    Modules that import it have it too: the module with the table's name takes precedence.
 
-def _declaration(name: str, parts: _Parts) -> Call:
-    arguments = [
-        Argument("name", quoted_text(name)),
-        Argument("comment", quoted_text(parts.comment)),
-        Argument("columns", Collection(parts.columns, is_open=True)),
-        Argument("write", parts.write),
+    :raises UsageError: no module declares it under a name.
+    """
+    places = [
+        (module.__name__.rpartition(".")[2] != table.short_name, module.__name__, name)
+        for module in modules
+        for name, value in vars(module).items()
+        # The project adds options to a copy of the declared table.
+        if isinstance(value, IcebergTable) and value.name == table.name
     ]
-    if parts.rules:
-        arguments.append(Argument("rules", Collection(parts.rules)))
-    if parts.subject:
-        arguments.append(Argument("subject", quoted_text(parts.subject)))
-    return Call("IcebergTable", arguments, is_open=True)
+    if not places:
+        raise UsageError(
+            f"No module declares {table.name} under a name; expected one that can be imported."
+        )
+    _, module_name, name = min(places)
+    return Source(table, module_name, name)
 
 
-def _daily(source: Source, day: str, layout: Layout) -> _Parts:
-    """Count the rows of each day, and sum what can be summed."""
-    table = source.table
-    taken = {column.name.lower() for column in table.columns}
-    count = (
-        f"{table.short_name}_rows" if table.short_name.lower() in taken else table.short_name
+def table_text(name: str, source: Source, package: str, width: int) -> str:
+    """Return the text of the file that declares a table."""
+    parts = _daily(source, source.day) if source.day else _copied(source)
+    imports = [
+        (source.module, f"{source.name} as {source.alias}"),
+        ("lakehouse.orchestration.iceberg_asset", "iceberg_asset"),
+        (_TABLE, "Column"),
+        (_TABLE, "IcebergTable"),
+        *parts.imports,
+    ]
+    declaration = _DECLARATION.format(
+        name=name,
+        comment=quoted_text(parts.comment),
+        columns="\n        ".join(f"{_column(column)}," for column in parts.columns),
+        options="\n    ".join(f"{option}," for option in parts.options),
     )
+    parameter = source.table.short_name
+    return asset_module(
+        (name, parameter),
+        parts.comment,
+        import_lines(imports, package, width),
+        comments("A first version, to be changed:", [parts.note], width) + declaration,
+        f'@iceberg_asset(TABLE, inputs={{"{parameter}": {parts.read}}})',
+        parts.body,
+        width,
+    )
+
+
+def _daily(source: Source, day: str) -> _Parts:
+    """Count the rows of each day, and sum its numbers."""
+    table = source.table
+    is_taken = table.short_name.lower() in {column.name.lower() for column in table.columns}
+    count = f"{table.short_name}_rows" if is_taken else table.short_name
     summed = [column for column in table.columns if _can_be_summed(table, column)]
-    columns = [
-        _column(table.column(day)),
-        _column(Column(count, "bigint", "How many rows there are.")),
+    columns = [table.column(day), Column(count, "bigint", "How many rows there are.")]
+    columns += [
+        Column(column.name, _sum_type(column), f"Sum of {column.name}.") for column in summed
     ]
     sums = [f"count(1) AS {_sql_name(count)}"]
-    for column in summed:
-        columns.append(
-            _column(Column(column.name, _sum_type(column), f"Sum of {column.name}."))
-        )
-        sums.append(f"sum({_sql_name(column.name)}) AS {_sql_name(column.name)}")
-    grouped = f"{table.short_name}.groupBy({quoted_text(day)}).agg"
-    terms = [Call("expr", [quoted_text(sql)]) for sql in sums]
-    body = layout.statement("return ", Call(grouped, terms), indent=4)
+    sums += [f"sum({_sql_name(c.name)}) AS {_sql_name(c.name)}" for c in summed]
+    terms = ", ".join(f"expr({quoted_text(sql)})" for sql in sums)
     return _Parts(
-        comment=f"One row for each day of {table.name}, in figures.",
-        note="Each number is summed; drop what means nothing as a sum, such as prices.",
+        comment=f"Counts and sums of {table.name} per day.",
+        note="Each number is summed; delete sums without a meaning, such as those of prices.",
         imports=[
             ("lakehouse.iceberg.read.inputs", "latest"),
             ("lakehouse.iceberg.rules.rows", "not_null"),
-            (_UNIQUE, "unique"),
+            (_KEY_RULES, "unique"),
             (_TABLE, "by_day"),
         ],
-        read=Call("latest", [source.alias, Argument("by", quoted_text(day))]),
+        read=f"latest({source.alias}, by={quoted_text(day)})",
         columns=columns,
-        write=Call("by_day", [quoted_text(day), Argument("like", source.alias)]),
-        rules=[Call(rule, [quoted_text(day)]) for rule in ("not_null", "unique")],
-        body=f"    from pyspark.sql.functions import expr\n\n{body}",
+        options=[
+            f"write=by_day({quoted_text(day)}, like={source.alias})",
+            f"rules=[not_null({quoted_text(day)}), unique({quoted_text(day)})]",
+        ],
+        body="    from pyspark.sql.functions import expr\n\n"
+        f"    return {table.short_name}.groupBy({quoted_text(day)}).agg({terms})",
     )
 
 
-def _copied(source: Source, layout: Layout) -> _Parts:
-    """Take the rows as they are, without what identifies people."""
+def _copied(source: Source) -> _Parts:
+    """Copy the rows without columns that identify people."""
     table = source.table
-    kept = [
-        column
-        for column in table.columns
-        if not column.personal and not column.name.startswith("_")
-    ]
-    key = table.write.on if isinstance(table.write, Merge) else ()
-    names = [quoted_text(column.name) for column in kept]
+    kept = [c for c in table.columns if not c.personal and not c.name.startswith("_")]
+    names = [column.name for column in kept]
+    options = ["write=Overwrite()"]
+    imports = [(_TABLE, "Overwrite")]
+    if isinstance(table.write, Merge):
+        imports.append((_KEY_RULES, "unique"))
+        options.append(f"rules=[unique({', '.join(map(quoted_text, table.write.on))})]")
+    if table.subject in names:
+        options.append(f"subject={quoted_text(str(table.subject))}")
     return _Parts(
         comment=f"The rows of {table.name}.",
         note="Columns that identify people, and those of the source, are left out.",
-        imports=[(_TABLE, "Overwrite"), *([(_UNIQUE, "unique")] if key else [])],
+        imports=imports,
         read=source.alias,
-        columns=[_column(column) for column in kept],
-        write=Call("Overwrite", []),
-        rules=[Call("unique", [quoted_text(name) for name in key])] if key else [],
-        body=layout.statement("return ", Call(f"{table.short_name}.select", names), indent=4),
-        subject=table.subject if table.subject in [column.name for column in kept] else None,
+        columns=kept,
+        options=options,
+        body=f"    return {table.short_name}.select({quoted_list(names)[1:-1]})",
     )
 
 
-def _column(column: Column) -> Code:
-    doc = [quoted_text(column.doc)] if column.doc else []
-    return Call("Column", [quoted_text(column.name), quoted_text(column.type), *doc])
+def _column(column: Column) -> str:
+    parts = [column.name, column.type, *([column.doc] if column.doc else [])]
+    return f"Column({', '.join(map(quoted_text, parts))})"
 
 
 def _can_be_summed(table: IcebergTable, column: Column) -> bool:

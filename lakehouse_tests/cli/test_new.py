@@ -37,7 +37,7 @@ def test_a_feed_is_written_and_what_was_guessed_is_said(
         "Guessed from 40 rows of 1 file; please confirm:",
         "  customer_id stands for a person, by whom rows are erased.",
         "  order_id is the key: no two rows have the same.",
-        "  Rows are parted by the day of ordered_at: 8 days from 2026-03-01 to 2026-03-08 have rows.",
+        "  Rows are partitioned by the day of ordered_at: 8 days from 2026-03-01 to 2026-03-08 have rows.",
         "Look through the sample before you share it: text is in it as it was delivered.",
         "Next:",
         "  lakehouse plan bronze.orders_raw silver.orders",
@@ -60,10 +60,7 @@ def test_what_cannot_be_told_is_said(lakehouse, tmp_path, assets):
     path = put(tmp_path, "dues.csv", kinds.AMBIGUOUS)
     ran = lakehouse("new", "feed", str(path), "--time-zone", "UTC", "--into", str(assets))
 
-    assert (
-        "  cannot tell, so it stays text: due: dates of which the day or the month may come first."
-        in ran.out
-    )
+    assert "  stays text: due: dates of which the day or the month may come first." in ran.out
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,9 @@ from pathlib import Path
 from types import ModuleType
 
 from lakehouse.scaffolding.assets_folder import AssetsFolder, assets_folder_of
-from lakehouse.scaffolding.feed_files import feed_files
 from lakehouse.scaffolding.feed_plan import plan_feed
-from lakehouse.scaffolding.inspect_files import inspect_files
-from lakehouse.scaffolding.sample_rows import sample_of
+from lakehouse.scaffolding.sample_files import open_samples, read_samples
+from lakehouse.scaffolding.sample_text import feed_files
 from lakehouse.scaffolding.write_files import write_files
 
 TODAY = date(2026, 6, 1)
@@ -30,9 +29,8 @@ def begin_feed(
     project: AssetsFolder, name: str, *paths: Path, time_zone: str = "UTC"
 ) -> list[Path]:
     """Write a feed, as `lakehouse new feed` does."""
-    found = inspect_files(paths)
-    plan = plan_feed(found, name, time_zone, TODAY)
-    return write_files(feed_files(plan, sample_of(found, plan), project))
+    plan = plan_feed(read_samples(open_samples(paths)), name, time_zone, TODAY)
+    return write_files(feed_files(plan, project))
 
 
 def imported(project: AssetsFolder, table: str) -> ModuleType:

@@ -8,9 +8,7 @@ import pytest
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.write.row_versions import _FILE_ORDER
-from lakehouse.scaffolding.code_layout import Layout
-from lakehouse.scaffolding.declared_source import source_of
-from lakehouse.scaffolding.table_text import table_text
+from lakehouse.scaffolding.table_text import source_of, table_text
 from lakehouse.scaffolding.write_files import write_files
 from lakehouse.tables.table import Merge, Overwrite
 from lakehouse_tests.docs.markdown import ROOT
@@ -134,7 +132,7 @@ def test_a_moment_of_change_tells_the_newest_row_without_days_too(begun):
     assert silver.TABLE.comment == "One row for each item_id, the newest by updated_at."
     text = project.table_path("silver.changed").read_text(encoding="utf-8")
     said = " ".join(text.replace("#", "").split())
-    assert "Should one come again, the newest by updated_at counts." in said
+    assert "Of repeated ones, the newest by updated_at counts." in said
 
 
 def test_a_name_with_dots_is_another_one_in_bronze(begun):
@@ -238,7 +236,7 @@ def test_a_table_is_begun_from_another_one(begun, kind):
     project, _, silver = begun(kind, kinds.READABLE[kind])
     name = f"gold.{kind}_report"
     text = table_text(
-        name, source_of([silver], silver.TABLE), project.package, Layout(project.line_length)
+        name, source_of([silver], silver.TABLE), project.package, project.line_length
     )
     write_files(project.with_packages({project.table_path(name): text}))
     gold = imported(project, name)
@@ -250,7 +248,7 @@ def test_a_table_is_begun_from_another_one(begun, kind):
 
 def test_days_are_begun_as_sums_of_each(begun):
     _, _, silver = begun("orders", kinds.ORDERS)
-    text = table_text("gold.days", source_of([silver], silver.TABLE), "shop", Layout(96))
+    text = table_text("gold.days", source_of([silver], silver.TABLE), "shop", 96)
 
     assert 'Column("amount", "decimal(20,2)", "Sum of amount."),' in text
     assert 'expr("sum(amount) AS amount")' in text

@@ -13,9 +13,7 @@ from pyarrow import parquet
 from lakehouse.ingestion.feed_runs import ingest
 from lakehouse.project import Project
 from lakehouse.runtime.deployment import open_engine
-from lakehouse.scaffolding.code_layout import Layout
-from lakehouse.scaffolding.declared_source import source_of
-from lakehouse.scaffolding.table_text import table_text
+from lakehouse.scaffolding.table_text import source_of, table_text
 from lakehouse.scaffolding.write_files import write_files
 from lakehouse.testing.try_table import TryTable
 from lakehouse_tests.scaffolding import kinds, shop
@@ -108,7 +106,7 @@ def test_the_lines_of_a_shop_come_out_to_the_last_penny(
     begin_feed(project, "invoices", *paths, time_zone=ZONE)
     silver = imported(project, "silver.invoices")
     text = table_text(
-        "gold.invoice_days", source_of([silver], silver.TABLE), project.package, Layout(88)
+        "gold.invoice_days", source_of([silver], silver.TABLE), project.package, 88
     )
     write_files(project.with_packages({project.table_path("gold.invoice_days"): text}))
     put(
@@ -213,7 +211,7 @@ def _run_generated_test(project, name, engine):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     try_table = TryTable(engine, {}, lambda: Project(project.package))
-    getattr(module, f"test_the_sample_of_{name}_is_typed")(try_table)
+    getattr(module, f"test_sample_of_{name}_is_typed")(try_table)
 
 
 @pytest.mark.long

@@ -1,14 +1,16 @@
 """A guessed type makes no two texts of a column equal, except where `new feed` reports it."""
 
+from dataclasses import replace
+
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakehouse.scaffolding.code_layout import Layout
-from lakehouse.scaffolding.column_profile import ColumnProfile, says_nothing
-from lakehouse.scaffolding.column_reading import Reading, reading_of
-from lakehouse.scaffolding.conversions import conversion
+from lakehouse.scaffolding.column_profile import is_nothing, profile_column
+from lakehouse.scaffolding.column_types import reading_of
 from lakehouse.scaffolding.feed_plan import PlannedColumn
+from lakehouse.scaffolding.feed_text import conversion
 from lakehouse.tables import written_forms
 from lakehouse.tables.casts import cast_sql
 from lakehouse_tests.examples import examples
@@ -64,28 +66,24 @@ _texts = st.sampled_from(_kinds).flatmap(
 _columns = st.tuples(st.sampled_from((*IDENTIFIERS, *UNKNOWN, *MEASURES, *TIMES)), _texts)
 
 
-def read(name: str, texts: list[str]) -> Reading:
+def read(name: str, texts: list[str]) -> PlannedColumn:
     """How `new feed` reads a column."""
-    profile = ColumnProfile(name)
-    profile.add(dict.fromkeys(texts, 1))
-    return reading_of(profile)
+    profile = profile_column(name, "", pa.array(texts))
+    return PlannedColumn(name, profile, reading_of(profile), is_optional=False)
 
 
-def typed_sql(column: str, reading: Reading) -> str:
+def typed_sql(column: str, planned: PlannedColumn) -> str:
     """What silver computes of a delivered column."""
-    planned = PlannedColumn(column, column, reading, is_optional=False, is_filled=True)
-    call = conversion(planned)
-    if call is None:
-        return cast_sql(column, reading.type)
-    code = Layout(96).statement("", call)
-    return cast_sql(eval(code, vars(written_forms).copy()), reading.type)
+    delivered = replace(planned, name=column, profile=replace(planned.profile, name=column))
+    code = conversion(delivered) or repr(column)
+    return cast_sql(eval(code, vars(written_forms).copy()), planned.type)
 
 
 def merged(name: str, texts: list[str], values: list[object]) -> dict[object, list[str]]:
     """Texts of a column that became equal, by the value."""
     equal: dict[object, list[str]] = {}
     for text, value in zip(texts, values, strict=True):
-        if value is not None and not says_nothing(text):
+        if value is not None and not is_nothing(text):
             equal.setdefault(value, []).append(text)
     return {value: same for value, same in equal.items() if len(same) > 1}
 
@@ -95,7 +93,8 @@ def keeps_apart(spark):
     """Type columns in one query, and compare the numbers of different values."""
 
     def check(columns: list[tuple[str, list[str]]]) -> None:
-        readings = [read(name, texts) for name, texts in columns]
+        planned = [read(name, texts) for name, texts in columns]
+        readings = [column.reading for column in planned]
         longest = max(len(texts) for _, texts in columns)
         rows = [
             [(texts[at] if at < len(texts) else None) for _, texts in columns]
@@ -104,14 +103,14 @@ def keeps_apart(spark):
         names = [f"c{number}" for number in range(len(columns))]
         delivered = spark.createDataFrame(rows, ", ".join(f"{name} string" for name in names))
         sqls = [
-            f"{typed_sql(name, reading)} AS {name}"
-            for name, reading in zip(names, readings, strict=True)
+            f"{typed_sql(name, column)} AS {name}"
+            for name, column in zip(names, planned, strict=True)
         ]
         typed = delivered.selectExpr(*sqls).collect()
         for number, ((name, texts), reading) in enumerate(zip(columns, readings, strict=True)):
             values = [row[number] for row in typed][: len(texts)]
             equal = merged(name, texts, values)
-            is_measure = name in (*MEASURES, *TIMES) or reading.dates or "-" in "".join(texts)
+            is_measure = name in (*MEASURES, *TIMES) or reading.days or "-" in "".join(texts)
             has_exponent = any("e" in text.lower() for text in texts)
             is_reported = "notations that become equal" in reading.note
             assert not equal or (is_reported and (is_measure or has_exponent)), (

@@ -1,0 +1,507 @@
+"""The type of a column in silver, and the conversion of its texts.
+
+A type never makes two different texts equal, except for amounts, quantities and times; then the
+note says so. A column that no type fits stays text.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+
+import pyarrow.compute as pc
+
+from lakehouse.scaffolding.column_profile import ColumnProfile, all_match, any_match, word_set
+from lakehouse.scaffolding.key_columns import is_key_name
+from lakehouse.scaffolding.personal_columns import stands_for_person
+from lakehouse.tables.types import WIDEST
+
+DAY_WORDS = word_set(
+    "date day datum tag dt data fecha jour dia dob birthdate birthday birth born geburtsdatum"
+    " geburtstag naissance nacimiento nascimento nascita geboortedatum urodzenia"
+)
+_CODES = {"version", "rev", "section", "clause", "chapter", "article", "tariff", "hs"}
+"""Words for identifiers that are not keys: 2.1 and 2.10 are two versions."""
+_MEASURE_WORDS = """
+    amount price cost costs total subtotal sum net gross tax vat fee discount balance value rate
+    ratio share percent percentage pct score rating weight mass height width length depth distance
+    size area volume quantity qty count duration speed temperature temp humidity pressure
+    latitude longitude lat lon mag avg mean median min max revenue sales profit margin salary
+    income budget change stock eur usd gbp chf
+    betrag preis summe menge anzahl gewicht wert kosten umsatz netto brutto rabatt steuer saldo
+    montant prix quantite poids valeur importe monto precio cantidad valor preco quantidade
+    importo prezzo quantita bedrag prijs aantal kwota cena ilosc belopp pris antal
+"""
+"""Words for amounts and quantities, in the languages of most files: 2.5 and 2.50 are one price."""
+_MEASURES = word_set(_MEASURE_WORDS)
+_MEASURE_ENDINGS = ("price", "amount", "betrag", "preis", "menge", "gewicht", "wert", "kosten")
+_BOOLEANS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
+
+_WHOLE = "[+-]?[0-9]+"
+_POINT = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
+_EXPONENT = rf"{_POINT}[eE][+-]?[0-9]{{1,3}}"
+_COMMA_GROUPS = r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?"
+_COMMA = "[+-]?[0-9]*,[0-9]+"
+_POINT_GROUPS = r"[+-]?[1-9][0-9]{0,2}(?:\.[0-9]{3})+(?:,[0-9]+)?"
+_NUMBERS = {
+    (".", False): f"{_POINT}|{_EXPONENT}",
+    (".", True): f"{_POINT}|{_COMMA_GROUPS}",
+    (",", True): f"{_WHOLE}|{_COMMA}|{_POINT_GROUPS}",
+}
+"""Patterns by decimal mark, and whether digits can be grouped by the other mark."""
+_AMBIGUOUS = {mark: rf"[+-]?[1-9][0-9]{{0,2}}\{mark}[0-9]{{3}}" for mark in ".,"}
+"""A little over one, or over a thousand."""
+# As numbers, 007 and 7 would be equal, and 2E1 and 20.
+_CODE = "[+-]?0[0-9]+(?:[.,][0-9]*)?|[0-9]+[eE][0-9]+"
+_SWAPPED = str.maketrans(",.", ".,")
+_INT_DIGITS, _BIGINT_DIGITS = 8, 18
+"""Fewer than the types hold, since later values can be larger."""
+_MIN_PRECISION, _MIN_SCALE, _SPARE_DIGITS = 10, 2, 3
+_MAX_SCALE = 6
+"""Numbers with more decimals are measurements, not amounts."""
+_MARKS = {",": "comma", ".": "point"}
+
+_DAY = "|".join(
+    rf"[0-9]{{4}}{sign}[0-9]{{1,2}}{sign}[0-9]{{1,2}}|[0-9]{{1,2}}{sign}[0-9]{{1,2}}{sign}[0-9]{{4}}"
+    for sign in ("-", r"\.", "/")
+)
+_TIME = "[T ](?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]{1,6}0*)?)?"
+_OFFSET = r"\s*(?:[Zz]|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?)"
+_MOMENT = rf"(?P<day>{_DAY})(?P<time>(?:{_TIME})?)(?P<offset>(?:{_OFFSET})?)"
+_DATE = rf"(?:{_DAY})(?:{_TIME}(?:{_OFFSET})?)?"
+_MIDNIGHT = "(?:[T ]0?0:00(?::00(?:[.]0+)?)?)?"
+_COMPACT_DAY = "(?:19|20)[0-9]{6}"
+_ORDERS = {"Y": "YMD", "D": "DMY", "M": "MDY"}
+# Numbers and dates that casts do not read, such as `12 %`, `1 204`, `3-Jan-25` and `1/31/26`.
+_UNREAD = (
+    r"(?:[€$£¥]|[A-Z]{3})?\s?[+-]?[0-9][0-9 .,:/'’\x{a0}\x{202f}T-]*(?:\s?(?:[€$£¥%]|[A-Z]{3}))?"
+    r"|[0-9]{1,2}[-./ ]\pL{3,9}[-./ ]+[0-9]{2,4}.{0,15}|\pL{3,9} [0-9]{1,2},? [0-9]{4}.{0,15}"
+    "|[0-9/.:-]{6,10} [0-9:]{4,8} ?[AaPp][Mm]"
+)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a column is read.
+
+    `note` describes a notation that casts do not read as it is. `unclear` is the reason why
+    values that are no plain text stay text.
+    """
+
+    type: str = "string"
+    note: str = ""
+    unclear: str = ""
+    function: str = ""
+    """The function of `written_forms` that converts the texts."""
+    arguments: tuple[str, ...] = ()
+    """Further arguments of the function, as code."""
+    days: Mapping[str, date] = field(default_factory=dict)
+    """The days of a date or timestamp by their texts."""
+    has_offsets: bool = False
+    has_one_notation: bool = True
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the type is a number."""
+        return self.type in ("int", "bigint", "double") or self.type.startswith("decimal")
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What other columns of the same files show."""
+
+    decimal_mark: str = ""
+    day_first: Mapping[str, bool] = field(default_factory=dict)
+    """By the sign between the parts of a date, whether the day precedes the month."""
+    delimiter: str = ","
+
+
+def hints_of(columns: Iterable[ColumnProfile], delimiter: str) -> Hints:
+    """Return what the columns of files show whose values are unambiguous."""
+    marks: set[str] = set()
+    orders: dict[str, set[str]] = {}
+    for column in columns:
+        if not column.file_type or column.file_type == "string":
+            marks.add(_decimal_mark(column))
+            for sign, order in _shown_orders(column):
+                orders.setdefault(sign, set()).add(order)
+    marks.discard("")
+    return Hints(
+        # Decimal commas in one column and points in another show nothing.
+        marks.pop() if len(marks) == 1 else "?" if marks else "",
+        {sign: order == {"D"} for sign, order in orders.items() if len(order) == 1},
+        delimiter,
+    )
+
+
+def reading_of(column: ColumnProfile, hints: Hints | None = None) -> Reading:
+    """Return how a column is read."""
+    hints = hints or Hints()
+    if column.file_type:
+        return _read_typed(column, hints)
+    if not column.filled_rows:
+        return Reading(unclear="empty in all rows")
+    return (
+        _read_compact_days(column)
+        or _read_numbers(column, hints)
+        or _read_dates(column, hints)
+        or _read_booleans(column)
+        or Reading(unclear=_why_text(column))
+    )
+
+
+def _read_typed(column: ColumnProfile, hints: Hints) -> Reading:
+    """Return how a column of a file with types is read; texts can be dates."""
+    if column.file_type == "json boolean":
+        return Reading("boolean")
+    if column.file_type == "json number":
+        if not column.filled_rows:
+            return Reading("double")
+        return Reading(_Numbers.of(column, ".", is_grouped=False).type or "string")
+    if column.file_type in ("string", "date", "timestamp"):
+        reading = _read_dates(column, hints)
+        if column.file_type == "string":
+            return reading or Reading()
+        days = reading.days if reading else {}
+        return Reading(column.file_type, days=days, has_offsets=True)
+    return Reading(column.file_type)
+
+
+def _why_text(column: ColumnProfile) -> str:
+    """Say why a few values prevent a type; empty if most are text."""
+    numbers = "|".join({*_NUMBERS.values(), _DATE})
+    rows = column.matching_rows(numbers) - column.matching_rows(_CODE)
+    if column.all_match(f"{numbers}|{_UNREAD}"):
+        return "numbers or dates that casts do not read, such as 12 %, $5, 1 204 or 3-Jan-25"
+    if 2 * rows <= column.filled_rows:
+        return ""
+    others = column.filled_rows - rows
+    return (
+        f"text in {others:,} of {column.filled_rows:,} rows, and numbers or dates in the others"
+    )
+
+
+def _read_booleans(column: ColumnProfile) -> Reading | None:
+    if len(column.values) > 8:
+        return None
+    values = column.values.to_pylist()
+    words = {value.lower() for value in values}
+    if not words <= set().union(*_BOOLEANS):
+        return None
+    if len(words) == 1 and not words & _BOOLEANS[0]:
+        return Reading(unclear="one word in all rows, a code or a boolean")
+    if len(words) < len(values) or not any(words <= pair for pair in _BOOLEANS):
+        return Reading(unclear="several words for true or false, such as yes, Yes and true")
+    return Reading("boolean")
+
+
+def _read_numbers(column: ColumnProfile, hints: Hints) -> Reading | None:
+    """Return how numbers are read; None if not all values are numbers."""
+    form = _number_form(column)
+    if form is None:
+        return None
+    if codes := column.matching_rows(_CODE):
+        is_mixed = 2 * codes < column.filled_rows
+        return Reading(unclear="numbers and codes such as 007 or 2E1" if is_mixed else "")
+    mark, is_grouped, guess = *form, ""
+    ambiguous = [sign for sign in ".," if column.any_match(_AMBIGUOUS[sign])]
+    if ambiguous and not _decimal_mark(column):
+        if len(ambiguous) == 2:
+            return Reading(unclear="1,234 and 1.234, of which either may be over a thousand")
+        (sign,) = ambiguous
+        decided = _decided_mark(column, sign, hints)
+        if not decided:
+            return Reading(
+                unclear=f"1{sign}234 may be over a thousand, or one and three decimals"
+            )
+        mark, is_grouped = decided, decided != sign or sign == ","
+        if hints.decimal_mark == decided:
+            guess = f"as other columns have decimals after a {_MARKS[decided]}"
+            if decided != sign:
+                guess = f"so that 1{sign}234 is over a thousand, {guess}"
+        else:
+            guess = "three decimals, so that 1.234 is a little over one"
+    return _number_type(_Numbers.of(column, mark, is_grouped=is_grouped), guess)
+
+
+def _number_form(column: ColumnProfile) -> tuple[str, bool] | None:
+    return next((form for form, numbers in _NUMBERS.items() if column.all_match(numbers)), None)
+
+
+def _decimal_mark(column: ColumnProfile) -> str:
+    """Return the decimal mark of a column with a number of which it is clear."""
+    form = _number_form(column)
+    if form is None:
+        return ""
+    mark, _ = form
+    unclear = f"{_WHOLE}|{_AMBIGUOUS['.']}|{_AMBIGUOUS[',']}"
+    return "" if column.all_match(unclear) else mark
+
+
+def _decided_mark(column: ColumnProfile, sign: str, hints: Hints) -> str:
+    """Return the decimal mark of numbers such as `1.234`; empty if nothing shows it."""
+    # A number such as 4000 shows that thousands are not grouped.
+    has_plain_thousands = column.any_match("[+-]?[0-9]{4,}")
+    mark = hints.decimal_mark
+    if mark in (".", ",") and mark != sign:
+        return "" if has_plain_thousands else mark
+    if sign == ",":
+        return mark.replace("?", "")
+    # Where commas precede decimals, semicolons usually separate fields.
+    is_decimal = mark == "." or (not mark and not column.any_match("[+-]?[0-9]{1,3}"))
+    return "." if has_plain_thousands or (is_decimal and hints.delimiter != ";") else ""
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """The distinct numbers of a column, as texts such as `1,234.50` and as values."""
+
+    column: ColumnProfile
+    mark: str
+    is_grouped: bool
+    texts: list[str]
+    values: list[Decimal]
+
+    @classmethod
+    def of(cls, column: ColumnProfile, mark: str, *, is_grouped: bool) -> "_Numbers":
+        """Read the numbers of a column.
+
+        :param is_grouped: whether the other mark can separate thousands.
+        """
+        texts = column.values.to_pylist()
+        if mark == ",":
+            texts = [text.translate(_SWAPPED) for text in texts]
+        values = [Decimal(text.replace(",", "")) for text in texts]
+        return cls(column, mark, is_grouped, texts, values)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no number has a decimal mark or an exponent."""
+        return not any("." in text or "e" in text.lower() for text in self.texts)
+
+    @property
+    def has_exponents(self) -> bool:
+        """Whether a number has an exponent."""
+        return any("e" in text.lower() for text in self.texts)
+
+    @property
+    def type(self) -> str:
+        """A type that has all digits; empty if there is none."""
+        digits = max(value.adjusted() + 1 for value in self.values)
+        if self.is_whole:
+            if digits > _BIGINT_DIGITS:
+                return f"decimal({WIDEST},0)" if digits <= WIDEST else ""
+            is_large = digits > _INT_DIGITS or is_key_name(self.column.name)
+            return "bigint" if is_large else "int"
+        if not self.has_exponents:
+            scale = max(_MIN_SCALE, max(map(_scale, self.texts)))
+            precision = max(_MIN_PRECISION, max(0, digits) + _SPARE_DIGITS + scale)
+            is_amount = scale <= _MAX_SCALE or not self._fit_double
+            if is_amount and precision <= WIDEST:
+                return f"decimal({precision},{scale})"
+        return "double" if self._fit_double else ""
+
+    @property
+    def has_one_notation(self) -> bool:
+        """Whether one way of writing gives all texts, so that different texts never are equal."""
+        if self.column.has_spaces or any(
+            not value and "-" in text
+            for value, text in zip(self.values, self.texts, strict=True)
+        ):
+            return False
+        if self.has_exponents:
+            return len(set(self.values)) == len(self.values)
+        group = "," if any("," in text for text in self.texts) else ""
+        longest = max(len(text.partition(".")[2]) for text in self.texts)
+        # With as many decimals, as few as possible, as floats of Python, or none for whole ones.
+        scales: tuple[Callable[[int], int], ...] = (
+            lambda _: longest,
+            lambda needed: needed,
+            lambda needed: max(needed, 1),
+            lambda needed: longest if needed else 0,
+        )
+        return any(
+            all(
+                format(value, f"{group}.{scale(_scale(text))}f") == text
+                for value, text in zip(self.values, self.texts, strict=True)
+            )
+            for scale in scales
+        )
+
+    @property
+    def is_measure(self) -> bool:
+        """Whether these are amounts or quantities; versions and codes have no minus."""
+        if self.has_exponents or min(self.values) < 0:
+            return True
+        words = self.column.words
+        return any(word in _MEASURES or word.endswith(_MEASURE_ENDINGS) for word in words)
+
+    @property
+    def _fit_double(self) -> bool:
+        """Whether a double has all digits of each number."""
+        return all(Decimal(repr(float(value))) == value for value in self.values)
+
+
+def _scale(text: str) -> int:
+    """Return how many decimals a number needs."""
+    return len(text.partition(".")[2].rstrip("0"))
+
+
+def _number_type(numbers: _Numbers, guess: str) -> Reading:
+    column = numbers.column
+    is_id = is_key_name(column.name) or stands_for_person(column)
+    has_one_notation = numbers.has_one_notation
+    if is_id or not _CODES.isdisjoint(column.words):
+        if has_one_notation and column.all_match(r"[0-9]{1,18}\.0+"):
+            note = "whole numbers such as 17.0"
+            return Reading("bigint", note, function="whole_number")
+        if not (has_one_notation and numbers.is_whole):
+            return Reading(
+                unclear="identifiers; as numbers, texts such as 2.1 and 2.10 are equal"
+            )
+    if not has_one_notation and not numbers.is_measure:
+        return Reading(
+            unclear="numbers or codes; as numbers, texts such as 2.1 and 2.10 are equal"
+        )
+    if not numbers.type:
+        return Reading(unclear="numbers with more digits than a number type has")
+    notes, function = [guess], ""
+    if numbers.mark == ",":
+        has_groups = column.any_match(r".*[0-9]\.[0-9].*")
+        seen = "points between thousands" if has_groups else "no points so far"
+        notes.insert(0, f"decimal commas, {seen}")
+        function = "decimal_comma"
+    elif numbers.is_grouped:
+        notes.insert(0, "commas between thousands")
+        function = "grouped_by_commas"
+    if not has_one_notation:
+        notes.append("notations that become equal, such as 2.5 and 2.50, or 1500 and 1.5e3")
+    arguments = ("grouped=True",) if numbers.mark == "," else ()
+    return Reading(numbers.type, ", ".join(filter(None, notes)), "", function, arguments)
+
+
+def _read_compact_days(column: ColumnProfile) -> Reading | None:
+    """Return how dates such as `20261231` are read, in columns with such names."""
+    if DAY_WORDS.isdisjoint(column.words) or not column.all_match(_COMPACT_DAY):
+        return None
+    texts = pc.unique(column.values).to_pylist()
+    days = {text: _date(text[:4], text[4:6], text[6:]) for text in texts}
+    if None in days.values():
+        return None
+    return _date_reading("date", ["YMD"], days, has_one_notation=not column.has_spaces)
+
+
+def _read_dates(column: ColumnProfile, hints: Hints) -> Reading | None:
+    """Return how dates and timestamps are read; None if not all values are some."""
+    if not column.all_match(_DATE):
+        return None
+    parts = pc.extract_regex(column.values, f"^{_MOMENT}$")
+    texts = pc.unique(parts.field("day")).to_pylist()
+    first_parts = {".": "D"} | {
+        sign: "D" if is_day_first else "M" for sign, is_day_first in hints.day_first.items()
+    }
+    first_parts |= dict(_orders(texts))
+    days: dict[str, date | None] = {}
+    forms = set()
+    for text in texts:
+        sign, numbers = _split_day(text)
+        first = "Y" if len(numbers[0]) == 4 else first_parts.get(sign, "")
+        if first not in _ORDERS:
+            return Reading(unclear="dates of which the day or the month may come first")
+        by_part = dict(zip(_ORDERS[first], numbers, strict=True))
+        days[text] = _date(by_part["Y"], by_part["M"], by_part["D"])
+        forms.add(sign.join(_ORDERS[first]))
+    if None in days.values():
+        return None
+    times, offsets = parts.field("time"), parts.field("offset")
+    has_offsets = any_match(offsets, ".+")
+    has_times = has_offsets or not all_match(times, _MIDNIGHT)
+    rests = pc.unique(pc.binary_join_element_wise(times, offsets, "")).to_pylist()
+    return _date_reading(
+        "timestamp" if has_times else "date",
+        sorted(forms, key=lambda form: (form != "Y-M-D", form)),
+        days,
+        has_offsets=has_offsets,
+        has_one_notation=len(forms) == 1
+        and not column.has_spaces
+        and _has_one_padding([part for text in texts for part in _split_day(text)[1]])
+        and _has_one_padding([rest[1:].partition(":")[0] for rest in rests])
+        and len({re.sub("[0-9]", "9", rest.partition(":")[2]) for rest in rests}) == 1,
+    )
+
+
+def _date_reading(
+    kind: str,
+    forms: list[str],
+    days: Mapping[str, date | None],
+    *,
+    has_one_notation: bool,
+    has_offsets: bool = False,
+) -> Reading:
+    converted = [form for form in forms if form != "Y-M-D"]
+    notes = []
+    if converted:
+        examples = " and ".join(map(_example, forms))
+        notes.append(f"dates such as {examples}")
+    if not has_one_notation:
+        notes.append(
+            "notations that become equal, such as 1.2.2026 and 2026-02-01 or 8:00 and 08:00"
+        )
+    return Reading(
+        kind,
+        ", ".join(notes),
+        function="iso_date" if converted else "",
+        arguments=tuple(f'"{form}"' for form in converted),
+        days={text: day for text, day in days.items() if day is not None},
+        has_offsets=has_offsets,
+        has_one_notation=has_one_notation,
+    )
+
+
+def _example(form: str) -> str:
+    return form.replace("D", "31").replace("M", "12").replace("Y", "2026")
+
+
+def _shown_orders(column: ColumnProfile) -> list[tuple[str, str]]:
+    """Return the first part of dates by their sign, as far as the values of a column show it."""
+    if not column.all_match(_DATE):
+        return []
+    days = pc.extract_regex(column.values, f"^{_MOMENT}$").field("day")
+    return _orders(pc.unique(days).to_pylist())
+
+
+def _orders(days: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the first part of dates with the year at the end: D, M, or ? if both occur."""
+    largest: dict[str, list[int]] = {}
+    for text in days:
+        sign, numbers = _split_day(text)
+        if len(numbers[2]) == 4:
+            most = largest.setdefault(sign, [0, 0])
+            most[:] = max(most[0], int(numbers[0])), max(most[1], int(numbers[1]))
+    return [
+        (sign, "?" if min(most) > 12 else "D" if most[0] > 12 else "M")
+        for sign, most in largest.items()
+        if max(most) > 12
+    ]
+
+
+def _split_day(text: str) -> tuple[str, list[str]]:
+    sign = next(sign for sign in "-./" if sign in text)
+    return sign, text.split(sign)
+
+
+def _has_one_padding(numbers: Iterable[str]) -> bool:
+    """Whether all numbers have two digits or more, or none begins with 0."""
+    texts = [number for number in numbers if number]
+    return all(len(text) > 1 for text in texts) or not any(
+        text.startswith("0") and len(text) > 1 for text in texts
+    )
+
+
+def _date(year: str, month: str, day: str) -> date | None:
+    """Return a date; None if there is no such day."""
+    try:
+        return date(int(year), int(month), int(day))
+    except ValueError:
+        return None

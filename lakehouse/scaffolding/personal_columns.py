@@ -1,0 +1,150 @@
+"""The columns with data of people, recognized by their names and values.
+
+The words are in the languages of most files of Europe and the Americas, without the marks of
+their letters. German and its neighbours join words: `Kundennummer` is one.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from lakehouse.scaffolding.column_profile import ColumnProfile, word_set
+from lakehouse.scaffolding.key_columns import is_key_name
+
+_OtherColumns = Literal["", "data", "keys"]
+_PERSONAL_WORDS = """
+    email mail phone mobile telephone fax address street iban bic ssn passport birthday birthdate
+    dob firstname lastname surname forename fullname nickname username taxid
+    vorname nachname familienname strasse hausnummer hausnr adresse anschrift telefon handy mobil
+    geburtsdatum geburtstag kontonummer kontoinhaber ansprechpartner steuernummer
+    prenom rue courriel naissance domicile
+    apellido apellidos direccion domicilio calle telefono movil correo nacimiento nif
+    sobrenome apelido endereco morada rua telefone celular nascimento cpf
+    cognome indirizzo cellulare nascita codicefiscale
+    voornaam achternaam adres straat huisnummer telefoon geboortedatum bsn
+    imie nazwisko ulica pesel urodzenia
+    fornamn efternamn fornavn efternavn etternavn adress gata gade personnummer fodelsedatum cpr
+"""
+_PERSONAL = word_set(_PERSONAL_WORDS)
+_PERSONAL_ALONE = frozenset({("dni",), ("str",), ("geb",)})
+"""Words with another meaning next to other words, as days in Polish."""
+_PERSONAL_ENDINGS = (
+    *("adresse", "anschrift", "strasse", "telefon", "telefonnummer", "telefonnr"),
+    *("mobilnummer", "rufnummer", "faxnummer", "vorname", "nachname", "emailadresse"),
+)
+"""German words with these endings identify people, such as `Lieferadresse`."""
+_PERSONAL_PAIRS = (
+    *("first name", "last name", "full name", "given name", "family name", "middle name"),
+    *("user name", "date birth", "birth date", "place birth", "date naissance", "e mail"),
+    "codice fiscale",
+)
+_NAMES = word_set("name names nom nombre nome naam namn navn")
+_HUMAN_WORDS = """
+    customer client user person member patient employee guest buyer passenger student subscriber
+    kunde mitarbeiter mitglied benutzer nutzer schueler
+    utilisateur employe salarie adherent usager eleve
+    cliente usuario empleado paciente funcionario utente dipendente paziente
+    klant gebruiker medewerker klient pracownik kund bruger
+"""
+_HUMANS = word_set(_HUMAN_WORDS)
+_ROLE_WORDS = """
+    contact account recipient owner tenant seller agent manager driver rider player athlete author
+    teacher doctor nurse applicant candidate donor fahrer spieler autor lehrer arzt
+"""
+_PERSONS = _HUMANS | word_set(_ROLE_WORDS)
+_ALIASES = {
+    "cust": "customer",
+    "customers": "customer",
+    "users": "user",
+    "kd": "kunde",
+    "kunden": "kunde",
+    "mitglieds": "mitglied",
+    "patienten": "patient",
+}
+_JOINED_ENDINGS = ("id", "no", "nr", "number", "nummer", "code", "key", "kennung", *_NAMES)
+"""Endings of words such as `Kundennummer` and `customerid`."""
+
+
+def personal_columns(columns: Mapping[str, ColumnProfile]) -> dict[str, str]:
+    """Return the names of columns that can identify a person directly, with the reason."""
+    reasons = {name: _why_personal(column, "") for name, column in columns.items()}
+    others: _OtherColumns = ""
+    if any(reasons.values()):
+        others = "data"
+    elif any(is_key_name(name) and stands_for_person(c) for name, c in columns.items()):
+        others = "keys"
+    return {
+        name: reason
+        for name, column in columns.items()
+        if (reason := reasons[name] or _why_personal(column, others))
+    }
+
+
+def _why_personal(column: ColumnProfile, others: _OtherColumns) -> str:
+    """Say why a column can identify a person; empty if nothing shows it.
+
+    :param others: what other columns contain about people.
+    """
+    if column.has_parts:
+        return ""
+    if column.looks_like("email"):
+        return "e-mail addresses"
+    if column.looks_like("phone"):
+        return "looks like phone numbers"
+    if _is_named_personal(column.words):
+        return "named as what identifies a person"
+    if column.count_like("email") or column.count_like("phone") > 0:
+        return "e-mail addresses or phone numbers among its values"
+    words = _known_words(column.words)
+    has_full_names = column.looks_like("full_name")
+    if words & _PERSONS and (words & _NAMES or has_full_names):
+        return "looks like names of people"
+    has_text = 2 * column.matching_rows(r".*\pL.*") > column.filled_rows
+    if not others or not has_text or len(column.words) != 1:
+        return ""
+    if words & _NAMES and (others == "data" or has_full_names):
+        return "a name, beside others that tell of people"
+    is_person = _is_person(column)
+    return "named as a person, beside others that tell of people" if is_person else ""
+
+
+def has_full_names(column: ColumnProfile) -> bool:
+    """Whether a column is named as a name, and has values such as `Ada Lovelace`, as cities and
+    companies can have too.
+    """
+    return bool(_known_words(column.words) & _NAMES) and column.looks_like("full_name")
+
+
+def stands_for_person(column: ColumnProfile) -> bool:
+    """Whether a column is named as the key of a person, such as `customer_id`, or as a person."""
+    if column.has_parts:
+        return False
+    if is_key_name(column.name):
+        return bool(_known_words(column.words) & _PERSONS)
+    # A digit, or a boolean, is a flag.
+    is_flag = column.all_match("[0-9]|(?i:true|false|yes|no|t|f|y|n)")
+    return _is_person(column) and not is_flag
+
+
+def _is_person(column: ColumnProfile) -> bool:
+    (*others, word) = column.words or ("",)
+    return not others and _ALIASES.get(word, word) in _HUMANS
+
+
+def _known_words(words: Iterable[str]) -> set[str]:
+    """Return words without aliases; of joined words both parts."""
+    known: set[str] = set()
+    for word in words:
+        known.add(_ALIASES.get(word, word))
+        for ending in _JOINED_ENDINGS:
+            stem = word.removesuffix(ending)
+            person = _ALIASES.get(stem, stem)
+            if stem != word and person in _HUMANS:
+                known |= {person, ending}
+    return known
+
+
+def _is_named_personal(words: tuple[str, ...]) -> bool:
+    has_pair = any(set(pair.split()) <= set(words) for pair in _PERSONAL_PAIRS)
+    has_ending = any(word.endswith(_PERSONAL_ENDINGS) for word in words)
+    is_known = not _PERSONAL.isdisjoint(words) or words in _PERSONAL_ALONE
+    return is_known or has_pair or has_ending

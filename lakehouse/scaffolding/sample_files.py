@@ -1,0 +1,371 @@
+"""Sample files of a feed, read by the reader of feeds.
+
+A file that cannot be read here would be rejected by the feed for the same reason.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from lakehouse.errors import FileRejected, LakehouseError, UsageError
+from lakehouse.ingestion.readers.arrow_types import text_of
+from lakehouse.ingestion.readers.byte_source import read_head, refuse_damaged, unpacked
+from lakehouse.ingestion.readers.csv_first_row import (
+    BOM,
+    MORE_COLUMNS,
+    check_no_separator_line,
+    first_row,
+    lines_before_header,
+)
+from lakehouse.ingestion.readers.csv_rows import csv_values
+from lakehouse.ingestion.readers.formats import open_reader
+from lakehouse.scaffolding.column_profile import EMAIL, PHONE
+from lakehouse.scaffolding.file_types import bronze_type, column_type, file_kinds, merged
+from lakehouse.tables.escaping import quoted, shell_word, shown
+from lakehouse.tables.feed import (
+    DELIMITERS,
+    FORMATS,
+    Feed,
+    FeedColumn,
+    is_own_name,
+    nfc,
+    uncompressed,
+)
+
+MAX_ROWS = 1_000_000
+"""Rows that are read in total."""
+FILE_NUMBER = "\0file"
+"""Name of the column of `Samples.texts` with the index of each row's file."""
+_VALUE = re.compile(r"\s*[+-]?[0-9][0-9.,:/ TZ+-]*")
+"""A number or a date."""
+_YEAR = re.compile("(?:1[89]|20)[0-9]{2}")
+_HEADER_LINES = 100
+
+
+@dataclass(frozen=True)
+class SampleFile:
+    """A file with the names of its columns, and their types if the format has types."""
+
+    path: Path
+    file_format: str
+    names: tuple[str, ...]
+    delimiter: str = ","
+    kinds: Mapping[str, Any] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def feed(self) -> Feed:
+        """A feed that reads the file."""
+        return Feed(
+            "sample",
+            [self._column(at, name) for at, name in enumerate(self.names)],
+            table="bronze.sample",
+            delimiter=self.delimiter,
+            formats=[self.file_format],
+        )
+
+    def _column(self, at: int, name: str) -> FeedColumn:
+        own_type = bronze_type(self.types.get(name, ""))
+        if is_own_name(name):
+            return FeedColumn(f"own_name_{at}", header=name, type=own_type)
+        return FeedColumn(name, type=own_type)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The rows of files of one kind; all values are texts."""
+
+    files: tuple[SampleFile, ...]
+    texts: pa.Table
+    is_complete: bool
+    """Whether all rows of all files were read."""
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of all files."""
+        return self.texts.column_names[:-1]
+
+    @property
+    def delimiter(self) -> str:
+        """The delimiter of CSV files."""
+        return self.files[0].delimiter
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The type of each column in files that have types."""
+        return {name: kind for file in self.files for name, kind in file.types.items()}
+
+    def is_in_all_files(self, column: str) -> bool:
+        """Whether each file has a column."""
+        return all(column in file.names for file in self.files)
+
+
+def open_samples(paths: Sequence[Path]) -> list[SampleFile]:
+    """Read the header or the schema of each file.
+
+    :raises UsageError: a file does not exist, or has no format of feeds.
+    :raises LakehouseError: a file cannot be read, or two files do not fit one feed; the message
+        contains no value of a file.
+    """
+    files = [_open(path) for path in paths]
+    delimiter = _one_delimiter(files)
+    _check_one_spelling(files)
+    return [replace(file, delimiter=delimiter) for file in _with_types(files)]
+
+
+def read_samples(files: Sequence[SampleFile], *, max_rows: int = MAX_ROWS) -> Samples:
+    """Read the rows of files.
+
+    :raises LakehouseError: a file cannot be read as the feed would read it, or there is no row;
+        the message contains no value of a file.
+    """
+    batches: list[pa.Table] = []
+    remaining = max_rows
+    for number, file in enumerate(files):
+        with _explained(file.path):
+            for batch in _batches(file, remaining):
+                remaining -= batch.num_rows
+                numbers = pa.array([number] * batch.num_rows, pa.int32())
+                batches.append(batch.append_column(FILE_NUMBER, numbers))
+    texts = pa.concat_tables(batches, promote_options="default") if batches else None
+    if texts is None or not texts.num_rows:
+        names = ", ".join(shown(file.path.name) for file in files)
+        raise LakehouseError(
+            f"{names}: there is no row; expected rows, from which types are guessed.",
+            next_step="Give files with rows.",
+        )
+    columns = [name for name in texts.column_names if name != FILE_NUMBER]
+    texts = texts.select([*columns, FILE_NUMBER])
+    return Samples(tuple(files), texts, is_complete=remaining > 0)
+
+
+def _batches(file: SampleFile, max_rows: int) -> Iterator[pa.Table]:
+    with file.path.open("rb") as content:
+        # Without threads, errors have the number of the row.
+        reader = open_reader(file.feed, file.file_format, content, use_threads=False)
+        batches = reader.batches()
+        try:
+            while max_rows > 0 and (batch := next(batches, None)) is not None:
+                rows = batch.slice(0, max_rows)
+                max_rows -= rows.num_rows
+                yield pa.table([_texts(column) for column in rows.columns], list(file.names))
+        finally:
+            # Stops the threads that read ahead before the file is closed.
+            batches.close()  # type: ignore[attr-defined]
+
+
+def _texts(column: Any) -> Any:
+    if pa.types.is_binary(column.type):
+        return pa.array([v if v is None else v.hex() for v in column.to_pylist()], pa.string())
+    return text_of(column)
+
+
+def _open(path: Path) -> SampleFile:
+    formats = [name for name in FORMATS if path.name.lower().endswith(f".{name}")]
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "not there"
+        raise UsageError(
+            f"{shown(str(path))} is {what}; expected a file.",
+            next_step="Name the files, such as folder/*.csv.",
+        )
+    if not formats:
+        raise UsageError(
+            f"{shown(path.name)} is in no format that feeds read; expected a name that ends in"
+            f" {' or '.join(f'.{name}' for name in FORMATS)}.",
+            next_step="Convert or rename it. CSV needs UTF-8, and names in the first row.",
+        )
+    with _explained(path):
+        if uncompressed(formats[0]) != "csv":
+            return _open_typed(path, formats[0])
+        return _open_csv(path, formats[0])
+
+
+def _open_typed(path: Path, file_format: str) -> SampleFile:
+    kinds = file_kinds(path, file_format, MAX_ROWS)
+    repeated = _repeated(kinds)
+    if repeated or not kinds:
+        raise LakehouseError(
+            f"{shown(path.name)} has {', '.join(repeated) or 'no columns'}; expected columns"
+            " whose names differ in more than case.",
+            next_step="Rename all but one." if repeated else "Give files with rows.",
+        )
+    return SampleFile(path, file_format, tuple(kinds), kinds=kinds)
+
+
+def _open_csv(path: Path, file_format: str) -> SampleFile:
+    with path.open("rb") as file:
+        content = unpacked(file, file_format)
+        head = refuse_damaged(lambda: read_head(content)).removeprefix(BOM).lstrip(b"\r\n")
+    check_no_separator_line(head)
+    names = {mark: _names(head, mark) for mark in DELIMITERS}
+    # The delimiter that gives most names; the first one of several.
+    delimiters = sorted(DELIMITERS, key=lambda mark: -len(names[mark]))
+    _check_first_line(head, delimiters)
+    _check_names(path, names[delimiters[0]])
+    return SampleFile(path, file_format, names[delimiters[0]], delimiters[0])
+
+
+def _names(head: bytes, delimiter: str) -> tuple[str, ...]:
+    row = first_row(head, MORE_COLUMNS, delimiter)
+    return tuple(map(nfc, csv_values(row, delimiter))) if row else ()
+
+
+def _check_first_line(head: bytes, delimiters: Sequence[str]) -> None:
+    """Check that the table begins in the first line: titles and comments have fewer fields.
+
+    :param delimiters: the likely one first.
+    :raises FileRejected: names the line with the header.
+    """
+    lines = {n: line for n, line in enumerate(head.splitlines()[:_HEADER_LINES], 1) if line}
+    for delimiter in delimiters if lines else ():
+        rows = [csv_values(line, delimiter) for line in lines.values()]
+        fields = [len(row) for row in rows]
+        is_comment = rows[0][0].startswith("#") and any(map(_has_values, rows[2:]))
+        first = fields.index(max(fields)) or int(is_comment)
+        is_table = len(rows) > first + 1 and len({*fields[first:]}) == 1
+        if first and is_table and not _has_values(rows[first]):
+            number = [*lines][first]
+            raise lines_before_header(f"a header in line {number}", number - 1)
+        if fields[0] > 1 and len({*fields}) == 1:
+            return
+
+
+def _has_values(row: Sequence[str]) -> bool:
+    return any(map(_is_value, row))
+
+
+def _is_value(text: str) -> bool:
+    """Whether a text is a number or a date; headers can contain years."""
+    return bool(_VALUE.fullmatch(text)) and not _YEAR.fullmatch(text)
+
+
+def _check_names(path: Path, names: Sequence[str]) -> None:
+    """Check that a first row contains names of columns.
+
+    :raises LakehouseError: names the file and the problem; the row itself can contain personal
+        values.
+    """
+    owner = f"The first row of {shown(path.name)}"
+    if not any(names):
+        raise LakehouseError(
+            f"{shown(path.name)} has no first row that can be read; expected column names.",
+            next_step="Put the column names in the first row, separated by commas.",
+        )
+    if "\ufffd" in "".join(names):
+        raise LakehouseError(f"{owner} is not UTF-8.", next_step=_convert(path))
+    has_people = any(re.fullmatch(f"{EMAIL}|{PHONE}", name) for name in names)
+    if has_people or 2 * sum(map(_is_value, names)) > len(names):
+        raise LakehouseError(
+            f"{owner} holds numbers, dates or addresses; expected the names of its columns.",
+            next_step="Put the column names in the first row, separated by commas.",
+        )
+    unnamed = [str(at) for at, name in enumerate(names, start=1) if not name.strip()]
+    # Some tools write the number of each row into a column without a name.
+    if len(unnamed) > 1:
+        raise LakehouseError(
+            f"{owner} names none of the columns {', '.join(unnamed)} of {len(names)}; expected"
+            " no more than one without a name.",
+            next_step="Name them, remove the columns, or delete the lines before the header.",
+        )
+    if repeated := _repeated(names):
+        raise LakehouseError(
+            f"{owner} names {', '.join(repeated)} more than once, where case is ignored;"
+            " expected each name once.",
+            next_step="Rename all but one.",
+        )
+
+
+def _repeated(names: Any) -> list[str]:
+    """Return the names that differ in case only, quoted."""
+    counts = Counter(name.strip().lower() for name in names)
+    return sorted({quoted(name) for name in names if counts[name.strip().lower()] > 1})
+
+
+def _with_types(files: Sequence[SampleFile]) -> list[SampleFile]:
+    """Return files with the types that their columns have in all files.
+
+    :raises LakehouseError: some files are CSV and some are not.
+    """
+    csv = next((file for file in files if not file.kinds), None)
+    typed = next((file for file in files if file.kinds), None)
+    if csv and typed:
+        raise LakehouseError(
+            f"{shown(csv.path.name)} is CSV, and {shown(typed.path.name)} is not; expected files"
+            " of one format.",
+            next_step="Make a feed of each format.",
+        )
+    kinds = reduce(merged, (file.kinds for file in files))
+    return [
+        replace(
+            file,
+            types={name: column_type(kinds[name], file.file_format) for name in file.kinds},
+        )
+        for file in files
+    ]
+
+
+def _one_delimiter(files: Sequence[SampleFile]) -> str:
+    """Return the delimiter of all files; a file with one column has any.
+
+    :raises LakehouseError: the delimiters differ; names two files.
+    """
+    telling = [file for file in files if len(file.names) > 1] or list(files)
+    ((usual, _),) = Counter(file.delimiter for file in telling).most_common(1)
+    first = next(file for file in telling if file.delimiter == usual)
+    for file in telling:
+        if file.delimiter != usual:
+            raise LakehouseError(
+                f"{shown(file.path.name)} is separated by {DELIMITERS[file.delimiter]}, and"
+                f" {shown(first.path.name)} by {DELIMITERS[usual]}; expected one delimiter in"
+                " all files of a feed.",
+                next_step="Make a feed of each kind.",
+            )
+    return usual
+
+
+def _check_one_spelling(files: Sequence[SampleFile]) -> None:
+    """Check that no two files spell one column differently: one feed cannot have both.
+
+    :raises LakehouseError: names the files and both spellings.
+    """
+    known: dict[str, tuple[str, Path]] = {}
+    for file in files:
+        for name in file.names:
+            first, path = known.setdefault(name.strip().lower(), (name, file.path))
+            if name != first:
+                raise LakehouseError(
+                    f"{shown(file.path.name)} has a column {quoted(name)}, and"
+                    f" {shown(path.name)} has {quoted(first)}; expected one spelling, since a"
+                    " feed compares names without case and spaces.",
+                    next_step="Rename it in one of them, or leave that file out.",
+                )
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Name the file that cannot be read."""
+    try:
+        yield
+    except FileRejected as error:
+        is_other_encoding = error.reason == "not UTF-8"
+        next_step = error.next_step.replace(" and put it back", "")
+        raise LakehouseError(
+            f"{shown(path.name)} cannot be read as a feed would read it: {error.args[0]}",
+            next_step=_convert(path) if is_other_encoding else next_step,
+        ) from None
+    except OSError as error:
+        raise LakehouseError(
+            f"{shown(str(path))} cannot be read: {error.strerror or error}."
+        ) from error
+
+
+def _convert(path: Path) -> str:
+    word = shell_word(str(path))
+    return f"Save it as UTF-8, as by `iconv -f windows-1252 -t utf-8 {word} > other.csv`."
