@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from lakehouse.privacy.erasure_record import ErasureRecord
     from lakehouse.privacy.identity import Named
     from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
-    from lakehouse.privacy.verifier.findings import Finding
-    from lakehouse.privacy.verifier.report import Report
+    from lakehouse.privacy.verifier.report import Finding, Report
 
 _DELIVERED = re.compile(r"^(?:s3://[^/]+/)?((?:inbox|archive|rejected)/[^/]+/.+)$", re.DOTALL)
 
@@ -268,8 +267,8 @@ def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
     """Say what to do about delivered files that stand in the way: those that cannot be read, and
     those whose feed does not say that it holds people.
     """
+    from lakehouse.privacy.verifier.file_part import MASK
     from lakehouse.privacy.verifier.roots import LINK
-    from lakehouse.privacy.verifier.search_state import MASK
 
     request, home = erasure.request.request_id, erasure.erasable.settings.home
     declared = {feed.name for feed in erasure.erasable.feeds.values()}
@@ -278,7 +277,7 @@ def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
     found = [_delivered_key(finding.file, home) for finding in proof.findings]
     for key in filter(None, dict.fromkeys([*gaps, *found])):
         # A name with a value of a person in it is written otherwise here.
-        name = "SHA256" if MASK.decode() in key else shell_word(key)
+        name = "SHA256" if MASK in key else shell_word(key)
         empty = f"lakehouse erase --request {request} --erase-whole {name}"
         place, feed, file = key.split("/", 2)
         if key in links or feed not in declared or not is_finished(file):

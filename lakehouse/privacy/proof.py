@@ -19,7 +19,7 @@ from lakehouse.privacy.searched_roots import (
     searched_roots,
 )
 from lakehouse.privacy.unread_tables import gaps_of_unread
-from lakehouse.privacy.verifier.held_columns import HeldColumns
+from lakehouse.privacy.verifier.columns import HeldColumns
 from lakehouse.privacy.verifier.report import Report
 from lakehouse.privacy.verifier.verify import verify, verify_by_hmac
 from lakehouse.tables.column import Column
@@ -60,15 +60,11 @@ def prove_again(erasable: Erasable, request_id: str, named: Sequence[Named] = ()
         return prove(erasable, [_person(erasable, one) for one in named], record)
     hmacs = [*record.hmacs, *record.personal_hmacs, *(one.hmac for one in request.people)]
     folders = folders_of_holders(erasable, record.folders)
-    columns = held_columns(erasable, folders)
-    if not record.personal_hmacs:
-        # What cannot be compared is not reported as compared.
-        columns = [replace(one, personal={}) for one in columns]
     report = verify_by_hmac(
         list(searched_roots(erasable, folders)),
         hmac_key(erasable.settings, is_needed=True),
         list(dict.fromkeys(hmacs)),
-        columns,
+        held_columns(erasable, folders),
     )
     return _with_unread(erasable, report, record.elsewhere)
 
@@ -97,10 +93,7 @@ def held_columns(erasable: Erasable, folders: Folders) -> list[HeldColumns]:
 
 
 def _in_data_files(erasable: Erasable, holder: Holder, held: HeldColumns) -> HeldColumns:
-    """Return the columns as Iceberg writes them: with field ids, and names that it escapes."""
-    from pyiceberg.io.pyarrow import schema_to_pyarrow
-    from pyiceberg.schema import sanitize_column_names
-
+    """Return the columns with their field ids in all schemas of the table."""
     if not erasable.engine.catalog.has(holder.table):
         return held
     loaded = erasable.engine.catalog.load(holder.table)
@@ -110,8 +103,7 @@ def _in_data_files(erasable: Erasable, holder: Holder, held: HeldColumns) -> Hel
         for field in schema.fields:
             if field.name.lower() in names:
                 fields[field.field_id] = field.name
-    in_files = schema_to_pyarrow(sanitize_column_names(loaded.schema()))
-    return replace(held, fields=fields, schema=in_files)
+    return replace(held, fields=fields)
 
 
 def _held(subject: Subject, holder: Holder) -> HeldColumns:

@@ -9,8 +9,7 @@ from lakehouse.iceberg.metadata.damaged_metadata import explain_table
 from lakehouse.iceberg.metadata.location_files import folder_key, is_in_a_bucket, path_key
 from lakehouse.iceberg.metadata.table_folders import outermost, table_folders
 from lakehouse.privacy.erasable import Erasable
-from lakehouse.privacy.verifier.bucket_root import BucketRoot
-from lakehouse.privacy.verifier.roots import FolderRoot, Root
+from lakehouse.privacy.verifier.roots import BucketRoot, FolderRoot, Root
 from lakehouse.settings import Settings
 
 Folders = Mapping[str, Sequence[str]]

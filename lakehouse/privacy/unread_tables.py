@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from lakehouse.errors import TableNotFound, TableUnreadable
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
-from lakehouse.privacy.verifier.findings import NotProved
+from lakehouse.privacy.verifier.report import NotProved
 
 _OWNER = "who writes it"
 

@@ -21,7 +21,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
 from lakehouse.privacy.delivered_files import FilesRewritten
 from lakehouse.privacy.steps import take_away
-from lakehouse.privacy.verifier.findings import Finding
+from lakehouse.privacy.verifier.report import Finding
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records

@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import replace
+from datetime import date, datetime
 from decimal import Decimal
 
 import pytest
@@ -9,18 +10,16 @@ import pytest
 from lakehouse.assets.audit.gdpr_actions import TABLE as AUDIT
 from lakehouse.errors import CatalogDamaged, LakehouseError, UsageError
 from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
-from lakehouse.privacy import proof
 from lakehouse.privacy.allow import allow_people
 from lakehouse.privacy.erase import erase
 from lakehouse.privacy.erasure import How
-from lakehouse.privacy.erasure_record import read_record, write_record
 from lakehouse.privacy.gone import read_audited
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.proof import held_columns, prove_again
-from lakehouse.privacy.verifier.control.run_control import run_control, run_hmac_control
-from lakehouse.privacy.verifier.search_state import FilePart
+from lakehouse.privacy.verifier.roots import FolderRoot
+from lakehouse.privacy.verifier.search import search, search_hmacs
 from lakehouse.runtime.deployment import open_engine
-from lakehouse.tables.people import names_of
+from lakehouse.tables.person import Person, person_hmac
 from lakehouse.tables.table import Column
 from lakehouse_tests.privacy.an_erasure import (
     expire_without_spark,
@@ -37,10 +36,6 @@ def lakehouse(engine_without_spark, settings, monkeypatch):
     monkeypatch.setattr(expire_snapshots, "_call_procedure", expire_without_spark)
     monkeypatch.setattr(remove_orphans, "_call_procedure", remove_orphans_without_spark)
     return lambda *tables: Lakehouse(engine_without_spark, settings, *tables)
-
-
-def compared_columns(report):
-    return {column for file in report.compared for column in file.columns}
 
 
 BRONZE = declared("bronze.orders", "customer_id", "amount", subject="customer_id")
@@ -119,47 +114,36 @@ def test_a_partition_by_an_escaped_column_is_found(lakehouse, tmp_path):
     assert home.erase("Mitglied-Nr", "1000105").request.state == "verified"
 
 
-@pytest.mark.long
-def test_hashes_of_a_former_version_report_only_ids_as_compared(lakehouse, settings):
-    members = declared("bronze.members", "id", personal("mail"), subject="id")
-    home = lakehouse(members)
-    home.people.add(members, ("1000105", "a@mail.example"), ("1000106", "b@mail.example"))
-    assert home.erase("id", "1000105").request.state == "verified"
-    assert "mail" in {
-        one for file in prove_again(home.erasable, "R-1").compared for one in file.columns
+def test_a_value_of_any_type_is_found_by_field_id(lakehouse, settings):
+    values = {
+        "Mitglied-Nr": ("decimal(11,2)", Decimal("17.00"), "17"),
+        "born": ("date", date(1980, 2, 29), "1980-02-29"),
+        "seen": ("timestamp", datetime(2026, 1, 2, 3, 4, 5), "2026-01-02 03:04:05"),
+        "phone": ("double", 4915.0, "4915"),
+        "plot": ("decimal(9,2)", Decimal("12.50"), "12.50"),
+        "contacts": ("array<struct<mail: string>>", [{"mail": "a@b.c"}], "a@b.c"),
     }
-    record = read_record(settings, "R-1")
-    write_record(settings, "R-1", replace(record, personal_hmacs=()))
-
-    report = prove_again(home.erasable, "R-1")
-
-    assert "mail" not in compared_columns(report)
-
-
-def test_the_control_plants_the_names_and_types_of_the_tables(lakehouse, tmp_path, monkeypatch):
-    members = declared(
-        "bronze.members",
-        Column("Mitglied-Nr", "decimal(11,2)"),
-        personal("E-Mail"),
-        Column("born", "date", personal=True),
-        Column("seen", "timestamp", personal=True),
-        Column("phone", "double", personal=True),
-        Column("contacts", "array<struct<mail: string>>", personal=True),
-        subject="Mitglied-Nr",
-    )
+    columns = [
+        Column(name, kind, personal=name != "Mitglied-Nr")
+        for name, (kind, _, _) in values.items()
+    ]
+    members = declared("bronze.members", *columns, subject="Mitglied-Nr")
     home = lakehouse(members)
-    home.people.add(members, (Decimal("17.00"), "a@b.example", *[None] * 4))
-    columns = held_columns(home.erasable, {members.name: []})
+    home.people.add(members, tuple(value for _, value, _ in values.values()))
+    texts = {name: frozenset({text}) for name, (_, _, text) in values.items()}
+    person = Person("Mitglied-Nr", texts.pop("Mitglied-Nr"), texts)
+    hmacs = [person_hmac(b"k", name, text) for name, (_, _, text) in values.items()]
+    held = held_columns(home.erasable, {members.name: []})
 
-    controls = [run_control([], tmp_path, columns), run_hmac_control(tmp_path, columns)]
-    monkeypatch.setattr(FilePart, "column_name", lambda _, name, __: name)
-    monkeypatch.setattr(proof, "_names_in_files", names_of)
-    columns = held_columns(home.erasable, {members.name: []})
-    blind = run_hmac_control(tmp_path, columns)
+    root = FolderRoot(settings.home)
+    reports = [
+        search([root], [person], held),
+        search_hmacs([root], b"k", hmacs, held),
+    ]
 
-    assert [control.missed for control in controls] == [(), ()]
-    assert "data file" in controls[0].found
-    assert len(blind.missed) == 2
+    for report in reports:
+        found = {one.column for one in report.findings if one.place == "data file"}
+        assert {column.partition(".")[0] for column in found} == {*values}
 
 
 @pytest.mark.long
@@ -203,7 +187,9 @@ def test_a_lost_or_older_list_of_erased_people_stops_computation(lakehouse, sett
 def test_a_torn_line_of_events_is_reported_and_blocks_no_proof(lakehouse, settings):
     home = lakehouse(GOLD)
     home.people.add(GOLD, (17, "a"), (170, "d"))
-    (settings.home / "openlineage.jsonl").write_text('{"a": 1}\n{"b": \n{"c": 3}\n{"d')
+    (settings.home / "openlineage.jsonl").write_text(
+        '{"customer_id": 1}\n{"customer_id": \n{"c": 3}\n{"customer_id'
+    )
 
     erasure = home.erase("customer_id", "17")
 

@@ -1,24 +1,76 @@
-"""What a search found, as text and as JSON."""
+"""The result of a search, as text and as JSON; it contains no value."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from lakehouse.privacy.verifier.findings import Compared, Finding, NotProved
+from lakehouse.privacy.verifier.values import Kind
 
 Method = Literal["values", "hmacs"]
+Gap = Literal[
+    "not readable", "not read", "changed", "not provable", "not compared", "not looked into"
+]
 
 _BY_VALUES = (
-    "Distinctive values were searched in every byte, as UTF-8, UTF-16, Latin-1, hex, base64 and"
-    " escaped for JSON, URLs, HTML, SQL and CSV, with the 16 characters that Iceberg keeps of"
-    " bounds. Values shorter than 6 characters, and integers of fewer than 9 digits, cannot be"
-    " told from others as bytes: they were compared in the declared columns alone."
+    "Distinctive values were searched in every byte, in UTF-8, Latin-1 and JSON, also in"
+    " compressed files and decoded columns. Values shorter than 6 characters, and integers of"
+    " fewer than 9 digits, cannot be distinguished in bytes: they were compared in the declared"
+    " columns."
 )
 _BY_HMACS = (
     "The HMACs of the decoded values of the declared columns were compared. Bytes were not"
     " searched, since the values are no longer known."
 )
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """A value in a file."""
+
+    place: str
+    """The purpose of the file, see `places`."""
+    file: str
+    kind: Kind
+    how: str
+    """The encoding of the bytes, or what was decoded, such as `column`."""
+    person: int
+    """Index of the person in the search."""
+    inside: str = ""
+    """The part of the file, such as `gzip` or `table runs`."""
+    column: str = ""
+    count: int = 1
+
+    def __str__(self) -> str:
+        where = " › ".join(filter(None, (self.file, self.inside)))
+        details = [f"{self.kind} of person {self.person}", f"by {self.how}"]
+        if self.column:
+            details.append(f"column {self.column}")
+        return f"{self.place}: {where}: {', '.join(details)}, {self.count} times"
+
+
+@dataclass(frozen=True, order=True)
+class NotProved:
+    """A part of a file that the search does not cover."""
+
+    file: str
+    gap: Gap
+    what: str
+    inside: str = ""
+    is_blocking: bool = True
+    """Whether it prevents a proof."""
+
+    def __str__(self) -> str:
+        where = " › ".join(filter(None, (self.file, self.inside)))
+        return f"{where}: {self.gap}: {self.what}"
+
+
+@dataclass(frozen=True, order=True)
+class Compared:
+    """The columns of a file whose decoded values were compared."""
+
+    file: str
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -31,75 +83,73 @@ class FilesRead:
 
 @dataclass(frozen=True)
 class ControlResult:
-    """Whether a planted person was found, by class of place."""
+    """Whether a generated value was found in a file of each format."""
 
     found: tuple[str, ...] = ()
     missed: tuple[str, ...] = ()
-    """With the file that was not found."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """Where people still are, and what is not proved; no value is in it, and two searches of the
-    same bytes give the same report.
-    """
+    """What a search found and what it did not cover; equal bytes give equal reports."""
 
     method: Method
     roots: tuple[str, ...]
     findings: tuple[Finding, ...]
-    """What nobody who remains explains."""
     shared: tuple[Finding, ...]
-    """What the value of somebody who remains explains."""
+    """Those that a value of a person who remains explains."""
     not_proved: tuple[NotProved, ...]
     compared: tuple[Compared, ...]
     read: Mapping[str, FilesRead]
-    """What was read, by kind of file; `bytes` are those that nothing decodes."""
-    places: tuple[str, ...]
-    """The classes of place that there are."""
+    """By file format; `bytes` for files that are not decoded."""
     control: ControlResult = field(default_factory=ControlResult)
-    """Of the control that ran; empty where none did."""
 
     @property
     def is_void(self) -> bool:
-        """Whether the control failed: then nothing that was not found is proved to be gone."""
+        """Whether the control failed, so that the search proves nothing."""
         return bool(self.control.missed)
 
     @property
     def is_controlled(self) -> bool:
-        """Whether a planted person was searched at all."""
+        """Whether a control ran."""
         return bool(self.control.found or self.control.missed)
 
     @property
     def gaps(self) -> tuple[NotProved, ...]:
-        """Return what stands in the way of a proof."""
+        """Return what prevents a proof."""
         return tuple(item for item in self.not_proved if item.is_blocking)
 
     @property
     def is_proof(self) -> bool:
-        """Whether nothing of anybody is there, every byte was read, and the control was found."""
+        """Whether no value was found, every file was read, and the control succeeded."""
         return self.is_controlled and not (self.is_void or self.findings or self.gaps)
 
     @property
     def obstacles(self) -> tuple[str, ...]:
-        """Return in words what stands in the way of a proof, each with its place."""
+        """Return what prevents a proof, as text."""
         return (
-            *(f"found in {one}" for one in self.findings),
-            *(f"not proved: {one}" for one in self.gaps),
-            *(f"the control was missed in {one}" for one in self.control.missed),
+            *(f"found in {finding}" for finding in self.findings),
+            *(f"not proved: {gap}" for gap in self.gaps),
+            *(f"the control was missed in {name}" for name in self.control.missed),
         )
 
     @property
     def files(self) -> int:
-        """Return how many files were read."""
+        """Return the number of files that were read."""
         return sum(read.files for read in self.read.values())
 
     @property
     def size_bytes(self) -> int:
-        """Return how many bytes were read, as they are stored."""
+        """Return the stored size of the files that were read."""
         return sum(read.size_bytes for read in self.read.values())
 
+    @property
+    def searched(self) -> str:
+        """Return a sentence about the method."""
+        return _BY_VALUES if self.method == "values" else _BY_HMACS
+
     def as_json(self) -> dict[str, Any]:
-        """Return the report as values of JSON."""
+        """Return the report as JSON values."""
         return {
             "is_proof": self.is_proof,
             "is_void": self.is_void,
@@ -109,18 +159,15 @@ class Report:
             **json.loads(json.dumps(asdict(self))),
         }
 
-    @property
-    def searched(self) -> str:
-        """Return in a sentence what was searched, and what was not."""
-        return _BY_VALUES if self.method == "values" else _BY_HMACS
-
     def as_text(self) -> str:
-        """Return the report for people to read."""
-        lines = [self._verdict, self.searched, self._read_line]
+        """Return the report as lines of text."""
+        kinds = [f"{kind} {read.files}" for kind, read in self.read.items()]
+        read = f"Read {self.files} files, {self.size_bytes} bytes: {', '.join(kinds)}."
+        lines = [self._verdict, self.searched, read]
         lines += _section("Found", self.findings)
         lines += _section("Shared with people who remain", self.shared)
         lines += _section("Not proved", self.gaps)
-        lines += _section("Said", [item for item in self.not_proved if not item.is_blocking])
+        lines += _section("Notes", [item for item in self.not_proved if not item.is_blocking])
         lines += _section("The control was missed in", self.control.missed)
         columns = [f"{item.file}: {', '.join(item.columns)}" for item in self.compared]
         lines += _section("Columns compared", columns)
@@ -129,21 +176,14 @@ class Report:
     @property
     def _verdict(self) -> str:
         if self.is_void:
-            return "Void: the verifier did not find what was planted as a control."
+            return "Void: the search did not find the control's value."
         if self.findings:
-            return f"Residues: {len(self.findings)} places have a person."
+            return f"Residues: {len(self.findings)} places contain a person."
         if self.gaps:
-            return f"Not proved: {len(self.gaps)} gaps stand in the way."
+            return f"Not proved: {len(self.gaps)} gaps."
         if not self.is_controlled:
-            return "Nothing found, and no control was searched: this is no proof."
-        return "Proved: nothing found, every byte was read, and the control was found."
-
-    @property
-    def _read_line(self) -> str:
-        kinds = [
-            f"{kind} {read.files} ({read.size_bytes} bytes)" for kind, read in self.read.items()
-        ]
-        return f"Read {self.files} files, {self.size_bytes} bytes: {', '.join(kinds)}."
+            return "Nothing found, but without a control this is no proof."
+        return "Proved: nothing found, every file was read, and the control was found."
 
 
 def _section(title: str, items: Any) -> list[str]:

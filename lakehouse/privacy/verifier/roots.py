@@ -1,4 +1,4 @@
-"""Where every file is found and opened: a folder here, a bucket in `bucket_root`."""
+"""Where files are listed and opened: a folder, or a bucket with all versions of its objects."""
 
 import os
 import shutil
@@ -7,71 +7,72 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import BinaryIO, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
-_DATABASE_ENDINGS = (".db", ".sqlite", ".sqlite3")
-_BESIDE_A_DATABASE = ("", "-wal", "-shm", "-journal")
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
 
+_DATABASE_ENDINGS = tuple(
+    f"{name}{side}"
+    for name in (".db", ".sqlite", ".sqlite3")
+    for side in ("", "-wal", "-shm", "-journal")
+)
 LINK = "a link, not followed"
-"""What is said of a link; where it leads out of what is searched, nothing is proved."""
+"""The problem of a link; one that leads out of the searched folder prevents a proof."""
 
 
 @dataclass(frozen=True)
 class RootEntry:
-    """What stands below a root."""
+    """A file, or an entry that cannot be read as one."""
 
     key: str
     """Path below the root, with `/` between its parts."""
     size_bytes: int = 0
     version: str = ""
-    """Of a bucket that keeps noncurrent versions, which one."""
+    """The object version in a versioned bucket."""
     problem: str = ""
-    """Why it has no bytes that can be read, such as 'a link'; empty where it is a file."""
+    """Why it cannot be read; empty for a file."""
     is_gap: bool = False
-    """Whether bytes may stand there that could not be read."""
+    """Whether it can contain unread bytes."""
 
     @property
     def title(self) -> str:
-        """Return how it is named in a report."""
+        """Return its name in a report."""
         return f"{self.key} (version {self.version})" if self.version else self.key
-
-    def beside(self, name: str) -> "RootEntry":
-        """Return another file of the same folder."""
-        return RootEntry(str(PurePosixPath(self.key).with_name(name)))
 
 
 class Root(Protocol):
-    """A place that is searched as a whole."""
+    """A place that is searched entirely."""
 
     @property
     def name(self) -> str:
-        """What a report calls it."""
+        """Its name in a report."""
 
     def address(self, title: str) -> str:
-        """Return what tells an entry from one of another root, by its title."""
+        """Return the full address of an entry, by its title."""
 
     def entries(self) -> Iterator[RootEntry]:
-        """Yield everything that stands there, by key, hidden or not."""
+        """Yield all entries, hidden ones too."""
 
     def open(self, entry: RootEntry) -> BinaryIO:
-        """Open an entry to read it from any position.
+        """Open an entry for reading from any position.
 
-        :raises FileNotFoundError: when it is gone.
+        :raises FileNotFoundError: when it no longer exists.
         :raises OSError: when it cannot be read.
         """
 
-    def open_beside(self, entry: RootEntry, name: str) -> BinaryIO | None:
-        """Open another file of an entry's folder; None where there is none."""
+    def path(self, entry: RootEntry) -> Path | None:
+        """Return the path of a local file."""
 
 
 @dataclass(frozen=True)
 class FolderRoot:
-    """A folder with all that is below it; links are told, and not followed."""
+    """A folder with everything below it; links are reported, and not followed."""
 
     folder: Path
     below: str = ""
-    """A folder in it outside of which nothing is searched; keys begin with it."""
+    """The only subfolder that is searched; keys begin with it."""
 
     @property
     def name(self) -> str:
@@ -82,14 +83,18 @@ class FolderRoot:
         """Return the path of a file."""
         return str(self.folder / title)
 
+    def path(self, entry: RootEntry) -> Path:
+        """Return the path of a file."""
+        return self.folder / entry.key
+
     @property
     def _searched(self) -> Path:
         return self.folder / self.below
 
     def entries(self) -> Iterator[RootEntry]:
-        """Yield all files below the folder, and what cannot be read as one.
+        """Yield all entries below the folder.
 
-        :raises FileNotFoundError: when there is no such folder.
+        :raises FileNotFoundError: when the folder does not exist.
         """
         if not self._searched.is_dir():
             raise FileNotFoundError(f"{self._searched} is no folder")
@@ -98,34 +103,27 @@ class FolderRoot:
         def remember(error: OSError) -> None:
             if not isinstance(error, FileNotFoundError):
                 key = Path(error.filename).relative_to(self.folder).as_posix()
-                unread.append(RootEntry(key, problem=_why(error), is_gap=True))
+                unread.append(RootEntry(key, problem=reason(error), is_gap=True))
 
         for parent, folders, files in os.walk(self._searched, onerror=remember):
             folders.sort()
-            for name in sorted([*files, *_links(parent, folders)]):
+            links = [name for name in folders if Path(parent, name).is_symlink()]
+            for name in sorted([*files, *links]):
                 entry = self._entry(Path(parent, name))
                 if entry:
                     yield entry
         yield from unread
 
     def open(self, entry: RootEntry) -> BinaryIO:
-        """Open a file; a database by a copy, see `_copy_by_another_process`."""
-        path = self.folder / entry.key
-        if is_database_file(entry.key):
-            return _copy_by_another_process(path)
-        # What took its place is not waited for, nor followed.
+        """Open a file; a database by a copy."""
+        path = self.path(entry)
+        if entry.key.endswith(_DATABASE_ENDINGS):
+            copied = tempfile.TemporaryFile()  # noqa: SIM115
+            copy_by_another_process(path, copied)
+            return copied
+        # A link or a pipe that replaced the file is not followed or waited for.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         return os.fdopen(os.open(path, flags), "rb", buffering=0)
-
-    def open_beside(self, entry: RootEntry, name: str) -> BinaryIO | None:
-        """Open another file of the folder, such as a database's log; None where there is
-        none.
-        """
-        beside = entry.beside(name)
-        try:
-            return self.open(beside)
-        except FileNotFoundError:
-            return None
 
     def _entry(self, path: Path) -> RootEntry | None:
         key = path.relative_to(self.folder).as_posix()
@@ -134,52 +132,94 @@ class FolderRoot:
         except FileNotFoundError:
             return None
         except OSError as error:
-            return RootEntry(key, problem=_why(error), is_gap=True)
+            return RootEntry(key, problem=reason(error), is_gap=True)
         if stat.S_ISREG(status.st_mode):
             return RootEntry(key, status.st_size)
         if stat.S_ISLNK(status.st_mode):
             return RootEntry(key, problem=LINK, is_gap=leads_out(path, self._searched))
-        return RootEntry(key, problem="a pipe, socket or device, which keeps no bytes")
+        return RootEntry(key, problem="a pipe, socket or device, which stores no bytes")
 
 
 def leads_out(link: Path, folder: Path) -> bool:
-    """Whether a link ends elsewhere than in a folder."""
-    # `resolve` has no end of a link that leads to itself.
+    """Whether the target of a link is outside of a folder."""
+    # `resolve` fails for a link to itself.
     return not Path(os.path.realpath(link)).is_relative_to(os.path.realpath(folder))
 
 
-def is_database_file(key: str) -> bool:
-    """Whether a file is SQLite's, by its name."""
-    return key.endswith(
-        tuple(f"{name}{beside}" for name in _DATABASE_ENDINGS for beside in _BESIDE_A_DATABASE)
-    )
+def copy_by_another_process(path: Path, target: BinaryIO) -> None:
+    """Copy a file that this process can have open as a database.
 
+    A process that closes a file loses its locks on it (https://sqlite.org/howtocorrupt.html).
 
-def _copy_by_another_process(path: Path) -> BinaryIO:
-    """Return an unnamed copy of a file that another process made.
-
-    A process that closes a file loses its locks on it, and this one may have the database open
-    (https://sqlite.org/howtocorrupt.html).
+    :raises OSError: when the file does not exist or cannot be read.
     """
-    copy = tempfile.TemporaryFile()  # noqa: SIM115
-    cat = shutil.which("cat")
-    if cat is None:
-        copy.close()
-        raise OSError(f"There is no `cat`, by which {path.name} is copied")
-    done = subprocess.run(
-        [cat, "--", str(path)], stdout=copy, stderr=subprocess.DEVNULL, check=False
-    )
+    command = ["cat", "--", str(path)]
+    done = subprocess.run(command, stdout=target, stderr=subprocess.DEVNULL, check=False)
+    target.seek(0)
     if done.returncode:
-        copy.close()
+        target.close()
         path.lstat()
         raise PermissionError(f"{path.name} could not be read")
-    copy.seek(0)
-    return copy
 
 
-def _links(parent: str, folders: list[str]) -> list[str]:
-    return [name for name in folders if Path(parent, name).is_symlink()]
-
-
-def _why(error: OSError) -> str:
+def reason(error: OSError) -> str:
+    """Return why a file cannot be read, without its name."""
     return (error.strerror or type(error).__name__).lower()
+
+
+@dataclass(frozen=True)
+class BucketRoot:
+    """The objects of a bucket, all versions of them, and unfinished uploads."""
+
+    client: "S3Client"
+    bucket: str
+    below: str = ""
+    """The only prefix of keys that is searched."""
+
+    @property
+    def name(self) -> str:
+        """Return the `s3://` address."""
+        return f"s3://{self.bucket}/{self.below}"
+
+    def address(self, title: str) -> str:
+        """Return the `s3://` address of an object."""
+        return f"s3://{self.bucket}/{title}"
+
+    def path(self, entry: RootEntry) -> None:  # noqa: ARG002
+        """Return None: an object has no path."""
+        return
+
+    def entries(self) -> Iterator[RootEntry]:
+        """Yield all objects, versions and uploads."""
+        within: dict[str, Any] = {"Bucket": self.bucket, "Prefix": self.below}
+        if self.client.get_bucket_versioning(Bucket=self.bucket).get("Status"):
+            for page in self.client.get_paginator("list_object_versions").paginate(**within):
+                for item in page.get("Versions", ()):
+                    yield RootEntry(item["Key"], item["Size"], item["VersionId"])
+        else:
+            for found in self.client.get_paginator("list_objects_v2").paginate(**within):
+                for one in found.get("Contents", ()):
+                    yield RootEntry(one["Key"], one["Size"])
+        for uploads in self.client.get_paginator("list_multipart_uploads").paginate(**within):
+            for upload in uploads.get("Uploads", ()):
+                problem = "an unfinished upload, whose parts cannot be read"
+                yield RootEntry(upload["Key"], problem=problem, is_gap=True)
+
+    def open(self, entry: RootEntry) -> BinaryIO:
+        """Open a copy of an object, which can be read from any position."""
+        from botocore.exceptions import ClientError
+
+        version: dict[str, Any] = {"VersionId": entry.version} if entry.version else {}
+        copied = tempfile.TemporaryFile()  # noqa: SIM115
+        try:
+            answer = self.client.get_object(Bucket=self.bucket, Key=entry.key, **version)
+            shutil.copyfileobj(cast(BinaryIO, answer["Body"]), copied)
+        except ClientError as error:
+            copied.close()
+            code = error.response["Error"]["Code"]
+            if code in {"404", "NoSuchKey", "NoSuchVersion", "NotFound"}:
+                raise FileNotFoundError(entry.key) from error
+            # Such as AccessDenied, or InvalidObjectState of an archived object.
+            raise OSError(code) from error
+        copied.seek(0)
+        return copied

@@ -1,37 +1,25 @@
-"""Everything below a home or in a bucket is read, reachable from a table or not."""
+"""The search of all files below a home or in a bucket, reachable from a table or not."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import BinaryIO
 from urllib.parse import unquote
 
-import pyarrow as pa
-
-from lakehouse.privacy.verifier.byte_search import ByteSearch
-from lakehouse.privacy.verifier.column_values import HmacMatcher, ValueMatcher
-from lakehouse.privacy.verifier.held_columns import ColumnNames, HeldColumns
-from lakehouse.privacy.verifier.inspection import inspect
+from lakehouse.privacy.verifier.columns import (
+    ColumnNames,
+    HeldColumns,
+    HmacMatcher,
+    ValueMatcher,
+)
+from lakehouse.privacy.verifier.file_part import FilePart, SearchState
+from lakehouse.privacy.verifier.formats import inspect
 from lakehouse.privacy.verifier.places import place_of
-from lakehouse.privacy.verifier.report import FilesRead, Method, Report
-from lakehouse.privacy.verifier.roots import Root, RootEntry
-from lakehouse.privacy.verifier.search_state import FilePart, SearchState
-from lakehouse.privacy.verifier.sought_values import SoughtValues
+from lakehouse.privacy.verifier.report import Compared, FilesRead, Finding, Method, Report
+from lakehouse.privacy.verifier.roots import Root, RootEntry, reason
+from lakehouse.privacy.verifier.values import ByteSearch, SearchedValues
 from lakehouse.tables.person import Person
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a search is."""
-
-    files: int
-    size_bytes: int
-    place: str
-    """What was read last."""
-
-
-def tell_nobody(progress: Progress) -> None:
-    """Take note of nothing."""
 
 
 def search(
@@ -39,140 +27,130 @@ def search(
     people: Sequence[Person],
     columns: Sequence[HeldColumns],
     remaining_values: Iterable[str] = (),
-    progress: Callable[[Progress], None] = tell_nobody,
 ) -> Report:
-    """Say where people are by their values, in decoded columns and in all bytes.
+    """Search for people by their values, in decoded columns and in all bytes.
 
-    :param columns: of all tables and feeds that have people in them.
-    :param remaining_values: the personal values of people who remain, which explain a hit: read
-        once, one at a time.
+    :param columns: of all tables and feeds with data subjects.
+    :param remaining_values: personal values of people who remain, which explain a hit.
     """
-    values = SoughtValues.of(people, remaining_values)
-    state = SearchState(
-        ByteSearch(values), ValueMatcher(values), ColumnNames(columns), values.integers()
+    return _search(roots, state_of(people, columns, remaining_values), "values")
+
+
+def state_of(
+    people: Sequence[Person],
+    columns: Sequence[HeldColumns],
+    remaining_values: Iterable[str] = (),
+) -> SearchState:
+    """Return the state of a search by values."""
+    values = SearchedValues(people, remaining_values)
+    return SearchState(
+        ValueMatcher(values),
+        ColumnNames(columns),
+        ByteSearch(values),
+        values.integers(),
+        values.bounds(),
     )
-    return _search(roots, state, "values", progress)
 
 
 def search_hmacs(
-    roots: Sequence[Root],
-    key: bytes,
-    hmacs: Sequence[str],
-    columns: Sequence[HeldColumns],
-    progress: Callable[[Progress], None] = tell_nobody,
+    roots: Sequence[Root], key: bytes, hmacs: Sequence[str], columns: Sequence[HeldColumns]
 ) -> Report:
-    """Say where people are by the HMACs of their values, in the declared columns alone.
+    """Search for people by the HMACs of their values, in the declared columns only.
 
-    :param hmacs: `person_hmac` of each, in hexadecimal digits.
+    :param hmacs: `person_hmac` of each value, in hexadecimal digits.
     """
-    state = SearchState(None, HmacMatcher(key, hmacs), ColumnNames(columns))
-    return _search(roots, state, "hmacs", progress)
+    state = SearchState(HmacMatcher(key, hmacs), ColumnNames(columns))
+    return _search(roots, state, "hmacs")
 
 
-def _search(
-    roots: Sequence[Root],
-    state: SearchState,
-    method: Method,
-    progress: Callable[[Progress], None],
-) -> Report:
-    files = size_bytes = 0
+def _search(roots: Sequence[Root], state: SearchState, method: Method) -> Report:
     for root in roots:
         for entry in root.entries():
-            place = place_of(entry.key)
-            _search_entry(root, entry, state, place, is_one_of_many=len(roots) > 1)
-            files += 1
-            size_bytes += entry.size_bytes
-            progress(Progress(files, size_bytes, place))
+            _search_entry(root, entry, state, has_other_roots=len(roots) > 1)
     read = {
         kind: FilesRead(state.files_by_kind[kind], state.bytes_by_kind[kind])
         for kind in sorted(state.files_by_kind)
     }
+    compared = [
+        Compared(file, tuple(sorted(columns)))
+        for file, columns in sorted(state.compared.items())
+    ]
     return Report(
         method,
         tuple(root.name for root in roots),
-        tuple(state.residues),
-        tuple(state.shared),
+        _findings(state.residues),
+        _findings(state.shared),
         tuple(sorted(state.gaps)),
-        state.all_compared(),
+        tuple(compared),
         read,
-        tuple(sorted(state.places)),
     )
 
 
+def _findings(counts: Counter[Finding]) -> tuple[Finding, ...]:
+    return tuple(replace(finding, count=counts[finding]) for finding in sorted(counts))
+
+
 def _search_entry(
-    root: Root, entry: RootEntry, state: SearchState, place: str, *, is_one_of_many: bool
+    root: Root, entry: RootEntry, state: SearchState, *, has_other_roots: bool
 ) -> None:
-    state.places.add(place)
-    part = _part(root, entry, state, place, is_one_of_many=is_one_of_many)
+    part = _part(root, entry, state, has_other_roots=has_other_roots)
     if entry.problem:
         part.gap("not readable", entry.problem, is_blocking=entry.is_gap)
         return
     try:
         file = root.open(entry)
     except FileNotFoundError:
-        part.gap("changed", "gone before it was read", is_blocking=False)
+        part.gap("changed", "removed before it was read", is_blocking=False)
         return
     except OSError as error:
-        part.gap("not readable", _why(error))
+        part.gap("not readable", reason(error))
         return
     with file:
-        _search_open(file, part)
+        try:
+            _search_open(file, part)
+        except OSError as error:
+            part.gap("not readable", reason(error))
 
 
 def _search_open(file: BinaryIO, part: FilePart) -> None:
-    """Search what a file was when it was opened."""
-    try:
-        size_bytes = file.seek(0, os.SEEK_END)
-        inspect(file, size_bytes, part)
-        size_bytes_after = file.seek(0, os.SEEK_END)
-    except OSError as error:
-        part.gap("not readable", _why(error))
-        return
-    if size_bytes_after > size_bytes:
-        what = f"it grew while it was read; its first {size_bytes} bytes were"
+    """Search the bytes that a file has when it is opened."""
+    size_bytes = file.seek(0, os.SEEK_END)
+    inspect(file, size_bytes, part)
+    size_after = file.seek(0, os.SEEK_END)
+    if size_after != size_bytes:
+        what = f"it had {size_bytes} bytes, and has {size_after} after it was read"
         part.gap("changed", what, is_blocking=False)
-    elif size_bytes_after < size_bytes:
-        what = f"it was cut from {size_bytes} to {size_bytes_after} bytes while it was read"
-        part.gap("changed", what, is_blocking=False)
-
-
-def _why(error: OSError) -> str:
-    return (error.strerror or type(error).__name__).lower()
 
 
 def _part(
-    root: Root, entry: RootEntry, state: SearchState, place: str, *, is_one_of_many: bool
+    root: Root, entry: RootEntry, state: SearchState, *, has_other_roots: bool
 ) -> FilePart:
-    names = state.names.of(entry.key)
+    of_table = state.names.of(entry.key)
+    names, fields = of_table or (state.names.anywhere, {})
     part = FilePart(
         state,
-        place,
-        "",
+        place_of(entry.key),
+        # The finding in a name needs a name without the value.
+        entry.key.partition("/")[0],
         entry.key,
         names,
-        state.names.are_declared(entry.key),
-        open_beside=lambda name: root.open_beside(entry, name),
-        fields=state.names.fields_of(entry.key),
+        fields,
+        is_declared=of_table is not None,
+        path=root.path(entry),
     )
-    # The finding in a name needs a name, which does not have the value in it.
-    unnamed = replace(part, file=_parent(entry.key))
-    title = unnamed.masked(entry.title, "name of a file")
-    title = _without_partition_values(unnamed, title)
-    return replace(part, file=root.address(title) if is_one_of_many else title)
-
-
-def _parent(key: str) -> str:
-    return key.partition("/")[0]
+    title = part.masked(entry.title, "name of a file")
+    title = _without_partition_values(part, title)
+    return replace(part, file=root.address(title) if has_other_roots else title)
 
 
 def _without_partition_values(part: FilePart, title: str) -> str:
-    """Compare the values that folders of partitions are named for (`customer_id=7`)."""
+    """Compare the values in the names of partition folders (`customer_id=7`)."""
     parts = title.split("/")
     for number, text in enumerate(parts):
         name, equals, value = text.partition("=")
-        if not equals or not part.compares([name]):
-            continue
-        for _, sought in part.matches([name], pa.array([unquote(value)])):
-            part.found(sought, "name of a folder", column=name)
-            parts[number] = f"{name}=[value]"
+        if equals and part.held([name]):
+            before = part.state.residues.total()
+            part.compare_values([name], [unquote(value)], "name of a folder")
+            if part.state.residues.total() > before:
+                parts[number] = f"{name}=[value]"
     return "/".join(parts)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from lakehouse.privacy.verifier.held_columns import HeldColumns
+from lakehouse.privacy.verifier.columns import HeldColumns
 from lakehouse.privacy.verifier.report import Report
 from lakehouse.privacy.verifier.roots import FolderRoot
 from lakehouse.privacy.verifier.search import search

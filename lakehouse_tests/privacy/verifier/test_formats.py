@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import lzma
-import tarfile
 import zipfile
 from datetime import date
 
@@ -14,8 +13,6 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pyarrow import orc
 
 from lakehouse.tables.person import Person
@@ -60,8 +57,8 @@ def test_a_page_of_parquet_is_read_whatever_compressed_it(tmp_path, codec, dicti
 
     (row_id,) = found(report, kind="id", how="column")
     (mail,) = found(report, how="decoded UTF-8")
-    assert (row_id.place, row_id.column, row_id.row) == ("data file", "client", 3)
-    assert (mail.inside, mail.column, mail.row) == ("row group 0", "mail", 2)
+    assert (row_id.place, row_id.column) == ("data file", "client")
+    assert mail.column == "mail"
 
 
 def test_texts_in_which_bytes_are_shared_are_read(tmp_path):
@@ -82,33 +79,6 @@ def test_views_of_texts_are_read(tmp_path, kind):
     assert found(searched(tmp_path), how="decoded UTF-8", column="mail")
 
 
-def test_rows_are_numbered_through_row_groups(tmp_path):
-    table = pa.table({"client": [*range(10_000, 10_250), 4711]})
-    parquet(tmp_path, table, row_group_size=100)
-
-    (finding,) = found(searched(tmp_path), how="column")
-
-    assert (finding.inside, finding.row) == ("row group 2", 251)
-
-
-def test_statistics_of_a_footer_are_compared(tmp_path):
-    parquet(tmp_path, pa.table({"client": [4711, 4712]}))
-
-    (finding,) = found(searched(tmp_path), how="statistics of the footer")
-
-    assert (finding.kind, finding.column) == ("id", "client")
-
-
-def test_a_value_that_no_row_has_is_found_in_the_dictionary(tmp_path):
-    indices = pa.array([0, 0], pa.int32())
-    values = pa.DictionaryArray.from_arrays(indices, pa.array(["a@b.c", EMAIL]))
-    parquet(tmp_path, pa.table({"mail": values}), store_schema=False, write_statistics=False)
-
-    report = searched(tmp_path)
-
-    assert found(report, how="decoded UTF-8, only in the dictionary")
-
-
 @pytest.mark.parametrize(
     "values",
     [
@@ -125,7 +95,7 @@ def test_a_value_that_no_row_has_is_found_in_the_dictionary(tmp_path):
 def test_an_id_of_any_type_is_compared(tmp_path, values):
     parquet(tmp_path, pa.table({"client": values}), write_statistics=False)
 
-    assert found(searched(tmp_path), kind="id", how="column", column="client", row=1)
+    assert found(searched(tmp_path), kind="id", how="column", column="client")
 
 
 def test_a_date_is_compared_as_text(tmp_path):
@@ -147,7 +117,7 @@ def test_fields_of_nested_columns_are_read(tmp_path):
 
     report = searched(tmp_path)
 
-    assert found(report, kind="id", column="row.client", row=1)
+    assert found(report, kind="id", column="row.client")
     assert found(report, column="all.text") or found(report, column="all")
     assert found(report, column="by_name.key")
 
@@ -157,7 +127,7 @@ def test_a_long_integer_is_found_in_a_column_of_any_name(tmp_path):
 
     (finding,) = found(searched(tmp_path), how="decoded integer")
 
-    assert (finding.column, finding.row) == ("anything", 2)
+    assert finding.column == "anything"
 
 
 def test_a_short_integer_is_found_in_declared_columns_alone(tmp_path):
@@ -190,8 +160,8 @@ def test_orc_is_read(tmp_path):
 
     report = searched(tmp_path)
 
-    assert found(report, kind="id", how="column", row=3)
-    assert found(report, how="decoded UTF-8", column="mail", row=2)
+    assert found(report, kind="id", how="column")
+    assert found(report, how="decoded UTF-8", column="mail")
 
 
 @pytest.mark.parametrize("codec", ["null", "deflate", "zstandard", "bzip2", "xz", "snappy"])
@@ -204,28 +174,21 @@ def test_avro_is_read_whatever_compressed_it(tmp_path, codec):
 
     report = searched(tmp_path)
 
-    assert found(report, kind="id", how="column", column="client", row=2)
-    assert found(report, kind="personal value", how="decoded UTF-8", row=2)
+    assert found(report, kind="id", how="column", column="client")
+    assert found(report, kind="personal value", how="decoded UTF-8")
 
 
-def test_json_is_read_whatever_way_it_is_escaped_in(tmp_path):
-    escaped = "".join(f"\\u{ord(letter):04x}" for letter in EMAIL)
+def test_json_in_a_string_of_json_is_compared(tmp_path):
     inner = json.dumps({"rows": [{"client": 4711}]})
     written(tmp_path, "a.json", json.dumps({"inner": inner}))
-    written(tmp_path, "b.json", f'{{"text": "{escaped}"}}')
 
-    report = searched(tmp_path)
-
-    assert found(report, file="a.json", kind="id", column="client")
-    assert found(report, file="b.json", how="decoded UTF-8")
+    assert found(searched(tmp_path), file="a.json", kind="id", column="client")
 
 
 def test_lines_of_json_are_read(tmp_path):
     written(tmp_path, "a.jsonl", '{"client": 1}\n\n{"client": "04711"}\n')
 
-    (finding,) = found(searched(tmp_path), how="column")
-
-    assert finding.row == 3
+    assert found(searched(tmp_path), how="column", kind="id")
 
 
 def test_a_delivered_file_is_compared_by_its_header(tmp_path):
@@ -235,7 +198,7 @@ def test_a_delivered_file_is_compared_by_its_header(tmp_path):
         csv.writer(text, delimiter=delimiter).writerows(rows)
         written(tmp_path, key, f"\ufeff{text.getvalue()}")
 
-    findings = found(searched(tmp_path), kind="id", column="client", row=2)
+    findings = found(searched(tmp_path), kind="id", column="client")
 
     assert [(finding.place, finding.file) for finding in findings] == [
         ("delivered file", "inbox/raw/a.csv"),
@@ -263,7 +226,7 @@ def test_a_file_of_any_form_is_compared(tmp_path, text, encoding):
 
     (finding,) = found(searched(tmp_path), kind="id")
 
-    assert (finding.column, finding.row) == ("client", 2)
+    assert finding.column == "client"
 
 
 def test_a_header_of_a_table_without_people_is_no_gap(tmp_path):
@@ -285,8 +248,6 @@ def test_a_header_without_the_columns_is_told(tmp_path):
     ("ending", "pack"),
     [
         ("gz", gzip.compress),
-        ("bz2", bz2.compress),
-        ("xz", lzma.compress),
         ("zst", lambda content: pa.compress(content, "zstd", asbytes=True)),
         ("gz.gz", lambda content: gzip.compress(gzip.compress(content))),
         ("gz", lambda content: gzip.compress(b"-") + gzip.compress(content)),
@@ -308,21 +269,20 @@ def test_a_packed_delivery_is_compared_by_its_header(tmp_path):
 
     (finding,) = found(searched(tmp_path), kind="id")
 
-    assert (finding.inside, finding.column, finding.row) == ("gzip", "client", 1)
+    assert (finding.inside, finding.column) == ("gzip", "client")
 
 
 def test_members_of_an_archive_are_read(tmp_path):
     with zipfile.ZipFile(written(tmp_path, "a.zip"), "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("b/notes.txt", EMAIL)
         archive.writestr(f"{PHONE}.txt", "")
-    with tarfile.open(written(tmp_path, "a.tar"), "w") as tar:
-        tar.add(written(tmp_path, "packed.gz", gzip.compress(EMAIL.encode())), "c.gz")
+        archive.writestr("c.gz", gzip.compress(EMAIL.encode()))
 
     report = searched(tmp_path)
 
     assert found(report, file="a.zip", inside="zip b/notes.txt", how="UTF-8")
     assert found(report, file="a.zip", how="name in an archive, UTF-8")
-    assert found(report, file="a.tar", inside="tar c.gz › gzip")
+    assert found(report, file="a.zip", inside="zip c.gz › gzip")
 
 
 def test_what_is_packed_too_often_is_told(tmp_path):
@@ -346,7 +306,6 @@ def test_what_is_packed_too_often_is_told(tmp_path):
         ("a.db", b"SQLite format 3\0 and no more"),
         ("a.gz", gzip.compress(b"x" * 10_000, mtime=0)[:-9]),
         ("a.zst", pa.compress(bytes(range(256)) * 10, "zstd", asbytes=True)[:-9]),
-        ("a.json", b'{"a": '),
         ("b.parquet", b"no magic"),
         ("b.gz", b"no magic"),
     ],
@@ -371,12 +330,21 @@ def test_a_text_that_begins_as_a_format_does_is_a_text(tmp_path, text):
     assert report.gaps == ()
 
 
-def test_what_nothing_decodes_is_told(tmp_path):
-    written(tmp_path, "tmp/shuffle_0_0_0.data", b"\x82SNAPPY\0" + bytes(50))
+@pytest.mark.parametrize("pack", [bz2.compress, lzma.compress])
+def test_a_compression_that_is_not_decoded_prevents_a_proof(tmp_path, pack):
+    written(tmp_path, "notes", pack(EMAIL.encode()))
 
     (gap,) = searched(tmp_path).gaps
 
     assert gap.gap == "not looked into"
+
+
+def test_a_block_that_spark_spilled_is_noted(tmp_path):
+    written(tmp_path, "tmp/shuffle_0_0_0.data", b"LZ4Block" + bytes(50))
+
+    (gap,) = searched(tmp_path).not_proved
+
+    assert (gap.gap, gap.is_blocking) == ("not looked into", False)
 
 
 def test_a_damaged_page_of_parquet_is_told(tmp_path):
@@ -395,17 +363,6 @@ def test_an_empty_file_holds_nobody(tmp_path, key):
     report = searched(tmp_path)
 
     assert (report.findings, report.gaps) == ((), ())
-
-
-@given(st.lists(st.one_of(st.none(), st.text(max_size=20)), max_size=30), st.integers(0, 30))
-def test_a_value_is_found_in_whatever_row(tmp_path_factory, mails, position):
-    home = tmp_path_factory.mktemp("home")
-    rows = [*mails[:position], EMAIL, *mails[position:]]
-    parquet(home, pa.table({"mail": pa.array(rows, pa.string())}), compression="zstd")
-
-    (finding,) = found(searched(home), how="decoded UTF-8", column="mail")
-
-    assert finding.row == len(mails[:position]) + 1
 
 
 def test_nobody_is_found_where_nobody_is(tmp_path):

@@ -9,8 +9,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from lakehouse.privacy.verifier.bucket_root import BucketRoot
-from lakehouse.privacy.verifier.roots import FolderRoot, RootEntry
+from lakehouse.privacy.verifier.roots import BucketRoot, FolderRoot, RootEntry
 from lakehouse.privacy.verifier.search import search
 from lakehouse_tests.conftest import keep_versions
 from lakehouse_tests.privacy.verifier.someone import COLUMNS, EMAIL, PERSON, searched, written
@@ -171,16 +170,6 @@ def test_several_roots_are_told_apart(tmp_path):
     ]
 
 
-def test_progress_is_told_file_by_file(tmp_path):
-    for name in ("a", "b"):
-        written(tmp_path, name, "12345")
-    told = []
-
-    search([FolderRoot(tmp_path)], [PERSON], COLUMNS, progress=told.append)
-
-    assert [(item.files, item.size_bytes) for item in told] == [(1, 5), (2, 10)]
-
-
 @pytest.fixture
 def bucket():
     with mock_aws():
@@ -236,4 +225,3 @@ def test_an_unfinished_upload_is_told(bucket):
 def test_an_object_that_is_gone_is_told(bucket):
     with pytest.raises(FileNotFoundError):
         bucket.open(RootEntry("a"))
-    assert bucket.open_beside(RootEntry("a.db"), "a.db-wal") is None

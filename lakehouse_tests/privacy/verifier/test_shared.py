@@ -2,6 +2,7 @@
 
 import pytest
 
+from lakehouse.privacy.verifier.values import SearchedValues
 from lakehouse.tables.person import Person
 from lakehouse_tests.privacy.verifier.someone import EMAIL, PERSON, searched, written
 
@@ -30,12 +31,13 @@ def test_a_value_within_that_of_somebody_else_is_shared_there_alone(tmp_path):
     assert [item.file for item in report.findings] == ["his.txt"]
 
 
-def test_a_beginning_that_a_remaining_value_has_is_shared(tmp_path):
-    written(tmp_path, "bound", EMAIL[:16])
+@pytest.mark.parametrize(
+    ("remaining", "is_shared"), [("unrelated", False), (f"{EMAIL[:16]}zzz", True)]
+)
+def test_a_bound_that_a_remaining_value_has_is_shared(remaining, is_shared):
+    bounds = SearchedValues([PERSON], [remaining]).bounds()
 
-    assert searched(tmp_path).findings
-    assert searched(tmp_path, remaining=["unrelated"]).findings
-    assert not searched(tmp_path, remaining=[f"{EMAIL[:16]}zzz"]).findings
+    assert bounds[EMAIL[:16]].is_shared is is_shared
 
 
 def test_a_whole_value_is_a_residue_though_others_begin_alike(tmp_path):

@@ -1,1 +1,0 @@
-"""What each format of a file holds, once it is decoded."""

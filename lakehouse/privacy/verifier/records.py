@@ -1,0 +1,306 @@
+"""Records of JSON, CSV, Avro and SQLite: declared fields are compared, and texts searched."""
+
+import csv
+import gzip
+import json
+import shutil
+import sqlite3
+import tempfile
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from io import IOBase, TextIOWrapper
+from pathlib import Path
+from typing import IO, Any, BinaryIO, cast
+
+import fastavro
+import pyarrow as pa
+from pyarrow import csv as arrow_csv
+
+from lakehouse.privacy.verifier.columns import spark_text
+from lakehouse.privacy.verifier.file_part import FilePart
+from lakehouse.privacy.verifier.manifest_bounds import bounds_of_entry, read_header
+from lakehouse.privacy.verifier.places import METADATA
+from lakehouse.privacy.verifier.roots import copy_by_another_process
+from lakehouse.tables.quoting import identifier
+
+MAX_JSON_BYTES = 64 * 1024 * 1024
+"""Of one JSON value; a larger file must consist of lines."""
+_BATCH_VALUES = 100_000
+_BATCH_BYTES = 1024 * 1024
+_JSON_DEPTH = 4
+"""Levels of JSON in strings of JSON that are decoded."""
+_COPIES = 5
+"""Attempts to copy a database that another process changes."""
+
+
+class RecordFields:
+    """Collects declared fields and texts of records, and searches them in batches."""
+
+    def __init__(self, part: FilePart) -> None:
+        self._part = part
+        self._fields: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
+        self._texts: list[bytes] = []
+        self._values = self._bytes = 0
+
+    def add(self, value: Any, path: tuple[str, ...] = (), depth: int = 0) -> None:
+        """Add the declared fields of a value, also of JSON in its strings."""
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                # The rest of a path can contain values.
+                declared = (str(name),) if self._part.held([str(name)]) else ()
+                self.add(inner, (*path, *declared), depth)
+        elif isinstance(value, list | tuple):
+            for inner in value:
+                self.add(inner, path, depth)
+        elif value is not None:
+            text = spark_text(value) or ""
+            if path:
+                self._fields[path].add(text)
+                self._values += 1
+            if depth < _JSON_DEPTH and self._is_json_of_fields(text):
+                self.add(parsed(text), path, depth + 1)
+            if self._values >= _BATCH_VALUES:
+                self.flush()
+
+    def add_text(self, content: bytes) -> None:
+        """Add text to search."""
+        self._texts.append(content)
+        self._bytes += len(content)
+        if self._bytes >= _BATCH_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Search what was collected."""
+        self._part.search_bytes(b"\0".join(self._texts))
+        for path, values in self._fields.items():
+            self._part.compare_values(path, sorted(values))
+        self._texts.clear()
+        self._fields.clear()
+        self._values = self._bytes = 0
+
+    def _is_json_of_fields(self, text: str) -> bool:
+        return text[:1] in ("{", "[") and mentions_fields(self._part, text)
+
+
+def mentions_fields(part: FilePart, text: str) -> bool:
+    """Whether a text can contain the name of a declared column."""
+    lowered = text.lower()
+    return "\\u" in lowered or any(name in lowered for name in part.names)
+
+
+def parsed(text: str | bytes) -> Any:
+    """Return the value of a JSON text; None if it is no JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def read_json(file: BinaryIO, size_bytes: int, part: FilePart) -> None:
+    """Compare the declared fields of JSON, or of lines of JSON.
+
+    :raises ValueError: when a line is too long.
+    """
+    fields = RecordFields(part.without_common_names() if part.place == METADATA else part)
+    if size_bytes <= MAX_JSON_BYTES:
+        value = parsed(file.read(size_bytes))
+        file.seek(0)
+        if value is not None:
+            fields.add(value)
+            fields.flush()
+            return
+    for number, line in enumerate(_lines(file, size_bytes), start=1):
+        if not line.strip() or not mentions_fields(part, line.decode("utf-8", "replace")):
+            continue
+        value = parsed(line)
+        if value is None:
+            # A killed process leaves an incomplete line.
+            what = f"line {number} is no JSON; its bytes were searched"
+            part.gap("not compared", what, is_blocking=False)
+        fields.add(value)
+    fields.flush()
+
+
+def _lines(file: BinaryIO, size_bytes: int) -> Iterator[bytes]:
+    read_bytes = 0
+    pending = b""
+    while chunk := file.read(min(MAX_JSON_BYTES, size_bytes - read_bytes)):
+        read_bytes += len(chunk)
+        *lines, pending = (pending + chunk).split(b"\n")
+        yield from lines
+        if len(pending) > MAX_JSON_BYTES:
+            raise ValueError(f"a line has more than {MAX_JSON_BYTES} bytes")
+    yield pending
+
+
+_DELIMITERS = ",;\t|"
+_MAX_FIELD_BYTES = 16 * 1024 * 1024
+_CSV_BLOCK_BYTES = 8 * 1024 * 1024
+
+
+def read_csv(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa: ARG001
+    """Compare the declared columns that the header names.
+
+    :raises csv.Error: when it cannot be read as rows.
+    """
+    csv.field_size_limit(_MAX_FIELD_BYTES)
+    text = TextIOWrapper(file, "utf-8-sig", errors="replace", newline="")
+    try:
+        first_line = text.readline()
+        text.seek(0)
+        delimiter = max(_DELIMITERS, key=first_line.count)
+        header = next(csv.reader(text, delimiter=delimiter), [])
+        named = {number: name for number, name in enumerate(header) if part.held([name])}
+        if not named and part.is_declared:
+            what = "its header names no column with data subjects; its bytes were searched"
+            part.gap("not compared", what, is_blocking=False)
+        if named and not _compare_by_arrow(file, delimiter, header, named, part):
+            text.seek(0)
+            _compare_by_rows(text, delimiter, named, part)
+    finally:
+        text.detach()
+
+
+def _compare_by_arrow(
+    file: BinaryIO, delimiter: str, header: list[str], named: Mapping[int, str], part: FilePart
+) -> bool:
+    """Compare the columns of a well-formed file fast; return False for another one."""
+    if len(set(header)) != len(header):
+        return False
+    file.seek(0)
+    names = list(named.values())
+    try:
+        with arrow_csv.open_csv(
+            cast(IO[bytes], left_open(file)),
+            arrow_csv.ReadOptions(use_threads=False, block_size=_CSV_BLOCK_BYTES),
+            arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            arrow_csv.ConvertOptions(
+                include_columns=names, column_types=dict.fromkeys(names, pa.string())
+            ),
+        ) as reader:
+            for batch in reader:
+                for name in names:
+                    part.compare([name.strip()], cast(pa.StringArray, batch[name].unique()))
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _compare_by_rows(
+    text: TextIOWrapper, delimiter: str, named: Mapping[int, str], part: FilePart
+) -> None:
+    rows = csv.reader(text, delimiter=delimiter)
+    next(rows)
+    fields = RecordFields(part)
+    for row in rows:
+        fields.add({name: row[number] for number, name in named.items() if number < len(row)})
+    fields.flush()
+
+
+def left_open(file: BinaryIO) -> pa.PythonFile:
+    """Return a file for Arrow, which closes what it reads."""
+    return pa.PythonFile(cast(IOBase, _LeftOpen(file)), "r")
+
+
+class _LeftOpen:
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.read = file.read
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def read_avro(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa: ARG001
+    """Search decoded blocks, declared fields, and the bounds in Iceberg's manifests.
+
+    :raises Exception: whatever fastavro raises for a damaged file.
+    """
+    reader = fastavro.block_reader(file)
+    schema = cast(dict[str, Any], reader.writer_schema)
+    header = read_header(reader.metadata)
+    is_manifest_list = schema.get("name") == "manifest_file"
+    names = {
+        field["name"]: part.column_name(field["name"], field.get("field-id"))
+        for field in schema.get("fields", ())
+    }
+    fields = RecordFields(part)
+    for block in reader:
+        part.search_bytes(block.bytes_.getvalue())  # type: ignore[attr-defined]
+        for record in () if is_manifest_list else block:
+            if header is not None:
+                for path, bound in bounds_of_entry(cast(dict[str, Any], record), header):
+                    part.search_bound(path, bound)
+            elif isinstance(record, dict):
+                fields.add({names[name]: value for name, value in record.items()})
+    fields.flush()
+
+
+def read_sqlite(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa: ARG001
+    """Search the rows of all tables, with those that are only in the write-ahead log.
+
+    :raises sqlite3.Error: when it is damaged.
+    """
+    with tempfile.TemporaryDirectory(prefix="lakehouse-verify-") as folder:
+        database = Path(folder, "copy.db")
+        _copy_database(file, part, database)
+        with closing(sqlite3.connect(database)) as connection:
+            connection.text_factory = bytes
+            # Applies the log. Without a name, no copy is left if the process is killed.
+            connection.execute("PRAGMA journal_mode = DELETE").fetchall()
+            database.unlink()
+            query = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+            for (name,) in connection.execute(query).fetchall():
+                _search_table(connection, name.decode(), part)
+
+
+def _copy_database(file: BinaryIO, part: FilePart, target: Path) -> None:
+    log = part.path.with_name(f"{part.path.name}-wal") if part.path else None
+    if part.path is None or log is None or not log.exists():
+        file.seek(0)
+        with target.open("wb") as copied:
+            shutil.copyfileobj(file, copied)
+        return
+    for _ in range(_COPIES):
+        before = _state_of(part.path), _state_of(log)
+        for source, name in ((part.path, target), (log, Path(f"{target}-wal"))):
+            if source.exists():
+                with name.open("wb") as copied:
+                    copy_by_another_process(source, copied)
+        if (_state_of(part.path), _state_of(log)) == before:
+            return
+    part.gap("changed", f"another process changed it during {_COPIES} attempts to copy it")
+
+
+def _state_of(file: Path) -> tuple[int, int] | None:
+    try:
+        status = file.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+def _search_table(connection: sqlite3.Connection, name: str, part: FilePart) -> None:
+    fields = RecordFields(part.within(f"table {name}"))
+    cursor = connection.execute(f"SELECT * FROM {identifier(name)}")
+    columns = [column[0] for column in cursor.description]
+    for row in cursor:
+        record = {column: _unpacked(value) for column, value in zip(columns, row, strict=True)}
+        fields.add(record)
+        fields.add_text(b"\0".join(one for one in record.values() if isinstance(one, bytes)))
+    fields.flush()
+
+
+def _unpacked(value: Any) -> Any:
+    """Return a value without compression, which Dagster applies to snapshots."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        if value[:1] == b"\x78":
+            return zlib.decompress(value)
+        return gzip.decompress(value) if value.startswith(b"\x1f\x8b") else value
+    except (OSError, EOFError, zlib.error):
+        return value
