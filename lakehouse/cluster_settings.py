@@ -1,6 +1,4 @@
-"""The settings of a Spark that is more than one process: what its executors are, how they reach the
-driver, and any configuration of Spark's own.
-"""
+"""Settings of distributed Spark: executors, network and Spark configuration."""
 
 import re
 import shlex
@@ -23,9 +21,9 @@ _WEB_PAGE = (r"https?://[^\s/]+.*", "the address of a web page, such as http://h
 When = Literal["auto", "always", "never"]
 _WHEN = ("auto|always|never", "auto, always or never")
 DRIVERS = 20
-"""How many drivers of one machine find ports."""
+"""The number of drivers on one machine that find free ports."""
 DRIVER_PORTS = 3 * DRIVERS
-"""For the driver, its blocks and its page, as many of each."""
+"""Ports for each driver, its block manager and its UI."""
 ARCHIVE_PYTHON = "bin/python"
 """Path of the `python` in an archive for executors."""
 REFUSED_CONFIGURATION = {
@@ -37,54 +35,54 @@ REFUSED_CONFIGURATION = {
     "spark.sql.extensions": "those of Iceberg are needed",
     "spark.sql.session.timeZone": "times are in UTC",
 }
-"""What LAKEHOUSE_SPARK_CONF may not set, and why."""
+"""Properties that LAKEHOUSE_SPARK_CONF cannot set, and why."""
 _NAMES_PYTHON = frozenset({"spark.pyspark.python", "spark.sql.execution.pyspark.python"})
-"""Configuration of Spark that says which Python executors have."""
+"""Spark properties that select the Python of executors."""
 SESSION_PREFIX = "spark.sql."
-"""How what a session may set begins; all else is set where Spark is started."""
+"""Prefix of properties that a session can set; other properties are set when Spark starts."""
 
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """What somebody said of executors and driver; what is None follows from the cluster."""
+    """Settings of executors and driver; None means the default of the cluster."""
 
     configuration: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Configuration of Spark, which goes before that of the lakehouse. It may hold secrets."""
+    """Spark properties that override those of the lakehouse. They may contain secrets."""
     master_page: str | None = None
-    """Where the web page of a standalone master is."""
+    """The address of a standalone master's web UI."""
     driver_host: str | None = None
-    """By which name or address executors reach the driver."""
+    """The name or address of the driver for executors."""
     driver_port: int | None = None
-    """The first of 60 ports that a driver takes of the machine, for up to 20 of them at once."""
+    """The first of 60 ports used by up to 20 concurrent drivers on the machine."""
     executors: int | None = None
     executor_cores: int | None = None
     executor_memory: str | None = None
     executor_python: str | None = None
-    """The Python that executors have; a path on them."""
+    """The Python of executors, as a path on them."""
     executor_archive: str | None = None
-    """The archive that `lakehouse pack-python` made, whose Python executors have: a path here,
-    or `s3://bucket/key`.
+    """The Python archive for executors, made by `lakehouse pack-python`: a local path, or
+    `s3://bucket/key`.
     """
     pyspark_python: str | None = None
-    """What Spark itself was told of that."""
+    """PYSPARK_PYTHON."""
     pyspark_arguments: str | None = field(default=None, repr=False)
-    """What PySpark itself was told to start Spark with."""
+    """PYSPARK_SUBMIT_ARGS."""
     spark_conf_dir: str | None = None
-    """Where Spark itself was told that its `spark-defaults.conf` is."""
+    """SPARK_CONF_DIR, the folder of `spark-defaults.conf`."""
     python_path: str | None = None
-    """Where Python itself was told that modules are."""
+    """PYTHONPATH."""
     spark_local_dirs: str | None = None
-    """Where Spark itself was told to keep what it spills."""
+    """SPARK_LOCAL_DIRS, Spark's temporary folders."""
     executors_read: When = "auto"
-    """When executors read delivered files; by itself where they are many or large."""
+    """When executors read delivered files; `auto` does if they are many or large."""
     wait_seconds: int = 120
-    """How long the first executor may take."""
+    """How long to wait for the first executor."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> "ClusterSettings":
-        """Read and check what the environment says.
+        """Read and validate the environment.
 
-        :raises SettingsError: names the variable, what it held and what was expected.
+        :raises SettingsError: states the variable, the actual and the expected value.
         """
         page = value_of_form(env, "LAKEHOUSE_SPARK_MASTER_PAGE", _WEB_PAGE, "")
         configuration = tuple(_configuration(env.get("LAKEHOUSE_SPARK_CONF") or ""))
@@ -120,16 +118,16 @@ class ClusterSettings:
 
     @property
     def of_sessions(self) -> dict[str, str]:
-        """The configuration that a session may set, whoever started its Spark."""
+        """The properties that a session can set on any Spark."""
         return {
             name: value for name, value in self.configuration if name.startswith(SESSION_PREFIX)
         }
 
     def require_settable_by_client(self, besides: Mapping[str, object]) -> None:
-        """Make sure that nothing is said that only whoever starts Spark can set.
+        """Check that no setting is given that only the process that starts Spark can apply.
 
-        :param besides: other settings of that kind; None where nothing is said.
-        :raises SettingsError: names all of it.
+        :param besides: other settings of that kind; None if unset.
+        :raises SettingsError: states all such settings.
         """
         of_start = {
             **besides,
@@ -153,15 +151,15 @@ class ClusterSettings:
 
 
 def _require_one_python(python: str | None, configuration: tuple[tuple[str, str], ...]) -> None:
-    """Make sure that nothing but an archive names the Python of executors."""
-    others = ["LAKEHOUSE_EXECUTOR_PYTHON"] if python else []
-    others += [
+    """Check that only the archive selects the Python of executors."""
+    conflicts = ["LAKEHOUSE_EXECUTOR_PYTHON"] if python else []
+    conflicts += [
         f"{name} of LAKEHOUSE_SPARK_CONF" for name, _ in configuration if name in _NAMES_PYTHON
     ]
-    if others:
+    if conflicts:
         raise SettingsError(
-            f"LAKEHOUSE_EXECUTOR_ARCHIVE and {' and '.join(others)} are set, and name two Pythons"
-            " of executors; expected one of them.",
+            f"LAKEHOUSE_EXECUTOR_ARCHIVE and {' and '.join(conflicts)} are set, and name two"
+            " Pythons of executors; expected one of them.",
             next_step=(
                 "Unset LAKEHOUSE_EXECUTOR_ARCHIVE where executors have a Python with its"
                 " packages, or else the other."
@@ -177,7 +175,7 @@ def _configuration(text: str) -> Iterator[tuple[str, str]]:
     for number, entry in enumerate(entries, start=1):
         name, equals, value = entry.partition("=")
         if not equals or not re.fullmatch(r"spark\.[\w.-]+", name):
-            # What was found may hold a secret.
+            # The value may contain a secret.
             raise _no_configuration(f"has no name=value as entry {number} of {len(entries)}")
         if name in REFUSED_CONFIGURATION:
             raise SettingsError(

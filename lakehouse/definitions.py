@@ -1,6 +1,6 @@
-"""The sample project, which exists outside of a project of one's own: what Dagster loads there.
+"""The sample project, which Dagster loads outside of other projects.
 
-A table is added by a file in `lakehouse/assets/`, and needs no line here.
+Tables are added as files in `lakehouse/assets/`; this file does not change.
 """
 
 from lakehouse.project import Project

@@ -1,39 +1,37 @@
-"""Every error that the lakehouse raises on purpose.
+"""All exceptions that the lakehouse raises deliberately.
 
     LakehouseError
     ├── UsageError              the command or the call is wrong (exit code 2)
     │   └── SettingsError       a setting in the environment is wrong
-    ├── DeclarationError        a table, rule or feed is declared in a way that cannot work
+    ├── DeclarationError        the declaration of a table, rule or feed is invalid
     ├── SetupError              Java, the jars or the home are missing or damaged
-    ├── CatalogDamaged          the catalog is missing beside its tables, or cannot be read
-    ├── TableUnreadable         a table, or what it is, cannot be read
-    │   ├── TableDamaged        a file that a table needs is missing, or cannot be read
-    │   ├── TypeUnsupported     a column of it has a type that only Spark reads
-    │   └── FilesUnsupported    a file of it is of a kind that only Spark reads
+    ├── CatalogDamaged          the catalog of existing tables is missing or unreadable
+    ├── TableUnreadable         a table or its metadata cannot be read
+    │   ├── TableDamaged        a file of a table is missing or unreadable
+    │   ├── TypeUnsupported     a column has a type that only Spark reads
+    │   └── FilesUnsupported    a file has a format that only Spark reads
     ├── TableNotFound           the catalog has no such table
-    ├── SnapshotNotFound        the table has no such snapshot, tag, branch or moment
-    ├── FrameMismatch           a frame does not have the columns that its table declares
-    ├── ComputeFailed           what computes a table raised, or Spark did as it computed it
-    ├── JobFailed               a job of AWS ended, and did not say what came of its table
-    ├── SparkEnded              Spark ended, or ran out of memory, while it worked
+    ├── SnapshotNotFound        the table has no such snapshot, tag, branch or timestamp
+    ├── FrameMismatch           a DataFrame lacks the columns that its table declares
+    ├── ComputeFailed           the function of a table raised, or Spark did while computing it
+    ├── JobFailed               an AWS job ended without reporting an outcome
+    ├── SparkEnded              Spark exited or ran out of memory
     ├── EvolutionRefused        a declared change would lose data or break readers
     ├── PendingChanges          a declared change waits for `lakehouse apply`
-    ├── WriteConflict           other writers kept winning until the limit was reached
-    ├── QuarantineFailed        refused rows could not be kept, so the others were not published
-    ├── CommitUnknown           a commit may or may not have happened, and could not be looked up
-    ├── TableBusy               the table's lock was held longer than the caller would wait
-    ├── UpkeepFailed            a step of upkeep failed, or did not come out as it should
-    ├── ErasureFailed           people could not be erased, or it could not be proved
-    └── FileRejected            a delivered file is not what its feed declares
+    ├── WriteConflict           other writers won until the limit of retries was reached
+    ├── QuarantineFailed        quarantined rows were not stored, so nothing was published
+    ├── CommitUnknown           the state of a commit is unknown and cannot be looked up
+    ├── TableBusy               the table's lock was not released in time
+    ├── UpkeepFailed            an upkeep step failed or had an unexpected result
+    ├── ErasureFailed           an erasure failed or could not be verified
+    └── FileRejected            a delivered file does not match its feed declaration
 
-Each one names the thing, what was found, what was expected, and the next step.
+Each message states the object, the actual value, the expected value and the next step.
 """
 
 
 class LakehouseError(Exception):
-    """The work failed for a reason that the message explains; `next_step` says what to do about
-    it.
-    """
+    """An expected failure with an explanation; `next_step` states what to do."""
 
     exit_code = 1
 
@@ -57,7 +55,7 @@ class SettingsError(UsageError):
 
 
 class DeclarationError(LakehouseError):
-    """A table, rule or feed is declared in a way that cannot work."""
+    """The declaration of a table, rule or feed is invalid."""
 
 
 class SetupError(LakehouseError):
@@ -65,29 +63,23 @@ class SetupError(LakehouseError):
 
 
 class CatalogDamaged(LakehouseError):
-    """The catalog is missing beside its tables, or cannot be read."""
+    """The catalog of existing tables is missing or unreadable."""
 
 
 class TableUnreadable(LakehouseError):
-    """A table, or what it is, cannot be read."""
+    """A table or its metadata cannot be read."""
 
 
 class TableDamaged(TableUnreadable):
-    """A file that a table needs is missing, or cannot be read."""
+    """A file of a table is missing or unreadable."""
 
 
 class TypeUnsupported(TableUnreadable):
-    """A column of it has a type that only Spark reads.
-
-    Nothing of the table is damaged.
-    """
+    """A column has a type that only Spark reads; the table is not damaged."""
 
 
 class FilesUnsupported(TableUnreadable):
-    """A file of it is of a kind that only Spark reads.
-
-    Nothing of the table is damaged.
-    """
+    """A file has a format that only Spark reads; the table is not damaged."""
 
 
 class TableNotFound(LakehouseError):
@@ -95,23 +87,23 @@ class TableNotFound(LakehouseError):
 
 
 class SnapshotNotFound(LakehouseError):
-    """The table has no such snapshot, tag, branch or moment."""
+    """The table has no such snapshot, tag, branch or timestamp."""
 
 
 class FrameMismatch(LakehouseError):
-    """A frame does not have the columns that its table declares."""
+    """A DataFrame lacks the columns that its table declares."""
 
 
 class ComputeFailed(LakehouseError):
-    """What computes a table raised, or Spark did as it computed it."""
+    """The function of a table raised, or Spark did while computing it."""
 
 
 class JobFailed(LakehouseError):
-    """A job of AWS ended, and did not say what came of its table."""
+    """An AWS job ended without reporting an outcome."""
 
 
 class SparkEnded(LakehouseError):
-    """Spark ended, or ran out of memory, while it worked."""
+    """Spark exited or ran out of memory."""
 
 
 class EvolutionRefused(LakehouseError):
@@ -123,33 +115,33 @@ class PendingChanges(LakehouseError):
 
 
 class WriteConflict(LakehouseError):
-    """Other writers kept winning until the limit was reached."""
+    """Other writers won until the limit of retries was reached."""
 
 
 class QuarantineFailed(LakehouseError):
-    """Refused rows could not be kept, so the others were not published."""
+    """Quarantined rows were not stored, so nothing was published."""
 
 
 class CommitUnknown(LakehouseError):
-    """A commit may or may not have happened, and could not be looked up."""
+    """The state of a commit is unknown and cannot be looked up."""
 
 
 class TableBusy(LakehouseError):
-    """The table's lock was held longer than the caller would wait."""
+    """The table's lock was not released in time."""
 
 
 class UpkeepFailed(LakehouseError):
-    """A step of upkeep failed, or did not come out as it should."""
+    """An upkeep step failed or had an unexpected result."""
 
 
 class ErasureFailed(LakehouseError):
-    """People could not be erased, or it could not be proved."""
+    """An erasure failed or could not be verified."""
 
 
 class FileRejected(LakehouseError):
-    """A delivered file is not what its feed declares.
+    """A delivered file does not match its feed declaration.
 
-    None of the texts holds a value of a row.
+    The texts contain no values from rows.
     """
 
     def __init__(self, reason: str, *, found: str, expected: str, next_step: str = "") -> None:

@@ -1,5 +1,5 @@
-"""A project: the tables and feeds of a package of assets, and all that fills, watches, keeps and
-erases them.
+"""A project: the tables and feeds of a package of assets, and the Dagster definitions that
+automate, monitor, maintain and erase them.
 """
 
 import importlib
@@ -59,28 +59,28 @@ if TYPE_CHECKING:
     from lakehouse.orchestration.dagster_internals import AssetGraph
 
 OWN_ASSETS = ("lakehouse.assets.audit", "lakehouse.assets.monitoring")
-"""Tables that the lakehouse keeps of itself, in each project."""
+"""Tables of the lakehouse itself, which exist in each project."""
 MONITORING = Monitoring(
     metrics="monitoring.data_quality_metrics",
     health="monitoring.table_health",
     upkeep="monitoring.upkeep_runs",
 )
-"""Where the past of the tables is kept."""
+"""The tables that store metrics over time."""
 
 
 @dataclass(frozen=True)
 class Project:
-    """What a package of assets declares, such as `Project("shop.assets")`; a table is added to
-    it by a file in the package.
+    """The declarations in a package of assets, such as `Project("shop.assets")`. Files in the
+    package add tables.
 
-    :raises DeclarationError: when first asked for something, where a file of the package cannot
-        be imported, or two of them do not go together.
+    :raises DeclarationError: on first use, if a file cannot be imported, or two declarations
+        conflict.
     """
 
     package: str
     """The package of the assets, such as `shop.assets`; all modules below it are imported."""
     others: Sequence[ModuleType] = ()
-    """Modules with more assets, which lie elsewhere."""
+    """Additional modules with assets outside of the package."""
 
     @cached_property
     def modules(self) -> Sequence[ModuleType]:
@@ -92,7 +92,7 @@ class Project:
 
     @cached_property
     def tables(self) -> Mapping[str, IcebergTable]:
-        """The declared tables by name, and the quarantines that follow from them."""
+        """The declared tables and their quarantines by name."""
         return declared_tables(self.modules)
 
     @cached_property
@@ -102,29 +102,29 @@ class Project:
 
     @cached_property
     def sources(self) -> Mapping[str, Collection[str]]:
-        """By table, the tables that it is computed from."""
+        """The source tables of each table."""
         return table_sources(self.modules)
 
     @cached_property
     def defs(self) -> dg.Definitions:
-        """All definitions, on what the environment says; Dagster loads these."""
+        """All definitions with settings from the environment; Dagster loads these."""
         return self.definitions()
 
     @cached_property
     def graph(self) -> "AssetGraph":
-        """The assets, and which of them follow from which."""
+        """The asset graph."""
         return asset_graph(self.defs)
 
     @cached_property
     def subjects(self) -> tuple[Subject, ...]:
-        """The kinds of people that the tables hold."""
+        """The kinds of data subjects in the tables."""
         return find_subjects(self.tables, self.sources)
 
     def definitions(
         self, read_settings: Callable[[], Settings] = Settings.from_env
     ) -> dg.Definitions:
-        """Return all definitions, on a deployment; settings are read when a run starts, not
-        when this is loaded.
+        """Return all definitions for a deployment. Settings are read when a run starts, not
+        when definitions are loaded.
         """
         computed = self._computed(read_settings)
         graph = asset_graph(computed)
@@ -143,7 +143,7 @@ class Project:
         )
 
     def upkept(self) -> Upkept:
-        """Return what upkeep looks at: the tables, and who reads on in them."""
+        """Return the input of upkeep: the tables, and their incremental readers."""
         return Upkept(
             self.tables,
             self.tables[MONITORING.upkeep],
@@ -152,18 +152,18 @@ class Project:
         )
 
     def site_source(self) -> SiteSource:
-        """Return what the site tells of."""
+        """Return the input of the documentation site."""
         return SiteSource(self.tables, self.feeds, MONITORING, lambda: self.graph)
 
     def gone_people(self, settings: Settings) -> GonePeople:
-        """Return who is gone of the people that the tables hold."""
+        """Return the erased data subjects in the tables."""
         names, moments = self._people_known_by
         return GonePeople(
             lambda: read_audited(settings), self.tables, names, moments, self.sources
         )
 
     def erasable(self, settings: Settings, engine: Engine) -> Erasable:
-        """Return what there is to erase people from, on a deployment."""
+        """Return what an erasure covers in a deployment."""
         return Erasable(
             settings,
             engine,
@@ -177,7 +177,7 @@ class Project:
         )
 
     def _computed(self, read_settings: Callable[[], Settings]) -> dg.Definitions:
-        """Return the assets with their checks, and what they are computed on."""
+        """Return the assets with their checks and resources."""
         engine = engine_resource(read_settings)
         assets = declared_assets(self.modules)
         shown = with_pages(
@@ -217,7 +217,7 @@ class Project:
     def _recorded(
         self, graph: "AssetGraph", read_settings: Callable[[], Settings]
     ) -> dg.Definitions:
-        """Return what records the numbers of each run."""
+        """Return the definitions that record metrics of each run."""
         zones = {
             table: feed.time_zone
             for feed in self.feeds.values()
@@ -238,22 +238,21 @@ class Project:
 
 
 def execution(settings: Settings) -> dict[str, dict[str, object]]:
-    """Return how a run's steps are executed: in its own process, or where a Spark server is
-    shared in several. Jobs of AWS are started one after the other, as many as there are tables:
-    a job has a limit of runs at once, and fails what is beyond it.
+    """Return the executor configuration: in-process, or multiprocess with a shared Spark
+    server. AWS jobs of tables run one after the other, since a job's concurrent run limit fails
+    additional runs.
     """
     is_shared = settings.spark_remote and not settings.jobs
     return {"multiprocess": {}} if is_shared else {"in_process": {}}
 
 
 def load_project(settings: Settings) -> Project:
-    """Import the module that says what exists, and return its project.
+    """Import the module that defines the project.
 
-    The folder of the project is put among those that modules are found in, so that it need not
-    be installed.
+    The folder of the project is added to `sys.path`, so it does not need to be installed.
 
-    :raises SettingsError: the module is not there, or has not one project.
-    :raises DeclarationError: it cannot be imported; names the file, its line, and why.
+    :raises SettingsError: the module does not exist or does not contain exactly one project.
+    :raises DeclarationError: it cannot be imported; states the file, the line and the reason.
     """
     name = settings.definitions
     root = str(settings.project_root or "")

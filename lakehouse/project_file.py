@@ -1,4 +1,4 @@
-"""Which project a folder belongs to: the nearest `pyproject.toml` upwards that has a table
+"""Find the project of a folder: the nearest parent `pyproject.toml` with a table
 `[tool.lakehouse]`.
 """
 
@@ -18,28 +18,28 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 
 @dataclass(frozen=True)
 class ProjectFile:
-    """What a project says of itself; `root` is the folder of its `pyproject.toml`."""
+    """The `[tool.lakehouse]` table; `root` is the folder of its `pyproject.toml`."""
 
     root: Path
     definitions: str
-    """The module that has the project, such as `shop.definitions`."""
+    """The module that contains the project, such as `shop.definitions`."""
     assets: str
     """The package of its assets, such as `shop.assets`."""
 
     @property
     def path(self) -> Path:
-        """The file that says so."""
+        """The path of the file."""
         return self.root / FILE
 
 
 def find_project_file(folder: Path) -> ProjectFile | None:
-    """Return the project that a folder lies in; None where it lies in none.
+    """Return the project that contains a folder, or None.
 
-    :raises SettingsError: the file is no TOML, or names no module.
+    :raises SettingsError: the file is not valid TOML, or lacks a module name.
     """
     for root in (folder, *folder.parents):
         file = root / FILE
-        # Of folders that this user cannot look into, none is said to be the project's.
+        # Folders that this user cannot access are skipped.
         if os.access(file, os.R_OK) and file.is_file():
             text = file.read_text(encoding="utf-8", errors="replace")
             if _TABLE in text:
@@ -48,7 +48,7 @@ def find_project_file(folder: Path) -> ProjectFile | None:
 
 
 def is_module_name(text: str) -> bool:
-    """Whether a text is the name of a module, such as `shop.definitions`."""
+    """Return whether a text is a module name, such as `shop.definitions`."""
     return _MODULE.fullmatch(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""How values of settings look, and the error about one that looks otherwise."""
+"""Formats of setting values, and the error for invalid ones."""
 
 import re
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ COUNT = (r"[1-9]\d*", "a number from 1 on")
 _FIRST_PORT = 1024
 _LAST_PORT = 65535
 _ARCHIVE = (
-    # Spark parts archives by commas, and their names by #.
+    # Spark separates archives by commas, and their aliases by #.
     r"(s3://[^/#?%,\s]+/|(?!\S*://))[^#?%,\s]+\.(tar\.gz|tgz)",
     "a file such as executors.tar.gz, or s3://bucket/executors.tar.gz, without spaces and #?%,",
 )
 _CONNECT = re.compile(
-    # Only with `/` before the first `;`, and a `=` in each of what follows, its client reads it.
+    # The client requires `/` before the first `;`, and a `=` in each parameter.
     r"sc://(?:[^\s/?#;:@=\[\]]+|\[[\da-fA-F:.]+\])(?::(\d{1,5}))?"
     r"(?:/(?:;[^\s?#;=]+=[^\s?#;=]*)*)?"
 )
@@ -30,10 +30,10 @@ HOST = (r"[\w.:-]+", "a name or an address of this machine")
 def value_of_form(
     env: Mapping[str, str], name: str, form: tuple[str, str], default: str
 ) -> str:
-    """Return a setting's value, or the default where it is not set.
+    """Return a setting's value, or the default if it is unset.
 
-    :param form: a regular expression, and what it stands for in words.
-    :raises SettingsError: when it looks otherwise.
+    :param form: a regular expression, and its description.
+    :raises SettingsError: if the value does not match.
     """
     value, (pattern, expected) = env.get(name), form
     if value and not re.fullmatch(pattern, value):
@@ -42,18 +42,18 @@ def value_of_form(
 
 
 def count_value(env: Mapping[str, str], name: str) -> int | None:
-    """Return a setting's value that is a number from 1 on; None where it is not set.
+    """Return a positive integer setting; None if it is unset.
 
-    :raises SettingsError: when it is none.
+    :raises SettingsError: if the value is invalid.
     """
     value = value_of_form(env, name, COUNT, "")
     return int(value) if value else None
 
 
 def port_value(env: Mapping[str, str], name: str, ports: int) -> int | None:
-    """Return a setting's value that is the first of some ports; None where it is not set.
+    """Return the first port of a range; None if it is unset.
 
-    :raises SettingsError: when it is no port that a user may take, or the last of them is none.
+    :raises SettingsError: if a port of the range is reserved or does not exist.
     """
     last = _LAST_PORT - ports + 1
     form = (r"\d{1,5}", f"a port from {_FIRST_PORT} to {last}, such as 40000")
@@ -64,10 +64,9 @@ def port_value(env: Mapping[str, str], name: str, ports: int) -> int | None:
 
 
 def archive_value(env: Mapping[str, str], name: str) -> str | None:
-    """Return a setting's value that is an archive: an absolute path, or `s3://bucket/key`; None
-    where it is not set.
+    """Return an archive setting: an absolute path, or `s3://bucket/key`; None if it is unset.
 
-    :raises SettingsError: when it is none that Spark unpacks.
+    :raises SettingsError: if Spark cannot unpack it.
     """
     value = env.get(name)
     if not value:
@@ -79,23 +78,23 @@ def archive_value(env: Mapping[str, str], name: str) -> str | None:
 
 
 def is_archive(place: str) -> bool:
-    """Whether a place can be that of an archive for Spark."""
+    """Return whether Spark accepts a path as an archive."""
     return re.fullmatch(_ARCHIVE[0], place) is not None
 
 
 def is_connect_address(address: str) -> bool:
-    """Whether an address is one that a client of Spark Connect reads."""
+    """Return whether a Spark Connect client accepts an address."""
     parts = _CONNECT.fullmatch(address)
     return parts is not None and 0 < int(parts[1] or 1) <= _LAST_PORT
 
 
 def is_in_bucket(place: str) -> bool:
-    """Whether an archive is in S3, and no file here."""
+    """Return whether an archive is in S3."""
     return place.startswith("s3://")
 
 
 def archive_place(value: str) -> str:
-    """Return the place of an archive as others find it: a path is absolute."""
+    """Return the location of an archive; a local path becomes absolute."""
     return value if "://" in value else str(Path(value).expanduser().absolute())
 
 

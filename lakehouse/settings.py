@@ -1,4 +1,4 @@
-"""Every setting of the lakehouse, typed and checked; the only reader of the environment."""
+"""All settings of the lakehouse, typed and validated; the only reader of the environment."""
 
 import os
 import platform
@@ -23,91 +23,89 @@ _MASTER = (
 _JOB = re.compile(r"([^=\s]+)=(glue|emr|emr-serverless):(\S+)")
 
 SAMPLES = "lakehouse.definitions"
-"""What exists outside of a project: the sample pipelines."""
+"""The sample project, used outside of other projects."""
 _NOT_IN_A_HOME = "#?%,"
-"""What ends the path of a URI, or stands for another character there: SQLite, Hadoop and
-Iceberg differ in which.
+"""Characters that end or escape the path of a URI; SQLite, Hadoop and Iceberg differ in which.
 
-A comma divides the folders that Spark keeps its temporary files in.
+A comma separates Spark's temporary folders.
 """
 _NOT_IN_A_CACHE = "#?%,:"
-"""A colon also divides the jars that Java is given."""
+"""A colon also separates jars in Java's class path."""
 
 
 @dataclass(frozen=True)
 class TableJob:
-    """The job of AWS in which some tables are computed."""
+    """An AWS job that computes some tables."""
 
     tables: str
-    """A pattern of their names, such as `gold.*`."""
+    """A pattern of table names, such as `gold.*`."""
     service: JobService
     name: str
-    """Name of the job of Glue; of EMR, the JSON file of what a run is started with."""
+    """The name of the Glue job; for EMR, a JSON file with the parameters of a run."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a process was told by its environment.
+    """The settings of a process.
 
-    `home` is absolute. Everything that the lakehouse keeps on this machine is below it, except
+    `home` is absolute. Everything that the lakehouse stores on this machine is below it, except
     `cache_dir` (jars, shared by all clones of a user).
     """
 
     home: Path
     deployment: Deployment = "local"
     bucket: str | None = None
-    """Bucket of the `aws` deployment: `warehouse/`, `inbox/<feed>/`, `archive/<feed>/`,
-    `rejected/<feed>/` in it.
+    """Bucket of the `aws` deployment, with `warehouse/`, `inbox/<feed>/`, `archive/<feed>/` and
+    `rejected/<feed>/`.
     """
     region: str | None = None
     endpoint_url: str | None = None
-    """Where an emulator answers for S3, Glue and SNS."""
+    """The endpoint of an emulator of S3, Glue and SNS."""
     spark_remote: str | None = None
     """A Spark Connect address (`sc://host:port`)."""
     spark_master: str = "local[*]"
     spark_memory: str | None = None
-    """Memory of the driver, where it was said."""
+    """Memory of the driver, if set."""
     default_spark_memory: ClassVar[str] = "2g"
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
-    """What executors and driver are, where Spark is more than one process."""
+    """Settings of executors and driver for distributed Spark."""
     iceberg: str = "1.12.0"
-    """The version of Iceberg whose jars Spark is given."""
+    """The version of the Iceberg jars."""
     jobs: tuple[TableJob, ...] = ()
-    """The tables that jobs of AWS compute; the first that fits counts."""
+    """The tables that AWS jobs compute; the first match applies."""
     java_home: Path | None = None
     search_path: str = ""
-    """The `PATH` that a `java` is looked for on."""
+    """The `PATH` on which `java` is searched."""
     cache_dir: Path = Path("~/.cache/lakehouse")
     masking_key: str | None = None
-    """Key of the hash that personal data is shown as; made once and kept in the home where it
-    is not set.
+    """The key of the hash that masks personal data; by default generated once and stored in the
+    home.
     """
     alert_urls: tuple[str, ...] = field(default=(), repr=False)
-    """Where every alert goes: URLs as apprise has them, and ARNs of SNS topics. They may hold
+    """The destinations of all alerts: apprise URLs and ARNs of SNS topics. They may contain
     secrets.
     """
     alert_routes: Path | None = None
-    """The TOML file that says what else goes where; `alerts.toml` in the home, where that is
-    there.
-    """
+    """The TOML file with routes of alerts; default: `alerts.toml` in the home, if it exists."""
     heartbeat_url: str | None = field(default=None, repr=False)
-    """What is called after each look for something broken."""
+    """Called after each evaluation of alerts."""
     openlineage_path: Path | None = None
-    """The file of events of OpenLineage; see `openlineage_file`."""
+    """The file of OpenLineage events; see `openlineage_file`."""
     openlineage_url: str | None = field(default=None, repr=False)
-    """Where events of OpenLineage are sent too."""
+    """The endpoint that also receives OpenLineage events."""
     openlineage_key: str | None = field(default=None, repr=False)
-    """What is sent along as `Authorization: Bearer …`."""
+    """Sent to that endpoint as `Authorization: Bearer …`."""
     name: str = ""
-    """What people call this lakehouse, of several; see `title`."""
+    """The name of this lakehouse for people who have several; see `title`."""
     ui_url: str | None = None
-    """Where people open Dagster's UI; links in alerts begin with it."""
+    """The address of Dagster's UI, used for links in alerts."""
     docs: str | None = None
-    """Where the site of the tables is made after runs: a folder, or `s3://bucket/prefix`; not at
-    all where it is not set.
+    """Where the documentation site is generated after runs: a folder, or `s3://bucket/prefix`;
+    unset disables it.
     """
     definitions: str = SAMPLES
-    """The module that says what exists: that of the project that the working directory lies in."""
+    """The module with the project; default: that of the project around the working directory.
+    """
     project_root: Path | None = None
     """The folder of that project; None outside of one."""
 
@@ -115,10 +113,10 @@ class Settings:
     def from_env(
         cls, env: Mapping[str, str] | None = None, *, folder: Path | None = None
     ) -> "Settings":
-        """Read and check the environment (`os.environ` unless another one is given).
+        """Read and validate the environment (default: `os.environ`).
 
-        :param folder: lies in the project; the working directory unless another one is given.
-        :raises SettingsError: names the variable, what it held and what was expected.
+        :param folder: a folder in the project; default: the working directory.
+        :raises SettingsError: states the variable, the actual and the expected value.
         """
         env = os.environ if env is None else env
         deployment = _deployment(env.get("LAKEHOUSE_DEPLOYMENT"))
@@ -162,7 +160,7 @@ class Settings:
             openlineage_path=_path(env.get("LAKEHOUSE_OPENLINEAGE_FILE")),
             openlineage_url=_web_address(env, "LAKEHOUSE_OPENLINEAGE_URL"),
             openlineage_key=env.get("LAKEHOUSE_OPENLINEAGE_KEY") or None,
-            # One line, whatever a shell put there.
+            # On one line, regardless of line breaks in the variable.
             name=" ".join((env.get("LAKEHOUSE_NAME") or "").split()),
             ui_url=_web_address(env, "LAKEHOUSE_UI_URL"),
             docs=_site_place(env.get("LAKEHOUSE_DOCS")),
@@ -171,10 +169,10 @@ class Settings:
         )
 
     def at(self, place: str) -> "Settings":
-        """Return these settings with another deployment: that of a home's folder, or of a bucket,
-        `s3://name`, with region and credentials as here.
+        """Return these settings for another deployment: a home, or a bucket `s3://name` with
+        the same region and credentials.
 
-        :raises SettingsError: when the place is neither.
+        :raises SettingsError: if the place is neither.
         """
         if "://" not in place:
             home = _folder("The home", place, _NOT_IN_A_HOME)
@@ -189,28 +187,28 @@ class Settings:
 
     @property
     def title(self) -> str:
-        """Which lakehouse this is, for people who have several: its name, or host and home, and
-        its deployment.
+        """The name of this lakehouse for messages: its name, or host and home, and its
+        deployment.
         """
         return f"{self.name or f'{platform.node()}:{self.home}'} ({self.deployment})"
 
     @property
     def is_on_cluster(self) -> bool:
-        """Whether what this process starts of Spark has its executors on a cluster."""
+        """Return whether Spark started by this process has its executors on a cluster."""
         return not self.spark_remote and not self.spark_master.startswith("local")
 
     @property
     def warehouse(self) -> str:
-        """URI below which the tables' files are."""
+        """The URI of the folder of all tables."""
         if self.deployment == "aws":
             return f"s3://{self.bucket}/warehouse"
-        # Hadoop takes a URI as it stands: %20 would be a folder of that name.
+        # Hadoop does not decode URIs: %20 would be part of a folder's name.
         return f"file://{self.home / 'warehouse'}"
 
     def make_home(self) -> None:
-        """Make the home's folder, closed to other users, unless it is there.
+        """Create the home's folder, private to the user, if it does not exist.
 
-        :raises SettingsError: when it cannot be made, or this user cannot write in it.
+        :raises SettingsError: if it cannot be created or is not writable.
         """
         try:
             self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -229,22 +227,22 @@ class Settings:
 
     @property
     def openlineage_file(self) -> Path:
-        """File of the events of OpenLineage: what is set, or one in the home."""
+        """The file of OpenLineage events: the setting, or the default in the home."""
         return self.openlineage_path or self.home / "openlineage.jsonl"
 
     @property
     def lock_dir(self) -> Path:
-        """Folder of the file locks, one for each table."""
+        """The folder of the file locks, one per table."""
         return self.home / "locks"
 
     @property
     def dagster_home(self) -> Path:
-        """Folder of Dagster's instance: runs, checks, ticks."""
+        """The folder of Dagster's instance: runs, checks, ticks."""
         return self.home / "dagster"
 
 
 def _folder(name: str, value: str, refused: str) -> Path:
-    # Metadata keeps it: with `..` in it, it would need the folder that it was told from.
+    # Stored in metadata: a path with `..` would depend on a folder that may be removed.
     path = Path(os.path.normpath(Path(value).expanduser().absolute()))
     forbidden = [
         character
@@ -264,11 +262,11 @@ def _folder(name: str, value: str, refused: str) -> Path:
 
 
 def _project_around(folder: Path | None) -> ProjectFile | None:
-    """Return the project that a folder lies in, or else the working directory."""
+    """Return the project around a folder; default: the working directory."""
     try:
         folder = folder or Path.cwd()
     except FileNotFoundError:
-        # A home may be given that is elsewhere.
+        # The home may be set to an existing folder.
         return None
     return find_project_file(folder)
 
@@ -301,7 +299,7 @@ def _site_place(value: str | None) -> str | None:
 def _web_address(env: Mapping[str, str], name: str) -> str | None:
     value = env.get(name)
     if value and not value.startswith(("http://", "https://")):
-        # What was found may be a secret with a typing error.
+        # The value may be a mistyped secret.
         raise SettingsError(
             f"{name} does not begin with http:// or https://; expected the address of a web"
             " page.",
@@ -374,7 +372,7 @@ def _spark_remote(address: str | None, master: str) -> str | None:
             next_step="Unset SPARK_REMOTE to use that master, or else LAKEHOUSE_SPARK_MASTER.",
         )
     if address and not is_connect_address(address):
-        # With a typing error in it, its token stands anywhere.
+        # In a mistyped address, the token can be anywhere.
         found = "what is not shown here" if re.search("[;=@]", address) else repr(address)
         raise SettingsError(
             "SPARK_REMOTE is not an address of Spark Connect; expected sc://HOST:PORT, and"

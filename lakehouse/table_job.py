@@ -1,7 +1,6 @@
-"""Computes one table in a job of AWS, on the Spark that is there: the same function by the same
-write as anywhere else.
+"""Compute one table in an AWS job, with the same function and write path as elsewhere.
 
-What it is asked comes by Dagster Pipes, and so does what it answers: the outcome, or the error.
+Dagster Pipes transports the request, and the outcome or error.
 """
 
 import logging
@@ -58,39 +57,38 @@ from lakehouse.tables.table import IcebergTable
 
 _UPLOAD_SECONDS = 2.0
 _DAGSTER_LOG = "dagster.builtin"
-"""The logger of what a function says by `dagster.get_dagster_logger`."""
+"""The logger returned by `dagster.get_dagster_logger`."""
 
 
 class _ReadOnce(PipesS3ContextLoader):
-    """Removes what it reads: it holds the keys that hash personal values."""
+    """Removes the request after reading it: it contains the keys that hash personal values."""
 
     @contextmanager
     def load_context(self, params: Any) -> Iterator[Any]:
-        """Read what the job is asked."""
+        """Read the job's request."""
         where = {"Bucket": params["bucket"], "Key": params["key"]}
         with super().load_context(params) as context:
             version = self._client.head_object(**where).get("VersionId")
-            # Without its version, a bucket that keeps versions keeps it.
+            # A versioned bucket retains the object unless its version is deleted.
             self._client.delete_object(**where, **({"VersionId": version} if version else {}))
             yield context
 
 
-class _TellBegun(NoListener):
-    """Tells of each write that begins, so that its branch is dropped where the job is ended."""
+class _ReportStarted(NoListener):
+    """Reports each started write, so that its branch is dropped if the job is stopped."""
 
     def __init__(self, pipes: PipesContext) -> None:
         self._pipes = pipes
 
     def begun(self, write: BegunWrite) -> None:
-        """Tell of a write."""
+        """Report a started write."""
         self._pipes.report_custom_message(begun_message(write.table.name, write.write_id))
 
 
 def main(archive: Path | None = None) -> int:
-    """Compute the table that is asked for, and say what came of it; return 0, or 1 where it
-    failed.
+    """Compute the requested table and report the outcome; return 0, or 1 on failure.
 
-    :param archive: of the code, for what Python runs on executors.
+    :param archive: the code archive for Python on executors.
     """
     client = boto3.client("s3")
     by_arguments = PipesCliArgsParamsLoader()  # type: ignore[no-untyped-call]
@@ -112,10 +110,10 @@ def main(archive: Path | None = None) -> int:
 
 
 def compute(request: JobRequest, pipes: PipesContext, archive: Path | None = None) -> Outcome:
-    """Compute and publish the table that is asked for, on the Spark of this process; tell what came
-    of it.
+    """Compute and publish the requested table with this process's Spark, and report the
+    outcome.
 
-    :raises LakehouseError: what went wrong, without values of people.
+    :raises LakehouseError: on failure, without personal values.
     """
     _forward_log(pipes)
     with tempfile.TemporaryDirectory(prefix="lakehouse-home-") as home:
@@ -155,7 +153,7 @@ def _write(
         lambda: session,
         settings.lock_dir,
         bytes.fromhex(request.masking_key),
-        listener=_TellBegun(pipes),
+        listener=_ReportStarted(pipes),
         open_store=partial(open_store, settings),
     )
     _note_dead(engine, request)
@@ -167,31 +165,31 @@ def _write(
         Run(partitions=partitions, **request.run),
         gone=replace(project.gone_people(settings), read=lambda: gone),
     )
-    # A job that is ended while it looks at all rows has published its table all the same.
+    # Reported first: a job that is stopped during the full check has published its table.
     pipes.report_custom_message(outcome_message(outcome))
-    _look_at_all_rows(engine, table, request, outcome, pipes)
+    _evaluate_all_rows(engine, table, request, outcome, pipes)
     return outcome
 
 
-def _look_at_all_rows(
+def _evaluate_all_rows(
     engine: Engine,
     table: IcebergTable,
     request: JobRequest,
     outcome: Outcome,
     pipes: PipesContext,
 ) -> None:
-    """Tell what all rows tell of the rules that failed last, and hold for what was written; that it
-    cannot be told fails nothing, since the table is published.
+    """Evaluate on all rows the rules that failed before and passed for the written rows, and
+    report the results. An error is only logged, since the table is published.
     """
-    held = {result.rule.name for result in outcome.results if result.passed}
-    looked_at = held & {*request.failed_last}
-    if isinstance(outcome, Refused) or not looked_at:
+    passed = {result.rule.name for result in outcome.results if result.passed}
+    rechecked = passed & {*request.failed_last}
+    if isinstance(outcome, Refused) or not rechecked:
         return
-    rules = [rule for rule in table.rules if rule.name in looked_at]
+    rules = [rule for rule in table.rules if rule.name in rechecked]
     try:
         results = evaluate(engine, replace(table, rules=rules), snapshot_id=outcome.snapshot_id)
     except Exception as error:
-        names = ", ".join(sorted(looked_at))
+        names = ", ".join(sorted(rechecked))
         cause = cause_without_data(error)
         pipes.log.warning(
             f"{table.name}: {names} failed last, and all rows could not be looked at: {cause}."
@@ -201,7 +199,9 @@ def _look_at_all_rows(
 
 
 def _note_dead(engine: Engine, request: JobRequest) -> None:
-    """Note what the host that asks knows of, so that the write drops what is left of it."""
+    """Record the interrupted writes known to the requesting host, so that this write removes
+    their remains.
+    """
     for table, write_ids in request.dead_writes.items():
         with table_lock(engine, table) as log:
             for write_id in write_ids:
@@ -220,7 +220,7 @@ def _function(project: Project, table: str) -> TableFunction:
 
 
 def _forward_log(pipes: PipesContext) -> None:
-    """Tell Dagster what functions say by its logger."""
+    """Forward messages of functions to Dagster's logger."""
 
     class Forward(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

@@ -1,3 +1,1 @@
-"""What exists: one file for each table, which holds its declaration and the function that
-computes it.
-"""
+"""Tables of the sample project: one file per table with its declaration and its function."""

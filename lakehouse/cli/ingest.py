@@ -113,7 +113,7 @@ def ingest_one(state: State, name: str, path: str | None = None) -> "IngestResul
                 state.settings,
                 feed,
                 path=path,
-                told=lambda progress: update(describe_progress(progress)),
+                on_progress=lambda progress: update(describe_progress(progress)),
             )
     except KeyboardInterrupt:
         # They are in the inbox no more: the next ingest would not name them.

@@ -1,1 +1,1 @@
-"""What a table promises to those who read it, in a form that other tools know."""
+"""Data contracts of tables in a standard format."""

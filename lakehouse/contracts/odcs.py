@@ -1,4 +1,4 @@
-"""A table's declaration as a data contract: a document of the Open Data Contract Standard."""
+"""Export a table declaration as a contract of the Open Data Contract Standard."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import Append, IcebergTable, Merge, OverwritePartitions
 
 API_VERSION = "v3.2.0"
-"""The version of the standard. It has maps and times without a zone, which earlier ones lack."""
+"""The version of the standard; earlier ones lack maps and times without a zone."""
 _REFERENCE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\.[A-Za-z_][A-Za-z0-9_-]*")
 _LONGEST_LINE = 100
 _ENDS_OF_LINES = re.compile("[\r\x85\u2028\u2029]")
@@ -37,12 +37,12 @@ Document = dict[str, Any]
 
 
 def contract_of(table: IcebergTable, settings: Settings, feed: Feed | None = None) -> Document:
-    """Return the contract of a table, as far as its declaration and the deployment say it.
+    """Return the contract of a table from its declaration and the deployment.
 
-    Its version is the tag `version` of the table, or else a digest of all that it promises, which
-    is the same wherever the table is.
+    The version is the tag `version` of the table, or a digest of the contract without its
+    servers.
 
-    :param feed: the feed that lands in the table, where one does.
+    :param feed: the feed that lands in the table, if any.
     """
     promised = {
         "status": "active",
@@ -68,28 +68,28 @@ def contract_of(table: IcebergTable, settings: Settings, feed: Feed | None = Non
 def contract_text(table: IcebergTable, settings: Settings, feeds: Mapping[str, Feed]) -> str:
     """Return the contract of a table as YAML.
 
-    :param feeds: all of them, by their names.
+    :param feeds: all feeds by name.
     """
     landing = next((feed for feed in feeds.values() if feed.table == table.name), None)
     return to_yaml(contract_of(table, settings, landing))
 
 
 def to_yaml(document: Document) -> str:
-    """Return a document as YAML, its parts in the order that it has them."""
+    """Return a document as YAML, preserving the order of keys."""
     return yaml.dump(
         document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_LONGEST_LINE
     )
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes a value that is there twice both times, and escapes ends of lines of Unicode."""
+    """Disables YAML aliases, and escapes Unicode line separators."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         return True
 
 
 def _text_node(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    # Only between double quotes does PyYAML escape them; elsewhere they read back as spaces.
+    # PyYAML escapes them only in double quotes; otherwise they are read back as spaces.
     style = '"' if _ENDS_OF_LINES.search(text) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
 
@@ -181,7 +181,7 @@ def _property(table: IcebergTable, column: Column) -> Document:
     fields |= _positions("partitioned", "partitionKeyPosition", partitioned_by, name)
     fields |= _classification(table, name)
     fields["quality"] = quality_of_column(table, name)
-    # False is what the standard takes for granted.
+    # False is the default in the standard.
     return {key: value for key, value in fields.items() if value not in ([], "", False)}
 
 
@@ -207,7 +207,7 @@ def _relationships(table: IcebergTable) -> list[Document]:
         partner = rule.table.rpartition(".")[2]
         here = [f"{table.short_name}.{name}" for name in rule.columns]
         there = [f"{partner}.{name}" for name in rule.other_columns]
-        # The standard refers to no other names; the rule is among the checks all the same.
+        # The standard allows no other names in references; the rule is still among the checks.
         if all(map(_REFERENCE.fullmatch, [*here, *there])):
             relationships.append({"type": "foreignKey", "from": here, "to": there})
     return relationships
@@ -226,15 +226,17 @@ def _people(table: IcebergTable) -> Document:
 def _service_levels(table: IcebergTable, feed: Feed | None) -> list[Document]:
     levels = []
     if table.freshness is not None:
-        said = "Rows are written no longer ago than this."
-        levels.append(_level("freshness", "latency", table.freshness, said))
+        description = "Rows are written no longer ago than this."
+        levels.append(_level("freshness", "latency", table.freshness, description))
     for rule in table.rules:
         if isinstance(rule, FreshRule) and rule.bounds and rule.bounds.high is not None:
             within = timedelta(hours=float(rule.bounds.high))
             levels.append(_level(rule.name, "latency", within, rule.description))
     if feed is not None and feed.expected_within is not None:
-        said = f"The feed {feed.name} delivers no longer after its last delivery than this."
-        levels.append(_level("delivery", "frequency", feed.expected_within, said))
+        description = (
+            f"The feed {feed.name} delivers no longer after its last delivery than this."
+        )
+        levels.append(_level("delivery", "frequency", feed.expected_within, description))
     return levels
 
 

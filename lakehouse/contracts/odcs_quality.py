@@ -1,7 +1,7 @@
-"""A table's rules as the quality checks of the Open Data Contract Standard.
+"""Export a table's rules as quality checks of the Open Data Contract Standard.
 
-What a reader of the table can check by himself is a metric of the standard, or a query in Spark
-SQL; what only the write sees, such as how a delivered text is read, is said in words.
+A check that a reader of the table can run becomes a metric of the standard or a Spark SQL
+query. A check that needs the write, such as a cast of delivered text, becomes text.
 """
 
 from typing import Any
@@ -18,41 +18,39 @@ Check = dict[str, Any]
 
 
 def quality_of_table(table: IcebergTable) -> list[Check]:
-    """Return the checks of the table as a whole, or of several columns together."""
+    """Return the checks of the table or of several columns."""
     return [_check(table, rule) for rule in table.rules if _column_of(table, rule) is None]
 
 
 def quality_of_column(table: IcebergTable, column: str) -> list[Check]:
-    """Return the checks that are about one column alone."""
+    """Return the checks of a single column."""
     return [_check(table, rule) for rule in table.rules if _column_of(table, rule) == column]
 
 
 def is_always_there(table: IcebergTable, column: str) -> bool:
-    """Whether no row of the table lacks a value in the column."""
+    """Return whether the column never contains NULL."""
     if table.column(column).required:
         return True
     return any(
-        _counts_nulls(rule) and rule.columns == (column,) and _holds_of_all_rows(rule)
+        _counts_nulls(rule) and rule.columns == (column,) and _is_enforced(rule)
         for rule in table.rules
     )
 
 
 def is_unique(table: IcebergTable, column: str) -> bool:
-    """Whether no value of the column is there twice."""
+    """Return whether the column's values are unique."""
     return primary_key(table) == (column,) or any(
-        _is_key(table, rule) and rule.columns == (column,) and _holds_of_all_rows(rule)
+        _is_key(table, rule) and rule.columns == (column,) and _is_enforced(rule)
         for rule in table.rules
     )
 
 
 def primary_key(table: IcebergTable) -> tuple[str, ...]:
-    """Return the columns that tell each row from all others, as each write sees to it; empty
-    where none do.
-    """
+    """Return the columns that every write ensures to be unique, or an empty tuple."""
     if isinstance(table.write, Merge):
         return tuple(table.write.on)
     for rule in table.rules:
-        if _is_key(table, rule) and _holds_of_all_rows(rule):
+        if _is_key(table, rule) and _is_enforced(rule):
             return rule.columns
     return ()
 
@@ -82,9 +80,9 @@ def _description(table: IcebergTable, rule: Rule) -> str:
 
 
 def _is_key(table: IcebergTable, rule: Rule) -> bool:
-    """Whether each write sees to it that a rule's columns tell each row from all others.
+    """Return whether every write ensures that a rule's columns are unique.
 
-    One that overwrites some partitions sees no rows of the others, but for those of versions.
+    An overwrite of some partitions does not check other partitions, except for versions.
     """
     if not rule.identifies_rows:
         return False
@@ -136,15 +134,15 @@ def _count_of_broken_rows(table: IcebergTable, rule: Rule) -> str:
     return f"SELECT {broken} FROM {identifier(*table.name.split('.'))}"
 
 
-def _holds_of_all_rows(rule: Rule) -> bool:
-    """Whether no row of the table breaks it: each one that did was taken out, or kept the write
-    from being published.
+def _is_enforced(rule: Rule) -> bool:
+    """Return whether no stored row can break the rule: it quarantines or blocks without
+    tolerance.
     """
     return rule.on_failure != "warn" and _share(rule) == 0
 
 
 def _share(rule: Rule) -> float:
-    """Return the share of the table's rows that may break it; 0 where these are taken out."""
+    """Return the share of stored rows that may break the rule; 0 if they are quarantined."""
     if rule.on_failure == "quarantine":
         return 0.0
     return rule.warns_above if rule.on_failure == "warn" else rule.fails_above or 0.0
@@ -170,7 +168,7 @@ def _within(bounds: Bounds) -> Check:
 
 
 def _plain(number: Number) -> int | float:
-    """Return a number that YAML has: a whole one without a point."""
+    """Return a number for YAML; an integer without a decimal point."""
     return int(number) if number == int(number) else float(number)
 
 

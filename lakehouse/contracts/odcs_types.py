@@ -1,4 +1,4 @@
-"""Types of columns as the Open Data Contract Standard names them, next to what Iceberg has."""
+"""Column types in the Open Data Contract Standard."""
 
 from typing import Any
 
@@ -20,8 +20,8 @@ _LOGICAL_TYPES: dict[str, dict[str, Any]] = {
 
 
 def type_fields(column_type: ColumnType) -> dict[str, Any]:
-    """Return the fields of a property that say its type: the logical one, the one that the
-    table has as Spark writes it, and the parts of a struct, an array or a map.
+    """Return the type fields of a property: the logical type, the physical type in Spark's
+    notation, and the parts of a nested type.
     """
     return {
         **_logical_fields(column_type),

@@ -1,3 +1,1 @@
-"""An inbox to bronze: what a feed delivers, how a file is checked and landed, and where it goes
-afterwards.
-"""
+"""From inbox to bronze: read, check and land delivered files, then archive or reject them."""

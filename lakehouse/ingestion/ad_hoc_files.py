@@ -1,6 +1,4 @@
-"""Files that a person names, wherever they are: copied beside the inbox, and ingested as if
-they had landed there.
-"""
+"""Files passed with `--path`: copied to a temporary inbox and ingested from there."""
 
 import os
 import shutil
@@ -32,20 +30,18 @@ from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
 
 _LONGEST = 255
-"""Bytes that the name of a file or a folder may have on Linux and macOS."""
+"""Maximum bytes in a file or folder name on Linux and macOS."""
 
 AD_HOC_TAG, PATH_TAG = f"{HIDDEN_PREFIX}ad_hoc_files", "lakehouse/path"
-"""Tags of a run that ingests files which a person named: the folder of the copies, and what was
-named.
-"""
+"""Tags of a run started with `--path`: the folder of the copies, and the given path."""
 NAME_IT = "Give the path of the file itself to ingest it."
-"""What to do about what stands in a named folder and is passed over."""
+"""Next step for entries of a given folder that are skipped."""
 
 
 @dataclass(frozen=True)
 class AdHocStore:
-    """An object store whose inbox is a folder of copies; what becomes of them goes where it
-    always goes.
+    """An object store whose inbox is a temporary folder of copies; all other prefixes belong to
+    `base`.
     """
 
     base: ObjectStore
@@ -54,57 +50,59 @@ class AdHocStore:
 
     @property
     def settle_seconds(self) -> float:
-        """The copies are complete."""
+        """The copies are complete, so there is nothing to wait for."""
         return 0.0
 
     @property
     def poll_seconds(self) -> float:
-        """As the store itself."""
+        """The poll interval of the base store."""
         return self.base.poll_seconds
 
     @property
     def refusals(self) -> tuple[type[Exception], ...]:
-        """What the copies are refused by, or the store."""
+        """Exceptions of either store that concern one object."""
         return (*self.copies.refusals, *self.base.refusals)
 
     def objects(self, prefix: str) -> list[StoredObject]:
-        """Return the copies for the inbox, and what the store has for any other prefix."""
+        """List the copies for the inbox, and the objects of the base store for any other
+        prefix.
+        """
         return self._of(prefix).objects(prefix)
 
     def unfinished(self, prefix: str) -> list[StoredObject]:
-        """Return what is half-written among the copies, for the inbox, or in the store."""
+        """List unfinished files, from the copies for the inbox."""
         return self._of(prefix).unfinished(prefix)
 
     def passed_over(self, prefix: str) -> list[PassedOver]:
-        """Return what is no file among the copies, for the inbox, or in the store."""
+        """List entries that are not files, from the copies for the inbox."""
         return self._of(prefix).passed_over(prefix)
 
     def is_being_written(self, key: str) -> bool | None:
-        """Whether the copy, or the object of the store, is being written."""
+        """Return whether a process is writing the file."""
         return self._of(key).is_being_written(key)
 
     def occupied(self, prefix: str) -> set[str]:
-        """Return what holds anything below a prefix, as for `objects`."""
+        """Return the folders below a prefix that contain anything."""
         return self._of(prefix).occupied(prefix)
 
     def missing(self, prefix: str) -> str | None:
-        """Return which folder is not there."""
+        """Return the folder if it is missing."""
         return self._of(prefix).missing(prefix)
 
     def stat(self, key: str) -> StoredObject | None:
-        """Return the object as it is now; None where there is none."""
+        """Return the object's current state, or None if it does not exist."""
         return self._of(key).stat(key)
 
     def exists(self, key: str) -> bool:
-        """Whether there is an object."""
+        """Return whether the object exists."""
         return self.stat(key) is not None
 
     def open(self, key: str) -> BinaryIO:
-        """Open an object to read."""
+        """Open an object for reading."""
         return self._of(key).open(key)
 
     def move(self, seen: StoredObject, key: str) -> bool:
-        """Put a copy into the store, under another key."""
+        """Move a copy into the base store under another key."""
         if self.base.exists(key):
             raise FileExistsError(f"{self.base.uri(key)} exists already")
         if self.copies.stat(seen.key) != seen:
@@ -117,47 +115,47 @@ class AdHocStore:
         return self.copies.remove(seen)
 
     def put(self, source: Path, key: str) -> None:
-        """Copy a local file into the store."""
+        """Copy a local file into the base store."""
         self.base.put(source, key)
 
     def exchange(self, seen: StoredObject, source: Path) -> StoredObject | None:
-        """Give a copy, or an object of the store, another content."""
+        """Replace the content of a copy or of an object in the base store."""
         return self._of(seen.key).exchange(seen, source)
 
     def old_versions(self, prefix: str) -> list[StoredObject]:
-        """Return the old versions that the store has."""
+        """List old versions in the base store."""
         return self.base.old_versions(prefix)
 
     def open_old(self, old: StoredObject) -> BinaryIO:
-        """Open an old version that the store has."""
+        """Open an old version in the base store."""
         return self.base.open_old(old)
 
     def remove_old(self, old: StoredObject) -> None:
-        """Remove an old version from the store."""
+        """Remove an old version from the base store."""
         self.base.remove_old(old)
 
     def remains(self, prefix: str) -> list[StoredObject]:
-        """Return whatever the store keeps."""
+        """List everything that the base store retains."""
         return self.base.remains(prefix)
 
     def discard_uploads(self, prefix: str) -> list[str]:
-        """Discard what never appeared in the store."""
+        """Abort incomplete uploads in the base store."""
         return self.base.discard_uploads(prefix)
 
     def write_text(self, key: str, text: str, content_type: str = PLAIN_TEXT) -> None:
-        """Write UTF-8 text into the store."""
+        """Write UTF-8 text into the base store."""
         self.base.write_text(key, text, content_type)
 
     def remove_folder(self, prefix: str) -> None:
-        """Remove what is below a prefix of the store."""
+        """Remove everything below a prefix of the base store."""
         self.base.remove_folder(prefix)
 
     def uri(self, key: str) -> str:
-        """Return where the object is, for people."""
+        """Return the object's address for messages."""
         return self.base.uri(key)
 
     def spark_uri(self, key: str) -> str:
-        """Return where Spark reads and writes it."""
+        """Return the address that Spark reads and writes."""
         return self.base.spark_uri(key)
 
     def _of(self, key: str) -> ObjectStore:
@@ -166,15 +164,14 @@ class AdHocStore:
 
 @contextmanager
 def copy_ad_hoc_files(settings: Settings, feed: Feed, path: str) -> Iterator[Path]:
-    """Copy what a path names into a folder, which is removed at the end; what is copied stays
-    as it is.
+    """Copy the files at a path into a temporary folder; the originals do not change.
 
-    Of a folder, files that are of none of the feed's formats are passed over; a file that is
-    named is copied in any case.
+    In a folder, only files in one of the feed's formats are copied. A file given by its own
+    path is always copied.
 
-    :param path: a file or a folder, an `s3://`, `https://` or `file://` address, or a key of
-        the deployment's bucket.
-    :raises UsageError: when the path is empty, or nothing is there.
+    :param path: a file, a folder, an `s3://`, `https://` or `file://` address, or a key in the
+        deployment's bucket.
+    :raises UsageError: if the path is empty or contains no file.
     """
     if _is_empty(path):
         raise UsageError(
@@ -204,10 +201,9 @@ def copy_ad_hoc_files(settings: Settings, feed: Feed, path: str) -> Iterator[Pat
 
 
 def list_passed_over(feed: Feed, path: str) -> list[PassedOver]:
-    """Return what is in a folder that a person names and is passed over: links, and what cannot
-    be read.
+    """Return the entries of a given folder that are skipped: links and unreadable entries.
 
-    A file or a folder that is named itself is ingested, though it is a link.
+    A file or folder given by its own path is ingested even if it is a link.
     """
     folder = _local(path)
     if not path.strip() or not folder.is_dir():
@@ -217,12 +213,12 @@ def list_passed_over(feed: Feed, path: str) -> list[PassedOver]:
 
 
 def require_copies(feed: Feed, folder: str, path: str) -> None:
-    """Refuse to go on without the files that a person named: a run that the UI executes again has
-    the tags of the command's, whose copies are gone with it.
+    """Raise if the copies of the given files were removed. A run that the UI re-executes has
+    the tags of the command's run, but the copies are deleted when the command exits.
 
-    :param folder: where the copies were.
-    :param path: what the person named.
-    :raises UsageError: when they are not there.
+    :param folder: the folder of the copies.
+    :param path: the path that the user gave.
+    :raises UsageError: if the folder does not exist.
     """
     if not Path(folder).is_dir():
         raise UsageError(
@@ -236,15 +232,15 @@ def require_copies(feed: Feed, folder: str, path: str) -> None:
 
 
 def select_store(base: ObjectStore, feed: Feed, folder: str | None) -> ObjectStore:
-    """Return the store that a run collects its files from: where a person named some, those."""
+    """Return the store that a run collects files from: the copies if `--path` was given."""
     if folder is None:
         return base
     return AdHocStore(base, LocalObjectStore(Path(folder), settle_seconds=0), feed.inbox)
 
 
 def _is_empty(path: str) -> bool:
-    """Whether a path names no place: the working directory would be taken for it, or the whole
-    bucket.
+    """Return whether a path names nothing. It would otherwise resolve to the working directory
+    or the entire bucket.
     """
     if in_bucket := bucket_and_key(path.strip()):
         return not in_bucket[0]
@@ -260,15 +256,15 @@ def _local(path: str) -> Path:
 
 
 def _passed_over(feed: Feed, folder: Path) -> dict[str, PassedOver]:
-    """Return what is no file, by its path in the folder: what is named as the feed's files are,
-    and folders.
+    """Return skipped entries by their path in the folder: folders, and names in the feed's
+    formats.
     """
-    whole = folder.resolve()
-    if not whole.name:
+    resolved = folder.resolve()
+    if not resolved.name:
         return {}
     passed_over = {}
-    for entry in LocalObjectStore(whole.parent).passed_over(f"{whole.name}/"):
-        key = entry.key.removeprefix(f"{whole.name}/")
+    for entry in LocalObjectStore(resolved.parent).passed_over(f"{resolved.name}/"):
+        key = entry.key.removeprefix(f"{resolved.name}/")
         if file_format(feed, key) or (folder / key).is_dir():
             passed_over[key] = entry
     return passed_over
@@ -316,17 +312,17 @@ def _copy_objects(bucket: S3ObjectStore, feed: Feed, key: str, inbox: Path) -> N
     for target, item in _paths(bucket, inbox, targets).items():
         target.parent.mkdir(parents=True, exist_ok=True)
         bucket.client.download_file(bucket.bucket, item.key, str(target))
-        moment = item.modified_at.timestamp()
-        os.utime(target, (moment, moment))
+        modified_seconds = item.modified_at.timestamp()
+        os.utime(target, (modified_seconds, modified_seconds))
 
 
 def _paths(
     bucket: S3ObjectStore, inbox: Path, targets: Mapping[str, StoredObject]
 ) -> dict[Path, StoredObject]:
-    """Return where objects are copied to, by the names that they have in the inbox.
+    """Return the local target path of each object, by its name in the inbox.
 
-    :raises UsageError: where that would be out of the inbox, or where another one is, or where no
-        file can be: a key may have parts that are empty, `..` or long, and be a folder of others.
+    :raises UsageError: if a target is outside of the inbox, is duplicated, is too long, or is
+        also the folder of another target.
     """
     paths: dict[Path, StoredObject] = {}
     for name, item in targets.items():
@@ -368,7 +364,7 @@ def _require_short(name: str, source: str) -> None:
 
 def _download(address: str, target: Path) -> None:
     try:
-        # Only of the schemes that `_copy` lets in.
+        # `_copy` passes only http and https.
         with urllib.request.urlopen(address) as response, target.open("wb") as copy:  # noqa: S310
             shutil.copyfileobj(response, copy)
             modified = response.headers.get("Last-Modified")
@@ -377,5 +373,5 @@ def _download(address: str, target: Path) -> None:
             f"{address} was not read: {error}.", next_step="Nothing was ingested."
         ) from error
     if modified:
-        moment = parsedate_to_datetime(modified).timestamp()
-        os.utime(target, (moment, moment))
+        modified_seconds = parsedate_to_datetime(modified).timestamp()
+        os.utime(target, (modified_seconds, modified_seconds))

@@ -1,6 +1,4 @@
-"""Out of the inbox: a file goes where its content says, once, and only as what it was when it
-was read.
-"""
+"""Move files out of the inbox: once, under a content hash, and only if unchanged since reading."""
 
 import hashlib
 from collections.abc import Callable, Collection, Iterator
@@ -21,16 +19,15 @@ _ALL_DIGITS = 64
 
 
 def archive_files(delivery: Delivery, store: ObjectStore) -> Archived:
-    """Archive the files of a delivery that bronze has, or delete or keep them, as the feed
-    declares.
+    """Archive, delete or leave the landed files of a delivery, as the feed declares.
 
-    It can be killed anywhere and done again: the next ingest finds the rest in the inbox,
-    bronze leaves out what it has, and they are archived then. What was overwritten since it was
-    read stays in the inbox.
+    The operation is idempotent. After a kill, the next ingest finds the remaining files in the
+    inbox, skips their rows in bronze and archives them. A file overwritten since it was read
+    stays in the inbox.
 
-    :raises LakehouseError: a file could not be archived, such as one whose name in the archive has
-        another content, or, as it was collected, not be moved to the rejected ones; the other
-        files are archived all the same.
+    :raises LakehouseError: a file could not be archived (for example, its archive name has
+        different content) or could not be moved to the rejected files. The other files are
+        still archived.
     """
     feed, began_at = delivery.ingest.feed, delivery.ingest.began_at
     keys, changed, errors = [], [], list(delivery.not_moved)
@@ -51,26 +48,24 @@ def archive_files(delivery: Delivery, store: ObjectStore) -> Archived:
 def collecting_errors(
     errors: list[LakehouseError], store: ObjectStore, seen: StoredObject
 ) -> Iterator[None]:
-    """Add to `errors` what keeps one file from being moved, so that those behind it go on."""
+    """Append the error of one file to `errors`, so that the remaining files are processed."""
     try:
         yield
     except LakehouseError as error:
         errors.append(error)
     except store.refusals as error:
-        told = LakehouseError(
+        failure = LakehouseError(
             f"{shown(store.uri(seen.key))} was not moved: {error}; expected that it can be.",
             next_step="It stays there, and the next ingest moves it.",
         )
-        told.__cause__ = error
-        errors.append(told)
+        failure.__cause__ = error
+        errors.append(failure)
 
 
 def _put_away(
     store: ObjectStore, feed: Feed, file: StagedFile, began_at: datetime
 ) -> tuple[str | None, bool]:
-    """Return the key of a file in the archive, None where it is not put there, and whether it is
-    as its feed declares.
-    """
+    """Return the archive key, or None, and whether the file was handled as declared."""
     if feed.after == "leave":
         return None, True
     if feed.after == "delete":
@@ -95,13 +90,13 @@ def move_once(
     key: Callable[[int], str],
     before: Callable[[str], None] = lambda _: None,
 ) -> str | None:
-    """Move a file to the key that its content gives it; where the same content is there
-    already, only remove it.
+    """Move a file to its content-addressed key. If the same content is there, only remove the
+    source.
 
-    :param forms: the hashes of what is the same content: as delivered, and rewritten since.
-    :param key: gives the key with a number of digits of the hash in it.
-    :param before: called with the key ahead of the move.
-    :return: the key; None where the file is no longer as it was seen, and stays.
+    :param forms: hashes of the same delivery: as delivered, and as rewritten.
+    :param key: returns the key for a number of hash digits.
+    :param before: called with the key before the move.
+    :return: the key, or None if the file changed and stays.
     """
     for digits in (HASH_DIGITS, _ALL_DIGITS):
         target = key(digits)
@@ -110,13 +105,13 @@ def move_once(
             try:
                 return target if store.move(seen, target) else None
             except FileExistsError:
-                # Another host moves the same file, and was a moment sooner.
+                # Another host moved the same file first.
                 if not store.exists(target):
                     raise
         if sha256_of(store, target) in forms:
             before(target)
-            is_gone = store.remove(seen) or not store.exists(seen.key)
-            return target if is_gone else None
+            is_removed = store.remove(seen) or not store.exists(seen.key)
+            return target if is_removed else None
     raise LakehouseError(
         f"{shown(store.uri(target))} does not hold the content that its name says (SHA-256"
         f" {' or '.join(sorted(forms))}).",
@@ -125,7 +120,7 @@ def move_once(
 
 
 def sha256_of(store: ObjectStore, key: str) -> str:
-    """Return the hash of an object's content as delivered, in hex."""
+    """Return the SHA-256 of an object's content, in hex."""
     digest = hashlib.sha256()
     with store.open(key) as raw:
         while block := raw.read(_BLOCK_BYTES):

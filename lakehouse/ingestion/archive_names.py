@@ -1,6 +1,4 @@
-"""Where files go after the inbox, under names that never collide: part of the content's hash is
-in each.
-"""
+"""Collision-free names of archived and rejected files: each contains part of the content hash."""
 
 from datetime import datetime
 from hashlib import sha256 as hash_of
@@ -12,50 +10,48 @@ from lakehouse.tables.escaping import quoted
 from lakehouse.tables.feed import Feed
 
 HASH_DIGITS = 12
-# With 64 digits of hash, `.reason.json` and what a copy is called while it is made, a name
-# stays within 255 bytes.
+# With 64 hash digits, `.reason.json` and the suffix of a temporary copy, a name stays within
+# 255 bytes.
 _LONGEST_STEM_BYTES = 140
 _LONGEST_SUFFIX_BYTES = 20
-# S3 takes 1,024.
+# The limit of S3 is 1,024.
 _LONGEST_KEY_BYTES = 1000
 _ALL_DIGITS = 64
 _LONG = "long"
-"""The folder of files whose own folders would make a key too long."""
+"""Folder of files whose own folders would make the key too long."""
 
 
 def archive_key(
     feed: Feed, source_file: str, sha256: str, ingested_at: datetime, digits: int = HASH_DIGITS
 ) -> str:
-    """Return `archive/<feed>/<date>/<name>` for a file that bronze has; the date is the
-    ingest's in the feed's zone.
-    """
+    """Return `archive/<feed>/<date>/<name>`; the date is the ingest date in the feed's zone."""
     day = ingested_at.astimezone(feed.zone).date().isoformat()
     return f"{feed.archive}{day}/{hashed_name(feed, source_file, sha256, digits)}"
 
 
 def rejected_key(feed: Feed, source_file: str, sha256: str, digits: int = HASH_DIGITS) -> str:
-    """Return `rejected/<feed>/<name>` for a file that was refused."""
+    """Return `rejected/<feed>/<name>`."""
     return f"{feed.rejected}{hashed_name(feed, source_file, sha256, digits)}"
 
 
 def hashed_name(feed: Feed, source_file: str, sha256: str, digits: int = HASH_DIGITS) -> str:
-    """Return `fruit.1a2b3c4d5e6f.csv` for `fruit.csv`, sub-folders kept; a name too long for a
-    file system is cut.
+    """Return `fruit.1a2b3c4d5e6f.csv` for `fruit.csv`, with sub-folders; cut a name that is too
+    long.
 
-    Where a key with it would be too long for S3, `long` and a hash take the place of its
-    sub-folders: of whatever place in the store, and with whatever digits.
+    If any key made from the name would be too long for S3, `long/<hash>` replaces the
+    sub-folders.
     """
-    whole = _whole_name(feed, source_file, sha256, digits)
-    longest = _whole_name(feed, source_file, "0" * _ALL_DIGITS, _ALL_DIGITS)
-    # The longest key of all that are made with a name.
+    full_name = _full_name(feed, source_file, sha256, digits)
+    longest = _full_name(feed, source_file, "0" * _ALL_DIGITS, _ALL_DIGITS)
+    # The longest key made from a name.
     if len(_bytes(f"{feed.rejected}{longest}{REASON_ENDING}")) <= _LONGEST_KEY_BYTES:
-        return whole
-    path = PurePosixPath(whole)
+        return full_name
+    path = PurePosixPath(full_name)
     return f"{_LONG}/{hash_of(_bytes(str(path.parent))).hexdigest()}/{path.name}"
 
 
-def _whole_name(feed: Feed, source_file: str, sha256: str, digits: int) -> str:
-    """Return the same with its sub-folders, however long they are."""
+def _full_name(feed: Feed, source_file: str, sha256: str, digits: int) -> str:
+    """Return the name with its sub-folders, regardless of length."""
     path = PurePosixPath(source_file)
     end = file_format(feed, source_file)
     cut = len(path.name) - (len(end) + 1 if end else len(path.suffix))
@@ -73,16 +69,14 @@ def _whole_name(feed: Feed, source_file: str, sha256: str, digits: int) -> str:
 
 
 def file_format(feed: Feed, source_file: str) -> str | None:
-    """Return the feed's format that a file's name ends in, case ignored; None for another kind
-    of file.
-    """
+    """Return the feed's format that matches the file ending, ignoring case, or None."""
     return next((end for end in feed.formats if source_file.lower().endswith(f".{end}")), None)
 
 
 def evaluate_name(feed: Feed, source_file: str) -> None:
-    """Refuse a file by its name alone.
+    """Reject a file by its name.
 
-    :raises FileRejected: the name is not UTF-8, or does not end in one of the feed's formats.
+    :raises FileRejected: the name is not UTF-8 or does not end in one of the feed's formats.
     """
     expected = f"one of {', '.join(f'.{end}' for end in feed.formats)}"
     if not _is_utf8(source_file):
@@ -108,5 +102,5 @@ def _bytes(text: str) -> bytes:
 
 
 def _is_utf8(text: str) -> bool:
-    # Python keeps the bytes of such a name as lone surrogates.
+    # Python represents such bytes as lone surrogates.
     return not any("\ud800" <= character <= "\udfff" for character in text)

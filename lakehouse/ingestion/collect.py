@@ -1,6 +1,4 @@
-"""The inbox's waiting files, collected in order: each is staged to be landed, or rejected with its
-reason.
-"""
+"""Collect the waiting files of an inbox in order: stage each one, or reject it with a reason."""
 
 import json
 import time
@@ -34,18 +32,16 @@ from lakehouse.tables.feed import Feed
 T = TypeVar("T")
 Result = StagedFile | FileRejected | None
 _AT_ONCE = 4
-"""Files that are read at once: one thread seldom fills a core with a file of a few
-megabytes.
-"""
+"""Files read concurrently; one thread rarely fills a core with files of a few megabytes."""
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """What an inbox holds: the complete files by (modified time, key), and the keys of those
-    still being written.
+    """The contents of an inbox: complete files by (modified time, key), and keys still being
+    written.
 
-    `passed_over` are links, pipes and the like, which are never collected.
-    `missing` is the inbox's folder where there is none.
+    `passed_over` are links, pipes and similar entries, which are never collected. `missing` is
+    the inbox folder if it does not exist.
     """
 
     files: tuple[StoredObject, ...] = ()
@@ -55,21 +51,21 @@ class Waiting:
 
     @property
     def size_bytes(self) -> int:
-        """Size of the complete files."""
+        """Total size of the complete files."""
         return sum(file.size_bytes for file in self.files)
 
 
 def list_waiting(feed: Feed, store: ObjectStore) -> Waiting:
-    """List a feed's inbox; where a file was modified just now, once more when all have settled.
-    One that a process has open to write still waits, however old it is: what is written to it
-    once it was moved would be in no table.
+    """List a feed's inbox. If a file was modified recently, wait until it settles and list
+    again. A file that a process has open for writing keeps waiting: data written after a move
+    would be lost.
     """
-    return _with_others(_complete_files(feed, store), feed, store)
+    return _with_skipped(_complete_files(feed, store), feed, store)
 
 
 def list_waiting_now(feed: Feed, store: ObjectStore) -> Waiting:
-    """List a feed's inbox without waiting: a file that was modified just now counts as one that is
-    still being written.
+    """List a feed's inbox without waiting; a recently modified file counts as still being
+    written.
     """
     seen, now = list_unprocessed(feed, store), datetime.now(UTC)
     complete, unsettled = [], []
@@ -78,10 +74,10 @@ def list_waiting_now(feed: Feed, store: ObjectStore) -> Waiting:
             unsettled.append(item.key)
         else:
             complete.append(item)
-    return _with_others(Waiting(tuple(complete), tuple(unsettled)), feed, store)
+    return _with_skipped(Waiting(tuple(complete), tuple(unsettled)), feed, store)
 
 
-def _with_others(waiting: Waiting, feed: Feed, store: ObjectStore) -> Waiting:
+def _with_skipped(waiting: Waiting, feed: Feed, store: ObjectStore) -> Waiting:
     files, unsettled = [], list(waiting.unsettled)
     for item in waiting.files:
         if store.is_being_written(item.key):
@@ -107,7 +103,7 @@ def _complete_files(feed: Feed, store: ObjectStore) -> Waiting:
 
 
 def plan_waiting(seen: list[StoredObject], later: list[StoredObject]) -> Waiting:
-    """Tell the files that were the same in two listings from those that came or changed."""
+    """Split the files of two listings into unchanged files and new or changed ones."""
     before = set(seen)
     return Waiting(
         tuple(item for item in later if item in before),
@@ -119,29 +115,27 @@ def collect_files(
     store: ObjectStore,
     ingest: Ingest,
     *,
-    gone: IsGone | None = None,
+    suppression: IsGone | None = None,
     executors: ExecutorReading | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Delivery:
-    """Collect what waits in the inbox of the ingest's feed: stage each file, or move it to the
-    rejected ones.
+    """Stage each file that waits in the inbox, or move it to the rejected files.
 
-    A rejected file does not stop those behind it, also where it cannot be moved. An error of the
-    system as a file is read does (a full disk, an unreadable folder): the files stay in the inbox,
-    and the next ingest begins with the same.
+    A rejected file does not stop the following files, even if it cannot be moved. A system
+    error while reading (a full disk, an unreadable folder) stops the ingest. The files stay in
+    the inbox and the next ingest starts with them.
 
-    All files that are read at once take less than 1 GB together, whatever is in them: each
-    has a few blocks of 4 MB between its bytes and its rows, and no more columns than its feed
-    and a thousand.
+    All files read concurrently use less than 1 GB together. Each one has a few blocks of 4 MB
+    between its bytes and its rows, and at most a thousand columns more than its feed.
 
-    :param gone: who was erased: their rows are left out, and the files are rewritten without
-        them.
-    :param executors: read the files in place of this process where that is worth it.
-    :param progress: called with the number of bytes read, again and again, by any of some
-        threads; with those that executors read at their end.
+    :param suppression: the erased data subjects: their rows are left out and the files are
+        rewritten.
+    :param executors: read the files instead of this process if there are enough of them.
+    :param progress: called with the number of bytes read, from several threads; for files read
+        by executors, called when they finish.
     """
     feed = ingest.feed
-    staging = _plan_staging(store, ingest, gone)
+    staging = _plan_staging(store, ingest, suppression)
     waiting = list_waiting(feed, store)
     batch = waiting.files[: feed.max_files_per_run]
     reading, results = _read_by_executors(staging, batch, executors, progress)
@@ -157,7 +151,7 @@ def collect_files(
         with collecting_errors(errors, store, item):
             refused = None
             if result is not None:
-                refused = _unless_gone(store, item, partial(_reject, staging, item, result))
+                refused = _unless_removed(store, item, partial(_reject, staging, item, result))
             if refused is not None:
                 rejected.append(refused)
             else:
@@ -178,8 +172,8 @@ def collect_files(
 def _apart(
     staging: Staging, results: Mapping[int, Result]
 ) -> tuple[list[StagedFile], list[StagedFile]]:
-    """Return the staged files in their order, without those that a person rejected and that
-    their feed leaves in the inbox; these too, whose rows are staged no more.
+    """Split the staged files into those to land and those that a user rejected and the feed
+    leaves in the inbox. The staged rows of the latter are removed.
     """
     withdrawn = read_rejected(staging.rewriting.feed, staging.rewriting.store)
     staged, still_rejected = [], []
@@ -194,8 +188,8 @@ def _apart(
     return staged, still_rejected
 
 
-def _plan_staging(store: ObjectStore, ingest: Ingest, gone: IsGone | None) -> Staging:
-    rows = GoneRows(ingest.feed, gone)
+def _plan_staging(store: ObjectStore, ingest: Ingest, suppression: IsGone | None) -> Staging:
+    rows = GoneRows(ingest.feed, suppression)
     rewriting = Rewriting(
         store,
         ingest.feed,
@@ -212,16 +206,17 @@ def _read_by_executors(
     executors: ExecutorReading | None,
     progress: Callable[[int], None],
 ) -> tuple[Reading | None, dict[int, Result]]:
-    """Have executors read files where that is worth it, and return what they say, and the files
-    that need no look of the driver's, by number.
+    """Let executors read the files if it is worth it. Return their result, and the files that
+    the driver does not need to read, by number.
     """
     files = []
     for number, item in enumerate(batch):
         if not _is_misnamed(staging, item):
             files.append(NumberedFile(number, item))
     sizes = [file.stored.size_bytes for file in files]
-    # The key by which the erased are known stays here: Connect has a function's values in plans.
-    if executors is None or staging.gone.columns or not executors.is_worth(sizes):
+    # The suppression key must not leave the driver: Spark Connect stores a function's values in
+    # plans.
+    if executors is None or staging.suppressed.columns or not executors.is_worth(sizes):
         return None, {}
     task = ExecutorTask(staging.converter, staging.rows, plan_groups(files))
     reading = executors.read(task)
@@ -252,7 +247,7 @@ def _stage_all(
     numbers: Sequence[int],
     progress: Callable[[int], None],
 ) -> dict[int, Result]:
-    """Read files, some at once; an error of one, or Ctrl-C, ends the others where they are."""
+    """Read files concurrently; an error in one, or Ctrl-C, stops all."""
     is_over = Event()
 
     def report(count: int) -> None:
@@ -281,8 +276,8 @@ def _stage(
     item: StoredObject,
     progress: Callable[[int], None],
 ) -> Result:
-    """Stage a file, or return why it is refused; None where it changed or went while it was
-    read.
+    """Stage a file, or return the reason for its rejection; None if it changed or was removed
+    during reading.
     """
 
     store, feed = staging.rewriting.store, staging.rewriting.feed
@@ -294,14 +289,14 @@ def _stage(
         except FileRejected as why:
             return why
 
-    result = _unless_gone(store, item, staged)
+    result = _unless_removed(store, item, staged)
     if isinstance(result, StagedFile) and store.stat(item.key) != result.stored:
         staging.rows.remove(result.name)
         return None
     return result
 
 
-def _unless_gone(store: ObjectStore, item: StoredObject, do: Callable[[], T]) -> T | None:
+def _unless_removed(store: ObjectStore, item: StoredObject, do: Callable[[], T]) -> T | None:
     try:
         return do()
     except FileNotFoundError:
@@ -311,15 +306,14 @@ def _unless_gone(store: ObjectStore, item: StoredObject, do: Callable[[], T]) ->
 
 
 def _reject(staging: Staging, seen: StoredObject, why: FileRejected) -> RejectedFile | None:
-    """Move a file to the rejected ones; its reason is written first, so that none is ever
-    without.
+    """Move a file to the rejected files, writing its reason first.
 
-    None where the file changed meanwhile: it stays, and the next ingest reads it anew.
+    Return None if the file changed in the meantime; the next ingest reads it again.
     """
     store, feed = staging.rewriting.store, staging.rewriting.feed
     if store.stat(seen.key) != seen:
         return None
-    item, forms, sha256 = without_gone_rows(staging.rewriting, seen, staging.gone)
+    item, forms, sha256 = without_gone_rows(staging.rewriting, seen, staging.suppressed)
     if item is None:
         return None
     source_file = item.key.removeprefix(feed.inbox)
@@ -338,7 +332,7 @@ def _reject(staging: Staging, seen: StoredObject, why: FileRejected) -> Rejected
 
 
 def format_reason(file: RejectedFile) -> str:
-    """Return a rejected file's `.reason.json`."""
+    """Return the content of a `.reason.json` file."""
     reason = {
         "feed": file.feed,
         "file": file.source_file,

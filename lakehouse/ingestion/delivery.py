@@ -1,4 +1,4 @@
-"""What one ingest collected from its feed's inbox; values without behaviour."""
+"""Value objects that describe the files collected by one ingest."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +12,7 @@ from lakehouse.tables.escaping import quoted, shown
 
 @dataclass(frozen=True)
 class RejectedFile:
-    """A file that is not what its feed declares, and where it now is; no text of it holds a
-    value of a row.
-    """
+    """A rejected file and its new location. Its messages contain no values from its rows."""
 
     feed: str
     source_file: str
@@ -32,11 +30,11 @@ class RejectedFile:
 
 @dataclass(frozen=True)
 class Delivery:
-    """The files that one ingest collected, in their order, staged to be landed by one append.
+    """The files that one ingest collected, in order, staged for one append.
 
-    `unsettled` are the keys that were still being written, or changed while they were read: the
-    next ingest collects them. `waiting` counts what is beyond the feed's `max_files_per_run`.
-    `not_moved` are the errors of files that are to be rejected, and stay in the inbox.
+    `unsettled` are keys that were still being written or changed while being read; the next
+    ingest collects them. `waiting` counts files beyond the feed's `max_files_per_run`.
+    `not_moved` are errors of files that are to be rejected but stay in the inbox.
     """
 
     ingest: Ingest
@@ -46,48 +44,46 @@ class Delivery:
     not_moved: Sequence[LakehouseError] = ()
     waiting: int = 0
     remark: str = ""
-    """Why the driver read files, all or some, that executors should have."""
+    """Why the driver read files that executors should have read."""
     by_executors: bool = False
-    """Whether executors were given files: one that was given up may still stage rows."""
+    """Whether executors received files; a task that was abandoned may still stage rows."""
     still_rejected: Sequence[StagedFile] = ()
-    """Files in the inbox that a person rejected, and that are what they were then: they land no
-    row.
+    """Files in the inbox that a user rejected and that did not change since; they land no rows.
     """
 
     @property
     def arriving(self) -> list[tuple[str, str]]:
-        """(`_source_file`, `_source_sha256`) of each file: what the append is made once by."""
+        """(`_source_file`, `_source_sha256`) of each file: the key that makes the append
+        idempotent.
+        """
         return [(file.source_file, file.sha256) for file in self.files]
 
     @property
     def rows(self) -> int:
-        """Rows of all collected files, before any cleaning (`nr_rows`); those that bronze already
-        has are among them.
+        """Rows of all collected files before cleaning (`nr_rows`), including rows already in
+        bronze.
         """
         return sum(file.rows for file in self.files)
 
     @property
     def size_bytes(self) -> int:
-        """Size of all collected files as delivered."""
+        """Total delivered size of all collected files."""
         return sum(file.stored.size_bytes for file in self.files)
 
     @property
     def added_columns(self) -> tuple[str, ...]:
-        """Columns that a file brought and the feed does not declare, in the order of their
-        coming.
-        """
+        """Undeclared columns that files added, in order of appearance."""
         return tuple(dict.fromkeys(name for file in self.files for name in file.added_columns))
 
     @property
     def left_out_rows(self) -> int:
-        """Rows of people who were erased, which the files had and which do not land."""
+        """Rows of erased data subjects in the files; they do not land."""
         return sum(file.left_out_rows for file in self.files)
 
     @property
     def warnings(self) -> list[str]:
-        """One line for each file that brought columns which the feed does not declare, one for
-        each with rows of people who were erased, one for each that stays rejected, and one where
-        the driver read files that executors should have.
+        """One line per file with undeclared columns, with rows of erased data subjects or still
+        rejected, and one if the driver replaced executors.
         """
         added = [self._added(file) for file in self.files if file.added_columns]
         left_out = [_left_out(file) for file in self.files if file.left_out_rows]
@@ -119,10 +115,10 @@ def _left_out(file: StagedFile) -> str:
 
 @dataclass(frozen=True)
 class Archived:
-    """What became of a delivery's files after bronze had them.
+    """The result of archiving a delivery.
 
-    `keys` are where they now are. `changed` are those in the inbox that were changed
-    meanwhile: the next ingest collects them as they are now.
+    `keys` are the archive keys. `changed` are files in the inbox that changed in the meantime;
+    the next ingest collects them.
     """
 
     keys: Sequence[str] = ()

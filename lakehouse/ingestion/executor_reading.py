@@ -1,5 +1,5 @@
-"""Delivered files that executors of Spark read, where there are many or large ones; few small ones
-the driver reads sooner.
+"""Reading delivered files on Spark executors, if they are many or large; otherwise the driver
+is faster.
 """
 
 import re
@@ -29,14 +29,12 @@ if TYPE_CHECKING:
 
 LEAST_BYTES = 256 << 20
 LEAST_FILES = 200
-"""From either on, executors are worth their start: some seconds, in which the driver reads about as
-much.
-"""
+"""Above either limit, executors are worth their start time of a few seconds."""
 _GROUP_BYTES = 64 << 20
 _GROUP_FILES = 100
 _MISSING = re.compile(
     r"No module named '[^']*'|Cannot run program \"[^\"]*\""
-    # What the `python` of an archive says, see `lakehouse.runtime.executor_archive`.
+    # Messages of the `python` wrapper in an archive; see `lakehouse.runtime.executor_archive`.
     r"|No python\d\.\d+ is on the PATH of [^\n]*|The archive of LAKEHOUSE_EXECUTOR_ARCHIVE [^\n]*"
 )
 _WITHOUT_PYARROW = re.compile(r"PACKAGE_NOT_INSTALLED[^\n]*|PyArrow[^\n]*must be installed")
@@ -45,27 +43,27 @@ _OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has differ
 
 @dataclass(frozen=True)
 class ExecutorReading:
-    """When executors read delivered files: `always`, `never`, or by itself on a cluster, what is
-    large or much.
+    """When executors read delivered files: `always`, `never`, or `auto` (large batches on a
+    cluster).
     """
 
     session: "Callable[[], SparkSession]"
     when: When
     is_elsewhere: bool
-    """Whether Spark is not on this machine alone."""
+    """Whether Spark also runs on other machines."""
     package: Callable[[], Path]
     send_python: "Callable[[SparkSession], None]" = lambda _: None
-    """Lets them have the Python of the settings, where it has to be sent."""
+    """Sends the configured Python environment to the executors, if needed."""
 
     def is_worth(self, sizes: Sequence[int]) -> bool:
-        """Whether files of these sizes, in bytes, are read by executors."""
+        """Return whether executors should read files of these sizes, in bytes."""
         if self.when != "auto":
             return self.when == "always" and bool(sizes)
         is_much = sum(sizes) >= LEAST_BYTES or len(sizes) >= LEAST_FILES
         return self.is_elsewhere and is_much
 
     def read(self, task: ExecutorTask) -> "Reading":
-        """Read files on the executors; without those that they cannot read, all or some, and
+        """Read files on the executors. The result lacks files that they cannot read, and states
         why.
         """
         session = self.session()
@@ -81,9 +79,7 @@ class ExecutorReading:
 
 @dataclass(frozen=True)
 class Reading:
-    """What executors say of the files that they read, and a line for people where they could not
-    read all that they were given.
-    """
+    """The outcomes of files read on executors, and a message if some were not readable there."""
 
     outcomes: Sequence[FileOutcome] = ()
     remark: str = ""
@@ -92,7 +88,7 @@ class Reading:
 def executor_reading(
     settings: Settings, session: "Callable[[], SparkSession]"
 ) -> ExecutorReading:
-    """Return how files are read by the settings."""
+    """Return how the settings configure reading on executors."""
     return ExecutorReading(
         session,
         settings.cluster.executors_read,
@@ -103,9 +99,7 @@ def executor_reading(
 
 
 def plan_groups(files: Iterable[NumberedFile]) -> list[list[NumberedFile]]:
-    """Divide files among tasks, the largest first: of 64 MB or 100 files, or one that is
-    larger.
-    """
+    """Group files into tasks, largest first: up to 64 MB or 100 files, or one larger file."""
     groups: list[list[NumberedFile]] = []
     group_bytes = 0
     for file in sorted(files, key=lambda file: (-file.stored.size_bytes, file.number)):
@@ -120,11 +114,11 @@ def plan_groups(files: Iterable[NumberedFile]) -> list[list[NumberedFile]]:
 
 
 def _outcomes(session: "SparkSession", task: ExecutorTask) -> Reading:
-    """Have all groups read; without those of which a task says that it cannot, such as on a worker
-    that lacks what the others have, and no file where one fails.
+    """Read all groups. If a task reports a problem (for example, a worker without a package),
+    its files have no outcome; if the job fails, none have.
 
-    Each task asks for itself, before it reads: a job of its own that asked one executor took
-    seconds, in which the others had nothing to do.
+    Each task checks its environment before reading. A separate check job took seconds, during
+    which the other executors were idle.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -132,7 +126,7 @@ def _outcomes(session: "SparkSession", task: ExecutorTask) -> Reading:
     def read(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         return task.read(batches)
 
-    # A partition for each number: a task for each group.
+    # One partition per number, so one task per group.
     groups = len(task.groups)
     try:
         rows = session.range(0, groups, 1, groups).mapInArrow(read, SCHEMA).collect()
@@ -146,7 +140,7 @@ def _outcomes(session: "SparkSession", task: ExecutorTask) -> Reading:
 
 
 def _require_spark(error: Exception) -> None:
-    """Raise an error that came of the end of Spark: what the driver then read nobody could land."""
+    """Re-raise an error caused by the end of Spark: the driver could not land what it reads."""
     if is_spark_gone(error):
         raise error
 

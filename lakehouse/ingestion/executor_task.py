@@ -1,8 +1,7 @@
-"""What an executor of Spark does with delivered files: each is judged and staged there, by the
-reader that one machine uses.
+"""The executor side of file reading: check and stage files with the same reader as the driver.
 
-It needs this package, pyarrow, numpy, fastavro and cramjam for Avro, and boto3 where files are
-in a bucket; nothing else of what the driver has.
+An executor needs only this package, pyarrow, numpy, fastavro and cramjam for Avro, and boto3
+for files in a bucket.
 """
 
 import importlib
@@ -26,14 +25,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCHEMA = "outcome string, is_problem boolean"
-"""What came of a file, or why a task can read none."""
+"""One row per file: its outcome as JSON, or the reason why a task cannot read any."""
 _AT_ONCE = 4
-"""Small files that a task reads at once: it waits for S3 most of the time."""
+"""Small files read concurrently by a task, which mostly waits for S3."""
 
 
 @dataclass(frozen=True)
 class NumberedFile:
-    """A file, and its number in the delivery."""
+    """A file and its number in the delivery."""
 
     number: int
     stored: StoredObject
@@ -41,16 +40,14 @@ class NumberedFile:
 
 @dataclass(frozen=True)
 class FileOutcome:
-    """What an executor says of a file: its rows are staged, or it is refused; neither where the
-    driver has to look at it.
-    """
+    """The outcome of one file: staged, or rejected; neither if the driver must read the file."""
 
     number: int
     converted: Converted | None = None
     refused: FileRejected | None = None
 
     def to_json(self) -> str:
-        """Return it as text, which has no value of a row."""
+        """Serialize to JSON, without values from rows."""
         done, why = self.converted, self.refused
         return json.dumps(
             {
@@ -62,7 +59,7 @@ class FileOutcome:
 
     @classmethod
     def from_json(cls, text: str) -> "FileOutcome":
-        """Read what `to_json` wrote."""
+        """Parse the output of `to_json`."""
         outcome = json.loads(text)
         converted, refused = None, None
         if outcome["converted"]:
@@ -76,10 +73,10 @@ class FileOutcome:
 
 @dataclass(frozen=True)
 class ExecutorTask:
-    """The files of a delivery by groups, of which each is a task.
+    """The files of a delivery in groups, one task per group.
 
-    A task that cannot read says why before it opens a file, and no error of Spark's: that one
-    would be tried again, and told with its stack.
+    A task that cannot read reports the reason before opening a file. A Spark exception would be
+    retried and logged with its stack trace.
     """
 
     converter: FileConverter
@@ -87,8 +84,8 @@ class ExecutorTask:
     groups: Sequence[Sequence[NumberedFile]]
 
     def problem(self, group: int) -> str:
-        """Return why the files of a group cannot be read in this process; nothing where they can,
-        as far as the first one tells.
+        """Return why this process cannot read a group, or an empty string; only the first file
+        is checked.
         """
         for needed in ("fastavro", "cramjam") if "avro" in self.converter.feed.formats else ():
             if find_spec(needed) is None:
@@ -104,13 +101,13 @@ class ExecutorTask:
         try:
             self.converter.store.stat(self.groups[group][0].stored.key)
         except Exception as error:
-            # Whatever boto3 says: of credentials, of permissions, or of the way to S3.
+            # Any error of boto3: credentials, permissions or network.
             return str(error).rstrip(".")
         return ""
 
     def read(self, batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        """Read the groups of the numbers in a batch, and yield what came of each file, or for a
-        group why it cannot be read here.
+        """Read the groups of a batch and yield the outcome of each file, or the problem of a
+        group.
         """
         import pyarrow as pa
 
@@ -136,25 +133,25 @@ class ExecutorTask:
             )
 
     def stage(self, file: NumberedFile, folder: Path) -> FileOutcome:
-        """Read a file once, and put its rows where Spark reads them.
+        """Read a file once and put its rows where Spark reads them.
 
-        Of a file that changed meanwhile no rows are put there: a task that is tried again, or
-        twice at once, puts the same ones under the same name. The driver looks at it.
+        A file that changed while being read stages no rows; the driver reads it. Retried or
+        speculative tasks write the same rows under the same name.
 
-        :param folder: holds the rows while they are written.
+        :param folder: contains the rows while they are written.
         """
-        driver_looks = FileOutcome(file.number)
+        needs_driver = FileOutcome(file.number)
         target = folder / f"{file.number:06}.parquet"
         try:
             converted = self.converter.convert(file.stored, target, ignore_progress)
         except FileRejected as why:
             return FileOutcome(file.number, refused=why)
         except FileNotFoundError:
-            return driver_looks
+            return needs_driver
         is_same = self.converter.store.stat(file.stored.key) == file.stored
         if not is_same:
             target.unlink()
-            return driver_looks
+            return needs_driver
         name = self.rows.name(converted.sha256, file.number, by_executor=True)
         self.rows.put(target, name)
         with suppress(FileNotFoundError):
@@ -163,9 +160,7 @@ class ExecutorTask:
 
 
 def _folder(rows: StagedRows) -> Path | None:
-    """Return where rows are written: on the disk that they stay on, or among what goes with the
-    executor.
-    """
+    """Return where rows are written: on their target disk, or in Spark's temporary folder."""
     if isinstance(rows, LocalRows):
         return rows.folder.parent
     assert isinstance(rows, BucketRows)

@@ -1,6 +1,4 @@
-"""A feed's bronze table as a Dagster asset: what waits in the inbox is landed, and archived
-once bronze has it.
-"""
+"""A feed's bronze table as a Dagster asset: land the waiting files, then archive them."""
 
 import inspect
 from collections.abc import Callable
@@ -30,11 +28,11 @@ def feed_asset(
     feed: Feed,
     table: IcebergTable,
 ) -> "Callable[[Callable[[DataFrame], DataFrame]], dg.AssetsDefinition]":
-    """Make an asset of a feed; the function is given the delivered rows, and returns them with
-    the `extra` columns.
+    """Make an asset of a feed. The function receives the delivered rows and adds the `extra`
+    columns.
 
-    :param feed: what its files hold.
-    :param table: the table that they land in, see `bronze_table`.
+    :param feed: the feed declaration.
+    :param table: the bronze table; see `bronze_table`.
     """
 
     def decorate(compute: "Callable[[DataFrame], DataFrame]") -> dg.AssetsDefinition:
@@ -54,7 +52,7 @@ def feed_asset(
                 settings.home,
                 run,
                 compute=compute,
-                gone=io.gone,
+                suppression=io.gone,
                 bucket=open_staging(settings),
                 executors=executor_reading(settings, io.engine.session),
             )
@@ -92,7 +90,7 @@ def _places(feed: Feed) -> dict[str, str]:
 
 
 def landing_metadata(landing: Landing) -> dict[str, Any]:
-    """Return which files an ingest collected, and what became of them."""
+    """Return metadata about the files that an ingest collected."""
     delivery = landing.delivery
     return LandingMetadata(
         files=len(delivery.files),

@@ -1,6 +1,4 @@
-"""The runs of an ingest of a feed: they land what waits in the inbox, and compute what is stale
-downstream of it.
-"""
+"""The runs of `lakehouse ingest`: land the waiting files and compute stale downstream tables."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -41,13 +39,13 @@ from lakehouse.tables.table import IcebergTable
 
 @dataclass(frozen=True)
 class IngestResult:
-    """What an ingest did; no `runs` where nothing was stale, and then no Spark was started.
+    """The result of an ingest. `runs` is empty if nothing was stale; then Spark was not
+    started.
 
-    The first run lands the files; tables that are computed by days follow in as few as the sizes
-    of these allow. `unsettled` are the files that are still being written; the next
-    ingest collects them. `refused` are those rejected by a run that failed before it could say so.
-    `passed_over` names what in the inbox is no file. `missing` is the
-    inbox's folder where there is none.
+    The first run lands the files; partitioned tables follow in as few runs as their size
+    allows. `unsettled` are files still being written; the next ingest collects them. `refused`
+    are files rejected by a run that failed before it reported them. `passed_over` describes
+    skipped inbox entries. `missing` is the inbox folder if it does not exist.
     """
 
     feed: Feed
@@ -59,40 +57,38 @@ class IngestResult:
 
     @property
     def success(self) -> bool:
-        """Whether the runs succeeded, and each file was what the feed declares."""
+        """Return whether all runs succeeded and no file was rejected."""
         return all(run.success for run in self.runs) and not self.rejected
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files that bronze has now."""
+        """The files that landed in bronze."""
         return tuple(file.file for landing in self._landings for file in landing.landing.landed)
 
     @property
     def rows(self) -> int:
-        """The rows that bronze got, before any cleaning."""
+        """The rows that bronze received, before cleaning."""
         return sum(landing.write.nr_rows or 0 for landing in self._landings)
 
     @property
     def left_out_rows(self) -> int:
-        """The rows of people who were erased, which files had and bronze did not get."""
+        """The rows of erased data subjects that were left out."""
         return sum(landing.landing.left_out_rows or 0 for landing in self._landings)
 
     @property
     def rejected(self) -> tuple[RejectedReason, ...]:
-        """The files that were refused as a whole."""
+        """The rejected files."""
         reported = [file for landing in self._landings for file in landing.landing.rejected]
         return (*reported, *(file for file in self.refused if file not in reported))
 
     @property
     def assets(self) -> tuple[AssetResult, ...]:
-        """What became of each asset of each run, in order."""
+        """The results of all assets of all runs, in order."""
         return tuple(asset for run in self.runs for asset in run.assets)
 
     @property
     def quarantined(self) -> dict[str, int]:
-        """How many rows each table refused for the first time; those that refused none are left
-        out.
-        """
+        """The number of newly quarantined rows by table, without tables that have none."""
         new_rows: Counter[str] = Counter()
         for asset in self.assets:
             new_rows[asset.table] += asset.quarantine.new_rows or 0
@@ -105,12 +101,12 @@ class IngestResult:
 
     @property
     def lacking_tables(self) -> frozenset[str]:
-        """The tables that were not computed since one that each needs is not there yet."""
+        """Tables that were not computed because an input table does not exist yet."""
         lacking = (asset for asset in self.assets if asset.error == TableNotFound.__name__)
         return frozenset(asset.table for asset in lacking)
 
     def without_lacking(self) -> "IngestResult":
-        """Return it without the runs that failed since a table is not there yet."""
+        """Return the result without runs that failed because a table does not exist yet."""
         return replace(self, runs=tuple(map(_without_lacking, self.runs)))
 
     @property
@@ -134,26 +130,26 @@ def ingest(
     *,
     path: str | None = None,
     on_event: OnEvent | None = None,
-    told: Callable[[TableProgress], object] = lambda _: None,
+    on_progress: Callable[[TableProgress], object] = lambda _: None,
 ) -> IngestResult:
-    """Land what waits in a feed's inbox, and bring every table downstream of it up to date.
+    """Land the files that wait in a feed's inbox, and update all downstream tables.
 
-    It ends with the first run that fails: the next ingest computes the rest.
+    It stops at the first run that fails; the next ingest computes the rest.
 
     :param declared: the declared tables by name.
-    :param path: files to ingest instead of those in the inbox; they stay where they are (see
+    :param path: ingest these files instead of the inbox; the originals stay (see
         `ad_hoc_files`).
-    :param told: how far each table is, when it is begun and when it is done.
-    :raises UsageError: when nothing is at that path.
+    :param on_progress: receives the progress of each table at its start and end.
+    :raises UsageError: if the path contains no file.
     """
     if path is not None:
         with copy_ad_hoc_files(settings, feed, path) as folder:
             tags = {AD_HOC_TAG: str(folder), PATH_TAG: path}
-            result = _ingest(project, declared, settings, feed, tags, on_event, told)
+            result = _ingest(project, declared, settings, feed, tags, on_event, on_progress)
         return replace(
             result, passed_over=passed_over_lines(list_passed_over(feed, path), NAME_IT)
         )
-    return _ingest(project, declared, settings, feed, {}, on_event, told)
+    return _ingest(project, declared, settings, feed, {}, on_event, on_progress)
 
 
 def _ingest(
@@ -163,12 +159,12 @@ def _ingest(
     feed: Feed,
     tags: Mapping[str, str],
     on_event: OnEvent | None,
-    told: Callable[[TableProgress], object],
+    on_progress: Callable[[TableProgress], object],
 ) -> IngestResult:
     began_at = datetime.now(UTC)
     here, engine = project(lambda: settings), open_engine(settings)
     graph = asset_graph(here)
-    progress = RunProgress(tables_of_steps(graph), told)
+    progress = RunProgress(tables_of_steps(graph), on_progress)
 
     def watch(event: dg.DagsterEvent) -> None:
         progress.on_event(event)
@@ -213,12 +209,12 @@ def _ingest(
 
 
 def list_rejected_since(
-    settings: Settings, feed: Feed, moment: datetime
+    settings: Settings, feed: Feed, since: datetime
 ) -> tuple[RejectedReason, ...]:
-    """Return the files of a feed that were rejected since a moment: what an ingest did that
-    could not say so itself.
+    """Return the files of a feed that were rejected since a timestamp, for an ingest that
+    failed before it reported them.
     """
-    rejections = rejected_since(open_store(settings), feed.rejected, moment)
+    rejections = rejected_since(open_store(settings), feed.rejected, since)
     return tuple(
         RejectedReason(file.source_file, f"{file.why} {file.next_step}".strip(), file.key)
         for file in rejections
@@ -231,12 +227,12 @@ def retry(
     settings: Settings,
     table: str,
 ) -> tuple[RunResult, ...]:
-    """Compute what is stale of a table, and what follows from it, also where it was refused
-    before; no run where nothing is.
+    """Compute the stale partitions of a table and its downstream tables, even if they were
+    blocked before.
 
-    One without partitions that is up to date is computed all the same where its last run
-    failed, as one that somebody asked for does whose function was wrong: until a run succeeds,
-    its incident is open. It ends with the first run that fails.
+    An unpartitioned table that is up to date is recomputed if its last run failed. For example,
+    its function was wrong and the run was requested manually; its incident stays open until a
+    run succeeds. It stops at the first run that fails.
     """
     here, engine = project(lambda: settings), open_engine(settings)
     graph = asset_graph(here)
@@ -265,9 +261,7 @@ def retry(
 
 
 def _failed_last(instance: dg.DagsterInstance, table: str) -> bool:
-    """Whether the last run that was to compute a table failed, and nothing was recorded of the
-    table since.
-    """
+    """Return whether the last run of a table failed and no materialization was recorded since."""
     for record in instance.get_asset_records([asset_key(table)]):
         entry = record.asset_entry
         last = instance.get_run_record_by_id(entry.last_run_id) if entry.last_run_id else None
@@ -282,7 +276,7 @@ def _run_stages(
     run: Callable[[PendingRun], RunResult],
     has_more: Callable[[RunResult], bool] = lambda _: False,
 ) -> Iterator[RunResult]:
-    """Run one after the other, up to the first that fails; one that has more to do is repeated."""
+    """Run stages in order up to the first failure; repeat a run that has more files."""
     for stale in chain.from_iterable(stages):
         done = run(stale)
         yield done

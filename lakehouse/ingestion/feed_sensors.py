@@ -1,6 +1,4 @@
-"""What runs a feed by itself: a sensor that sees files as they land, or a schedule that runs
-once an hour.
-"""
+"""The automation of a feed: a sensor that reacts to new files, or a schedule."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -36,41 +34,37 @@ if TYPE_CHECKING:
     from lakehouse.orchestration.dagster_internals import AssetGraph
 
 WATCH_SECONDS = 4.5
-"""How long a tick polls: Dagster's daemon begins its rounds no closer than five seconds to each
-other.
-"""
-_LOOK_SECONDS = 10.0
-"""How long a look polls in a tick that goes on for longer; with each, all is decided anew."""
+"""How long a tick polls. Dagster's daemon starts its rounds at least five seconds apart."""
+_POLL_SECONDS = 10.0
+"""How long one check polls in a longer tick; each check decides everything again."""
 _RUN_POLL_SECONDS = 0.2
 ReadSettings = Callable[[], Settings]
 
 
 @dataclass(frozen=True)
 class FeedAutomation:
-    """A feed's job, and what asks for its runs: a sensor or a schedule, as the feed declares. The
-    other is not there, since each table's page would show it as one that is off.
+    """A feed's job and its sensor or schedule, as the feed declares. The unused one is not
+    defined, since the UI would show it as stopped.
     """
 
     feed: Feed
     declared: Mapping[str, IcebergTable]
     read_settings: ReadSettings
     names: Collection[str]
-    """Of all feeds of the project."""
+    """Names of all feeds of the project."""
 
     def schedule(self) -> dg.Definitions:
-        """Return the schedule alone, of a feed that declares one; its runs are of Dagster's own
-        job.
-        """
+        """Return only the schedule, targeting Dagster's implicit asset job."""
         return dg.Definitions(schedules=[self._schedule(ALL_ASSETS)])
 
     def definitions(self, graph: "AssetGraph") -> dg.Definitions:
-        """Return them.
+        """Return the job and its sensor or schedule.
 
-        :param graph: the assets of the project.
+        :param graph: the project's asset graph.
         """
         downstream = Downstream(graph, self.feed.table)
         if not downstream.is_alike:
-            return self._asked_for(ALL_ASSETS)
+            return self._automation(ALL_ASSETS)
         job = dg.define_asset_job(
             f"ingest_{self.feed.name}",
             selection=downstream.everything.selection,
@@ -80,9 +74,9 @@ class FeedAutomation:
             ),
             tags={FEED_TAG: self.feed.name},
         )
-        return dg.Definitions.merge(dg.Definitions(jobs=[job]), self._asked_for(job.name))
+        return dg.Definitions.merge(dg.Definitions(jobs=[job]), self._automation(job.name))
 
-    def _asked_for(self, job_name: str) -> dg.Definitions:
+    def _automation(self, job_name: str) -> dg.Definitions:
         if self.feed.ingest_by == "schedule":
             return dg.Definitions(schedules=[self._schedule(job_name)])
         return dg.Definitions(sensors=[self._sensor(job_name)])
@@ -119,28 +113,28 @@ class FeedAutomation:
         )
         def batch(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
             settings = self.read_settings()
-            return self._look_of(context, requests, settings, open_engine(settings))(0)
+            return self._poller(context, requests, settings, open_engine(settings))(0)
 
         return batch
 
     def _watch(
         self, context: dg.SensorEvaluationContext, requests: FeedRunRequests
     ) -> list[dg.RunRequest] | dg.SkipReason:
-        """Look until there is something to run, as long as the tick may go on."""
+        """Check until there is something to run, within the tick's time limit."""
         settings = self.read_settings()
         with long_tick(context, settings) as tick:
             engine = open_engine(settings)
             if tick.may_go_on:
                 engine.catalog.kept()
-            look = self._look_of(context, requests, settings, engine, lambda: tick.is_over)
-            asked = look(WATCH_SECONDS)
-            while isinstance(asked, dg.SkipReason) and (seconds := tick.seconds_left):
-                asked = look(min(seconds, _LOOK_SECONDS))
-                if not isinstance(asked, dg.SkipReason) and is_stopped(context):
+            poll = self._poller(context, requests, settings, engine, lambda: tick.is_over)
+            result = poll(WATCH_SECONDS)
+            while isinstance(result, dg.SkipReason) and (seconds := tick.seconds_left):
+                result = poll(min(seconds, _POLL_SECONDS))
+                if not isinstance(result, dg.SkipReason) and is_stopped(context):
                     return dg.SkipReason("The sensor was stopped.")
-        return asked
+        return result
 
-    def _look_of(
+    def _poller(
         self,
         context: dg.SensorEvaluationContext | dg.ScheduleEvaluationContext,
         requests: FeedRunRequests,
@@ -148,10 +142,10 @@ class FeedAutomation:
         engine: Engine,
         is_over: Callable[[], bool] = lambda: False,
     ) -> Callable[[float], list[dg.RunRequest] | dg.SkipReason]:
-        """Return what asks for runs; where nothing is to be done yet, it waits some seconds for
-        a run to end or a file to land.
+        """Return a function that returns run requests. If nothing is needed, it waits up to the
+        given seconds for a run to finish or a file to land.
 
-        :param is_over: whether nobody waits for it any more.
+        :param is_over: returns whether the tick was abandoned.
         """
         instance = context.instance
         assert context.repository_def is not None
@@ -163,7 +157,7 @@ class FeedAutomation:
         def decide(waiting: Waiting) -> RunRequests:
             return requests.decide(instance, graph, engine, waiting, datetime.now(UTC))
 
-        def look(seconds: float) -> list[dg.RunRequest] | dg.SkipReason:
+        def poll(seconds: float) -> list[dg.RunRequest] | dg.SkipReason:
             until = time.monotonic() + seconds
             fail_dead_runs(instance)
             wait_until(
@@ -176,7 +170,7 @@ class FeedAutomation:
             for warning in report_passed_over(settings, self.feed, not_taken):
                 context.log.warning(warning)
             decided = decide(waiting)
-            # Where many feeds shared a sensor before, that may have reported this one.
+            # A shared sensor of an earlier configuration may have reported this feed.
             resolve_looked(settings, self.feed)
             if not decided.runs:
                 requests.show_existing(instance, graph, engine)
@@ -187,4 +181,4 @@ class FeedAutomation:
                 return dg.SkipReason(decided.reason)
             return make_requests(instance, graph, self.feed, decided)
 
-        return look
+        return poll

@@ -1,4 +1,4 @@
-"""What a person decides where a rule blocks a table: to publish it all the same."""
+"""Publishing a blocked candidate on a user's decision."""
 
 import dagster as dg
 
@@ -15,10 +15,10 @@ from lakehouse.tables.table import IcebergTable
 def publish(
     settings: Settings, engine: Engine, table: IcebergTable, run_id: str, *, by: str, why: str
 ) -> Overridden:
-    """Publish the candidate of a run that its rules refused; the table and Dagster both say who
-    wanted it, and why. Where a command that was killed has published it, what that left is done.
+    """Publish a run's candidate despite its failed rules; the table and Dagster record the user
+    and the reason. If a killed command published it before, complete the remaining steps.
 
-    :raises UsageError: when there is no such candidate, or when the table was written since.
+    :raises UsageError: if there is no such candidate, or the table was written since.
     """
     published = publish_refused(engine, table, run_id, by=by, why=why)
     by, why = published.by, published.why
@@ -31,14 +31,14 @@ def publish(
         tags={"dagster/data_version": str(published.snapshot_id)},
     )
     with open_instance(settings) as instance:
-        if not (published.is_again and _is_told(instance, published)):
+        if not (published.is_again and _is_recorded(instance, published)):
             instance.report_runless_asset_event(publication)
     leave_for_overridden(engine, table, published)
     return published
 
 
-def _is_told(instance: dg.DagsterInstance, published: Overridden) -> bool:
-    """Whether Dagster knows of a candidate that it was published: main still has it, so that
+def _is_recorded(instance: dg.DagsterInstance, published: Overridden) -> bool:
+    """Return whether Dagster recorded the publication. The candidate is still on main, so
     nothing was published after it.
     """
     event = instance.get_latest_materialization_event(asset_key(published.table))

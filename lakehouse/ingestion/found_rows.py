@@ -1,5 +1,5 @@
-"""Which rows of a delivered file are those of some people: read as its feed reads it, or, of a
-file that is not what the feed declares, row by row as far as its bytes can be divided.
+"""Find the rows of data subjects in a delivered file: with the feed's reader, or row by row in
+the bytes if the file does not match the feed.
 """
 
 import gzip
@@ -29,37 +29,36 @@ _REST = "a part of it, which cannot be divided into rows,"
 
 
 class RowFinder(Protocol):
-    """Finds the rows of some people."""
+    """Finds the rows of some data subjects."""
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns that the people are found by."""
+        """The columns that identify the data subjects."""
 
     def of_batch(self, batch: "pa.RecordBatch") -> Sequence[int]:
-        """Return the places, from 0, of their rows among those of a batch, in order."""
+        """Return the sorted, zero-based positions of matching rows in a batch."""
 
 
 class TextFinder(Protocol):
-    """Finds some people in text that cannot be read as rows."""
+    """Finds data subjects in text that cannot be parsed into rows."""
 
     @property
     def longest_bytes(self) -> int:
-        """How long the longest of their values is."""
+        """The length of the longest value, in bytes."""
 
     def is_in(self, text: bytes) -> bool:
-        """Whether a value of theirs that can be told from others is in a text."""
+        """Return whether the text contains a value that identifies a data subject."""
 
     def may_be_in(self, values: Sequence[str]) -> bool:
-        """Whether one of some values equals one of theirs that others may have too."""
+        """Return whether any value equals one that others may have too."""
 
 
 @dataclass(frozen=True)
 class FoundRows:
-    """What was found in a file: its hash, how many rows it has, and the numbers of the rows of
-    the people, as they are counted in this content.
+    """The search result for a file: its hash, row count and the numbers of matching rows.
 
-    `problem` says why more of theirs may be in it; it holds no value.
-    `is_readable` says whether it is what its feed declares.
+    `problem` states why more rows may match; it contains no values. `is_readable` states
+    whether the file matches the feed declaration.
     """
 
     sha256: str
@@ -72,15 +71,16 @@ class FoundRows:
 def find_rows(
     feed: Feed, name: str, open_file: Open, finder: RowFinder, text: TextFinder | None = None
 ) -> FoundRows:
-    """Read a file, and find the rows of some people.
+    """Read a file and find the rows of some data subjects.
 
-    :param name: tells the format.
-    :param text: searches what cannot be read as rows; without it nobody is found there.
+    :param name: determines the format.
+    :param text: searches text that cannot be parsed into rows; without it, such text has no
+        matches.
     """
     its_format = format_of(feed, name)
     if file_format(feed, name) is None:
         return _find_in_bytes(feed, open_file, its_format, finder, text)
-    # Threads read shorter rows: what is refused with them is tried without.
+    # Multi-threaded reading has a lower row length limit, so retry without threads.
     for use_threads in (True, False):
         try:
             return _find_in_rows(feed, its_format, open_file, finder, use_threads=use_threads)
@@ -90,8 +90,8 @@ def find_rows(
 
 
 def format_of(feed: Feed, name: str) -> str:
-    """Return the format that a file is searched and written as; one of another kind is often the
-    feed's, called otherwise.
+    """Return the format for searching and rewriting a file. A file with an unknown ending is
+    often a CSV file of the feed.
     """
     return file_format(feed, name) or _OF_OTHER_KINDS
 
@@ -143,11 +143,11 @@ def _unreadable(problem: str) -> FoundRows:
 
 
 def _ignore_progress(_: int) -> None:
-    """Nobody waits for it."""
+    """No caller shows progress here."""
 
 
 class _Search:
-    """The rows of a file that is not what its feed declares, one after the other."""
+    """A row-by-row search in a file that does not match its feed."""
 
     def __init__(
         self, feed: Feed, finder: RowFinder, text: TextFinder | None, division: RowBytes
@@ -166,7 +166,7 @@ class _Search:
         self._problem = ""
 
     def add(self, row: Row) -> None:
-        """Take the next bytes of the file."""
+        """Process the next bytes of the file."""
         if row.is_rest:
             self._search_rest(row.raw)
         elif row.number is not None:
@@ -174,7 +174,7 @@ class _Search:
             self._add(row.number, self.division.values(row.raw), row.raw)
 
     def end(self) -> FoundRows:
-        """Return what was found."""
+        """Return the result."""
         self._find()
         positions = tuple(sorted(self._positions))
         return FoundRows("", self._rows, positions, self._problem, is_readable=False)
@@ -186,7 +186,8 @@ class _Search:
             return
         is_named = self._is_header(self._names)
         if is_named:
-            # In a row of too few or too many values those at the beginning may be in place.
+            # In a row with too few or too many values, the first ones may be in the right
+            # columns.
             fields = len(self._names)
             in_place = [*values, *[""] * (fields - len(values))][:fields]
             self._batch.append((number, in_place))
@@ -197,11 +198,13 @@ class _Search:
             self._find()
 
     def _is_header(self, names: list[str]) -> bool:
-        """Whether the first row names a column that the people are found by, and all once."""
+        """Return whether the first row is a header with an identifying column and no
+        duplicates.
+        """
         return not self._finder.columns.isdisjoint(names) and len(set(names)) == len(names)
 
     def _find(self) -> None:
-        """Find the rows that came since the last time."""
+        """Search the rows buffered since the last call."""
         self._positions.update(self._found_in_batch())
         if self._uncertain - self._positions:
             self._problem = self._problem or "a row that nobody can read may be theirs"
@@ -219,7 +222,7 @@ class _Search:
         return [self._batch[place][0] for place in self._finder.of_batch(rows)]
 
     def _search_text(self, number: int, values: list[str], raw: bytes) -> None:
-        """Search a row of which nobody knows which value is of which column."""
+        """Search a row whose values cannot be assigned to columns."""
         if self._text and self._text.is_in(raw):
             self._positions.add(number)
         elif self._text and self._text.may_be_in(values):

@@ -1,5 +1,5 @@
-"""Rows of people who were erased, in files that arrive later: they stay gone, where an id tells
-whose they are.
+"""Finds rows of erased data subjects in files that arrive later, so that they do not land
+again.
 """
 
 import re
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _MOST_KNOWN = 1 << 18
-_MOMENT = re.compile(
+_TIMESTAMP = re.compile(
     r"(?P<day>\d{4}-\d{1,2}-\d{1,2})"
     r"(?:[T ](?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.(?P<part>\d+))?)?"
     r"\s*(?P<offset>[Zz]|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?)?",
@@ -28,89 +28,92 @@ _ZERO_OFFSETS = ("Z", "UTC", "GMT")
 
 
 class IsGone(Protocol):
-    """Who was erased."""
+    """Decides whether a row belongs to an erased data subject."""
 
-    def is_gone(self, subject: str, value: str, moment: datetime | None) -> bool:
-        """Whether a row is of somebody who was erased, and was made before.
+    def is_gone(self, subject: str, value: str, created_at: datetime | None) -> bool:
+        """Return whether a row belongs to an erased data subject and was created before the
+        erasure.
 
-        :param subject: the column that stands for a person.
-        :param value: what it holds, in any form of it.
-        :param moment: when the row was made, with a zone; None where nobody knows, and then it
-            counts as made before.
+        :param subject: the column that identifies a person.
+        :param value: its value, in any written form.
+        :param created_at: the creation time with a zone; None counts as before the erasure.
         """
 
 
 @dataclass(frozen=True)
-class _GoneOfFeed:
-    gone: Gone
+class _FeedErasures:
+    erasures: Gone
     names: Collection[str]
 
-    def is_gone(self, subject: str, value: str, moment: datetime | None) -> bool:
-        erased_at = self.gone.is_gone({subject, *self.names}, value)
-        return erased_at is not None and (moment is None or moment < erased_at)
+    def is_gone(self, subject: str, value: str, created_at: datetime | None) -> bool:
+        erased_at = self.erasures.is_gone({subject, *self.names}, value)
+        return erased_at is not None and (created_at is None or created_at < erased_at)
 
 
 def gone_of_feed(people: GonePeople, feed: Feed) -> IsGone | None:
-    """Return who is gone now of the people that a feed has; None where nobody is."""
-    gone = people.read()
-    if feed.subject is None or not gone.erased_at:
+    """Return the check for a feed's data subjects, or None if none of them is erased."""
+    erasures = people.read()
+    if feed.subject is None or not erasures.erased_at:
         return None
-    return _GoneOfFeed(gone, people.names_of(feed.table, feed.subject))
+    return _FeedErasures(erasures, people.names_of(feed.table, feed.subject))
 
 
 @dataclass
 class GoneRows:
-    """Finds the rows of people who were erased, in the files of a feed with a subject; of
-    another, and where nobody was erased, it finds none.
+    """Finds rows of erased data subjects in the files of a feed with a subject column.
+
+    Without a subject or an erasure it finds none.
     """
 
     feed: Feed
-    gone: IsGone | None
+    erasures: IsGone | None
     _known: dict[tuple[str, datetime | None], bool] = field(default_factory=dict)
 
     @property
     def columns(self) -> frozenset[str]:
-        """The subject of the feed."""
-        return frozenset({self.feed.subject} if self.feed.subject and self.gone else ())
+        """The subject column of the feed."""
+        return frozenset({self.feed.subject} if self.feed.subject and self.erasures else ())
 
     def of_batch(self, batch: "pa.RecordBatch") -> Sequence[int]:
-        """Return the places of the rows that were made before their person was erased."""
+        """Return the positions of rows created before their data subject was erased."""
         subject, names = self.feed.subject, batch.schema.names
-        if self.gone is None or subject is None or subject not in names:
+        if self.erasures is None or subject is None or subject not in names:
             return ()
         values: Any = batch.column(names.index(subject)).dictionary_encode()
-        moments = self._moments(batch)
-        earliest = None if moments is None else _EARLIEST
+        created = self._creation_texts(batch)
+        earliest = None if created is None else _EARLIEST
         listed = {
             index: value
             for index, value in enumerate(values.dictionary.to_pylist())
-            if value is not None and self._is_listed(self.gone, subject, value, earliest)
+            if value is not None and self._is_listed(self.erasures, subject, value, earliest)
         }
         if not listed:
             return ()
         places = []
         for place, index in enumerate(values.indices.to_pylist()):
             if index in listed:
-                moment = read_moment(moments[place], self.feed.zone) if moments else None
-                if self.gone.is_gone(subject, listed[index], moment):
+                created_at = (
+                    parse_timestamp(created[place], self.feed.zone) if created else None
+                )
+                if self.erasures.is_gone(subject, listed[index], created_at):
                     places.append(place)
         return places
 
     def _is_listed(
-        self, gone: IsGone, subject: str, value: str, earliest: datetime | None
+        self, erasures: IsGone, subject: str, value: str, earliest: datetime | None
     ) -> bool:
-        """Whether any row of the person would go, were it early enough."""
-        # Other threads look at other files.
+        """Return whether the earliest possible row of this data subject would be removed."""
+        # Several threads read different files.
         is_listed = self._known.get((value, earliest))
         if is_listed is None:
-            is_listed = gone.is_gone(subject, value, earliest)
+            is_listed = erasures.is_gone(subject, value, earliest)
             if len(self._known) > _MOST_KNOWN:
                 self._known.clear()
             self._known[value, earliest] = is_listed
         return is_listed
 
-    def _moments(self, batch: "pa.RecordBatch") -> list[str | None] | None:
-        """Return when each row was made, as delivered; None where no column says so."""
+    def _creation_texts(self, batch: "pa.RecordBatch") -> list[str | None] | None:
+        """Return the creation time of each row as delivered, or None without such a column."""
         column = self.feed.moment
         if column is None or column not in batch.schema.names:
             return None
@@ -118,14 +121,14 @@ class GoneRows:
         return texts
 
 
-def read_moment(text: str | None, zone: tzinfo) -> datetime | None:
-    """Return when a delivered text says that a row was made; None for what is no moment.
+def parse_timestamp(text: str | None, zone: tzinfo) -> datetime | None:
+    """Parse the delivered creation time of a row; None if it is not a timestamp.
 
-    It reads what `lakehouse.tables.casts.cast_sql` does; a day alone is its beginning.
+    It accepts the same forms as `lakehouse.tables.casts.cast_sql`; a date means midnight.
 
-    :param zone: where moments without an offset were written.
+    :param zone: the zone of timestamps without an offset.
     """
-    match = _MOMENT.fullmatch((text or "").strip())
+    match = _TIMESTAMP.fullmatch((text or "").strip())
     if not match:
         return None
     year, month, day = map(int, match["day"].split("-"))

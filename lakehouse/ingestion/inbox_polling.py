@@ -1,4 +1,4 @@
-"""Polling an inbox for a while, so that a file is seen sooner than by the next tick of a sensor."""
+"""Poll an inbox, to see a file before the next sensor tick."""
 
 import time
 from collections.abc import Callable
@@ -16,9 +16,9 @@ def poll_inbox(
     seen: Waiting,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Waiting:
-    """Poll until something complete waits that was not seen before, or the seconds are over.
+    """Poll until a new complete file waits, or the time is over.
 
-    :param is_over: whether nobody waits for it any more.
+    :param is_over: returns whether the tick was abandoned.
     """
     known = set(seen.files)
 
@@ -31,7 +31,7 @@ def poll_inbox(
 
 
 def wait_until(is_so: Callable[[], bool], seconds: float, pause: float) -> bool:
-    """Ask again and again, at least once; whether it came to be so in time."""
+    """Poll a condition, at least once, and return whether it became true in time."""
     until = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() + pause > until:

@@ -1,6 +1,4 @@
-"""One ingest of a feed at a time on a host, each with a moment of its own and a folder that
-does not outlive it.
-"""
+"""One ingest of a feed at a time per host, with a unique start time and a temporary folder."""
 
 import logging
 import shutil
@@ -22,8 +20,8 @@ _CLOCK = "last_ingest"
 
 @dataclass(frozen=True)
 class Ingest:
-    """An ingest that holds its feed: when it began, which is later than any before it, its
-    staging folder on this machine, and where its rows are staged for Spark.
+    """A running ingest that holds the feed's lock: its start time, which is later than all
+    earlier ones, its local staging folder, and where Spark reads the staged rows.
     """
 
     feed: Feed
@@ -33,7 +31,7 @@ class Ingest:
 
     @property
     def id(self) -> str:
-        """What tells the ingests of a feed apart; it sorts by time."""
+        """The identifier of the ingest within its feed; it sorts by time."""
         return self.staging.name
 
 
@@ -46,16 +44,16 @@ def lock_feed(
     after: datetime | None = None,
     bucket: BucketStaging | None = None,
 ) -> Iterator[Ingest]:
-    """Hold a feed while its files are collected, landed and archived; its staging folder is removed
+    """Lock a feed while its files are collected, landed and archived; remove its staging folder
     at the end.
 
-    The lock is the operating system's and goes with its process. Staging folders of dead
+    The operating system releases the lock when the process ends. Staging folders of crashed
     ingests are removed.
 
-    :param bucket: where rows are staged in place of the home.
-    :param after: a moment that this ingest must be later than, such as the newest
+    :param bucket: stages rows in a bucket instead of the home.
+    :param after: this ingest starts later than this timestamp, such as the newest
         `_ingested_at` of another host.
-    :raises TableBusy: when another ingest holds the feed for longer than `wait_seconds`.
+    :raises TableBusy: if another ingest holds the feed for longer than `wait_seconds`.
     """
     with feed_lock(feed.name, home, wait_seconds):
         folder = home / "staging" / feed.name
@@ -76,9 +74,9 @@ def lock_feed(
 
 
 def feed_lock(feed_name: str, home: Path, wait_seconds: float) -> AbstractContextManager[None]:
-    """Hold a feed: none of its ingests is alive then.
+    """Lock a feed against ingests.
 
-    :raises TableBusy: when an ingest holds it for longer than `wait_seconds`.
+    :raises TableBusy: if an ingest holds it for longer than `wait_seconds`.
     """
     busy = TableBusy(
         f"Feed {feed_name} is being ingested by another process, and was not free within"
@@ -89,15 +87,15 @@ def feed_lock(feed_name: str, home: Path, wait_seconds: float) -> AbstractContex
 
 
 def remove_staged(folder: Path) -> None:
-    """Remove what the ingests of a feed staged, which is held."""
+    """Remove everything staged for a feed; the caller holds its lock."""
     for staging in folder.iterdir():
         if staging.is_dir():
             shutil.rmtree(staging)
 
 
 def _try_to_remove(place: str, remove: Callable[[], None]) -> None:
-    """Remove staged rows of a bucket; where it cannot be, what landed stays landed, and the log
-    says that there are rows left.
+    """Remove staged rows from a bucket. On failure, log a warning: landed rows are not
+    affected.
     """
     try:
         remove()
@@ -112,15 +110,15 @@ def _try_to_remove(place: str, remove: Callable[[], None]) -> None:
 
 
 def _tick(clock: Path, after: datetime | None) -> datetime:
-    """Return now, or a microsecond after the last ingest where the host's clock did not go on
-    since.
+    """Return the current time, or a microsecond after the last ingest if the clock did not
+    advance.
     """
-    moment = datetime.now(UTC)
+    now = datetime.now(UTC)
     last = datetime.fromisoformat(clock.read_text(encoding="utf-8")) if clock.exists() else None
     for earlier in (last, after):
         if earlier:
-            moment = max(moment, earlier + timedelta(microseconds=1))
+            now = max(now, earlier + timedelta(microseconds=1))
     replacement = clock.with_suffix(".new")
-    replacement.write_text(moment.isoformat(), encoding="utf-8")
+    replacement.write_text(now.isoformat(), encoding="utf-8")
     replacement.replace(clock)
-    return moment
+    return now

@@ -1,5 +1,5 @@
-"""The life of a delivery: collected from the inbox, published in bronze, archived; once, whatever
-is killed in between.
+"""The life of a delivery: collect from the inbox, publish in bronze, archive; exactly once,
+even if killed.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,23 +36,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Landing:
-    """What one ingest did: the files it collected, what came of writing them, and where they are
-    now.
+    """The result of one ingest: collected files, write outcome and archive keys.
 
-    Nothing is archived where bronze refused the delivery: its files wait in the inbox.
+    If bronze is blocked, nothing is archived and the files wait in the inbox.
     """
 
     delivery: Delivery
     outcome: Outcome
     archived: Archived
     repeated: Sequence[str] = ()
-    """One line for each file whose content has landed under another name too, or under its own
-    before a newer one.
+    """One line per file whose content landed before under another name, or under the same name
+    before newer content.
     """
 
     @property
     def warnings(self) -> list[str]:
-        """What somebody should know of its files, though they landed."""
+        """Notices about files that landed."""
         return [*self.delivery.warnings, *self.repeated]
 
 
@@ -65,29 +64,30 @@ def land(
     run: Run | None = None,
     *,
     compute: "Callable[[DataFrame], DataFrame]" = lambda delivered: delivered,
-    gone: GonePeople = NOBODY_GONE,
+    suppression: GonePeople = NOBODY_GONE,
     bucket: BucketStaging | None = None,
     executors: ExecutorReading | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Landing:
-    """Land what waits in a feed's inbox by one append to its bronze table, and archive it.
+    """Land the files that wait in a feed's inbox with one append to its bronze table, and
+    archive them.
 
-    Where nothing waits, only the table is made sure of, and no Spark is started for one that is
-    as declared.
+    If no file waits, only the table is created or evolved; Spark is not started if it is as
+    declared.
 
-    :param compute: makes the `extra` columns of the table from the delivered rows.
-    :param gone: who was erased: rows of theirs that were made before do not land.
-    :param bucket: where rows are staged in place of the home.
-    :param executors: read the files in place of this process where that is worth it.
-    :param progress: called with the number of bytes read, again and again.
-    :raises TableBusy: when another ingest of the feed goes on for longer than an hour.
+    :param compute: adds the `extra` columns of the table to the delivered rows.
+    :param suppression: erased data subjects: their rows from before the erasure do not land.
+    :param bucket: stages rows in a bucket instead of the home.
+    :param executors: read the files instead of this process if there are enough of them.
+    :param progress: called with the number of bytes read.
+    :raises TableBusy: if another ingest of the feed runs for longer than an hour.
     """
     with lock_feed(feed, home, bucket=bucket) as ingest:
-        is_gone = gone_of_feed(gone, feed)
+        is_suppressed = gone_of_feed(suppression, feed)
         delivery = collect_files(
-            store, ingest, gone=is_gone, executors=executors, progress=progress
+            store, ingest, suppression=is_suppressed, executors=executors, progress=progress
         )
-        erase_again(engine, table, gone.begin())
+        erase_again(engine, table, suppression.begin())
         repeated = repeated_content(engine, table.name, delivery)
         outcome = _publish(engine, feed, table, delivery, run or Run(), compute)
         archived = (

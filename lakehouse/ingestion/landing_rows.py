@@ -1,4 +1,4 @@
-"""The rows of a delivery on their way from where they are staged to bronze: all, or none."""
+"""The rows of a delivery between staging and bronze: all of them land, or none."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,13 @@ if TYPE_CHECKING:
 
 
 class LandingRows:
-    """The staged rows as one write lands them, with what tells that Spark read all.
+    """The staged rows as one write lands them, verified to be complete.
 
-    Where others than this process may put rows among the staged ones, or remove some, what landed
-    is compared with what was staged, before it is published: Iceberg knows how many rows it wrote.
-    A function that makes other rows of them, and rules, may leave some out; then the staged rows
-    are counted before, which is a job of its own.
+    If other processes can add or remove staged files, the number of landed rows is compared
+    with the number of staged rows before publishing, using Iceberg's own count. A compute
+    function or rules may change that number. Then a separate job counts the staged rows first.
 
-    :param added: columns that bronze got from files of any time.
+    :param added: undeclared columns that bronze got from earlier files.
     """
 
     def __init__(
@@ -41,22 +40,23 @@ class LandingRows:
     def rows(self) -> "DataFrame":
         """Return the rows for bronze.
 
-        :raises LakehouseError: when Spark reads more or fewer than were staged.
+        :raises LakehouseError: if Spark reads more or fewer rows than were staged.
         """
         staged = read_staged_rows(self._spark, self._delivery, added=self._added)
         rows = self._compute(staged)
         is_as_staged = rows is staged and not self._table.rules
-        is_looked_at = is_shared(self._delivery)
-        self._counts_landed = is_looked_at and is_as_staged
-        if is_looked_at and not is_as_staged:
+        is_verified = is_shared(self._delivery)
+        self._counts_landed = is_verified and is_as_staged
+        if is_verified and not is_as_staged:
             self._require(staged.count(), self._delivery.rows)
         return rows
 
     def check_added(self, rows: int, landed: Collection[tuple[Any, ...]]) -> None:
-        """Check that so many rows were written as were staged of the files that bronze lacked.
+        """Check that the written row count equals the staged rows of files that are new in
+        bronze.
 
-        :param landed: source and hash of those that it had.
-        :raises LakehouseError: when there are more or fewer.
+        :param landed: source and hash of the files that bronze already had.
+        :raises LakehouseError: if there are more or fewer.
         """
         if not self._counts_landed:
             return

@@ -1,4 +1,4 @@
-"""Notes of the files that a feed leaves in its inbox: texts by name, as JSON in `left/`."""
+"""State of the files that a feed leaves in its inbox: texts by name, as JSON in `left/`."""
 
 import json
 from collections.abc import Mapping
@@ -7,15 +7,15 @@ from lakehouse.storage.object_store import ObjectStore
 
 
 def read_left(store: ObjectStore, key: str) -> dict[str, str]:
-    """Return what a note says; nothing where there is none."""
+    """Return the recorded texts; empty if there is no state file."""
     try:
         with store.open(key) as note:
-            noted: dict[str, str] = json.loads(note.read())
-            return noted
+            texts: dict[str, str] = json.loads(note.read())
+            return texts
     except FileNotFoundError:
         return {}
 
 
-def write_left(store: ObjectStore, key: str, noted: Mapping[str, str]) -> None:
-    """Write a note as a whole."""
-    store.write_text(key, json.dumps(noted, indent=1, sort_keys=True))
+def write_left(store: ObjectStore, key: str, texts: Mapping[str, str]) -> None:
+    """Replace the state file."""
+    store.write_text(key, json.dumps(texts, indent=1, sort_keys=True))

@@ -1,7 +1,7 @@
-"""Files that stay in the inbox after bronze has them, for feeds that say so.
+"""Processed files that stay in the inbox, for feeds with `after="leave"`.
 
-A note tells them from what arrives. Without it they are read again, and bronze leaves out those
-that it has.
+A state file separates them from new files. If it is lost, the files are read again and bronze
+skips those that it has.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from lakehouse.tables.feed import Feed
 
 
 def list_unprocessed(feed: Feed, store: ObjectStore) -> list[StoredObject]:
-    """Return what is in the inbox and was not processed, by (modified time, key)."""
+    """List unprocessed files in the inbox, by (modified time, key)."""
     processed = read_left(store, _note(feed)) if feed.after == "leave" else {}
     return [
         item for item in store.objects(feed.inbox) if processed.get(item.key) != item.version
@@ -28,16 +28,16 @@ def record_processed(
     landed: Sequence[StagedFile],
     still_rejected: Sequence[StagedFile] = (),
 ) -> None:
-    """Note that bronze has these files, or that they stay rejected; what is gone from the inbox
-    is forgotten.
+    """Record files as landed or still rejected, and forget files that are no longer in the
+    inbox.
 
-    Copies of what a person named are not in the inbox, and are gone with their run.
+    Copies made for `--path` are not in the inbox and are deleted with their run.
     """
     is_named = isinstance(store, AdHocStore)
     own = store.base if isinstance(store, AdHocStore) else store
-    looked_at = () if is_named else (*landed, *still_rejected)
+    handled = () if is_named else (*landed, *still_rejected)
     processed = read_left(own, _note(feed))
-    processed |= {file.stored.key: file.stored.version for file in looked_at}
+    processed |= {file.stored.key: file.stored.version for file in handled}
     present = {item.key for item in own.objects(feed.inbox)}
     kept = {key: version for key, version in processed.items() if key in present}
     write_left(own, _note(feed), kept)
@@ -45,5 +45,5 @@ def record_processed(
 
 
 def _note(feed: Feed) -> str:
-    # Homes of all versions have it there.
+    # All versions use this path.
     return f"left/{feed.name}.json"

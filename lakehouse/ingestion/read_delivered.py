@@ -1,4 +1,4 @@
-"""A delivered file read as an ingest reads it, with nothing written: its rows stay in memory."""
+"""Read a delivered file into memory as an ingest would, without writing anything."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DeliveredRows:
-    """The first rows of a file, each with its source, and how many rows the file has."""
+    """The first rows of a file with their source columns, and the total row count."""
 
     rows: "pa.Table"
     total_rows: int
     added_columns: tuple[str, ...] = ()
-    """Columns that the feed does not declare, and adds to its table."""
+    """Undeclared columns that the feed adds to its table."""
 
 
 def read_delivered(feed: Feed, path: Path, limit: int) -> DeliveredRows:
-    """Read a file wherever it is, and check the whole of it as an ingest does.
+    """Read a file and check all of it as an ingest does.
 
-    :param limit: how many rows are kept.
-    :raises FileRejected: it is not what the feed declares.
+    :param limit: how many rows to keep.
+    :raises FileRejected: it does not match the feed declaration.
     """
     import pyarrow as pa
 
@@ -42,7 +42,7 @@ def read_delivered(feed: Feed, path: Path, limit: int) -> DeliveredRows:
     total = 0
     with path.open("rb") as raw:
         content = HashedBytes(raw, _ignore_progress)
-        # One thread knows the number of the row that is wrong.
+        # Only single-threaded reading knows the number of the invalid row.
         reader = open_reader(feed, its_format, content, use_threads=False)
         origin = Origin(feed, reader.header, path.name, modified_at, datetime.now(UTC))
         for batch in reader.batches():
@@ -60,7 +60,7 @@ def read_delivered(feed: Feed, path: Path, limit: int) -> DeliveredRows:
 
 
 def without_rows(feed: Feed) -> DeliveredRows:
-    """Return what a file of a feed without rows gives, in the columns that the feed declares."""
+    """Return an empty result with the columns that the feed declares."""
     import pyarrow as pa
 
     now = datetime.now(UTC)
@@ -71,4 +71,4 @@ def without_rows(feed: Feed) -> DeliveredRows:
 
 
 def _ignore_progress(_: int) -> None:
-    """A person waits for the end of it."""
+    """The caller shows no progress."""

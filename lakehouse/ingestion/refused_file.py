@@ -1,4 +1,4 @@
-"""A file that is refused as it arrives, without the rows of people who were erased."""
+"""Remove rows of erased data subjects from a file that is being rejected."""
 
 from typing import NamedTuple
 
@@ -11,8 +11,8 @@ from lakehouse.storage.object_store import StoredObject
 
 
 class Refused(NamedTuple):
-    """A refused file as it stands in the inbox, None where it changed meanwhile; the hashes of
-    what is the same delivery, and the one that it came with first.
+    """A rejected file in the inbox, None if it changed; the hashes of the same delivery, and
+    its original hash.
     """
 
     item: StoredObject | None
@@ -20,11 +20,13 @@ class Refused(NamedTuple):
     sha256: str
 
 
-def without_gone_rows(rewriting: Rewriting, seen: StoredObject, gone: RowFinder) -> Refused:
-    """Rewrite a refused file without the rows of people who were erased, as far as it can be
-    divided into rows, and without those that its delivery lost before.
+def without_gone_rows(
+    rewriting: Rewriting, seen: StoredObject, suppressed: RowFinder
+) -> Refused:
+    """Rewrite a rejected file without rows of erased data subjects, as far as it can be divided
+    into rows, and without rows that earlier requests erased.
     """
-    found = _look(rewriting, seen, gone)
+    found = _look(rewriting, seen, suppressed)
     known = rewriting.ledger.find(seen.key, found.sha256)
     forms = known.forms | {found.sha256}
     if known.is_erased and found.sha256 != NOTHING:
@@ -39,8 +41,8 @@ def without_gone_rows(rewriting: Rewriting, seen: StoredObject, gone: RowFinder)
     return Refused(item, forms, known.sha256)
 
 
-def _look(rewriting: Rewriting, seen: StoredObject, gone: RowFinder) -> FoundRows:
+def _look(rewriting: Rewriting, seen: StoredObject, suppressed: RowFinder) -> FoundRows:
     store = rewriting.store
-    if rewriting.ledger.is_empty and not gone.columns:
+    if rewriting.ledger.is_empty and not suppressed.columns:
         return FoundRows(sha256_of(store, seen.key), 0, is_readable=False)
-    return find_rows(rewriting.feed, seen.key, lambda: store.open(seen.key), gone)
+    return find_rows(rewriting.feed, seen.key, lambda: store.open(seen.key), suppressed)

@@ -1,10 +1,10 @@
-"""Deliveries that a person rejected and whose file its feed leaves in the inbox.
+"""Rejected deliveries whose files stay in the inbox, for feeds with `after="leave"`.
 
-    left/<feed>.rejected.json     the hash of the delivery, by the name of its file
+    left/<feed>.rejected.json     the hash of the delivery, by file name
 
-Whatever makes such a file be read again (somebody touches it, an erasure rewrites it, the note of
-what was processed is lost), it lands no row. It does where it is delivered anew: a person names
-it, or the inbox had another content under its name since, or none.
+Such a file lands no rows even if it is read again (it was touched, an erasure rewrote it, or
+the state of processed files was lost). It lands again only if it is delivered again: with
+`--path`, or after the inbox had other content, or none, under its name.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -17,16 +17,16 @@ from lakehouse.tables.feed import Feed
 
 
 def note_rejected(feed: Feed, store: ObjectStore, source_file: str, sha256: str) -> None:
-    """Note that the file in the inbox is a delivery that a person rejects; whoever does it holds
-    the feed.
+    """Record that a user rejects a delivery whose file is in the inbox; the caller holds the
+    feed's lock.
     """
     key = _note(feed)
     write_left(store, key, {**read_left(store, key), source_file: sha256})
 
 
 def read_rejected(feed: Feed, store: ObjectStore) -> Mapping[str, str]:
-    """Return the deliveries that land no row though their files are in the inbox, as hashes by
-    name; none where a person named the files that are collected.
+    """Return the hashes of rejected deliveries by file name; empty for files passed with
+    `--path`.
     """
     if feed.after != "leave" or isinstance(store, AdHocStore):
         return {}
@@ -41,11 +41,11 @@ def forget_rejected(
     *,
     is_named: bool,
 ) -> None:
-    """Forget those whose file is gone from the inbox, or has another content that landed, and
-    those that landed since a person named them.
+    """Forget rejections whose file left the inbox, has new content that landed, or landed again
+    with `--path`.
 
     :param present: the keys in the inbox.
-    :param is_named: whether a person named the files that landed.
+    :param is_named: whether the landed files were passed with `--path`.
     """
     rejected = read_left(store, _note(feed))
     if not rejected:

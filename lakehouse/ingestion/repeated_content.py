@@ -1,5 +1,5 @@
-"""Files whose content was delivered before: under another name their rows land again, and under
-the same one they do not, whatever came in between. Either is said.
+"""Warnings about repeated content. Under another name its rows land again; under the same name
+they do not, even if newer content landed in between.
 """
 
 from lakehouse.iceberg.metadata.engine import Engine
@@ -9,30 +9,30 @@ from lakehouse.tables.escaping import shell_word, shown
 
 
 def repeated_content(engine: Engine, table: str, delivery: Delivery) -> list[str]:
-    """Say of each file of a delivery which other file had the same rows before, or that its own
-    name has had newer ones since.
+    """Return one warning per file whose rows landed under another name, or whose name has newer
+    content.
 
-    :param table: the bronze table, as it is before the delivery lands.
+    :param table: the bronze table before the delivery lands.
     """
     files = [file for file in delivery.files if file.rows]
     landed = landed_names(engine, table, {file.sha256 for file in files})
     feed, began_at = delivery.ingest.feed.name, delivery.ingest.began_at
-    said = []
+    warnings = []
     for file in files:
         known = landed.setdefault(file.sha256, {})
         name = file.source_file
         if known and name not in known:
-            said.append(
+            warnings.append(
                 f"{shown(name)} has the content of {shown(min(known))}, which landed before it:"
                 " its rows are there twice. If that is not meant, `lakehouse reject"
                 f" {shell_word(name)} --feed {feed} --why …` takes them out."
             )
         elif known and came_after(engine, table, name, file.sha256, known[name]):
-            said.append(
+            warnings.append(
                 f"{shown(name)} has the content of an earlier delivery of that name, and newer"
                 " content came since: its rows do not land again. If they are to count, deliver"
                 f" it under another name, or take the newer out: `lakehouse reject"
                 f" {shell_word(name)} --feed {feed} --why …`."
             )
         known.setdefault(name, began_at)
-    return said
+    return warnings

@@ -1,5 +1,5 @@
-"""A delivered file where it stands, without some of its rows; killed anywhere, it is done again
-to the same end.
+"""Rewrite a delivered file in place without some of its rows. The operation is idempotent after
+a kill.
 """
 
 from collections.abc import Callable, Collection
@@ -32,10 +32,10 @@ from lakehouse.tables.feed import Feed
 
 @dataclass(frozen=True)
 class Rewriting:
-    """How files of a feed are rewritten, and why; whoever does it holds the feed.
+    """Rewrites the files of a feed; the caller holds the feed's lock.
 
-    `folder` holds what is made until it takes its place. `look` returns what is in a local file
-    of a name. `noted_name` gives the name of a file as it may be noted.
+    `folder` contains the new content until the exchange. `look` searches a local file.
+    `noted_name` returns the name under which the ledger records a file.
     """
 
     store: ObjectStore
@@ -49,15 +49,15 @@ class Rewriting:
     def leave_out(
         self, item: StoredObject, found: FoundRows, known: KnownContent, rows: Collection[int]
     ) -> StoredObject | None:
-        """Exchange a file for itself without some rows, and return it as it is then; None where
-        it changed since it was looked at.
+        """Replace a file with itself minus some rows; return the new state, or None if it
+        changed.
 
-        Its new form is read before, and noted in the ledger.
+        The new content is verified and recorded in the ledger before the exchange.
 
-        :param known: which delivery its content is a form of.
-        :param rows: numbers of rows of that delivery.
-        :raises LakehouseError: its format does not say how, or the new form is not the old one
-            without these rows.
+        :param known: the delivery that the content belongs to.
+        :param rows: row numbers of that delivery.
+        :raises LakehouseError: the format cannot be rewritten, or the new content is not the
+            old one without these rows.
         """
         numbers = RowNumbers.without(known.missing)
         positions = frozenset(numbers.position(row) for row in rows)
@@ -65,17 +65,15 @@ class Rewriting:
             made = Path(folder) / "made"
             if self._write(item, positions, made) != found.sha256:
                 return None
-            looked = self.look(item.key, made)
-            if looked.positions or looked.rows != max(0, found.rows - len(positions)):
+            verified = self.look(item.key, made)
+            if verified.positions or verified.rows != max(0, found.rows - len(positions)):
                 raise _unlike(known.sha256)
-            return self._exchange(item, known, found.sha256, looked.sha256, rows, made)
+            return self._exchange(item, known, found.sha256, verified.sha256, rows, made)
 
     def leave_nothing(
         self, item: StoredObject, sha256: str, known: KnownContent
     ) -> StoredObject | None:
-        """Exchange a file for an empty one, and return it as it is then; None where it changed
-        since it was looked at.
-        """
+        """Replace a file with an empty one; return the new state, or None if it changed."""
         with TemporaryDirectory(prefix="rewritten-", dir=self.folder) as folder:
             made = Path(folder) / "made"
             made.touch()
@@ -99,7 +97,7 @@ class Rewriting:
         return self.store.exchange(item, made)
 
     def _write(self, item: StoredObject, positions: Collection[int], made: Path) -> str:
-        """Write a file without some rows, and return the hash of what was read."""
+        """Write a file without some rows, and return the hash of the content that was read."""
         its_format = format_of(self.feed, item.key)
         with self.store.open(item.key) as raw, made.open("wb") as target:
             delivered = HashedBytes(raw, lambda _: None)
@@ -112,7 +110,7 @@ class Rewriting:
 def look_into(
     feed: Feed, rows: RowFinder, text: TextFinder | None = None
 ) -> Callable[[str, Path], FoundRows]:
-    """Return what looks for some people's rows in a local file of a name."""
+    """Return a function that searches a local file for rows of some data subjects."""
 
     def look(name: str, file: Path) -> FoundRows:
         return find_rows(feed, name, lambda: file.open("rb"), rows, text)
@@ -121,7 +119,7 @@ def look_into(
 
 
 def _unlike(sha256: str) -> LakehouseError:
-    # Its name may hold a value of a person.
+    # The file name may contain personal data.
     return LakehouseError(
         f"The delivered file with SHA-256 {sha256} was written without some rows, and what was"
         " read of it is not what was expected: all other rows, and no row more.",

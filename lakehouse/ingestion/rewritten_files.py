@@ -1,12 +1,11 @@
-"""The ledger of delivered files that were rewritten without some rows: which content stands for
-which delivery, and which of its rows are gone.
+"""The ledger of rewritten files: which content belongs to which delivery, and which rows it
+lacks.
 
-    privacy/rewritten/<feed>/<sha256>.json     one for each content, as delivered or rewritten
+    privacy/rewritten/<feed>/<sha256>.json     one per content, as delivered or rewritten
 
-A delivery is known by the hash of its content as it was delivered first, in bronze and in the
-names of files, whatever became of its content since. So either form that comes again is the same
-delivery, and its rows keep their numbers. The ledger is written before a file is exchanged; what
-is written twice is the same.
+A delivery is identified by the hash of its original content, in bronze and in file names. If
+the original or a rewritten content arrives again, it is the same delivery and its rows keep
+their numbers. The ledger is written before a file is exchanged; writing is idempotent.
 """
 
 import json
@@ -23,21 +22,21 @@ from lakehouse.storage.object_store import ObjectStore
 from lakehouse.tables.feed import Feed
 
 NOTHING = hash_of(b"").hexdigest()
-"""The hash of no bytes: what a file holds that was erased as a whole."""
+"""The hash of empty content: what remains of a fully erased file."""
 
-_MOMENTS = ("at", "modified_at")
+_TIMESTAMPS = ("at", "modified_at")
 _EXCHANGE_TAKES = timedelta(minutes=5)
-"""Noted, and then uploaded, by clocks that may differ."""
+"""Maximum delay between the ledger entry and the upload, including clock differences."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """A content that took the place of another: what was left out, of which file, and why.
+    """A replacement of one content by another: which rows were left out, of which file, and
+    why.
 
-    `left_out` are the numbers of rows as delivered, 0 the header of a file that has none.
-    `request` is None where a file was rewritten as it landed. `file` is the name of the file
-    with the hash of the delivery in it, as in the archive; or the hash of that name, where it
-    holds a value of the person.
+    `left_out` are row numbers as delivered; 0 is the header. `request` is None if a file was
+    rewritten as it landed. `file` is the archive name with the hash of the delivery, or the
+    hash of that name if it contains personal data.
     """
 
     old_sha256: str
@@ -47,17 +46,19 @@ class Change:
     request: str | None
     at: datetime
     modified_at: datetime
-    """When the file was modified before: a bucket knows only when it was exchanged."""
+    """When the file was modified before the exchange; a bucket only knows the time of the
+    exchange.
+    """
 
     @property
-    def is_of_whole_file(self) -> bool:
-        """Whether nothing was left of the file."""
+    def erases_file(self) -> bool:
+        """Whether the entire file was erased."""
         return self.new_sha256 == NOTHING
 
 
 @dataclass(frozen=True)
 class KnownContent:
-    """A content and the delivery that it is a form of, `sha256`: itself, where it came so.
+    """A content and the delivery `sha256` that it belongs to.
 
     `missing` are the rows of the delivery that this content lacks.
     """
@@ -73,17 +74,17 @@ class KnownContent:
 
     @property
     def erased(self) -> frozenset[int]:
-        """The rows that requests left out, which never come back."""
+        """The rows that erasure requests removed permanently."""
         return _together(change for change in self.changes if change.request is not None)
 
     @property
     def is_erased(self) -> bool:
-        """Whether the delivery was erased as a whole."""
-        return any(change.is_of_whole_file for change in self.changes)
+        """Whether the entire delivery was erased."""
+        return any(change.erases_file for change in self.changes)
 
     def modified_at(self, modified_at: datetime) -> datetime:
-        """Return when a file of the delivery was modified at its source: of one whose time is
-        that of its rewriting, what it was before.
+        """Return the source modification time of a file; for a rewritten file, its time before
+        the rewrite.
         """
         for change in self.changes:
             if abs(modified_at - change.at) < _EXCHANGE_TAKES:
@@ -93,7 +94,7 @@ class KnownContent:
 
 @dataclass(frozen=True)
 class _Entry:
-    """What is noted of one content: how it was changed, and of which deliveries it is a form."""
+    """The ledger entry of one content: its changes, and the deliveries that it belongs to."""
 
     changes: tuple[Change, ...] = ()
     form_of: tuple[str, ...] = field(default=())
@@ -102,8 +103,8 @@ class _Entry:
 class RewrittenFiles:
     """The ledger of one feed, in its store.
 
-    Which contents are known is listed once, and changed by this object alone: whoever changes
-    it holds the feed.
+    The known contents are listed once and changed only by this object: the caller holds the
+    feed's lock.
     """
 
     def __init__(self, store: ObjectStore, feed: Feed) -> None:
@@ -111,7 +112,7 @@ class RewrittenFiles:
         self._feed = feed
         self._prefix = feed.rewritten
         self._writing = Lock()
-        # Files are looked up by several threads, of which one lists.
+        # Several threads look up files; one of them lists.
         self._listing = Lock()
         self._listed: set[str] | None = None
 
@@ -121,11 +122,11 @@ class RewrittenFiles:
         return not self._known
 
     def find(self, key: str, sha256: str) -> KnownContent:
-        """Return which delivery a content is a form of, by its hash, and the key that it stands
-        under.
+        """Return the delivery that a content belongs to, by its hash and key.
 
-        Two deliveries may differ in a person's rows alone, and be the same without them: the
-        name tells them apart. A rewritten content under another name is a delivery of its own.
+        Two deliveries may differ only in rows of one data subject and be equal without them;
+        the file name distinguishes them. Rewritten content under another name is a new
+        delivery.
         """
         entry = self._read(sha256)
         for origin in entry.form_of:
@@ -136,14 +137,14 @@ class RewrittenFiles:
         return KnownContent(sha256, changes=entry.changes)
 
     def record(self, known: KnownContent, change: Change) -> KnownContent:
-        """Note that a content of a delivery takes the place of another, ahead of doing it."""
-        # Files of one delivery are staged by several threads.
+        """Record that a content of a delivery replaces another, before the exchange."""
+        # Several threads stage files of one delivery.
         with self._writing:
             entry = self._read(known.sha256)
             changes = entry.changes
-            if not any(_is_same(change, noted) for noted in changes):
+            if not any(_is_same(change, recorded) for recorded in changes):
                 changes = (*changes, change)
-                # Ahead of the other one: that alone would name a content that nobody finds.
+                # Written first: otherwise a kill leaves a content without its delivery.
                 self._record_form(change.new_sha256, known.sha256)
                 self._write(known.sha256, replace(entry, changes=changes))
         return replace(known, changes=changes)
@@ -181,7 +182,7 @@ class RewrittenFiles:
     def _write(self, sha256: str, entry: _Entry) -> None:
         content = asdict(entry)
         for change in content["changes"]:
-            for name in _MOMENTS:
+            for name in _TIMESTAMPS:
                 change[name] = change[name].isoformat()
         self._store.write_text(self._key(sha256), json.dumps(content) + "\n")
         self._known.add(sha256)
@@ -191,9 +192,7 @@ class RewrittenFiles:
 
 
 def delivered_name(feed: Feed, key: str, sha256: str) -> str:
-    """Return the name of a file with the hash of its delivery in it, as in the archive, wherever
-    the file stands.
-    """
+    """Return the archive-style name of a file with the hash of its delivery, in any folder."""
     if key.startswith(feed.inbox):
         return hashed_name(feed, key.removeprefix(feed.inbox), sha256)
     if key.startswith(feed.archive):
@@ -204,12 +203,12 @@ def delivered_name(feed: Feed, key: str, sha256: str) -> str:
 
 
 def noted_name(name: str, is_personal: Callable[[str], bool]) -> str:
-    """Return how the ledger calls a file whose name may hold a value of a person."""
+    """Return the ledger's name for a file whose name may contain personal data."""
     return _digest(name) if is_personal(name) else name
 
 
 def _names(feed: Feed, key: str, sha256: str) -> set[str]:
-    """Return what the ledger may call a file."""
+    """Return all names that the ledger may use for a file."""
     name = delivered_name(feed, key, sha256)
     return {name, _digest(name)}
 
@@ -227,7 +226,7 @@ def _together(changes: Iterable[Change]) -> frozenset[int]:
 
 
 def _missing(sha256: str, changes: Iterable[Change]) -> frozenset[int]:
-    """Return the rows of a delivery that one form of it lacks."""
+    """Return the rows of a delivery that one of its contents lacks."""
     missing: dict[str, frozenset[int]] = {}
     for change in changes:
         before = missing.get(change.old_sha256, frozenset())
@@ -237,7 +236,9 @@ def _missing(sha256: str, changes: Iterable[Change]) -> frozenset[int]:
 
 def _entry(content: Mapping[str, Any]) -> _Entry:
     changes = []
-    for noted in content["changes"]:
-        moments = {name: datetime.fromisoformat(noted[name]) for name in _MOMENTS}
-        changes.append(Change(**{**noted, **moments, "left_out": tuple(noted["left_out"])}))
+    for recorded in content["changes"]:
+        timestamps = {name: datetime.fromisoformat(recorded[name]) for name in _TIMESTAMPS}
+        changes.append(
+            Change(**{**recorded, **timestamps, "left_out": tuple(recorded["left_out"])})
+        )
     return _Entry(tuple(changes), tuple(content["form_of"]))

@@ -1,4 +1,4 @@
-"""The numbers of a file's rows as they were delivered, where the file lacks some of them now."""
+"""Original row numbers of a file that lacks some of its delivered rows."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
@@ -12,29 +12,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowNumbers:
-    """Where each row of a file stood in the file as it was delivered.
+    """Maps rows of a file to their numbers as delivered.
 
-    `missing` are the numbers of the rows that are no longer in it. Numbers and positions count
-    from 1 after the header, which is 0.
+    `missing` are the numbers of removed rows. Numbers and positions count from 1 after the
+    header, which is 0.
     """
 
     missing: tuple[int, ...] = ()
 
     @classmethod
     def without(cls, missing: Iterable[int]) -> "RowNumbers":
-        """Return those of a file that lacks some rows."""
+        """Return the numbering of a file that lacks some rows."""
         return cls(tuple(sorted(set(missing))))
 
     def number(self, position: int) -> int:
-        """Return which number the row at a position of today's file had."""
+        """Return the delivered number of the row at a current position."""
         return position + bisect_right(self._shifts, position)
 
     def position(self, number: int) -> int:
-        """Return where a row is in today's file, which has it, by its number."""
+        """Return the current position of a row that is in the file."""
         return number - bisect_left(self.missing, number)
 
     def of_batch(self, first: int, rows: int) -> "pa.Int64Array":
-        """Return the numbers of so many rows from a position on."""
+        """Return the numbers of a range of rows from a position."""
         import numpy as np
         import pyarrow as pa
 
@@ -46,5 +46,5 @@ class RowNumbers:
 
     @cached_property
     def _shifts(self) -> list[int]:
-        """The positions from which on the numbers are one more ahead."""
+        """The positions at which the difference between number and position grows by one."""
         return [number - index for index, number in enumerate(self.missing)]

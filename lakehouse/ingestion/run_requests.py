@@ -1,6 +1,4 @@
-"""What runs a feed needs now, or why none: decided by its inbox, its tables and its runs so
-far.
-"""
+"""Decide which runs a feed needs now, or why none, from its inbox, tables and previous runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -44,20 +42,20 @@ _MOST_RUNS = 10
 
 @dataclass(frozen=True)
 class RunRequests:
-    """The runs that a feed needs now, each with the digest of what it is requested for; else
-    `reason` says why not.
+    """The runs that a feed needs now, each with a digest of its inputs; if none, `reason`
+    states why.
     """
 
     runs: tuple[tuple[PendingRun, str], ...] = ()
     reason: str = ""
     is_settled: bool = False
-    """Whether nothing is needed as long as no file comes, no table changes and no day ends."""
+    """Whether nothing is needed until a file arrives, a table changes or the day ends."""
 
 
 @dataclass
 class FeedRunRequests:
-    """Requests the runs of one feed, again and again; what was decided for a state of the tables
-    is remembered.
+    """Decides repeatedly which runs a feed needs, and caches the decisions for a state of its
+    tables.
     """
 
     feed: Feed
@@ -75,10 +73,9 @@ class FeedRunRequests:
         waiting: Waiting,
         now: datetime,
     ) -> RunRequests:
-        """Return the runs that are needed now: those of the first stage in which something may
-        be run.
+        """Return the runs of the first stage in which something can run.
 
-        :param waiting: what the inbox holds.
+        :param waiting: the contents of the inbox.
         """
         reason = describe_unfinished(instance, self.feed) or describe_pause(
             instance, self.feed, now
@@ -109,8 +106,8 @@ class FeedRunRequests:
     def show_existing(
         self, instance: dg.DagsterInstance, graph: "AssetGraph", engine: Engine
     ) -> None:
-        """Let the UI show the partitions in which the tables hold rows; once for each state of
-        them, since each run shows those that it computes, and may be killed before.
+        """Register in the UI the partitions that contain rows, once per state of the tables: a
+        run that registers its own partitions may be killed before.
         """
         if self._shown_for == self._state:
             return
@@ -122,9 +119,7 @@ class FeedRunRequests:
     def _stages(
         self, downstream: Downstream, engine: Engine, state: object, *, arrivals: bool
     ) -> Iterator[list[PendingRun]]:
-        """Yield the stages; those that were decided for this state before are not decided
-        again.
-        """
+        """Yield the stages; decisions for an unchanged state are cached."""
         if state != self._state:
             self._state, self._done = state, []
             self._rest = downstream.stages(engine, self.declared, has_arrivals=arrivals)
@@ -139,7 +134,7 @@ class FeedRunRequests:
 
 
 def describe_unfinished(instance: dg.DagsterInstance, feed: Feed) -> str:
-    """Say which run of a feed goes on; nothing where none does."""
+    """Describe the unfinished run of a feed, or return an empty string."""
     records = instance.get_run_records(
         dg.RunsFilter(tags={FEED_TAG: feed.name}, statuses=UNFINISHED), limit=1
     )
@@ -150,8 +145,8 @@ def describe_unfinished(instance: dg.DagsterInstance, feed: Feed) -> str:
 
 
 def describe_pause(instance: dg.DagsterInstance, feed: Feed, now: datetime) -> str:
-    """Say until when a feed waits after its last runs failed for the system, longer each time;
-    else nothing.
+    """Describe until when a feed waits after system failures of its last runs; the wait grows
+    with each failure. Otherwise return an empty string.
     """
     records = instance.get_run_records(
         dg.RunsFilter(tags={FEED_TAG: feed.name}), limit=_MOST_RUNS
@@ -160,10 +155,10 @@ def describe_pause(instance: dg.DagsterInstance, feed: Feed, now: datetime) -> s
     if not failed:
         return ""
     last = failed[0]
-    ended = last.update_timestamp.replace(tzinfo=UTC)
+    finished_at = last.update_timestamp.replace(tzinfo=UTC)
     if last.end_time:
-        ended = datetime.fromtimestamp(last.end_time, UTC)
-    until = ended + timedelta(seconds=pause_seconds(len(failed)))
+        finished_at = datetime.fromtimestamp(last.end_time, UTC)
+    until = finished_at + timedelta(seconds=pause_seconds(len(failed)))
     if now >= until:
         return ""
     times = "The last run" if len(failed) == 1 else f"The last {len(failed)} runs"
@@ -177,7 +172,7 @@ def describe_pause(instance: dg.DagsterInstance, feed: Feed, now: datetime) -> s
 def make_requests(
     instance: dg.DagsterInstance, graph: "AssetGraph", feed: Feed, decided: RunRequests
 ) -> list[dg.RunRequest]:
-    """Return what is requested of Dagster, whose UI shows the partitions of it."""
+    """Return the run requests for Dagster, and register their partitions in the UI."""
     made = [_make_request(graph, feed, stale, digest) for stale, digest in decided.runs]
     for request in made:
         show_requested(instance, graph, request)
@@ -207,7 +202,7 @@ def _make_request(
 def show_requested(
     instance: dg.DagsterInstance, graph: "AssetGraph", request: dg.RunRequest
 ) -> None:
-    """Let the UI show the partitions of a range that is requested where Dagster looks them up."""
+    """Register the partitions of a requested range, so that Dagster finds them."""
     bounds = range_of(request.tags)
     if bounds and request.asset_selection:
         show_range(instance, graph, request.asset_selection, bounds, request.tags)
@@ -215,7 +210,7 @@ def show_requested(
 
 @dataclass
 class _BlockedTables:
-    """Which tables were refused on what they would be computed from now."""
+    """The tables that were blocked on their current inputs."""
 
     instance: dg.DagsterInstance
     downstream: Downstream
@@ -225,17 +220,17 @@ class _BlockedTables:
     feed: Feed
     files: Mapping[str, str]
     refused_by: dict[str, str] = field(default_factory=dict)
-    """The runs that refused them, by table."""
+    """The blocking runs by table."""
     still_stale: dict[str, str] = field(default_factory=dict)
-    """The runs that computed tables which are as stale as before them; none should be, and none
-    is tried twice.
+    """Runs that succeeded but left their tables stale, by table. This should not happen; such a
+    run is not repeated.
     """
 
     def not_blocked(self, stale: PendingRun) -> list[PendingRun]:
-        """Return what may be run of what is stale.
+        """Return the parts of a stale run that can run.
 
-        Where a run with gaps was refused, its stretches are tried each by itself, so that one day
-        holds back its neighbours at most.
+        If a run with gaps was blocked, its contiguous ranges are tried separately, so that one
+        bad day only blocks its own range.
         """
         before = dict(self.refused_by)
         run = self._without_blocked(stale)
@@ -244,8 +239,8 @@ class _BlockedTables:
         return [run] if run else []
 
     def _without_blocked(self, stale: PendingRun) -> PendingRun | None:
-        """Return a run without the tables that would be refused again, and those that follow
-        from them alone.
+        """Return a run without tables that would be blocked again and tables that depend only
+        on them.
         """
         kept: list[str] = []
         left_out: set[str] = set()
@@ -262,8 +257,8 @@ class _BlockedTables:
         return run if run and not self._was_in_vain(run) else None
 
     def _was_in_vain(self, run: PendingRun) -> bool:
-        """Whether the same was requested before, on states that are as they were: a check
-        stopped it, or nothing changed.
+        """Return whether the same run was requested before on the same state, and was blocked
+        or changed nothing.
         """
         before = asked_for(self.instance, self.digest(run))
         if before and was_stopped(before.tags):
@@ -275,24 +270,23 @@ class _BlockedTables:
         return False
 
     def digest(self, stale: PendingRun) -> str:
-        """Return what tells a run from one that is requested on other states of the tables, or
-        other declarations.
+        """Return a digest of a run, the state of its tables and their declarations.
 
-        After a rollback the tables are on the snapshots that they had before, and are to be
-        computed again: when main came to its snapshot tells the one from the other.
+        After a rollback the tables have their earlier snapshots but must be computed again.
+        Therefore the digest includes the time at which main moved to its snapshot.
         """
         declared = [self.declared.get(table) for table in stale.tables]
         states, files = sorted(self.states.items()), sorted(self.files.items())
         moved_at = [*self.moved_at.values()]
         if all(map(self.downstream.is_plain, stale.tables)):
-            # Other tables and files of the feed are no reason to run a plain asset again.
+            # Other tables and files of the feed do not trigger a plain asset.
             read = {*stale.tables, *chain(*map(self.downstream.sources, stale.tables))}
             states, files = [state for state in states if state[0] in read], []
             moved_at = [self.moved_at[name] for name, snapshot_id in states if snapshot_id]
         return digest_of_run((stale, declared, states, moved_at, files))
 
     def refusing_run(self, table: str, partitions: Sequence[str]) -> str | None:
-        """Return the run that refused a table on the input that it has now."""
+        """Return the run that was blocked for a table on its current inputs."""
         if table not in self.declared:
             return None
         states = {name: self.states.get(name) for name in self.downstream.read_now(table)}
@@ -304,7 +298,7 @@ class _BlockedTables:
 
 
 def state_tables(downstream: Downstream) -> list[str]:
-    """Return the tables whose state tells what is stale."""
+    """Return the tables whose state determines what is stale."""
     tables = set(downstream.tables)
     for table in downstream.tables:
         tables.update(downstream.sources(table))
@@ -314,8 +308,9 @@ def state_tables(downstream: Downstream) -> list[str]:
 def _look_closer(
     engine: Engine, states: Mapping[str, int | None]
 ) -> tuple[dict[str, str], list[str | None]]:
-    """Return of each table that has a snapshot when main came to it, and what runs have noted
-    that read the table's inputs and changed no row of it: these make no snapshot.
+    """Return, for each table with a snapshot, when main moved to it, and its `unchanged`
+    property. That property records runs that read the inputs but changed no rows, and therefore
+    made no snapshot.
     """
     moved_at, unchanged = {}, []
     for table, snapshot_id in states.items():

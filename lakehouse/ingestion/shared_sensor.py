@@ -1,5 +1,5 @@
-"""What runs many feeds: one sensor that sees the files of all, since each sensor of Dagster costs
-the daemon, the server of code and its threads as much whether its inbox is empty or not.
+"""One sensor for all feeds of a project with many feeds. Every Dagster sensor costs the daemon
+and the code server the same, even if its inbox is empty.
 """
 
 import time
@@ -42,24 +42,24 @@ if TYPE_CHECKING:
     from lakehouse.orchestration.dagster_internals import AssetGraph
 
 MOST_BY_THEMSELVES = 8
-"""Feeds up to which each has a sensor and a job of its own; of more, Dagster would describe each
-job with all assets of the project, and a sensor would wait for the threads of the others.
+"""The maximum number of feeds with a sensor and job each. With more, Dagster describes every
+job with all assets, and sensors wait for each other's threads.
 """
 INBOXES = "inbox/"
 _PAUSE_SECONDS = 2.0
 _SETTLING_SECONDS = 0.5
-"""The pause after a look that saw a file which is being written: as long as it takes to settle."""
-_LOOK_SECONDS = 10.0
-"""After which a look begins with no further feed. A tick that takes more than 60 seconds fails,
-and what it asked for is lost; it may begin its last look after half of them.
+"""The pause after a check that saw an unfinished file: the time it takes to settle."""
+_POLL_SECONDS = 10.0
+"""After this time a check starts no further feed. Dagster fails a tick after 60 seconds and
+discards its requests; a tick can start its last check after half of that.
 """
 _CATALOG_SECONDS = 10.0
-"""How long it counts within a tick where the metadata of the tables is: of Glue, that is some
-requests, and paid for.
+"""How long metadata locations are cached within a tick; with Glue, listing them costs several
+paid requests.
 """
 _NAMED_FEEDS = 5
 _HIDDEN_EVERY = timedelta(minutes=10)
-"""How often an inbox that holds anything is looked through for files that are hidden."""
+"""How often an inbox with entries is searched for hidden files."""
 
 
 def feed_definitions(
@@ -68,9 +68,9 @@ def feed_definitions(
     read_settings: ReadSettings,
     graph: "AssetGraph",
 ) -> dg.Definitions:
-    """Return what runs some feeds by themselves.
+    """Return the sensors, schedules and jobs of the feeds.
 
-    :param graph: the assets of the project.
+    :param graph: the project's asset graph.
     """
     names = frozenset(feed.name for feed in feeds)
     automations = [FeedAutomation(feed, declared, read_settings, names) for feed in feeds]
@@ -85,16 +85,16 @@ def feed_definitions(
 
 @dataclass(frozen=True)
 class SharedSensor:
-    """The sensor of many feeds."""
+    """The sensor of all feeds without a schedule."""
 
     feeds: Sequence[Feed]
     declared: Mapping[str, IcebergTable]
     read_settings: ReadSettings
 
     def sensor(self) -> dg.SensorDefinition:
-        """Return it; it is on by itself."""
-        looks = FeedLooks(
-            [_FeedLook(FeedRunRequests(feed, self.declared)) for feed in self.feeds],
+        """Return the sensor; it runs by default."""
+        polling = FeedPolling(
+            [_FeedState(FeedRunRequests(feed, self.declared)) for feed in self.feeds],
             self.declared,
         )
 
@@ -110,37 +110,38 @@ class SharedSensor:
             ),
         )
         def files(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
-            # A tick that took too long is over for Dagster, and goes on here.
-            if not looks.going_on.acquire(blocking=False):
+            # Dagster abandons a tick that takes too long, but the tick continues in this
+            # process.
+            if not polling.running.acquire(blocking=False):
                 return dg.SkipReason("The look of an earlier tick goes on.")
             try:
-                return self._watch(context, looks)
+                return self._watch(context, polling)
             finally:
-                looks.going_on.release()
+                polling.running.release()
 
         return files
 
     def _watch(
-        self, context: dg.SensorEvaluationContext, looks: "FeedLooks"
+        self, context: dg.SensorEvaluationContext, polling: "FeedPolling"
     ) -> list[dg.RunRequest] | dg.SkipReason:
-        """Look until there is something to run, as long as the tick may go on."""
+        """Check until there is something to run, within the tick's time limit."""
         settings = self.read_settings()
         with long_tick(context, settings) as tick:
             engine = open_engine(settings)
             if tick.may_go_on:
                 engine.catalog.kept()
             until = time.monotonic() + WATCH_SECONDS
-            looks.begin_tick(context, settings)
-            asked = looks.look(context, settings, engine)
-            while not asked and _waits(tick, looks.pause_seconds, until):
-                asked = looks.look(context, settings, engine)
-                if asked and is_stopped(context):
+            polling.start_tick(context, settings)
+            requested = polling.poll(context, settings, engine)
+            while not requested and _waits(tick, polling.pause_seconds, until):
+                requested = polling.poll(context, settings, engine)
+                if requested and is_stopped(context):
                     return dg.SkipReason("The sensor was stopped.")
-        return asked or dg.SkipReason(looks.describe())
+        return requested or dg.SkipReason(polling.describe())
 
 
 def _waits(tick: LongTick, seconds: float, until: float) -> bool:
-    """Wait until the next look; whether there is one."""
+    """Wait until the next check; return whether the tick has time for it."""
     if tick.may_go_on:
         return tick.waits(seconds)
     if time.monotonic() + seconds > until:
@@ -150,58 +151,58 @@ def _waits(tick: LongTick, seconds: float, until: float) -> bool:
 
 
 @dataclass
-class _FeedLook:
-    """What the last look at a feed saw, and found."""
+class _FeedState:
+    """The state of a feed after its last check."""
 
     requests: FeedRunRequests
     waiting: Waiting | None = None
     settled_at: object = None
-    """The state of inbox, tables and day at which nothing was needed."""
+    """The state of inbox, tables and day for which nothing was needed."""
     reason: str = ""
-    """Why no run is asked for, where it is not that nothing is needed."""
+    """Why no run is requested, unless nothing is needed."""
     tables: Sequence[str] = ()
-    """The tables whose state tells what is stale."""
+    """The tables whose state determines what is stale."""
     reported_at: datetime | None = None
-    """When what is not taken of it was reported last."""
+    """When skipped entries were last reported."""
     has_hidden: bool = False
-    """Whether a file was among that which its name hides."""
+    """Whether the inbox contained a hidden file."""
     has_fresh: bool = False
-    """Whether a file was seen for the first time while it was being written."""
+    """Whether the check saw new files that are still being written."""
 
     @property
     def feed(self) -> Feed:
-        """The feed."""
+        """The feed that is checked."""
         return self.requests.feed
 
     def state_tables(self, graph: "AssetGraph") -> Sequence[str]:
-        """Return the tables whose state tells what is stale."""
+        """Return the tables whose state determines what is stale."""
         self.tables = self.tables or state_tables(Downstream(graph, self.feed.table))
         return self.tables
 
 
 @dataclass
-class FeedLooks:
-    """Looks at many feeds at once, again and again.
+class FeedPolling:
+    """Checks many feeds repeatedly.
 
-    One look asks once for the runs that go on, once which inboxes hold anything, and where ten
-    seconds are over, once where the metadata of all tables is. All else is asked for feeds of which
-    something changed since nothing was needed of them. A look that takes too long ends, and the
-    next one begins at the feed that it did not come to.
+    One check queries the unfinished runs once, the non-empty inboxes once and, after ten
+    seconds, the metadata locations of all tables once. Everything else is queried only for
+    feeds that changed since nothing was needed. A check that takes too long ends; the next one
+    starts with the first feed that was not checked.
     """
 
-    feeds: Sequence[_FeedLook]
+    feeds: Sequence[_FeedState]
     declared: Mapping[str, IcebergTable]
     may_have_failed: set[str] = field(init=False)
-    """Names of the feeds that could not be looked at last, or were not looked at yet: a process
-    before this one may have reported them.
+    """Names of the feeds whose last check failed or is pending; a previous process may have
+    reported them.
     """
-    going_on: Lock = field(init=False, default_factory=Lock)
-    """Held by the tick that looks."""
+    running: Lock = field(init=False, default_factory=Lock)
+    """Held by the tick that is checking."""
 
     _first: int = field(init=False, default=0)
-    """The place of the feed with which the next look begins."""
+    """The index of the first feed of the next check."""
     _left: int = field(init=False, default=0)
-    """How many feeds the last look did not come to."""
+    """The number of feeds that the last check did not reach."""
     _locations: Mapping[str, str] = field(init=False, default_factory=dict)
     _locations_until: float = field(init=False, default=0.0)
 
@@ -210,32 +211,32 @@ class FeedLooks:
 
     @property
     def pause_seconds(self) -> float:
-        """How long to wait until the next look."""
+        """The time until the next check."""
         has_fresh = any(one.has_fresh for one in self.feeds)
         return _SETTLING_SECONDS if has_fresh else _PAUSE_SECONDS
 
-    def begin_tick(self, context: dg.SensorEvaluationContext, settings: Settings) -> None:
-        """Have the next look ask the catalog; what was reported of feeds that are not among these
-        is over.
+    def start_tick(self, context: dg.SensorEvaluationContext, settings: Settings) -> None:
+        """Expire the cached metadata locations, and resolve reports of feeds that do not exist
+        any more.
         """
         self._locations_until = 0.0
         names = {one.feed.name for one in self.feeds}
-        _is_noted(context, lambda: resolve_removed(settings, names))
+        _try_report(context, lambda: resolve_removed(settings, names))
 
-    def look(
+    def poll(
         self, context: dg.SensorEvaluationContext, settings: Settings, engine: Engine
     ) -> list[dg.RunRequest]:
         """Return the runs that are needed now.
 
-        A feed that cannot be looked at is reported, and stops no other.
+        A feed whose check fails is reported; the other feeds are still checked.
         """
         assert context.repository_def is not None
         graph, instance = graph_of_repository(context.repository_def), context.instance
         fail_dead_runs(instance)
-        # Before the catalog is asked: what a run that is over has committed is seen.
+        # Before the catalog query, so that the commits of finished runs are visible.
         busy = _busy_feeds(instance)
-        engine = self._asked(engine, graph)
-        one = _Look(
+        engine = self._refresh_catalog(engine, graph)
+        one = _Poll(
             context,
             settings,
             engine,
@@ -247,50 +248,50 @@ class FeedLooks:
         )
         occupied = one.store.occupied(INBOXES)
         requests: list[dg.RunRequest] = []
-        for feed_look in self._in_time():
+        for feed_state in self._in_time():
             try:
-                requests += one.at(feed_look, may_hold_files=feed_look.feed.name in occupied)
+                requests += one.at(feed_state, is_occupied=feed_state.feed.name in occupied)
             except Exception as error:
-                self._report(context, settings, feed_look.feed, error)
+                self._report(context, settings, feed_state.feed, error)
             else:
-                self._resolve(context, settings, feed_look.feed)
+                self._resolve(context, settings, feed_state.feed)
         return requests
 
-    def _in_time(self) -> Iterator[_FeedLook]:
-        """Yield the feeds as long as a look may take, at least one of them."""
-        until = time.monotonic() + _LOOK_SECONDS
+    def _in_time(self) -> Iterator[_FeedState]:
+        """Yield feeds while the check has time, at least one."""
+        until = time.monotonic() + _POLL_SECONDS
         first, self._first, self._left = self._first, 0, 0
         ordered = [*self.feeds[first:], *self.feeds[:first]]
-        for place, feed_look in enumerate(ordered):
+        for place, feed_state in enumerate(ordered):
             if place and time.monotonic() >= until:
                 self._left = len(ordered) - place
                 self._first = (first + place) % len(ordered)
                 return
-            yield feed_look
+            yield feed_state
 
-    def _asked(self, engine: Engine, graph: "AssetGraph") -> Engine:
-        """Ask the catalog where it is time to, and return what looks at tables: as of then, or each
-        as it is.
+    def _refresh_catalog(self, engine: Engine, graph: "AssetGraph") -> Engine:
+        """Query the catalog if the cache expired. Return an engine whose catalog is fixed at
+        that query, or the given engine.
         """
         if time.monotonic() < self._locations_until:
             return engine
-        moment = engine.catalog.at_one_moment(self.declared)
+        pinned_catalog = engine.catalog.at_one_moment(self.declared)
         tables = self._state_tables(graph)
-        elsewhere = undeclared_locations(engine.catalog, tables, self.declared)
-        self._locations = {**moment.metadata_locations(), **elsewhere}
+        undeclared = undeclared_locations(engine.catalog, tables, self.declared)
+        self._locations = {**pinned_catalog.metadata_locations(), **undeclared}
         self._locations_until = time.monotonic() + _CATALOG_SECONDS
-        return replace(engine, catalog=moment)
+        return replace(engine, catalog=pinned_catalog)
 
     def _state_tables(self, graph: "AssetGraph") -> set[str]:
         tables: set[str] = set()
-        for feed_look in self.feeds:
-            # Why it cannot be told is said where the feed is looked at.
+        for feed_state in self.feeds:
+            # The check of the feed reports the error.
             with suppress(Exception):
-                tables.update(feed_look.state_tables(graph))
+                tables.update(feed_state.state_tables(graph))
         return tables
 
     def describe(self) -> str:
-        """Say why no run was asked for."""
+        """Describe why no run is requested."""
         reasons = [f"{one.feed.name}: {one.reason}" for one in self.feeds if one.reason]
         if self._left:
             reasons.insert(0, f"{self._left} feeds are looked at by the next look.")
@@ -300,8 +301,10 @@ class FeedLooks:
                 " anything to compute."
             )
         more = len(reasons) - _NAMED_FEEDS
-        told = reasons[:_NAMED_FEEDS] + ([f"and {more} feeds more"] if more > 0 else [])
-        return "\n".join(told)
+        shown_reasons = reasons[:_NAMED_FEEDS] + (
+            [f"and {more} feeds more"] if more > 0 else []
+        )
+        return "\n".join(shown_reasons)
 
     def _report(
         self,
@@ -313,20 +316,20 @@ class FeedLooks:
         cause = cause_without_data(error)
         context.log.error(f"Feed {feed.name} could not be looked at: {cause}")
         self.may_have_failed.add(feed.name)
-        _is_noted(context, lambda: report_firing(settings, unlooked(feed, cause)))
+        _try_report(context, lambda: report_firing(settings, unlooked(feed, cause)))
 
     def _resolve(
         self, context: dg.SensorEvaluationContext, settings: Settings, feed: Feed
     ) -> None:
         if feed.name not in self.may_have_failed:
             return
-        if _is_noted(context, lambda: resolve_looked(settings, feed)):
+        if _try_report(context, lambda: resolve_looked(settings, feed)):
             self.may_have_failed.discard(feed.name)
 
 
-def _is_noted(context: dg.SensorEvaluationContext, note: Callable[[], None]) -> bool:
-    """Write a note for people; whether it could be written. Where it could not, such as on a full
-    disk, runs are asked for all the same.
+def _try_report(context: dg.SensorEvaluationContext, note: Callable[[], None]) -> bool:
+    """Write a report and return whether it was written. If not, for example on a full disk,
+    runs are still requested.
     """
     try:
         note()
@@ -337,7 +340,7 @@ def _is_noted(context: dg.SensorEvaluationContext, note: Callable[[], None]) -> 
 
 
 def _busy_feeds(instance: dg.DagsterInstance) -> dict[str, str]:
-    """Return, by feed, the run of it that goes on."""
+    """Return the unfinished run of each feed."""
     busy = {}
     for record in instance.get_run_records(dg.RunsFilter(statuses=UNFINISHED)):
         run = record.dagster_run
@@ -347,8 +350,8 @@ def _busy_feeds(instance: dg.DagsterInstance) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class _Look:
-    """One look at all feeds, with what was asked once for all of them."""
+class _Poll:
+    """One check of all feeds, with the results of the shared queries."""
 
     context: dg.SensorEvaluationContext
     settings: Settings
@@ -359,47 +362,47 @@ class _Look:
     busy: Mapping[str, str]
     now: datetime
 
-    def at(self, looked: _FeedLook, *, may_hold_files: bool) -> list[dg.RunRequest]:
-        """Return the runs that a feed needs now; none while a run of it goes on."""
-        feed, looked.has_fresh = looked.feed, False
+    def at(self, feed_state: _FeedState, *, is_occupied: bool) -> list[dg.RunRequest]:
+        """Return the runs that a feed needs now; none while one of its runs is unfinished."""
+        feed, feed_state.has_fresh = feed_state.feed, False
         if feed.name in self.busy:
-            looked.reason = f"Run {self.busy[feed.name][:8]} goes on; one at a time."
+            feed_state.reason = f"Run {self.busy[feed.name][:8]} goes on; one at a time."
             return []
-        if may_hold_files:
+        if is_occupied:
             waiting = list_waiting_now(feed, self.store)
         else:
             waiting = Waiting(missing=self.store.missing(feed.inbox))
-        if waiting != looked.waiting or self._is_report_due(looked, may_hold_files):
-            looked.has_fresh = bool(waiting.unsettled)
-            hidden = left_hidden_files(feed, self.store) if may_hold_files else ()
+        if waiting != feed_state.waiting or self._is_report_due(feed_state, is_occupied):
+            feed_state.has_fresh = bool(waiting.unsettled)
+            hidden = left_hidden_files(feed, self.store) if is_occupied else ()
             not_taken = (*waiting.passed_over, *hidden)
             for warning in report_passed_over(self.settings, feed, not_taken):
                 self.context.log.warning(warning)
-            looked.has_hidden = bool(hidden)
-            looked.waiting, looked.reported_at = waiting, self.now
+            feed_state.has_hidden = bool(hidden)
+            feed_state.waiting, feed_state.reported_at = waiting, self.now
         state = (
             waiting,
-            [self.locations.get(table) for table in looked.state_tables(self.graph)],
+            [self.locations.get(table) for table in feed_state.state_tables(self.graph)],
             self.now.astimezone(feed.zone).date(),
         )
-        if looked.settled_at == state:
+        if feed_state.settled_at == state:
             return []
-        return self._requests(looked, waiting, state)
+        return self._requests(feed_state, waiting, state)
 
-    def _is_report_due(self, looked: _FeedLook, may_hold_files: bool) -> bool:
-        if not may_hold_files:
-            return looked.has_hidden
-        since = looked.reported_at
+    def _is_report_due(self, feed_state: _FeedState, is_occupied: bool) -> bool:
+        if not is_occupied:
+            return feed_state.has_hidden
+        since = feed_state.reported_at
         return since is None or self.now - since >= _HIDDEN_EVERY
 
     def _requests(
-        self, looked: _FeedLook, waiting: Waiting, state: object
+        self, feed_state: _FeedState, waiting: Waiting, state: object
     ) -> list[dg.RunRequest]:
         instance, graph, engine = self.context.instance, self.graph, self.engine
-        decided = looked.requests.decide(instance, graph, engine, waiting, self.now)
-        looked.settled_at = state if decided.is_settled else None
-        is_told = waiting.missing or not decided.is_settled
-        looked.reason = decided.reason if is_told else ""
+        decided = feed_state.requests.decide(instance, graph, engine, waiting, self.now)
+        feed_state.settled_at = state if decided.is_settled else None
+        is_reported = waiting.missing or not decided.is_settled
+        feed_state.reason = decided.reason if is_reported else ""
         if not decided.runs:
-            looked.requests.show_existing(instance, graph, engine)
-        return make_requests(instance, graph, looked.feed, decided)
+            feed_state.requests.show_existing(instance, graph, engine)
+        return make_requests(instance, graph, feed_state.feed, decided)

@@ -1,5 +1,5 @@
-"""What stands in an inbox and is not taken: what is no file, such as a link or a pipe, and files
-whose names call them hidden or unfinished. It is passed over, and people are notified once.
+"""Skipped inbox entries: links, pipes and files whose names mark them as hidden or unfinished.
+Each is reported once.
 """
 
 import re
@@ -23,13 +23,13 @@ _MOST = 20
 _HIDDEN = "hidden or unfinished by its name"
 _RENAME = "Rename it to have it ingested."
 _LEFT_AFTER = timedelta(hours=1)
-"""How long after its last change nobody writes a file any more."""
+"""A hidden file that did not change for this long is not being written."""
 _UNFINISHED_ENDING = re.compile(r"\.[a-z]+$|~$", re.IGNORECASE)
 _NEXT_STEP = "Copy the file itself into the inbox, or remove this from it."
 
 
 def passed_over_lines(entries: Sequence[PassedOver], next_step: str = "") -> tuple[str, ...]:
-    """Say of each that it is passed over; of many, say how many more there are."""
+    """Describe skipped entries, limited to a maximum number."""
     more = len(entries) - _MOST
     lines = tuple(
         f"{_title(entry)}. {next_step or _next_step(entry)}" for entry in entries[:_MOST]
@@ -40,10 +40,10 @@ def passed_over_lines(entries: Sequence[PassedOver], next_step: str = "") -> tup
 def hidden_files(
     feed: Feed, store: ObjectStore, unchanged_since: datetime | None = None
 ) -> list[PassedOver]:
-    """Return the files in the inbox of a feed that look like its own, and that their names call
-    hidden or unfinished.
+    """Return files in the inbox that look like the feed's files but have a hidden or unfinished
+    name.
 
-    :param unchanged_since: leave out those that were modified later.
+    :param unchanged_since: leave out files modified later.
     """
     return [
         PassedOver(item.key, _HIDDEN)
@@ -54,13 +54,13 @@ def hidden_files(
 
 
 def left_hidden_files(feed: Feed, store: ObjectStore) -> list[PassedOver]:
-    """Return those of them that nobody has written to for an hour."""
+    """Return the hidden files that did not change for an hour."""
     return hidden_files(feed, store, datetime.now(UTC) - _LEFT_AFTER)
 
 
 def _is_like_own(feed: Feed, key: str) -> bool:
-    """Whether a file would be one of the feed, were it named otherwise."""
-    # Of `..csv` nothing but the ending is left.
+    """Return whether a file would match the feed under a visible name."""
+    # Only the ending remains of `..csv`.
     name = f"x.{PurePosixPath(key).name.lstrip('.~')}"
     return any(file_format(feed, name) for name in (name, _UNFINISHED_ENDING.sub("", name)))
 
@@ -68,18 +68,18 @@ def _is_like_own(feed: Feed, key: str) -> bool:
 def report_passed_over(
     settings: Settings, feed: Feed, entries: Sequence[PassedOver]
 ) -> list[str]:
-    """Report as a warning what is there anew, and as resolved what is gone; return the lines of
-    what is reported for the first time.
+    """Report new skipped entries as warnings and resolve removed ones. Return the lines of the
+    new entries.
     """
     reported = unresolved_keys(settings, feed.inbox)
     present = {visible(entry.key) for entry in entries}
     for key in reported - present:
         report_resolved(settings, key, "It is no longer in the inbox.")
     hidden = [entry for entry in entries if entry.kind == _HIDDEN]
-    others = [entry for entry in entries if entry.kind != _HIDDEN]
-    new = [*_to_report(others, reported), *_to_report(hidden, reported)]
+    not_hidden = [entry for entry in entries if entry.kind != _HIDDEN]
+    new = [*_to_report(not_hidden, reported), *_to_report(hidden, reported)]
     for entry in new:
-        # A name that is no UTF-8 could not be written.
+        # A name that is not UTF-8 cannot be written.
         key, title = visible(entry.key), f"feed {feed.name}: {_title(entry)}"
         report_firing(
             settings,
@@ -89,9 +89,7 @@ def report_passed_over(
 
 
 def _to_report(entries: Sequence[PassedOver], reported: Set[str]) -> list[PassedOver]:
-    """Return those that are there anew, as far as there is room for them: what was reported takes
-    the place of what came since, whatever their names are.
-    """
+    """Return the new entries, up to the limit; entries that were already reported count first."""
     new = [entry for entry in entries if visible(entry.key) not in reported]
     room = max(0, _MOST - (len(entries) - len(new)))
     return new[:room]

@@ -1,4 +1,4 @@
-"""A delivery as a Spark frame with the columns of its bronze table."""
+"""A delivery as a Spark DataFrame with the columns of its bronze table."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,13 +18,12 @@ if TYPE_CHECKING:
 def read_staged_rows(
     spark: "SparkSession", delivery: Delivery, *, added: Sequence[str] = ()
 ) -> "DataFrame":
-    """Read the staged rows: the feed's columns, those that were added, and where each row
-    came from.
+    """Read the staged rows: the feed's columns, added columns and the source columns.
 
-    It reads files that are gone when the ingest ends, in the bucket or below the home; then
-    Spark must see the home's folder.
+    The files are deleted at the end of the ingest. If they are below the home, Spark must be
+    able to read that folder.
 
-    :param added: columns that bronze got from files of any time; NULL where a file lacks them.
+    :param added: undeclared columns from earlier or current files; NULL if a file lacks them.
     """
     feed = delivery.ingest.feed
     names = dict.fromkeys((*delivery.added_columns, *added), "string")
@@ -33,11 +32,11 @@ def read_staged_rows(
     rows = delivery.ingest.rows
     hash_sql, file_name_sql = rows.hash_sql, FILE_NAME_SQL
     if "_metadata" in map(str.lower, names):
-        # A column of that name hides what Spark knows of the file.
+        # A column of that name hides Spark's metadata column.
         file_name_sql = "substring_index(input_file_name(), '/', -1)"
         hash_sql = hash_sql and hash_sql.replace(FILE_NAME_SQL, file_name_sql)
     in_files = [column for column in columns if not (hash_sql and column.name == HASH)]
-    # Without a given schema Spark would guess that some hashes in the paths are numbers.
+    # Without a schema, Spark would parse some hashes in paths as numbers.
     schema = ", ".join(f"{identifier(column.name)} {column.type}" for column in in_files)
     staged = spark.read.schema(schema).options(**rows.spark_options).parquet(rows.uri)
     if is_shared(delivery):
@@ -48,14 +47,14 @@ def read_staged_rows(
 
 
 def is_shared(delivery: Delivery) -> bool:
-    """Whether others than this process may put rows among the staged ones, or remove some: in a
-    bucket, and where executors were given files.
+    """Return whether other processes can add or remove staged files: in a bucket, or if
+    executors received files.
     """
     return delivery.by_executors or delivery.ingest.rows.hash_sql is not None
 
 
 def _file_names(delivery: Delivery) -> str:
-    """Return the SQL of the names that the staged files of a delivery have in their folders."""
+    """Return the SQL list of the file names that a delivery staged."""
     names = (file.name.rpartition("/")[2] for file in delivery.files)
     return ", ".join(map(literal, names))
 
@@ -63,11 +62,11 @@ def _file_names(delivery: Delivery) -> str:
 def plan_landing_table(
     feed: Feed, table: IcebergTable, catalog: Catalog, arriving: Sequence[str] = ()
 ) -> tuple[IcebergTable, tuple[str, ...]]:
-    """Return a feed's bronze table with the columns that its files added, and their names.
+    """Return a feed's bronze table with the columns that files added, and the names of these
+    columns.
 
-    They are those `arriving`, and those that files added earlier. What was added earlier is
-    what the catalog's table has and the declaration does not name. Only a feed with
-    `on_new_column="add"` has any.
+    Added columns are those in `arriving` and those in the catalog's table that the declaration
+    does not name. Only a feed with `on_new_column="add"` has added columns.
     """
     if feed.on_new_column != "add":
         return table, ()

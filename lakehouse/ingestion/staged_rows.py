@@ -1,15 +1,14 @@
-"""Where the staged rows of an ingest stand, so that every part of Spark can read them: below the
-home, or in the bucket.
+"""Where the staged rows of an ingest are stored: below the home or in the bucket, so that Spark
+can read them.
 
     <home>/staging/<feed>/<ingest id>/rows/_source_sha256=<sha256>/<number>.parquet
     s3://<bucket>/staging/<feed>/<writer>/<ingest id>/<sha256>-<number>.parquet
 
-What executors stage has names of its own: one that was given up may still put rows there, at any
-time.
+Files staged by executors have distinct names: an abandoned task can write at any time.
 
-The hash of a file is known once it was read; so it stands in the path. Spark reads a folder's name
-as a column, which costs nothing for each row. S3 is asked about each folder, so that there all
-files of an ingest are in one, and the hash is cut out of their names.
+The hash of a file is known only after reading, so it is part of the path. Spark reads a
+partition folder as a column at no cost per row. On S3, listing many folders is expensive: all
+files of an ingest are in one folder, and the hash is extracted from their names.
 """
 
 import secrets
@@ -32,7 +31,7 @@ _HASH_LENGTH = 64
 FILE_NAME_SQL = "_metadata.file_name"
 """The name of the file that a row is read from."""
 LEFT_AFTER = timedelta(days=1)
-"""What another host staged in the bucket so long ago is taken for left behind."""
+"""Staged rows of another host are orphaned after this age."""
 _WRITER_FILE = "staging-writer"
 _WRITER_BYTES = 6
 
@@ -42,50 +41,48 @@ class StagedRows(Protocol):
 
     @property
     def uri(self) -> str:
-        """Where Spark reads it."""
+        """The address that Spark reads."""
 
     @property
     def spark_options(self) -> Mapping[str, str]:
-        """What a reader of Spark has to be told besides."""
+        """Additional options for Spark's reader."""
 
     @property
     def hash_sql(self) -> str | None:
-        """The SQL of the hash of the file that a row is from; None where it is a column."""
+        """The SQL expression for the source hash of a row, or None if it is a column."""
 
     def name(self, sha256: str, number: int, *, by_executor: bool = False) -> str:
-        """Return the name, in the folder, of the rows of a file: the one of that number in its
-        delivery.
-        """
+        """Return the file name for the rows of the file with this number in the delivery."""
 
     def put(self, file: Path, name: str) -> None:
-        """Give a local Parquet file to the folder; it may be gone afterwards."""
+        """Move or upload a local Parquet file into the folder."""
 
     def remove(self, name: str) -> None:
-        """Remove a file of it."""
+        """Remove a file from the folder."""
 
 
 @dataclass(frozen=True)
 class LocalRows:
-    """Rows below the home; they go with the ingest's folder."""
+    """Staged rows below the home, removed with the ingest's folder."""
 
     folder: Path
     spark_options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def uri(self) -> str:
-        """Where Spark reads it: the path as it stands, since Hadoop takes no escapes."""
+        """The address that Spark reads, without escapes, which Hadoop does not decode."""
         return f"file://{self.folder}"
 
     @property
     def hash_sql(self) -> None:
-        """A folder's name is a column."""
+        """None: the folder name is a partition column."""
 
     def name(self, sha256: str, number: int, *, by_executor: bool = False) -> str:
-        """Return a path with the hash as a column."""
+        """Return a path with the hash as a partition column."""
         return f"{HASH}={sha256}/{_file_name(number, by_executor=by_executor)}"
 
     def put(self, file: Path, name: str) -> None:
-        """Move a file of the same disk."""
+        """Move a file on the same disk."""
         target = self.folder / name
         target.parent.mkdir(exist_ok=True)
         file.rename(target)
@@ -97,7 +94,7 @@ class LocalRows:
 
 @dataclass(frozen=True)
 class BucketRows:
-    """Rows in the bucket below a prefix that ends in `/`."""
+    """Staged rows in the bucket below a prefix that ends in `/`."""
 
     store: "S3ObjectStore"
     prefix: str
@@ -105,16 +102,16 @@ class BucketRows:
 
     @property
     def uri(self) -> str:
-        """Where Spark reads it."""
+        """The address that Spark reads."""
         return self.store.uri(self.prefix)
 
     @property
     def hash_sql(self) -> str:
-        """The beginning of a file's name."""
+        """The first characters of the file name."""
         return f"substring({FILE_NAME_SQL}, 1, {_HASH_LENGTH})"
 
     def name(self, sha256: str, number: int, *, by_executor: bool = False) -> str:
-        """Return a name that begins with the hash."""
+        """Return a name that starts with the hash."""
         return f"{sha256}-{_file_name(number, by_executor=by_executor)}"
 
     def put(self, file: Path, name: str) -> None:
@@ -122,20 +119,20 @@ class BucketRows:
         self.store.put(file, f"{self.prefix}{name}")
 
     def remove(self, name: str) -> None:
-        """Remove an object, with all that the bucket keeps of it."""
+        """Remove an object with all of its versions."""
         self.store.remove_versions(self.store.all_versions(f"{self.prefix}{name}"))
 
     def clear(self) -> None:
-        """Remove all objects, with all that the bucket keeps of them."""
+        """Remove all objects with all of their versions."""
         self.store.remove_versions(self.store.all_versions(self.prefix))
 
 
 @dataclass(frozen=True)
 class BucketStaging:
-    """The staged rows of all feeds in a bucket, which lakehouses of several hosts may write to.
+    """Staging of all feeds in a bucket that several hosts can share.
 
-    `writer` is what tells this home from the others: a random id that it keeps, since containers
-    may share a name and a path.
+    `writer` is a random id stored in the home. Host name and path do not identify a home, since
+    containers can share both.
     """
 
     store: "S3ObjectStore"
@@ -143,21 +140,21 @@ class BucketStaging:
     spark_options: Mapping[str, str]
 
     def rows(self, feed_name: str, ingest_id: str) -> BucketRows:
-        """Return the folder of an ingest."""
+        """Return the staged rows of an ingest."""
         prefix = f"{self.own_prefix(feed_name)}{ingest_id}/"
         return BucketRows(self.store, prefix, self.spark_options)
 
     def feed_uri(self, feed_name: str) -> str:
-        """Return where all hosts stage the rows of a feed, for people."""
+        """Return the address where all hosts stage the rows of a feed, for messages."""
         return self.store.uri(f"staging/{feed_name}/")
 
     def own_prefix(self, feed_name: str) -> str:
-        """Return where this home stages the rows of a feed."""
+        """Return the prefix under which this home stages the rows of a feed."""
         return f"staging/{feed_name}/{self.writer}/"
 
     def remove_left(self, feed_name: str) -> None:
-        """Remove what dead ingests of a feed left, which is held: those of this home, and of
-        others what is older than `LEFT_AFTER`.
+        """Remove what crashed ingests left: everything of this home, and what other homes
+        staged more than `LEFT_AFTER` ago. The caller holds the feed's lock.
         """
         own = self.own_prefix(feed_name)
         self._remove(
@@ -165,24 +162,22 @@ class BucketStaging:
         )
 
     def remove_old(self, prefix: str) -> None:
-        """Remove what is older than `LEFT_AFTER` below a prefix that ends in `/`."""
+        """Remove everything older than `LEFT_AFTER` below a prefix that ends in `/`."""
         self._remove(prefix, is_left)
 
-    def _remove(self, prefix: str, goes: Callable[[StoredObject], bool]) -> None:
+    def _remove(self, prefix: str, is_removable: Callable[[StoredObject], bool]) -> None:
         versions, uploads = self.store.all_versions(prefix), self.store.uploads(prefix)
-        self.store.remove_versions([version for version in versions if goes(version)])
-        self.store.abort_uploads([upload for upload in uploads if goes(upload)])
+        self.store.remove_versions([version for version in versions if is_removable(version)])
+        self.store.abort_uploads([upload for upload in uploads if is_removable(upload)])
 
 
 def is_left(item: StoredObject) -> bool:
-    """Whether rows of another host are so old that nobody can be at them."""
+    """Return whether staged rows are too old to be in use."""
     return datetime.now(UTC) - item.modified_at > LEFT_AFTER
 
 
 def by_writer(items: Sequence[StoredObject]) -> dict[tuple[str, str], list[StoredObject]]:
-    """Return what is staged in a bucket by feed and writer; what Hadoop's file systems put there
-    for a folder is nothing.
-    """
+    """Group staged objects by feed and writer, ignoring Hadoop's folder markers."""
     staged: dict[tuple[str, str], list[StoredObject]] = {}
     for item in items:
         _, feed_name, writer, *below = (*item.key.split("/"), "", "")
@@ -192,7 +187,7 @@ def by_writer(items: Sequence[StoredObject]) -> dict[tuple[str, str], list[Store
 
 
 def open_staging(settings: Settings) -> BucketStaging | None:
-    """Return where rows are staged in the deployment's bucket; None where they are below the
+    """Return the staging area in the deployment's bucket, or None if rows are staged below the
     home.
     """
     if settings.deployment != "aws":
@@ -207,7 +202,7 @@ def _writer(settings: Settings) -> str:
     if not file.exists():
         settings.make_home()
         text = secrets.token_hex(_WRITER_BYTES)
-        # Another process may be first, and has made one for both.
+        # Another process may have created it first.
         if not create_bytes(file, text.encode()) and not file.exists():
             replace_text(file, text)
     return file.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A delivered file as staged Parquet: what was checked is what Spark reads."""
+"""Convert a delivered file to staged Parquet, so that Spark reads exactly what was checked."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 _DICTIONARY_BYTES = 65_536
 _WRITTEN_VALUES = 1 << 20
-"""Fields of the rows that are stamped and written at once: a file's name, 255 bytes or more,
-stands in each row.
+"""Maximum number of values written in one batch: each row repeats the file name of up to 255
+bytes.
 """
 _UNKNOWN = KnownContent("")
 _reading_again = Lock()
@@ -36,27 +36,25 @@ _reading_again = Lock()
 
 @dataclass(frozen=True)
 class StagedFile:
-    """A delivered file that is what its feed declares, and the name that its rows are staged
-    by.
-    """
+    """A valid delivered file, and the name of its staged rows."""
 
     stored: StoredObject
     source_file: str
     sha256: str
-    """The hash of its content as it was delivered first."""
+    """The hash of its original content."""
     rows: int
     name: str
     added_columns: tuple[str, ...] = ()
     left_out_rows: int = 0
-    """Rows of people who were erased, which the delivery had and are not staged."""
+    """Rows of erased data subjects in the delivery that are not staged."""
     forms: frozenset[str] = frozenset()
-    """The hashes of its content, as it was delivered and as it was rewritten."""
+    """The hashes of its content, as delivered and as rewritten."""
 
 
 @dataclass(frozen=True)
 class Converted:
-    """What was read of a file: how many rows it has, and the numbers of those that were not
-    written.
+    """The result of reading a file: its row count and the numbers of the rows that were left
+    out.
     """
 
     sha256: str
@@ -67,16 +65,16 @@ class Converted:
 
 @dataclass(frozen=True)
 class FileConverter:
-    """Reads delivered files of a feed once, as a stream, and writes what it checked as Parquet;
-    here, and in any process that is given it.
+    """Reads delivered files of a feed as a stream, checks them and writes Parquet, in any
+    process.
 
-    `gone` finds the rows of people who were erased, which are left out.
+    `suppressed` finds the rows of erased data subjects, which are left out.
     """
 
     store: ObjectStore
     feed: Feed
     ingested_at: datetime
-    gone: RowFinder
+    suppressed: RowFinder
 
     def convert(
         self,
@@ -85,16 +83,16 @@ class FileConverter:
         progress: Callable[[int], None],
         known: KnownContent = _UNKNOWN,
     ) -> Converted:
-        """Write the rows of a file, without those that its delivery lost by a request.
+        """Write the rows of a file, without rows that an erasure request removed.
 
-        A file that is refused is read again, by one thread, for the number of the row; it is
-        seldom and ends early. So is one with a row longer than a block. One file at a time is,
-        since the blocks are larger then.
+        An invalid file is read a second time with one thread, to find the row number; this is
+        rare and ends early. A file with a row longer than a block is also read again. Only one
+        file at a time is read again, since its blocks are larger.
 
-        :raises FileRejected: it is not what the feed declares.
-        :raises FileNotFoundError: it went away.
+        :raises FileRejected: the file does not match the feed declaration.
+        :raises FileNotFoundError: the file was removed.
         """
-        plan = _RowPlan(known, self.gone)
+        plan = _RowPlan(known, self.suppressed)
         try:
             return self._read(stored, target, progress, plan, use_threads=True)
         except FileRejected:
@@ -127,29 +125,30 @@ class FileConverter:
 
 @dataclass(frozen=True)
 class Staging:
-    """How the files of one ingest are staged.
+    """Stages the files of one ingest.
 
-    `folder` holds a file while it is written, and `rows` what Spark reads. `gone` finds the rows
-    of people who were erased. They are left out, and so are those that the ledger of rewritten
-    files has of a delivery; the file itself is rewritten without them.
+    `folder` contains a file while it is written; `rows` is what Spark reads. `suppressed` finds the
+    rows of erased data subjects. These rows and the rows removed according to the ledger are
+    not staged, and the file is rewritten without them.
     """
 
     rewriting: Rewriting
     folder: Path
     rows: StagedRows
     ingested_at: datetime
-    gone: RowFinder
+    suppressed: RowFinder
 
     def stage(
         self, stored: StoredObject, number: int, progress: Callable[[int], None]
     ) -> StagedFile | None:
         """Read a file once: hash it, check it and write its rows as Parquet.
 
-        A file that was rewritten, or is to be, is read again.
+        A file that was rewritten, or must be, is read again.
 
-        :return: None where a file that is read twice changed meanwhile; no Parquet of it stays.
-        :raises FileRejected: it is not what the feed declares; no Parquet of it stays.
-        :raises FileNotFoundError: it went away.
+        :return: None if a file that is read twice changed in between; no Parquet file remains.
+        :raises FileRejected: the file does not match the feed declaration; no Parquet file
+            remains.
+        :raises FileNotFoundError: the file was removed.
         """
         target = self.folder / f"{number:06}.parquet"
         convert = self.converter.convert
@@ -169,16 +168,16 @@ class Staging:
 
     @property
     def converter(self) -> FileConverter:
-        """What reads the files."""
+        """The converter of this ingest."""
         return FileConverter(
-            self.rewriting.store, self.rewriting.feed, self.ingested_at, self.gone
+            self.rewriting.store, self.rewriting.feed, self.ingested_at, self.suppressed
         )
 
     def staged_elsewhere(
         self, stored: StoredObject, number: int, converted: Converted
     ) -> StagedFile | None:
-        """Return a file that another process has read and put among the staged rows; None, and
-        its rows are removed, where its content was ever rewritten.
+        """Return a file that an executor staged. If its content is in the ledger, remove its
+        rows and return None.
         """
         name = self.rows.name(converted.sha256, number, by_executor=True)
         if self.rewriting.ledger.find(stored.key, converted.sha256) != KnownContent(
@@ -204,9 +203,7 @@ class Staging:
         converted: Converted,
         known: KnownContent,
     ) -> StagedFile | None:
-        """Rewrite the file without the rows that were left out, and put its staged rows where
-        they belong.
-        """
+        """Rewrite the file without the rows that were left out, and publish its staged rows."""
         item: StoredObject | None = stored
         forms = known.forms | {converted.sha256}
         if converted.left_out:
@@ -231,24 +228,24 @@ class Staging:
 
 @dataclass(frozen=True)
 class _RowPlan:
-    """How the rows of a content are numbered, and which are not staged."""
+    """How the rows of a file are numbered, and which are not staged."""
 
     known: KnownContent
-    gone: RowFinder
+    suppressed: RowFinder
 
     @cached_property
     def numbers(self) -> RowNumbers:
-        """The numbers that its rows were delivered with."""
+        """The delivered row numbers."""
         return RowNumbers.without(self.known.missing)
 
     @cached_property
     def erased(self) -> frozenset[int]:
-        """The numbers of rows that it has and that a request left out of the delivery."""
+        """The numbers of rows in this content that a request removed from the delivery."""
         return self.known.erased - self.known.missing
 
     def left_out(self, batch: "pa.RecordBatch", numbers: "pa.Int64Array") -> list[int]:
-        """Return the places of the rows of a batch that are not staged, in order."""
-        places = set(self.gone.of_batch(with_texts(batch, self.gone.columns)))
+        """Return the sorted positions of the rows of a batch that are not staged."""
+        places = set(self.suppressed.of_batch(with_texts(batch, self.suppressed.columns)))
         if self.erased:
             for place, number in enumerate(numbers.to_pylist()):
                 if number in self.erased:
@@ -257,7 +254,7 @@ class _RowPlan:
 
 
 def ignore_progress(_: int) -> None:
-    """The second reading of a file is no progress."""
+    """Reading a file again is not progress."""
 
 
 def _erased_file() -> FileRejected:
@@ -272,16 +269,15 @@ def _erased_file() -> FileRejected:
 def _write(
     target: Path, origin: "Origin", batches: "Iterator[pa.RecordBatch]", plan: _RowPlan
 ) -> tuple[int, list[int]]:
-    """Write the rows of a file, and return how many it has, and the numbers of those that were
-    left out.
+    """Write the rows of a file; return its row count and the numbers of the rows that were left
+    out.
     """
     from pyarrow import parquet
 
     rows = 0
     left_out: list[int] = []
-    # Statistics would be read by nobody: each row of a staged file is landed. It is read once
-    # and removed, so that what is fast counts more than what is small; the dictionary of a
-    # column with many values would be given up in the end.
+    # No statistics: every row of a staged file is read. Speed matters more than size, since the
+    # file is read once and removed. Large dictionaries are abandoned anyway.
     with parquet.ParquetWriter(
         target,
         origin.schema,
@@ -310,7 +306,7 @@ def _without(batch: "pa.RecordBatch", places: list[int]) -> "pa.RecordBatch":
 
 
 def _pieces(batches: "Iterator[pa.RecordBatch]", columns: int) -> "Iterator[pa.RecordBatch]":
-    """Yield the same rows in batches of no more than so many values."""
+    """Split batches to a maximum number of values."""
     most_rows = max(1, _WRITTEN_VALUES // columns)
     for batch in batches:
         for start in range(0, batch.num_rows, most_rows):
@@ -319,7 +315,7 @@ def _pieces(batches: "Iterator[pa.RecordBatch]", columns: int) -> "Iterator[pa.R
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the rows of a file come from, which each of them is stamped with."""
+    """The source columns stamped on each row of a file."""
 
     feed: Feed
     header: Header
@@ -329,30 +325,30 @@ class Origin:
 
     @property
     def schema(self) -> "pa.Schema":
-        """The feed's columns, those that the file added, and the stamps."""
+        """The feed's columns, added columns and source columns."""
         import pyarrow as pa
 
-        moment = pa.timestamp("us", tz="UTC")
+        timestamp_type = pa.timestamp("us", tz="UTC")
         delivered = column_types(self.feed, self.header.added).items()
         stamps: list[tuple[str, pa.DataType]] = [
             ("_source_file", pa.string()),
-            ("_source_modified_at", moment),
+            ("_source_modified_at", timestamp_type),
             ("_source_row", pa.int64()),
-            ("_ingested_at", moment),
+            ("_ingested_at", timestamp_type),
         ]
         return pa.schema([*delivered, *stamps])
 
     def stamped(self, batch: "pa.RecordBatch", numbers: "pa.Int64Array") -> "pa.RecordBatch":
-        """Return the rows with all of the feed's columns in its order, and their source."""
+        """Return the rows with all columns of the schema, in order."""
         import pyarrow as pa
 
         rows = batch.num_rows
-        moment = pa.timestamp("us", tz="UTC")
+        timestamp_type = pa.timestamp("us", tz="UTC")
         source: dict[str, pa.Array[Any]] = {
             "_source_file": pa.repeat(pa.scalar(self.source_file, pa.string()), rows),
-            "_source_modified_at": pa.repeat(pa.scalar(self.modified_at, moment), rows),
+            "_source_modified_at": pa.repeat(pa.scalar(self.modified_at, timestamp_type), rows),
             "_source_row": numbers,
-            "_ingested_at": pa.repeat(pa.scalar(self.ingested_at, moment), rows),
+            "_ingested_at": pa.repeat(pa.scalar(self.ingested_at, timestamp_type), rows),
         }
         read = dict(zip(batch.schema.names, batch.columns, strict=True)) | source
         columns = [

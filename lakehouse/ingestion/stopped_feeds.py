@@ -1,4 +1,4 @@
-"""Feeds whose files wait because a person stopped what ingests them."""
+"""Feeds whose files wait because a user stopped their sensor or schedule."""
 
 from collections.abc import Collection
 
@@ -16,7 +16,7 @@ from lakehouse.tables.feed import Feed
 def stopped_feeds(
     instance: dg.DagsterInstance, settings: Settings, feeds: Collection[Feed]
 ) -> dict[str, str]:
-    """Return, by feed, which sensor or schedule is stopped and how many files wait for it."""
+    """Return, by feed, the stopped sensor or schedule and how many files wait for it."""
     states = automation_states(instance)
     stopped = {state.instigator_name for state in states if state.status.value == "STOPPED"}
     store, problems = open_store(settings), {}

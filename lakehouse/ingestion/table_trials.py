@@ -1,5 +1,5 @@
-"""A table tried on rows of its inputs, or on a delivered file through all tables in between;
-nothing is written.
+"""Try a table on sample rows of its inputs, or on a file through all tables in between, without
+writing.
 """
 
 from collections.abc import Collection, Mapping
@@ -34,16 +34,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Functions = Mapping[str, TableFunction]
-"""By the name of a table, what computes it."""
+"""The function of each table, by table name."""
 _OF_TARGET = ("existing_rows", "changed_keys")
-"""Inputs that follow from the other ones, and from the table itself."""
+"""Inputs derived from the other inputs and the table itself."""
 
 
 @dataclass(frozen=True)
 class Taken:
-    """How many rows were taken of a table or a file, and of how many; None where nobody
-    counted.
-    """
+    """How many rows of a table or a file were read, and how many it has; None if not counted."""
 
     name: str
     rows: int
@@ -52,8 +50,8 @@ class Taken:
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of a trial: of each table in the order of their computation, the one that was
-    asked for last; and what they were computed from.
+    """The result of a trial: each computed table in order, the requested one last, and the
+    inputs.
     """
 
     trials: tuple[Trial, ...]
@@ -61,7 +59,7 @@ class Tried:
 
     @property
     def table(self) -> Trial:
-        """What came of the table that was asked for."""
+        """The result of the requested table."""
         return self.trials[-1]
 
 
@@ -69,8 +67,8 @@ class Tried:
 class TableTrials:
     """Tries tables of one lakehouse.
 
-    `limit` is how many rows are taken of each input, or of the file. `left_out` are the people
-    who were erased, whose rows are not taken. `keep` keeps what is computed.
+    `limit` is how many rows of each input, or of the file, are read. `left_out` filters the
+    rows of erased data subjects. `keep` caches what is computed.
     """
 
     engine: Engine
@@ -81,11 +79,11 @@ class TableTrials:
     keep: Keep = keep_on_one_machine
 
     def of_tables(self, name: str) -> "TableTrial":
-        """Return the trial that computes a table, as if it were empty, from the first rows of each
-        of its inputs.
+        """Return the trial that computes a table, as if it were empty, from the first rows of
+        each input.
 
-        :raises UsageError: when a feed fills it.
-        :raises TableNotFound: when an input is not there.
+        :raises UsageError: if the table is filled by a feed.
+        :raises TableNotFound: if an input does not exist.
         """
         if feed := self.functions[name].feed:
             raise UsageError(
@@ -99,26 +97,26 @@ class TableTrials:
         return trial
 
     def check_function(self, name: str) -> None:
-        """Call a table's function on inputs without rows, and compare the columns that it returns
-        with those that the table declares; no Spark job runs.
+        """Call a table's function with empty inputs and compare the returned columns with the
+        declaration; no Spark job runs.
 
-        :raises FrameMismatch: when columns are missing or unknown, or have another type.
-        :raises ComputeFailed: when the function fails.
-        :raises TableNotFound: when it reads a table that is neither declared nor there.
+        :raises FrameMismatch: if columns are missing, unknown or have another type.
+        :raises ComputeFailed: if the function fails.
+        :raises TableNotFound: if it reads a table that is neither declared nor exists.
         """
         function = self.functions[name]
         delivered = without_rows(function.feed) if function.feed else None
         trial = TableTrial(self, name, frozenset(), delivered=delivered)
         with in_one_line(function.table, function.compute, "lakehouse plan --functions"):
-            # Spark Connect analyzes a plan only when its columns are read.
+            # Spark Connect analyzes a plan only when the schema is read.
             _ = prepare(function.table, trial.compute_without_rows()).frame.schema
 
     def of_file(self, name: str, path: Path) -> "TableTrial":
-        """Read a delivered file, and return the trial that computes a table from it, and all tables
-        between its feed and it; what does not follow from the file is read as it is.
+        """Read a delivered file and return the trial that computes a table and all tables
+        between its feed and the table. Other inputs are read from the lakehouse.
 
-        :raises UsageError: when no feed, or more than one, leads to the table.
-        :raises FileRejected: when the file is not what the feed declares.
+        :raises UsageError: if not exactly one feed leads to the table.
+        :raises FileRejected: if the file does not match the feed declaration.
         """
         filled = fed_by(self.functions, name)
         if len(filled) != 1:
@@ -151,7 +149,7 @@ class TableTrials:
 
 @dataclass(frozen=True)
 class TableTrial:
-    """One trial: the tables that are computed in it, and what was computed so far."""
+    """One trial: the tables to compute, and the results so far."""
 
     of: TableTrials
     target: str
@@ -162,12 +160,12 @@ class TableTrial:
     taken: dict[str, Taken] = field(default_factory=dict)
 
     def run(self) -> Tried:
-        """Compute the tables, and judge them by their rules."""
+        """Compute the tables and evaluate their rules."""
         self._try(self.target)
         return Tried(tuple(self.trials.values()), tuple(self.taken.values()))
 
     def compute_without_rows(self) -> "DataFrame":
-        """Return what the target's function computes from inputs without rows."""
+        """Return the target's result for empty inputs."""
         function = self.of.functions[self.target]
         compute = checked(function.table, function.compute)
         if function.feed:
@@ -227,9 +225,9 @@ class TableTrial:
             stamped = [f"current_timestamp() AS {identifier(stamp)}"] if stamp else []
             return trial.rows.selectExpr("*", *stamped)
         self.check_is_there(target, declared.table)
-        wanted = declared if declared.mode == "as_of" else latest(declared.table)
-        pinned = pin(self.of.engine, {"": wanted}, target)[""]
-        frame = self._without_gone(declared.table, read(self.of.engine, pinned))
+        pinned_input = declared if declared.mode == "as_of" else latest(declared.table)
+        pinned = pin(self.of.engine, {"": pinned_input}, target)[""]
+        frame = self._without_erased(declared.table, read(self.of.engine, pinned))
         if self.file:
             return frame
         rows = self.of.limit if pinned.rows is None else min(self.of.limit, pinned.rows)
@@ -237,9 +235,9 @@ class TableTrial:
         return frame.limit(self.of.limit)
 
     def check_is_there(self, target: str, name: str) -> None:
-        """Check that a table which another reads was made.
+        """Check that an input table exists.
 
-        :raises TableNotFound: when it was not.
+        :raises TableNotFound: if it does not.
         """
         if not self.of.engine.catalog.has(name):
             raise TableNotFound(
@@ -260,9 +258,9 @@ class TableTrial:
         _, names = plan_landing_table(function.feed, function.table, catalog, added)
         missing = [name for name in names if name not in frame.columns]
         nulls = (f"CAST(NULL AS STRING) AS {identifier(name)}" for name in missing)
-        return self._without_gone(function.table.name, frame.selectExpr("*", *nulls))
+        return self._without_erased(function.table.name, frame.selectExpr("*", *nulls))
 
-    def _without_gone(self, name: str, frame: "DataFrame") -> "DataFrame":
+    def _without_erased(self, name: str, frame: "DataFrame") -> "DataFrame":
         table = self.of.declared.get(name)
         if table is None or not self.of.left_out.is_anybody:
             return frame
@@ -276,7 +274,7 @@ class TableTrial:
 
 
 def upstream_of(functions: Functions, name: str) -> set[str]:
-    """Return a table and all that it is computed from, in however many steps."""
+    """Return a table and all of its upstream tables."""
     known: set[str] = set()
     waiting = [name]
     while waiting:
@@ -290,7 +288,7 @@ def upstream_of(functions: Functions, name: str) -> set[str]:
 
 
 def fed_by(functions: Functions, name: str) -> list[str]:
-    """Return the tables that a feed fills and that a table follows from."""
+    """Return the upstream tables that are filled by a feed."""
     tables = sorted(upstream_of(functions, name))
     return [table for table in tables if table in functions and functions[table].feed]
 

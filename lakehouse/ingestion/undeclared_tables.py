@@ -1,6 +1,4 @@
-"""Where tables are that the project reads and does not declare, as others of the catalog write
-them.
-"""
+"""Metadata locations of tables that the project reads but does not declare."""
 
 from collections.abc import Collection
 from contextlib import suppress
@@ -12,10 +10,10 @@ from lakehouse.tables.table_names import namespace_of, namespaces_of
 def undeclared_locations(
     catalog: Catalog, tables: Collection[str], declared: Collection[str]
 ) -> dict[str, str]:
-    """Return where the metadata is of tables in namespaces in which nothing is declared.
+    """Return the metadata locations of tables in namespaces without declared tables.
 
-    Each namespace is asked for by itself: in Glue one may be another's, whom not everybody may
-    read. Of that nothing is returned; who looks at a table in it is told why.
+    Each namespace is queried separately, since access to a Glue database of another team may be
+    denied. Then it is left out, and reading its tables reports the error.
     """
     locations: dict[str, str] = {}
     for namespace in sorted(namespaces_of(tables) - namespaces_of(declared)):

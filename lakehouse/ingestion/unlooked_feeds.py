@@ -1,4 +1,4 @@
-"""Feeds that a sensor could not look at: people are told of each once, and when that is over."""
+"""Reports of feeds whose check by the sensor failed: once per feed, and when resolved."""
 
 from collections.abc import Collection
 
@@ -7,11 +7,11 @@ from lakehouse.settings import Settings
 from lakehouse.tables.feed import Feed
 
 _PREFIX = "feed "
-"""Before the name of the feed, in the key of a report."""
+"""The key prefix of these reports; the feed name follows."""
 
 
 def unlooked(feed: Feed, cause: str) -> Report:
-    """Return the report that a feed could not be looked at."""
+    """Return the report for a feed whose check failed."""
     return Report(
         f"{_PREFIX}{feed.name}",
         f"feed {feed.name} could not be looked at",
@@ -22,16 +22,15 @@ def unlooked(feed: Feed, cause: str) -> Report:
 
 
 def resolve_looked(settings: Settings, feed: Feed) -> None:
-    """Report that a feed was looked at, where it could not be before."""
+    """Report a feed as checked again, if it was reported."""
     report_resolved(settings, f"{_PREFIX}{feed.name}", "It was looked at again.")
 
 
-def resolve_removed(settings: Settings, looked_at: Collection[str]) -> None:
-    """Report as resolved what was reported of other feeds than those that are looked at: such as
-    of one that is no longer declared.
+def resolve_removed(settings: Settings, checked: Collection[str]) -> None:
+    """Resolve the reports of feeds that are not checked any more, such as removed ones.
 
-    :param looked_at: names of feeds.
+    :param checked: the names of the checked feeds.
     """
     for key in sorted(unresolved_keys(settings, _PREFIX)):
-        if key.removeprefix(_PREFIX) not in looked_at:
+        if key.removeprefix(_PREFIX) not in checked:
             report_resolved(settings, key, "The sensor looks at it no more.")

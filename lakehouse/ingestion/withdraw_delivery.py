@@ -1,6 +1,4 @@
-"""A delivery that a person takes out again: known by its name and its content, out of bronze
-and of the quarantines.
-"""
+"""Reject a landed delivery by its name and content hash: remove it from bronze and quarantines."""
 
 import json
 import re
@@ -35,13 +33,13 @@ from lakehouse.tables.quoting import in_utc, literal, without_zone
 _HASH = re.compile(
     r"\.([0-9a-f]{12}|[0-9a-f]{64})(?:\.|$)(?!.*\.(?:[0-9a-f]{12}|[0-9a-f]{64})(?:\.|$))"
 )
-"""The part of the hash in an archived name: the last that looks like one."""
+"""The hash in an archived name: the last part that looks like one."""
 
 
 @dataclass(frozen=True)
 class Came:
-    """One content that came under a name: how many rows bronze has of it, when it came, and
-    where it is archived.
+    """One content delivered under a name: its row count in bronze, arrival time and archived
+    files.
     """
 
     sha256: str
@@ -49,18 +47,16 @@ class Came:
     at: datetime
     archived: tuple[StoredObject, ...] = ()
     forms: frozenset[str] = frozenset()
-    """The hashes of what else the file held since, rewritten without people who were erased."""
+    """The hashes of its content after rewrites without erased data subjects."""
 
     @property
     def short_sha256(self) -> str:
-        """So much of the hash as tells it from others, which is in the names of archived files
-        too.
-        """
+        """The shortened hash, as in the names of archived files."""
         return self.sha256[:HASH_DIGITS]
 
 
 class SeveralDeliveries(UsageError):
-    """A name stands for several deliveries, `deliveries`, and nothing said which is meant."""
+    """A name has several deliveries, `deliveries`, and none was selected."""
 
     def __init__(self, feed: Feed, source_file: str, deliveries: Sequence[Came]) -> None:
         self.deliveries = tuple(deliveries)
@@ -73,8 +69,8 @@ class SeveralDeliveries(UsageError):
 
 @dataclass(frozen=True)
 class Withdrawn:
-    """How many rows of a delivery each table had, bronze first; and where its file is, None
-    where no archive had it; `stays_in_inbox` where its feed leaves it there.
+    """How many rows of a delivery each table had, bronze first; the rejected file's key, or
+    None if it was not archived; and whether the feed leaves the file in the inbox.
     """
 
     rows: Mapping[str, int]
@@ -93,63 +89,59 @@ def reject(
     why: str,
     sha256: str = "",
 ) -> Withdrawn:
-    """Delete a delivery's rows from bronze and quarantines, then move its file from the
-    archive to the rejected; one that its feed leaves in the inbox stays there, and is noted.
+    """Delete a delivery's rows from bronze and quarantines, then move its archived file to the
+    rejected files. A file that its feed leaves in the inbox stays and is recorded as rejected.
 
-    What was computed of it follows with the next run of each table, see
-    `lakehouse.iceberg.read.withdrawn_deliveries`. Killed in between, it is done again: rows
-    that are gone are no error while the file is still in the archive.
+    Downstream tables follow with their next run; see
+    `lakehouse.iceberg.read.withdrawn_deliveries`. The operation is idempotent: after a kill it
+    can be repeated while the file is in the archive.
 
-    :param quarantines: where its rows are that were refused since.
-    :param source_file: its key in the feed's inbox.
-    :param sha256: how the hash of its content begins, where several contents came under that
+    :param quarantines: tables that may contain rejected rows of the delivery.
+    :param source_file: the file's key in the feed's inbox.
+    :param sha256: a prefix of the content hash, if several contents were delivered under the
         name.
-    :raises SeveralDeliveries: when it may be more than one.
-    :raises UsageError: when neither bronze nor the archive knows such a delivery, or no file
-        can be called so.
+    :raises SeveralDeliveries: if several deliveries match.
+    :raises UsageError: if neither bronze nor the archive has such a delivery, or the name is
+        invalid.
     """
     _check_name(feed, source_file)
     store = open_store(settings)
     with lock_feed(feed, settings.home):
         known = deliveries(store, engine, feed, source_file)
-        came = _select_delivery(feed, source_file, known, sha256)
-        rejected = RejectedDelivery(source_file, came.sha256)
+        content = _select_delivery(feed, source_file, known, sha256)
+        rejected = RejectedDelivery(source_file, content.sha256)
         summary = rejected.to_summary(by=by, why=why)
-        stays = _is_left(store, feed, source_file, came)
+        stays = _is_left(store, feed, source_file, content)
         if stays:
-            # Ahead of its rows: once these are gone, an ingest would land them again.
-            note_rejected(feed, store, source_file, came.sha256)
+            # Before the rows are deleted: otherwise an ingest would land them again.
+            note_rejected(feed, store, source_file, content.sha256)
         rows = {}
         for name in (feed.table, *quarantines):
             rows[name] = _delete_rows(engine, name, rejected, summary)
         key = None
-        for archived in came.archived:
-            key = _move_to_rejected(store, feed, source_file, archived, came, by, why)
+        for archived in content.archived:
+            key = _move_to_rejected(store, feed, source_file, archived, content, by, why)
         return Withdrawn(rows, key, stays)
 
 
 def deliveries(store: ObjectStore, engine: Engine, feed: Feed, source_file: str) -> list[Came]:
-    """Return each content that came under a name, as bronze or the archive knows it, oldest
-    first.
-    """
+    """Return each content delivered under a name, from bronze and the archive, oldest first."""
     archived: dict[str, list[StoredObject]] = {}
     forms: dict[str, frozenset[str]] = {}
     for item, known in _archived(store, feed, source_file):
         archived.setdefault(known.sha256, []).append(item)
         forms[known.sha256] = known.forms
     landed = _landed(engine, feed, source_file)
-    came = []
+    contents = []
     for sha256 in {**archived, **landed}:
         items = archived.get(sha256, [])
         rows, at = landed[sha256] if sha256 in landed else (0, items[0].modified_at)
-        came.append(Came(sha256, rows, at, tuple(items), forms.get(sha256, frozenset())))
-    return sorted(came, key=lambda delivery: delivery.at)
+        contents.append(Came(sha256, rows, at, tuple(items), forms.get(sha256, frozenset())))
+    return sorted(contents, key=lambda delivery: delivery.at)
 
 
 def _landed(engine: Engine, feed: Feed, source_file: str) -> dict[str, tuple[int, datetime]]:
-    """Return, by hash, how many rows bronze has of each content that came under a name, and
-    when they were landed.
-    """
+    """Return the row count and landing time in bronze of each content of a name, by hash."""
     from pyspark.sql.functions import expr
 
     if not engine.catalog.has(feed.table):
@@ -162,7 +154,7 @@ def _landed(engine: Engine, feed: Feed, source_file: str) -> dict[str, tuple[int
 
 
 def _check_name(feed: Feed, source_file: str) -> None:
-    # `a.csv/` and `./a.csv` would be the archived file of `a.csv`, and no row of it.
+    # `a.csv/` and `./a.csv` would match the archived file of `a.csv` but none of its rows.
     parts = source_file.split("/")
     if not parts[-1] or {".", ".."} & {*parts}:
         raise UsageError(
@@ -183,13 +175,13 @@ def _select_delivery(feed: Feed, source_file: str, known: Sequence[Came], sha256
             " file.",
             next_step=_names(feed),
         )
-    begins = sha256.strip().lower()
+    prefix = sha256.strip().lower()
     meant = []
-    for came in known:
-        if any(form.startswith(begins) for form in (came.sha256, *came.forms)):
-            meant.append(came)
+    for content in known:
+        if any(form.startswith(prefix) for form in (content.sha256, *content.forms)):
+            meant.append(content)
     if not meant:
-        hashes = ", ".join(came.short_sha256 for came in known)
+        hashes = ", ".join(content.short_sha256 for content in known)
         raise UsageError(
             f"No delivery of {source_file!r} has a hash that begins with {sha256!r}; there are"
             f" {hashes}."
@@ -202,7 +194,7 @@ def _select_delivery(feed: Feed, source_file: str, known: Sequence[Came], sha256
 def _delete_rows(
     engine: Engine, table: str, rejected: RejectedDelivery, summary: Mapping[str, str]
 ) -> int:
-    """Delete the rows of a delivery from a table, and return how many it had."""
+    """Delete the rows of a delivery from a table and return their number."""
     if not engine.catalog.has(table):
         return 0
     with table_lock(engine, table):
@@ -214,8 +206,8 @@ def _delete_rows(
     return rows
 
 
-def _is_left(store: ObjectStore, feed: Feed, source_file: str, came: Came) -> bool:
-    """Whether a delivery is what its feed left in the inbox."""
+def _is_left(store: ObjectStore, feed: Feed, source_file: str, content: Came) -> bool:
+    """Return whether a delivery is the file that its feed left in the inbox."""
     key = f"{feed.inbox}{source_file}"
     if feed.after != "leave":
         return False
@@ -223,14 +215,14 @@ def _is_left(store: ObjectStore, feed: Feed, source_file: str, came: Came) -> bo
         sha256 = sha256_of(store, key)
     except FileNotFoundError:
         return False
-    return RewrittenFiles(store, feed).find(key, sha256).sha256 == came.sha256
+    return RewrittenFiles(store, feed).find(key, sha256).sha256 == content.sha256
 
 
 def _archived(
     store: ObjectStore, feed: Feed, source_file: str
 ) -> list[tuple[StoredObject, KnownContent]]:
-    """Return what the archive has of a file, each with the delivery that it is: a part of the
-    hash of that is in the name.
+    """Return the archived files of a name, each with its delivery; the file name contains a
+    part of its hash.
     """
     ledger = RewrittenFiles(store, feed)
     archived = []
@@ -247,7 +239,7 @@ def _move_to_rejected(
     feed: Feed,
     source_file: str,
     archived: StoredObject,
-    came: Came,
+    content: Came,
     by: str,
     why: str,
 ) -> str | None:
@@ -257,12 +249,12 @@ def _move_to_rejected(
     )  # fmt: skip
 
     def key(digits: int) -> str:
-        return rejected_key(feed, source_file, came.sha256, digits)
+        return rejected_key(feed, source_file, content.sha256, digits)
 
     def explain(target: str) -> None:
         rejected = RejectedFile(
-            feed.name, source_file, came.sha256, reason, datetime.now(UTC), target
+            feed.name, source_file, content.sha256, reason, datetime.now(UTC), target
         )
         store.write_text(reason_key(target), format_reason(rejected))
 
-    return move_once(store, archived, {came.sha256, *came.forms}, key, before=explain)
+    return move_once(store, archived, {content.sha256, *content.forms}, key, before=explain)

@@ -1,1 +1,1 @@
-"""What must hold of the tables: rules that look further than one table, as checks."""
+"""Data quality checks that involve more than one table or run."""

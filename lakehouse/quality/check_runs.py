@@ -1,4 +1,4 @@
-"""The checks of tables alone, in one run that writes none of them."""
+"""Run the checks of tables without writing them."""
 
 from collections.abc import Iterable
 
@@ -16,10 +16,10 @@ def check(
     settings: Settings,
     tables: Iterable[str],
 ) -> RunResult:
-    """Evaluate all checks of some tables on what readers see.
+    """Evaluate all checks of some tables on their published rows.
 
-    :param tables: names of tables that are there.
-    :raises UsageError: when none of them has a check.
+    :param tables: names of existing tables.
+    :raises UsageError: if none of them has a check.
     """
     selection = dg.AssetSelection.checks_for_assets(*map(asset_key, tables))
     with open_instance(settings) as instance:

@@ -1,6 +1,4 @@
-"""The checks of all tables alone, once a day: they find what time alone breaks, and what was
-written from elsewhere.
-"""
+"""Run all checks once a day: they detect failures caused by time, and by writes of other tools."""
 
 from collections.abc import Callable
 
@@ -13,9 +11,7 @@ from lakehouse.settings import Settings
 
 
 def daily_check_definitions(read_settings: Callable[[], Settings]) -> dg.Definitions:
-    """Make the job that evaluates all checks and writes nothing, and the schedule that asks for
-    it once a day.
-    """
+    """Return the job that evaluates all checks, and its daily schedule."""
     job = dg.define_asset_job(
         "check_tables",
         selection=dg.AssetSelection.all_asset_checks(),

@@ -1,4 +1,4 @@
-"""Which rows of a source are of people who were erased, so that a table lacks them rightly."""
+"""Exclude rows of erased data subjects, which a table may lack correctly."""
 
 from typing import TYPE_CHECKING
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def may_have_erased(engine: Engine, source: Pin, left_out: LeftOut) -> bool:
-    """Whether rows that were read of a source may be of people who were erased, by metadata
-    alone.
+    """Return, from metadata only, whether rows read from a source may belong to erased data
+    subjects.
 
-    :param left_out: who is gone, as `without_erased` is given it.
+    :param left_out: the erased data subjects, as for `without_erased`.
     """
     return left_out.is_anybody or _was_erased_since(engine, source)
 
@@ -25,10 +25,10 @@ def may_have_erased(engine: Engine, source: Pin, left_out: LeftOut) -> bool:
 def without_erased(
     engine: Engine, source: Pin, rows: "DataFrame", left_out: LeftOut
 ) -> "DataFrame":
-    """Return the rows of a source, as it was when it was read, but those that it lost since by an
-    erasure and those of people who are gone.
+    """Return a pinned source's rows without those erased since and those of erased data
+    subjects.
 
-    :param rows: rows of the source with its columns, and any others.
+    :param rows: rows with the columns of the source, and any others.
     """
     if _was_erased_since(engine, source):
         names = list(SOURCE_COLUMNS)
@@ -44,7 +44,7 @@ def _was_erased_since(engine: Engine, source: Pin) -> bool:
 
 
 def _has_erasure_since(source: History, snapshot_id: int) -> bool:
-    """Whether a source lost rows of people after a snapshot."""
+    """Return whether rows of a source were erased after a snapshot."""
     main = source.main
     since = source.between(snapshot_id, main.snapshot_id) if main else None
     return any(snapshot.is_erasure for snapshot in (source.line if since is None else since))

@@ -1,6 +1,4 @@
-"""Whether every delivered row came to something: it counts, it is refused, or a newer version
-of it counts.
-"""
+"""Account for every delivered row of a table with versions: current, quarantined or superseded."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -32,27 +30,25 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 OUTCOMES = ("clean", "quarantined", "superseded", "pending", "lost")
-"""What may become of a row; of a pending one another version has arrived that is yet to be
-computed.
-"""
+"""Outcomes of a row. For a pending row, another version arrived that is not computed yet."""
 ERASED = "erased"
-"""What became of a row of a person who was erased: its source had it at the time, or has it still
-and it was left out; said only where there are some.
+"""The outcome of a row of an erased data subject that was left out or erased since; reported
+only if there are any.
 """
 CLEARED = "cleared"
-"""What became of a row that a person cleared from the quarantine, and that is nowhere else; said
-only where there are some.
+"""The outcome of a row that a user cleared from the quarantine and that is not elsewhere;
+reported only if there are any.
 """
 _IS = "struct(xxhash64(_source_file, _source_sha256) AS file, _source_row AS row) AS __is"
-"""What tells a row from all others in a few bytes: its file by a hash, and its number there."""
+"""A compact row identity: a hash of its file, and its row number."""
 _ANYWHERE = "true"
 _NEWEST = "__newest_"
-"""What stands before the name of a column that orders versions, as it was delivered."""
+"""Prefix of the delivered columns that order versions."""
 
 
 @dataclass(frozen=True)
 class Accounted:
-    """How many rows of a source came to what, and a sample of those that came to nothing."""
+    """The number of source rows by outcome, and a sample of lost rows."""
 
     source_snapshot_id: int | None
     rows: dict[str, int]
@@ -61,8 +57,8 @@ class Accounted:
 
 @dataclass(frozen=True)
 class Increment:
-    """What a run added to existing rows: the source's rows after the snapshot `since`, to the
-    target as it was at the snapshot `target_before`.
+    """An incremental run: it read the source's rows after the snapshot `since`, and changed the
+    target's snapshot `target_before`.
     """
 
     since: int
@@ -79,21 +75,19 @@ def account(
     first: str | None = None,
     computed_id: int | None = None,
     increment: Increment | None = None,
-    gone: GonePeople = NOBODY_GONE,
+    suppression: GonePeople = NOBODY_GONE,
 ) -> Accounted:
-    """Follow each row of a source to the target, its quarantine, or the version that displaced
-    it.
+    """Find each source row in the target, in its quarantine, or superseded by another version.
 
-    :param snapshot_id: the state of the source to look at; None where the target was not yet
-        computed from any.
-    :param where: a SQL predicate on the source's rows to look at; all where it is left out.
-    :param first: a SQL predicate on the target's rows, where most of those that are looked for
-        are; a second query looks for the others in all of the target.
-    :param computed_id: the state of the source that the whole target is computed from; what
-        came later may be pending.
-    :param increment: where only new rows were computed; then the existing rows that the run
-        removed are followed too.
-    :param gone: who was erased: rows of theirs that were made before are left out on purpose.
+    :param snapshot_id: the source snapshot; None if the target was not computed yet.
+    :param where: a SQL predicate on the source rows; default: all rows.
+    :param first: a SQL predicate on the target rows that contain most matches. A second query
+        searches the entire target for the remaining rows.
+    :param computed_id: the source snapshot that the entire target is computed from; later rows
+        may be pending.
+    :param increment: for an incremental run, which also accounts for existing rows that it
+        removed.
+    :param suppression: erased data subjects: their earlier rows are left out on purpose.
     """
     if snapshot_id is None:
         return Accounted(None, dict.fromkeys(OUTCOMES, 0))
@@ -113,49 +107,49 @@ def account(
     with keeping_rows(engine) as kept:
         if first and counts["lost"]:
             rest = kept.keep(outcomes.where("__outcome = 'lost'").drop("__outcome"), eager=True)
-            lost_before = counts.pop("lost")
-            outcomes = _with_outcome(engine, target, rest, pending=pending, rest=lost_before)
+            unresolved_rows = counts.pop("lost")
+            outcomes = _with_outcome(
+                engine, target, rest, pending=pending, rest=unresolved_rows
+            )
             counts += _count(outcomes)
         if counts["lost"]:
-            lost = outcomes.where("__outcome = 'lost'")
+            lost_rows = outcomes.where("__outcome = 'lost'")
             not_erased = _without_erased(
-                engine, Pin(source.name, snapshot_id), lost, gone.begin()
+                engine, Pin(source.name, snapshot_id), lost_rows, suppression.begin()
             )
             if not_erased is not None:
-                lost = not_erased
-                counts[ERASED] = counts["lost"] - lost.count()
+                lost_rows = not_erased
+                counts[ERASED] = counts["lost"] - lost_rows.count()
                 counts["lost"] -= counts[ERASED]
             if counts["lost"]:
-                sample = sample_of(engine, source, lost.select(*SOURCE_COLUMNS))
-    said = [*OUTCOMES, *(outcome for outcome in (CLEARED, ERASED) if counts[outcome])]
-    return Accounted(snapshot_id, {outcome: counts[outcome] for outcome in said}, sample)
+                sample = sample_of(engine, source, lost_rows.select(*SOURCE_COLUMNS))
+    reported = [*OUTCOMES, *(outcome for outcome in (CLEARED, ERASED) if counts[outcome])]
+    return Accounted(snapshot_id, {outcome: counts[outcome] for outcome in reported}, sample)
 
 
 def _without_erased(
-    engine: Engine, source: Pin, lost: "DataFrame", left_out: LeftOut
+    engine: Engine, source: Pin, lost_rows: "DataFrame", left_out: LeftOut
 ) -> "DataFrame | None":
-    """Return the lost rows that are of nobody who was erased; None where nobody was."""
+    """Return the lost rows that do not belong to erased data subjects; None without an erasure."""
     if not may_have_erased(engine, source, left_out):
         return None
     rows = read(engine, source).selectExpr("*", _IS)
-    theirs = rows.join(lost.select("__is"), "__is", "left_semi")
-    kept = without_erased(engine, source, theirs, left_out)
-    return lost.join(kept.select("__is"), "__is", "left_semi")
+    matching = rows.join(lost_rows.select("__is"), "__is", "left_semi")
+    kept = without_erased(engine, source, matching, left_out)
+    return lost_rows.join(kept.select("__is"), "__is", "left_semi")
 
 
 def _removed_rows(
     engine: Engine, target: IcebergTable, before_id: int, within: str | None
 ) -> "DataFrame":
-    """Return the keys of the rows that a past state of the target had, and that it has no
-    more.
-    """
+    """Return the keys of rows that the target had at a snapshot but no longer has."""
     current = read_main(engine, target.name).where(within or "true").selectExpr(_IS)
     before = _row_keys(target, read(engine, Pin(target.name, before_id), within))
     return before.join(current, "__is", "left_anti")
 
 
 def _typed(target: IcebergTable, rows: "DataFrame") -> "DataFrame":
-    """Return delivered rows with what orders versions in the target's types."""
+    """Return delivered rows with their version columns cast to the target's types."""
     from pyspark.sql.functions import expr
 
     return rows.withColumns({name: expr(sql) for name, sql in _newest(target, rows).items()})
@@ -169,8 +163,8 @@ def _count(outcomes: "DataFrame") -> Counter[str]:
 def _arrived_since(
     engine: Engine, source: IcebergTable, since: int | None
 ) -> "DataFrame | None":
-    """Return the rows that came to a source since it was last computed from as a whole; None
-    where there are none.
+    """Return the rows that arrived in a source since the target was last computed in full; None
+    if there are none.
     """
     history = read_history(engine, source.name)
     if history.main is None or history.main.snapshot_id == since:
@@ -179,22 +173,22 @@ def _arrived_since(
 
 
 def _row_keys(target: IcebergTable, delivered: "DataFrame") -> "DataFrame":
-    """Return of delivered rows what they are looked for by."""
+    """Return the columns by which delivered rows are searched in the target."""
     versions = declared_versions(target)
-    # What tells a row may tell its versions too.
+    # Source columns may also be version columns.
     source = [name for name in SOURCE_COLUMNS if name not in versions.of]
     newest = []
     for name in versions.newest:
         known = delivered_name(target, name, delivered.columns)
-        # The function may make it of others: nothing is known of it here.
+        # The function may derive the column from others; then its value is unknown here.
         value = identifier(known) if known in delivered.columns else "CAST(NULL AS string)"
         newest.append(f"{value} AS {identifier(_NEWEST + name)}")
     return delivered.selectExpr(*source, *key_terms(target, delivered), *newest, _IS)
 
 
 def _newest(target: IcebergTable, rows: "DataFrame") -> dict[str, str]:
-    """Return SQL for what orders the versions of `_row_keys`, in the target's types, by their
-    names there.
+    """Return SQL for the version columns of `_row_keys`, cast to the target's types, by column
+    name.
     """
     types = dict(rows.dtypes)
     newest = {}
@@ -205,7 +199,7 @@ def _newest(target: IcebergTable, rows: "DataFrame") -> dict[str, str]:
 
 
 def _existing(engine: Engine, target: IcebergTable, within: str) -> "DataFrame":
-    """Return the key of the target's rows, their place among its versions, and what they are."""
+    """Return the target's keys, version order and row identities."""
     versions = declared_versions(target)
     order = order_sql({_NEWEST + name: identifier(name) for name in versions.newest})
     columns = [*map(identifier, versions.of), f"{order} AS __existing", _IS]
@@ -221,13 +215,13 @@ def _with_outcome(
     pending: "DataFrame | None" = None,
     rest: int = 0,
 ) -> "DataFrame":
-    """Return rows of `_row_keys`, each with its outcome: one of `OUTCOMES`, or `CLEARED`.
+    """Return rows of `_row_keys` with their outcome: one of `OUTCOMES`, or `CLEARED`.
 
-    A row is looked for by its key: what the target has under that is the row itself or what
+    A row is searched by its key: the target contains the row itself or the version that
     displaced it.
 
-    :param within: a SQL predicate on the target's rows to look at.
-    :param rest: how many rows these are where they are known not to be in the quarantine.
+    :param within: a SQL predicate on the target rows to search.
+    :param rest: the number of these rows, if they are known not to be in the quarantine.
     """
     from pyspark.sql.functions import expr
 
@@ -235,15 +229,14 @@ def _with_outcome(
     versions = declared_versions(target)
     keys = list(map(identifier, versions.of))
     existing = _existing(engine, target, within)
-    # A row may be refused in several pieces, and counts once.
+    # A row may be quarantined several times, but counts once.
     refused = read_main(engine, target.quarantine.name).selectExpr(_IS, "true AS __refused")
     if not read_history(engine, target.quarantine.name).is_empty:
         refused = refused.distinct()
     if rest:
         refused = refused.where("false")
     if 0 < rest < FEW:
-        # The rows that an outer join keeps cannot be sent to all processes; like this, those
-        # beside them are few too.
+        # The preserved side of an outer join cannot be broadcast, so the other side is reduced.
         existing = with_keys(existing, rows.selectExpr(*keys), versions.of, rest)
     joined = rows.alias("s").join(existing.alias("v"), same_key(versions.of, "s", "v"), "left")
     joined = joined.join(refused.alias("q"), expr("s.__is = q.__is"), "left")
@@ -256,13 +249,13 @@ def _with_outcome(
             "left",
         )
         when_pending = "WHEN __waits THEN 'pending'"
-    # Another look may find the others elsewhere.
+    # The second search may find the remaining rows elsewhere.
     cleared = read_cleared(engine, target) if within == _ANYWHERE else None
     if cleared is not None:
         known = cleared.selectExpr(_IS, "true AS __cleared").distinct().alias("c")
         joined = joined.join(known, expr("s.__is = c.__is"), "left")
         when_cleared = "WHEN __cleared THEN 'cleared'"
-    # Cast here, of the few rows that get so far: reading moments takes longer than all else.
+    # Cast late, for few rows: casting timestamps is the most expensive part.
     newest = _newest(target, rows)
     is_newer = is_newer_sql(newest, "__existing")
     return joined.selectExpr(

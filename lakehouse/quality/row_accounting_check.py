@@ -1,4 +1,4 @@
-"""The check of a table that no delivered row was lost on the way to it."""
+"""The check that no delivered row was lost, for tables with versions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,23 +20,23 @@ from lakehouse.tables.table import IcebergTable
 
 NAME = "every_row_is_accounted_for"
 Evaluate = Callable[[Engine, History | None, Snapshot | None, GonePeople], dg.AssetCheckResult]
-"""Follows rows by the history of a table, which is None before there is one, the snapshot that
-the run made of it, which is None where the check runs alone, and who was erased.
+"""Evaluates the check from the table's history (None before its first write), the run's
+snapshot (None if only checks run) and the erased data subjects.
 """
 
 
 def accounted_check(
     source: IcebergTable, target: IcebergTable, *, by: str
 ) -> dg.AssetChecksDefinition:
-    """Make the check that each row of a source counts in the target, is quarantined, or was
-    superseded.
+    """Make the check that each source row is current in the target, quarantined or superseded.
 
-    In a run that computed partitions it looks at the source's rows of these, or where the run
-    added to existing rows, at the new ones and at those that it removed; alone, at all that the
-    target was computed from.
+    In a run that computed partitions, it covers the source rows of these partitions; in an
+    incremental run, new and removed rows. Without a run, it covers everything that the target
+    was computed from.
 
-    :param by: the source's column that the target's partitions are values or spans of.
-    :raises DeclarationError: when the target has no versions that could be followed.
+    :param by: the source column that determines the target's partitions.
+    :raises DeclarationError: the target does not have the required versions, partitions or
+        quarantine.
     """
     target_by = target.overwritten_by
     if target_by is None or target.versions is None or target.quarantine is None:
@@ -56,7 +56,7 @@ def accounted_check(
             computed_id = history.watermark(source.name) if history else None
             state_id = kept_state(engine, source.name, computed_id)
             accounted = account(
-                engine, source, target, state_id, computed_id=computed_id, gone=gone
+                engine, source, target, state_id, computed_id=computed_id, suppression=gone
             )
             return _accounted_result(accounted, commit.partitions if commit else ())
         partitions = partitions_of(commit)
@@ -69,7 +69,7 @@ def accounted_check(
             first=partitions.predicate(target_by),
             computed_id=commit.inputs.get(source.name),
             increment=_increment(history, commit, source.name),
-            gone=gone,
+            suppression=gone,
         )
         return _accounted_result(accounted, commit.partitions)
 
@@ -82,8 +82,9 @@ def accounted_check(
 
 
 def kept_state(engine: Engine, source: str, snapshot_id: int | None) -> int | None:
-    """Return the state of a source to look at: the one that a table was computed from; where it
-    is not kept, as after an erasure, that of now, which the table's next run reads in full.
+    """Return the source snapshot to check: the one that the target was computed from. If it
+    expired, for example after an erasure, return the current one, which the next run reads in
+    full.
     """
     if snapshot_id is None:
         return None
@@ -96,9 +97,7 @@ def kept_state(engine: Engine, source: str, snapshot_id: int | None) -> int | No
 def rows_check(
     target: IcebergTable, description: str, evaluate: Evaluate
 ) -> dg.AssetChecksDefinition:
-    """Make the check that follows the rows that a table was computed from; one that fails
-    blocks the table.
-    """
+    """Make the check that accounts for the rows of a table; a failure blocks the table."""
 
     @dg.asset_check(
         asset=asset_key(target.name),
@@ -130,11 +129,11 @@ def rows_result(
     sample: Sequence[Any] = (),
     **metadata: Any,
 ) -> dg.AssetCheckResult:
-    """Return the result of a check that counted rows by what became of them.
+    """Return the check result for row counts by outcome.
 
-    :param failed: which of them there should be none of.
+    :param failed: the outcome that must have no rows.
     """
-    figures = CheckMetadata(
+    check_metadata = CheckMetadata(
         failed_rows=rows[failed],
         total_rows=sum(rows.values()),
         threshold=0.0,
@@ -147,20 +146,18 @@ def rows_result(
         passed=not rows[failed],
         severity=dg.AssetCheckSeverity.ERROR,
         description=description,
-        metadata={**figures.to_metadata(), **metadata, **counts},
+        metadata={**check_metadata.to_metadata(), **metadata, **counts},
     )
 
 
 def _snapshot_of_run(history: History | None, run_id: str) -> Snapshot | None:
-    """Return the snapshot that a run committed, where a table's main is that."""
+    """Return the run's snapshot if it is the current main."""
     main = history.main if history else None
     return main if main and main.commit and main.commit.run_id == run_id else None
 
 
 def _increment(history: History, commit: CommitProperties, source: str) -> Increment | None:
-    """Return what a commit added to existing rows; None where it computed its partitions in
-    full.
-    """
+    """Return the increment of a commit, or None if it computed its partitions in full."""
     if source not in commit.since:
         return None
     # An overwrite may take two commits.
@@ -171,7 +168,7 @@ def _increment(history: History, commit: CommitProperties, source: str) -> Incre
 
 
 def partitions_of(commit: CommitProperties) -> Partitions:
-    """Return the partitions of a commit, whose bounds are text there."""
+    """Return the partitions of a commit, with parsed bounds."""
     return Partitions(
         commit.partitions, tuple((bound(low), bound(high)) for low, high in commit.spans)
     )

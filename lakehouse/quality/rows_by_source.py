@@ -1,6 +1,4 @@
-"""What became of the source rows that a run read: told by their file and number, in tables that
-keep these.
-"""
+"""Account for the source rows that a run read, by file and row number."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,16 +20,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
 PLACES = ("clean", "quarantined", "superseded", "left_out", "twice")
-"""Where a row may be: under a merged key another row may be, and what the function leaves out
-is nowhere; `twice` is in the table and in its quarantine.
+"""Outcomes of a row. `superseded` means that the merge key has another row, `left_out` that the
+function dropped it, and `twice` that it is in the table and in its quarantine.
 """
 CLEARED = "cleared"
-"""Where a row is that a person cleared from the quarantine, and that is nowhere else; said only
-where there are some.
+"""The outcome of a row that a user cleared from the quarantine and that is not elsewhere;
+reported only if there are any.
 """
 ERASED = "erased"
-"""Where a row of a person who was erased is, that the function did not leave out; said only where
-there are some.
+"""The outcome of a row of an erased data subject that the function did not drop; reported only
+if there are any.
 """
 _FEW_FILES = 1000
 _OF_ANY = "true"
@@ -44,15 +42,13 @@ _SUMS = {
     "low": f"try_sum({_IS} & 4294967295)",
     "high": f"try_sum(shiftrightunsigned({_IS}, 32))",
 }
-"""What two sets of rows have in common where they are the same: how many they are, and in each half
-of a hash of 64 bits, its sum.
-"""
+"""A fingerprint of a set of rows: its size, and the sum of each half of a 64-bit hash."""
 _Sums = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Read:
-    """Rows of a source that were read: as pinned, and by a SQL predicate."""
+    """Rows that were read from a source: a pinned snapshot and a SQL predicate."""
 
     pin: Pin
     where: str | None = None
@@ -62,10 +58,10 @@ def count_places(
     engine: Engine,
     target: IcebergTable,
     reads: Sequence[Read],
-    gone: GonePeople = NOBODY_GONE,
+    suppression: GonePeople = NOBODY_GONE,
 ) -> dict[str, int]:
-    """Count the rows that were read of some sources by where they are, each one of `PLACES`, or
-    `CLEARED` or `ERASED` where some are.
+    """Count the source rows by outcome: one of `PLACES`, or `CLEARED` or `ERASED` if there are
+    any.
     """
     frames = [_row_keys(target, read(engine, source.pin, source.where)) for source in reads]
     delivered = together(frames, allow_missing=True)
@@ -80,17 +76,17 @@ def count_places(
     counts = Counter({row["place"]: row["count"] for row in rows})
     if counts["left_out"]:
         left_out = placed.where("place = 'left_out'").select(*_SOURCE)
-        people = gone.begin()
+        people = suppression.begin()
         counts[ERASED] = sum(
             _count_erased(engine, source, left_out, people) for source in reads
         )
         counts["left_out"] -= counts[ERASED]
-    said = [*PLACES, *(place for place in (CLEARED, ERASED) if counts[place])]
-    return {place: counts[place] for place in said}
+    reported = [*PLACES, *(place for place in (CLEARED, ERASED) if counts[place])]
+    return {place: counts[place] for place in reported}
 
 
 def _count_erased(engine: Engine, source: Read, lacking: "DataFrame", people: LeftOut) -> int:
-    """Return how many of the rows that a table lacks are of people who were erased."""
+    """Return how many missing rows belong to erased data subjects."""
     if not may_have_erased(engine, source.pin, people):
         return 0
     rows = read(engine, source.pin, source.where).join(lacking, _SOURCE, "left_semi")
@@ -98,9 +94,7 @@ def _count_erased(engine: Engine, source: Read, lacking: "DataFrame", people: Le
 
 
 def _row_keys(target: IcebergTable, rows: "DataFrame") -> "DataFrame":
-    """Return of delivered rows their source, and the key that they are merged by where they
-    have it.
-    """
+    """Return the source columns of delivered rows, and their merge key if they have it."""
     types = dict(rows.dtypes)
     key = target.version_key
     terms = []
@@ -121,7 +115,7 @@ def _cast(target: IcebergTable, name: str, delivered_type: str) -> str:
 
 
 def _of_their_files(rows: "DataFrame") -> str:
-    """Return the SQL predicate of rows of the same files; of many files, of any."""
+    """Return the SQL predicate of rows of the same files; of all files if there are many."""
     files = rows.select("_source_file").distinct().limit(_FEW_FILES + 1).collect()
     if len(files) > _FEW_FILES:
         return _OF_ANY
@@ -129,15 +123,13 @@ def _of_their_files(rows: "DataFrame") -> str:
 
 
 def _has_many_rows(engine: Engine, target: IcebergTable) -> bool:
-    """Whether sums are made of rows first: in a small table, one query that looks for all of them
-    is quicker.
-    """
+    """Return whether fingerprints are compared first; for a small table, one join is faster."""
     return _rows_of(engine, target.name) >= _MANY_ROWS
 
 
 def _sums_of_files(rows: "DataFrame") -> tuple[_Sums | None, str]:
-    """Return the sums of rows, and the SQL predicate of rows of the same files: of few files, both
-    by one look at all rows.
+    """Return the fingerprint of rows, and the SQL predicate of rows of the same files; with few
+    files, in one scan.
     """
     from pyspark.sql.functions import expr
 
@@ -158,18 +150,18 @@ def _sums(rows: "DataFrame") -> _Sums | None:
 
 
 def _known(row: "Row") -> _Sums | None:
-    """Return sums; None where a row does not tell its source, or one is too large."""
+    """Return a fingerprint; None if a row lacks its source or a sum overflows."""
     sums = tuple(row[name] for name in _SUMS)
     is_known = row["rows"] == row["known_rows"] and None not in sums
     return sums if is_known else None
 
 
 def _are_all_clean(engine: Engine, target: IcebergTable, sums: _Sums, of_these: str) -> bool:
-    """Whether all rows of which these are the sums are in the table, that has no others of their
-    files, and none is in its quarantine.
+    """Return whether the table contains exactly the fingerprinted rows of these files, and its
+    quarantine none.
 
-    Sums tell it, for which nothing is shuffled: where many rows are appended and none is missing,
-    as is usual, looking for each of them takes many times as long.
+    Fingerprints need no shuffle. In the usual case of many appended rows and none missing, a
+    join takes many times as long.
     """
     if of_these == _OF_ANY and sums[0] != _rows_of(engine, target.name):
         return False
@@ -178,7 +170,9 @@ def _are_all_clean(engine: Engine, target: IcebergTable, sums: _Sums, of_these: 
 
 
 def _has_refused(engine: Engine, target: IcebergTable, of_these: str) -> bool:
-    """Whether the quarantine of a table holds any of some rows; of an empty one metadata tells."""
+    """Return whether the quarantine contains any of the rows; metadata is sufficient if it is
+    empty.
+    """
     quarantine = target.quarantine
     if quarantine is None or not engine.catalog.has(quarantine.name):
         return False
@@ -195,8 +189,8 @@ def _rows_of(engine: Engine, table: str) -> int:
 def _with_place(
     engine: Engine, target: IcebergTable, rows: "DataFrame", of_these: str
 ) -> "DataFrame":
-    def marked(held: "DataFrame", mark: str) -> "DataFrame":
-        sources = held.where(of_these).select(*_SOURCE).distinct()
+    def marked(stored: "DataFrame", mark: str) -> "DataFrame":
+        sources = stored.where(of_these).select(*_SOURCE).distinct()
         return sources.selectExpr("*", f"true AS {mark}")
 
     joined = rows.join(marked(read_main(engine, target.name), "__clean"), _SOURCE, "left")

@@ -1,6 +1,4 @@
-"""The check that is always there: what became of the rows that a table was computed from, where
-it keeps these.
-"""
+"""The default check of tables that keep source columns: account for the source rows."""
 
 from collections.abc import Iterable, Mapping
 
@@ -40,8 +38,8 @@ _DESCRIPTIONS = {
 def default_checks(
     assets: Iterable[dg.AssetsDefinition | dg.AssetSpec], declared: Mapping[str, IcebergTable]
 ) -> list[dg.AssetChecksDefinition]:
-    """Make the check of each table that keeps the source of its rows and reads tables that do;
-    none has it twice.
+    """Make the check for each table that keeps source columns and reads tables that do, unless
+    it is declared.
     """
     computed = [asset for asset in assets if isinstance(asset, dg.AssetsDefinition)]
     checked = set()
@@ -76,7 +74,7 @@ def _default_check(
 def _followed_inputs(
     inputs: Iterable[Input], target: IcebergTable, declared: Mapping[str, IcebergTable]
 ) -> dict[str, Input]:
-    """Return the inputs whose rows are followed to a table, by the table that they are of."""
+    """Return the inputs whose rows are accounted for, by source table."""
     followed = {}
     for table_input in inputs:
         source = declared.get(table_input.table)
@@ -95,13 +93,13 @@ def _keeps_source(table: IcebergTable) -> bool:
 
 
 def source_check(target: IcebergTable, inputs: Mapping[str, Input]) -> dg.AssetChecksDefinition:
-    """Make the check that no row of some sources is in a table and in its quarantine, and that
-    counts all others.
+    """Make the check that no source row is both in a table and in its quarantine, and count the
+    others.
 
-    In a run that computed the table it looks at what that run read; alone, at all that the
-    table was computed from.
+    In a run that computed the table, it covers what that run read; otherwise, everything that
+    the table was computed from.
 
-    :param inputs: how each source is read, by its name.
+    :param inputs: the input declarations by source table.
     """
 
     def evaluate(
@@ -128,8 +126,8 @@ def source_check(target: IcebergTable, inputs: Mapping[str, Input]) -> dg.AssetC
 def _read(
     engine: Engine, history: History, snapshot: Snapshot | None, table_input: Input
 ) -> Read | None:
-    """Return what a run's commit read of a source; of none, all that the table was computed
-    from.
+    """Return what a run's commit read from a source; without one, everything that the table was
+    computed from.
     """
     source = table_input.table
     if snapshot is None or snapshot.commit is None:

@@ -1,3 +1,1 @@
-"""What keeps a lakehouse through a change of place or a mistake: its tables in another
-deployment.
-"""
+"""Copying a lakehouse to another deployment."""

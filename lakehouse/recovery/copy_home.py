@@ -1,6 +1,4 @@
-"""What a home knows beside its tables, where these are copied: who was erased goes along, and the
-rest is named.
-"""
+"""Copy the erasure records and keys of a home, and list what is not copied."""
 
 import json
 from collections.abc import Iterator
@@ -14,11 +12,11 @@ from lakehouse.settings import Settings
 from lakehouse.storage.atomic_files import replace_bytes
 from lakehouse.tables.feed import REWRITTEN
 
-_GONE, _KEY = "gone.json", "hmac.key"
+_SUPPRESSED, _KEY = "gone.json", "hmac.key"
 _MASKING_KEY = "masking.key"
 _AUDIT = "audit.gdpr_actions"
-_ORDER = {_KEY: 0, _GONE: 2}
-"""In which files are copied; others between."""
+_ORDER = {_KEY: 0, _SUPPRESSED: 2}
+"""The order in which files are copied; other files are in between."""
 _WITH_TABLES = ("warehouse", "catalog.db", "catalog.db-wal", "catalog.db-shm")
 _OF_PROCESSES = ("locks", "tmp", "staging", "logs", "left", "dev.json", "dev.lock", "heartbeat")
 _DELIVERED = ("inbox", "archive", "rejected")
@@ -39,24 +37,24 @@ _LEFT = {
 
 @dataclass(frozen=True)
 class LeftBehind:
-    """What stays where it is."""
+    """A file or folder that is not copied."""
 
     name: str
     what: str
 
 
 def check_who_is_gone(source: Settings, target: Settings) -> None:
-    """Make sure that the target knows of nobody who was erased but those that the source does.
+    """Check that the target only knows erased data subjects that the source knows.
 
-    Of these it may know fewer: a copy was killed, and somebody was erased before the next one.
+    It may know fewer, if a copy was killed and an erasure followed.
 
-    :raises LakehouseError: when it knows of others, whose rows would come back, or hashes people
-        with another key, by which nobody would be known.
+    :raises LakehouseError: if it knows others, whose rows would be restored, or uses another
+        hash key, which would match no one.
     """
     if source.home == target.home:
         return
     keys = [_content(settings, _KEY) for settings in (source, target)]
-    known = [_gone(settings) for settings in (source, target)]
+    known = [_suppressed(settings) for settings in (source, target)]
     has_one_key = keys[0] == keys[1] or not keys[1] or not (known[0] or known[1])
     if known[1] <= known[0] and has_one_key:
         return
@@ -72,11 +70,11 @@ def check_who_is_gone(source: Settings, target: Settings) -> None:
 
 
 def copy_who_is_gone(source: Settings, target: Settings) -> list[str]:
-    """Copy the records of erasures and the keys that the target has not, whole file by whole
-    file, and add who is gone to whom it knows; return which.
+    """Copy missing erasure records and keys as entire files, and merge the suppression list;
+    return the copied names.
 
-    The list of who is gone comes last: it is of no use without its key. Which delivered files were
-    rewritten comes first, also where both places have one home: a bucket has that itself.
+    The suppression list is last, since it is useless without its key. The ledger of rewritten
+    files is first, even if both deployments share a home: a bucket has its own.
     """
     copied = copy_rewritten(source, target)
     if source.home == target.home:
@@ -84,11 +82,15 @@ def copy_who_is_gone(source: Settings, target: Settings) -> list[str]:
     for file in _to_copy(source):
         name = str(file.relative_to(source.home))
         place = target.home / name
-        content = _merged_gone(source, target) if file.name == _GONE else file.read_bytes()
-        if place.exists() and (file.name != _GONE or place.read_bytes() == content):
+        content = (
+            _merged_suppression(source, target)
+            if file.name == _SUPPRESSED
+            else file.read_bytes()
+        )
+        if place.exists() and (file.name != _SUPPRESSED or place.read_bytes() == content):
             continue
         target.make_home()
-        # Nobody else may enter what holds a key.
+        # No other user may access a folder with a key.
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_bytes(place, content)
         copied.append(name)
@@ -96,15 +98,15 @@ def copy_who_is_gone(source: Settings, target: Settings) -> list[str]:
 
 
 def gone_since(source: Settings, target: Settings) -> int:
-    """Return how many people are gone at the source of whom the target does not know."""
-    return len(_gone(source) - _gone(target))
+    """Return how many data subjects are erased at the source but not known at the target."""
+    return len(_suppressed(source) - _suppressed(target))
 
 
 def check_records_of_erasures(source: Settings, catalog: Catalog) -> None:
-    """Make sure that what is known of erasures is there where a bucket is copied from: a bucket
-    has a home beside it, and the environment may name another.
+    """Check that the erasure records of a bucket are in the home: the environment may name
+    another home.
 
-    :raises LakehouseError: when erasures were recorded in the bucket, and the home has no key.
+    :raises LakehouseError: if the bucket has audited erasures but the home has no key.
     """
     if source.deployment != "aws" or _content(source, _KEY) or not catalog.has(_AUDIT):
         return
@@ -119,9 +121,9 @@ def check_records_of_erasures(source: Settings, catalog: Catalog) -> None:
 
 
 def check_nobody_went(source: Settings, target: Settings) -> None:
-    """Make sure that the target knows everybody who is gone at the source.
+    """Check that the target knows all erased data subjects of the source.
 
-    :raises LakehouseError: when somebody was erased since the copy began.
+    :raises LakehouseError: if a data subject was erased since the copy started.
     """
     if gone_since(source, target):
         raise LakehouseError(
@@ -135,14 +137,14 @@ def check_nobody_went(source: Settings, target: Settings) -> None:
 
 
 def _to_copy(settings: Settings) -> list[Path]:
-    """Return the files of erasures and the keys, what others are of no use without first."""
+    """Return the erasure records and keys, in the order in which they depend on each other."""
     files = [*_files(settings), settings.home / _MASKING_KEY]
     return sorted(filter(Path.is_file, files), key=lambda file: _ORDER.get(file.name, 1))
 
 
-def _merged_gone(source: Settings, target: Settings) -> bytes:
-    """Return the source's list of who is gone; who was erased again at the target, then."""
-    content = _content(source, _GONE)
+def _merged_suppression(source: Settings, target: Settings) -> bytes:
+    """Return the source's suppression list, with later erasures at the target merged."""
+    content = _content(source, _SUPPRESSED)
     people = {person["hmac"]: person for person in json.loads(content)}
     merged = dict(people)
     for person in _people(target):
@@ -152,24 +154,24 @@ def _merged_gone(source: Settings, target: Settings) -> bytes:
 
 
 def left_behind(source: Settings, target: Settings) -> Iterator[LeftBehind]:
-    """Yield what stays where it is, of a home and of a bucket."""
+    """Yield what is not copied from a home or a bucket."""
     for name in _DELIVERED:
         if source.deployment == "aws":
             yield LeftBehind(f"s3://{source.bucket}/{name}", _LEFT[name])
-        elif _holds_something(source.home / name):
+        elif _is_not_empty(source.home / name):
             yield LeftBehind(str(source.home / name), _LEFT[name])
     if source.home == target.home or not source.home.is_dir():
         return
     known = (*_WITH_TABLES, *_OF_PROCESSES, *_DELIVERED, "privacy", _MASKING_KEY)
     for path in sorted(source.home.iterdir()):
         is_known = path.name in known or path.name.startswith(".")
-        if not is_known and _holds_something(path):
+        if not is_known and _is_not_empty(path):
             yield LeftBehind(str(path), _LEFT.get(path.name, "unknown to the lakehouse"))
     for name in _differing(source, target):
         yield LeftBehind(str(source.home / name), "the other place has another")
 
 
-def _holds_something(path: Path) -> bool:
+def _is_not_empty(path: Path) -> bool:
     if path.is_file():
         return True
     return any(file.is_file() for file in path.rglob("*"))
@@ -183,21 +185,21 @@ def _differing(source: Settings, target: Settings) -> Iterator[str]:
 
 
 def _files(settings: Settings) -> list[Path]:
-    """Return the files that erasure keeps in a home; locks are none."""
+    """Return the erasure records of a home, without locks."""
     folder = settings.home / "privacy"
     found = sorted(folder.rglob("*")) if folder.is_dir() else []
     known = [path for path in found if path.is_file() and not path.name.startswith(".")]
-    # What lies with the delivered files comes with these.
+    # The ledger is copied with the delivered files.
     rewritten = settings.home / REWRITTEN
     return [path for path in known if not path.is_relative_to(rewritten)]
 
 
-def _gone(settings: Settings) -> set[str]:
+def _suppressed(settings: Settings) -> set[str]:
     return {person["hmac"] for person in _people(settings)}
 
 
 def _people(settings: Settings) -> list[dict[str, str]]:
-    content = _content(settings, _GONE)
+    content = _content(settings, _SUPPRESSED)
     people: list[dict[str, str]] = json.loads(content) if content else []
     return people
 

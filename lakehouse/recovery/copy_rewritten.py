@@ -1,8 +1,7 @@
-"""Which delivered files were rewritten without erased people, where tables are copied: it lies with
-the delivered files, in the home or in the bucket.
+"""Copy the ledger of rewritten files, which is stored with the delivered files in the home or
+the bucket.
 
-Without it a file that was rewritten is another delivery at the other place, and lands its rows a
-second time.
+Without it, a rewritten file is a new delivery at the target and its rows land again.
 """
 
 import json
@@ -18,12 +17,12 @@ _LISTS = ("changes", "form_of")
 
 
 def copy_rewritten(source: Settings, target: Settings) -> list[str]:
-    """Copy what is noted of each content, and add to what the target notes of it; return the keys
-    of what is new there.
+    """Copy the ledger entries of each content and merge them into the target's; return the
+    changed keys.
 
-    It can be killed anywhere and done again. What the target alone notes stays.
+    The operation is idempotent. Entries that only the target has are retained.
 
-    :raises LakehouseError: when one of the notes cannot be read.
+    :raises LakehouseError: if an entry cannot be read.
     """
     read, written = open_store(source), open_store(target)
     there = _keys(written)
@@ -42,13 +41,11 @@ def _keys(store: ObjectStore) -> set[str]:
     return {item.key for item in store.objects(REWRITTEN)}
 
 
-def _together(noted: list[Any], known: list[Any]) -> list[Any]:
-    """Return what either place notes, in the order in which files were rewritten; what the target
-    knows, where that is all.
-    """
-    if all(one in known for one in noted):
+def _together(entries: list[Any], known: list[Any]) -> list[Any]:
+    """Merge the changes of both ledgers in order; return the target's if it is complete."""
+    if all(one in known for one in entries):
         return known
-    return [*noted, *(one for one in known if one not in noted)]
+    return [*entries, *(one for one in known if one not in entries)]
 
 
 def _read(store: ObjectStore, key: str) -> dict[str, list[Any]]:

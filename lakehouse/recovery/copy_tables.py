@@ -1,6 +1,4 @@
-"""Tables from one deployment to another: which, as they all were at one moment, and each as a whole
-or not at all.
-"""
+"""Copy tables between deployments: all in a consistent state, each completely or not at all."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,53 +20,52 @@ from lakehouse.tables.suggestions import meant_name
 if TYPE_CHECKING:
     from pyiceberg.table import Table
 
-_LOOKS = 20
-"""How often all tables are looked at for a moment in which none is written."""
+_ATTEMPTS = 20
+"""How often all tables are checked for a consistent state."""
 _WAIT_SECONDS = 600.0
-"""How long is waited for who makes a table of the same name at the other place."""
+"""How long to wait for another process that creates a table of the same name at the target."""
 
 
 @dataclass(frozen=True)
 class PlannedTable:
-    """A table as it is copied: what another process commits to it later is left out."""
+    """A table to copy, pinned: later commits are not copied."""
 
     name: str
     source: "Table"
     there: str = ""
-    """Why it is not copied: what the other place has of it; empty where nothing."""
+    """Why it is not copied: its state at the target; empty if it is not there."""
 
 
 @dataclass(frozen=True)
 class CopyPlan:
-    """What is copied from one deployment to another."""
+    """The tables to copy between two deployments."""
 
     source: Settings
     target: Settings
     tables: Sequence[PlannedTable]
     elsewhere: Sequence[str] = ()
-    """Tables of the same Glue catalog that lie in no folder of the deployment's bucket."""
+    """Tables of the same Glue catalog outside of the deployment's bucket."""
     unsupported: Mapping[str, str] = field(default_factory=dict)
-    """Tables that are left out, with why: only Spark reads the types of their columns."""
+    """Tables that are left out, with the reason: only Spark can read their column types."""
     views: Sequence[str] = ()
-    """Views beside the tables, which stay."""
+    """Views, which are not copied."""
 
     @property
     def left(self) -> list[PlannedTable]:
-        """The tables that are to be copied."""
+        """The tables that still must be copied."""
         return [table for table in self.tables if not table.there]
 
 
 def plan_copy(source: Settings, target: Settings, names: Sequence[str] = ()) -> CopyPlan:
-    """Say which tables are copied, and take the state of all of them at one moment, so that what
-    they say of one another holds at the other place.
+    """Plan which tables are copied, pinned in a consistent state, so that references between
+    them hold at the target.
 
-    :param names: all tables of the source where there are none.
-    :raises UsageError: when there is nothing to copy from, both are the same, or a table is not
-        there.
-    :raises LakehouseError: names the tables that the target has with other rows; or when the
-        records of erasures from a bucket are not there.
-    :raises TypeUnsupported: when only Spark reads a table that is named.
-    :raises TableBusy: when there is no such moment, since tables are written again and again.
+    :param names: the tables; default: all tables of the source.
+    :raises UsageError: if the source does not exist, equals the target, or lacks a table.
+    :raises LakehouseError: if the target has tables with other rows, or the erasure records of
+        a bucket are missing.
+    :raises TypeUnsupported: if only Spark can read a requested table.
+    :raises TableBusy: if no consistent state was found, since tables are written continuously.
     """
     _check_places(source, target)
     catalog = Catalog.of(source)
@@ -76,7 +73,7 @@ def plan_copy(source: Settings, target: Settings, names: Sequence[str] = ()) -> 
     elsewhere: list[str] = []
     if names:
         _require_known(source, catalog, names)
-        pinned = _pinned(catalog, sorted(dict.fromkeys(names)), asked_by_name=True)
+        pinned = _pinned(catalog, sorted(dict.fromkeys(names)), by_name=True)
     elif source.deployment == "aws":
         pinned, elsewhere = _pinned_in_bucket(source, catalog)
     else:
@@ -87,25 +84,25 @@ def plan_copy(source: Settings, target: Settings, names: Sequence[str] = ()) -> 
 
 
 def copy_planned(plan: CopyPlan, report: Callable[[str, str], None]) -> Iterator[TableCopy]:
-    """Copy the tables of a plan that the target has not, one after the other.
+    """Copy the planned tables that the target lacks, one after the other.
 
-    :param report: is told the table, and in how far it is copied.
-    :raises LakehouseError: as `copy_table` does, and when people were erased from the source
-        meanwhile.
+    :param report: receives the table and its progress.
+    :raises LakehouseError: from `copy_table`, or if data subjects were erased from the source
+        in the meantime.
     """
     engine = _engine(plan.target)
     bucket = open_bucket(plan.target) if plan.target.deployment == "aws" else None
     check = partial(check_nobody_went, plan.source, plan.target)
     for table in plan.left:
         with table_lock(engine, table.name, _WAIT_SECONDS):
-            told = partial(report, table.name)
+            report_progress = partial(report, table.name)
             yield copy_table(
-                table.source, table.name, engine.catalog, told, check, bucket=bucket
+                table.source, table.name, engine.catalog, report_progress, check, bucket=bucket
             )
 
 
 def place_text(settings: Settings) -> str:
-    """Return which deployment settings are of, as `lakehouse copy` is told it."""
+    """Return the name of a deployment as an argument of `lakehouse copy`."""
     return f"s3://{settings.bucket}" if settings.deployment == "aws" else str(settings.home)
 
 
@@ -135,15 +132,15 @@ def _require_known(source: Settings, catalog: Catalog, names: Sequence[str]) -> 
 
 
 class _Pinned(NamedTuple):
-    """Tables as they all were at one moment, and why others are left out."""
+    """Tables pinned in a consistent state, and why others are left out."""
 
     tables: "dict[str, Table]"
     unsupported: dict[str, str]
 
 
 def _pinned_in_bucket(source: Settings, catalog: Catalog) -> tuple[_Pinned, list[str]]:
-    """Load the tables of a bucket; return the names of the others too. An account has one catalog
-    for all of its buckets, and those of others are not opened.
+    """Load the tables of a bucket, and return the names of others. An account has one Glue
+    catalog for all buckets; tables of other buckets are not opened.
     """
     folder = folder_key(source.warehouse)
     places = catalog.metadata_locations()
@@ -159,7 +156,7 @@ def _pinned_in_bucket(source: Settings, catalog: Catalog) -> tuple[_Pinned, list
 
 
 def _engine(settings: Settings) -> Engine:
-    """Return the engine of a deployment for what needs no Spark, which makes no key in it."""
+    """Return an engine without Spark that creates no masking key."""
     return Engine(Catalog.of(settings), _no_spark, settings.lock_dir, masking_key=b"")
 
 
@@ -167,20 +164,20 @@ def _no_spark() -> NoReturn:
     raise AssertionError("Tables are copied without Spark.")
 
 
-def _pinned(catalog: Catalog, names: Sequence[str], *, asked_by_name: bool = False) -> _Pinned:
-    """Load tables as they all were at one moment: none was committed to between a look at where
-    the metadata of all is, and its load. Nobody waits for that.
+def _pinned(catalog: Catalog, names: Sequence[str], *, by_name: bool = False) -> _Pinned:
+    """Load tables in a consistent state: none was committed to between listing all metadata
+    locations and loading. Writers are not blocked.
 
-    One that only Spark reads is left out, unless somebody asks for it by name.
+    Tables that only Spark can read are left out, unless they are requested by name.
     """
-    for _ in range(_LOOKS):
+    for _ in range(_ATTEMPTS):
         places = catalog.metadata_locations(names)
         pinned = _Pinned({}, {})
         for name in names:
             try:
                 pinned.tables[name] = catalog.load(name)
             except TypeUnsupported as error:
-                if asked_by_name:
+                if by_name:
                     raise
                 pinned.unsupported[name] = str(error)
         changed = [
@@ -191,7 +188,7 @@ def _pinned(catalog: Catalog, names: Sequence[str], *, asked_by_name: bool = Fal
         if not changed:
             return pinned
     raise TableBusy(
-        f"Between {_LOOKS} looks at all tables some were written each time, last"
+        f"Between {_ATTEMPTS} looks at all tables some were written each time, last"
         f" {', '.join(changed)}; expected a moment without.",
         next_step="Stop `lakehouse dev` and what else writes, or name fewer tables.",
     )
@@ -199,7 +196,7 @@ def _pinned(catalog: Catalog, names: Sequence[str], *, asked_by_name: bool = Fal
 
 def _compared(pinned: "dict[str, Table]", target: Settings) -> list[PlannedTable]:
     if target.deployment == "local" and not target.home.exists():
-        # A look at its catalog would make it.
+        # Opening the catalog would create it.
         return [PlannedTable(name, source) for name, source in pinned.items()]
     catalog = Catalog.of(target)
     known = set(catalog.tables(pinned))
@@ -223,7 +220,7 @@ def _compared(pinned: "dict[str, Table]", target: Settings) -> list[PlannedTable
 
 
 def _there(source: "Table", found: "Table") -> str | None:
-    """Say what the target has of a table; None where it has other rows."""
+    """Describe the target's state of a table; None if it has other rows."""
     is_copy = found.metadata.table_uuid == source.metadata.table_uuid
     if is_copy and _refs(found) == _refs(source):
         return "is there already"

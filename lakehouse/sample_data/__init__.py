@@ -1,1 +1,1 @@
-"""Files to try the lakehouse with, as they were published or made from a seed."""
+"""Sample files, published or generated from a seed."""

@@ -1,3 +1,1 @@
-"""Where files stand: folders and buckets by the same calls, and files that appear whole or not
-at all.
-"""
+"""Storage of files: folders and buckets through one interface, and atomic file writes."""

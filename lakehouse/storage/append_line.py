@@ -1,4 +1,4 @@
-"""Lines are appended to a file complete or not at all, also on a full disk."""
+"""Append lines to a file atomically, even on a full disk."""
 
 import logging
 import mmap
@@ -10,12 +10,12 @@ _LOG = logging.getLogger(__name__)
 
 
 def append_line(path: Path, line: bytes, *, unless: bytes = b"") -> None:
-    """Append a line, whose end is added; the caller holds a lock.
+    """Append a line; its newline is added. The caller holds a lock.
 
-    An incomplete last line, of a killed process or a full disk, is removed first.
+    An incomplete last line, from a killed process or a full disk, is removed first.
 
-    :param unless: leave the file as it is where its last MiB contains these bytes.
-    :raises OSError: when the line cannot be written; the file then is as it was.
+    :param unless: do nothing if the last MiB of the file contains these bytes.
+    :raises OSError: the line cannot be written; the file is unchanged.
     """
     with path.open("ab+", buffering=0) as file:
         size = end = file.seek(0, os.SEEK_END)

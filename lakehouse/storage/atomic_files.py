@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic file writes."""
 
 import os
 import tempfile
@@ -8,21 +8,17 @@ from pathlib import Path
 
 
 def keep_private() -> None:
-    """Have this process, and those that it starts, make files and folders that nobody else may
-    read.
-    """
+    """Make files of this process and its children private to the user."""
     os.umask(0o077)
 
 
 def replace_text(path: Path, text: str, *, mode: int = 0o600) -> None:
-    """Write a file in one step, so that no other process sees half of it; an equal one is left
-    alone.
-    """
+    """Write a file atomically; a file with equal content is not touched."""
     replace_bytes(path, text.encode(), mode=mode)
 
 
 def replace_bytes(path: Path, content: bytes, *, mode: int = 0o600) -> None:
-    """Write a file as `replace_text` does."""
+    """Write a file atomically; a file with equal content is not touched."""
     if path.is_file() and path.read_bytes() == content and path.stat().st_mode & 0o777 == mode:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -31,9 +27,7 @@ def replace_bytes(path: Path, content: bytes, *, mode: int = 0o600) -> None:
 
 
 def create_bytes(path: Path, content: bytes, *, mode: int = 0o600) -> bool:
-    """Let a file appear in one step; False where there is one already, or where files cannot be
-    linked.
-    """
+    """Create a file atomically. Return False if it exists or hard links are not supported."""
     try:
         with _written(path, content, mode) as part:
             path.hardlink_to(part)
@@ -44,7 +38,7 @@ def create_bytes(path: Path, content: bytes, *, mode: int = 0o600) -> bool:
 
 @contextmanager
 def _written(path: Path, content: bytes, mode: int) -> Iterator[Path]:
-    """Write beside a path what is to be there; what was not moved away is removed again."""
+    """Write a temporary file in the same folder, and remove it unless it was moved."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     part = Path(name)
     try:

@@ -1,10 +1,8 @@
-"""How sizes are written for people."""
+"""Human-readable file sizes."""
 
 
 def size_text(size_bytes: float) -> str:
-    """Write a size in the largest unit that leaves a number of at least 1: `812 B`, `1.4
-    MiB`.
-    """
+    """Format a size in the largest unit with a number of at least 1: `812 B`, `1.4 MiB`."""
     amount = float(size_bytes)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if amount < 1024 or unit == "TiB":

@@ -1,6 +1,4 @@
-"""One process at a time: the operating system's lock on a file, which goes with the process that
-holds it.
-"""
+"""File locks between processes; the operating system releases them when the process ends."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -11,17 +9,17 @@ from filelock import FileLock, Timeout
 from lakehouse.errors import LakehouseError
 
 BRIEF_SECONDS = 60.0
-"""How long is waited for who changes a small file."""
+"""How long to wait for another process that changes a small file."""
 
 
 @contextmanager
 def file_lock(file: Path, wait_seconds: float, busy: LakehouseError) -> Iterator[None]:
-    """Hold the lock of a file, whose folder is made where there is none.
+    """Hold the lock of a file, creating its folder.
 
-    :param busy: what is raised where another process holds it for longer than `wait_seconds`.
+    :param busy: raised if another process holds the lock for longer than `wait_seconds`.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
-    # Another thread than the one that took it may let it go.
+    # Another thread may release it.
     lock = FileLock(file, thread_local=False)
     try:
         lock.acquire(timeout=wait_seconds)
@@ -34,9 +32,9 @@ def file_lock(file: Path, wait_seconds: float, busy: LakehouseError) -> Iterator
 
 
 def is_held(file: Path) -> bool:
-    """Whether anybody holds the lock of a file.
+    """Return whether the lock of a file is held.
 
-    It is taken for a moment to see that: who takes it without waiting may meet this.
+    The check acquires the lock briefly, so a non-blocking acquire elsewhere can fail.
     """
     if not file.is_file():
         return False
@@ -50,15 +48,15 @@ def is_held(file: Path) -> bool:
 
 
 def brief_lock(file: Path) -> AbstractContextManager[None]:
-    """Hold the lock of who changes a small file, or some of them.
+    """Hold the lock for changes of small files.
 
-    :raises LakehouseError: when another process goes on to.
+    :raises LakehouseError: if another process holds it for too long.
     """
     return file_lock(file, BRIEF_SECONDS, busy_file(file))
 
 
 def busy_file(file: Path) -> LakehouseError:
-    """Return the error of a small file that another process goes on to change."""
+    """Return the error for a small file that another process is changing for too long."""
     return LakehouseError(
         f"{file} was being changed by another process for {BRIEF_SECONDS:.0f} s; expected it"
         " free by then.",

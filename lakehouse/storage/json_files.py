@@ -1,4 +1,4 @@
-"""JSON files of a home, read and written as the values that they hold."""
+"""JSON files of a home, validated against types."""
 
 import json
 from functools import cache
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def read_json(file: Path, kind: Any) -> Any:
-    """Return what a file holds, as a value of a type.
+    """Read a file as a value of a type.
 
-    :raises LakehouseError: names the file, the part of it and what was expected there.
+    :raises LakehouseError: states the file, the field and what was expected.
     """
     from pydantic import ValidationError
 
@@ -23,7 +23,7 @@ def read_json(file: Path, kind: Any) -> Any:
         content = json.loads(file.read_text(encoding="utf-8"))
         return _adapter(kind).validate_python(content)
     except ValidationError as error:
-        # What was found stays out of it: it may be an address with a secret.
+        # The invalid value is not shown: it may be an address with a secret.
         problem = error.errors(include_input=False, include_url=False)[0]
         part = ".".join(map(str, problem["loc"])) or "the whole"
         raise _damaged(file, f"{part}: {problem['msg']}") from None
@@ -32,7 +32,7 @@ def read_json(file: Path, kind: Any) -> Any:
 
 
 def write_json(file: Path, value: Any, kind: Any, *, indent: int | None = None) -> None:
-    """Write a value of a type as a file, as a whole or not at all."""
+    """Write a value of a type as a JSON file, atomically."""
     content = _adapter(kind).dump_python(value, mode="json")
     text = json.dumps(content, ensure_ascii=False, indent=indent)
     replace_text(file, f"{text}\n")
@@ -47,7 +47,7 @@ def _damaged(file: Path, found: str) -> LakehouseError:
 
 @cache
 def _adapter(kind: Any) -> "TypeAdapter[Any]":
-    # Pydantic takes a tenth of a second to import, which most commands can do without.
+    # Importing Pydantic takes a tenth of a second, which most commands do not need.
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)

@@ -1,12 +1,11 @@
-"""Where delivered files stand: objects under keys, in a folder now and in a bucket by the same
-calls.
+"""Object stores for delivered files: a local folder or a bucket through one interface.
 
-    inbox/<feed>/…              what waits to be ingested
-    archive/<feed>/<date>/…     what bronze has
-    rejected/<feed>/…           what is not what its feed declares, each with a `.reason.json`
-    privacy/rewritten/<feed>/…  which of them were rewritten without some rows
+    inbox/<feed>/…              files that wait for ingestion
+    archive/<feed>/<date>/…     landed files
+    rejected/<feed>/…           rejected files, each with a `.reason.json`
+    privacy/rewritten/<feed>/…  the ledger of files rewritten without some rows
 
-Keys are relative to the home, or to the bucket, and have `/` between their parts.
+Keys are relative to the home or the bucket, with `/` as separator.
 """
 
 import os
@@ -43,159 +42,144 @@ _MARKERS = ("_SUCCESS", "_temporary")
 
 @dataclass(frozen=True)
 class StoredObject:
-    """An object as it was seen: whatever changes it changes its `version`.
+    """The observed state of an object; any change of the object changes its `version`.
 
-    `modified_at` is in UTC and whole microseconds, as tables keep it, so that order means the
-    same in both.
+    `modified_at` is in UTC with microseconds, like table timestamps, so that both sort equally.
     """
 
     key: str
     modified_at: datetime
     size_bytes: int
     version: str
-    """A folder's inode, times and size; an S3 object's ETag."""
+    """Inode, times and size of a local file; the ETag of an S3 object."""
 
 
 @dataclass(frozen=True)
 class PassedOver:
-    """What stands among the files and is none, so that nobody takes it."""
+    """An inbox entry that is not a regular readable file and is skipped."""
 
     key: str
     kind: str
-    """What it is, such as 'a link'."""
+    """A description, such as 'a link'."""
 
 
 class ObjectStore(Protocol):
-    """What ingestion needs of a folder or a bucket."""
+    """The operations that ingestion needs from a folder or a bucket."""
 
     @property
     def settle_seconds(self) -> float:
-        """How long an object must have stood unchanged before it counts as complete; 0 where
-        objects appear whole.
-        """
+        """How long an object must be unchanged to be complete; 0 if objects appear atomically."""
 
     @property
     def poll_seconds(self) -> float:
-        """How long to wait between two looks for something new: a look costs time, or money."""
+        """The time between two polls; a poll costs time or money."""
 
     @property
     def refusals(self) -> tuple[type[Exception], ...]:
-        """What is raised where one object is refused, and others need not be."""
+        """Exceptions that concern one object; other objects may still be accessible."""
 
     def objects(self, prefix: str) -> list[StoredObject]:
-        """Return the finished objects below a prefix that ends in `/`, by (modified time,
-        key).
-        """
+        """List the finished objects below a prefix that ends in `/`, by (modified time, key)."""
 
     def unfinished(self, prefix: str) -> list[StoredObject]:
-        """Return the objects below a prefix that are hidden, half-written or markers, by
-        (modified time, key).
-        """
+        """List hidden, incomplete and marker objects below a prefix, by (modified time, key)."""
 
     def passed_over(self, prefix: str) -> list[PassedOver]:
-        """Return what stands below a prefix and is no object, by key: the links and pipes of a
+        """List entries below a prefix that are not objects, by key: links and pipes in a
         folder.
         """
 
     def is_being_written(self, key: str) -> bool | None:
-        """Whether somebody is writing the object; None where that cannot be told, and False where
-        objects appear whole.
+        """Return whether the object is being written; None if unknown, False if objects appear
+        atomically.
         """
 
     def occupied(self, prefix: str) -> set[str]:
-        """Return the names of the folders directly below a prefix that hold anything: one look at
-        many that are empty.
-        """
+        """Return the non-empty folders directly below a prefix, in one query."""
 
     def missing(self, prefix: str) -> str | None:
-        """Return where objects of a prefix would stand, where that is not there; None where it
-        is.
-        """
+        """Return the location of a prefix if it does not exist, else None."""
 
     def stat(self, key: str) -> StoredObject | None:
-        """Return the object as it is now; None where there is none."""
+        """Return the object's current state, or None if it does not exist."""
 
     def exists(self, key: str) -> bool:
-        """Whether there is an object."""
+        """Return whether the object exists."""
 
     def open(self, key: str) -> BinaryIO:
-        """Open an object to read its bytes from the start.
+        """Open an object for reading from the start.
 
-        :raises FileNotFoundError: when it is gone.
+        :raises FileNotFoundError: it does not exist.
         """
 
     def move(self, seen: StoredObject, key: str) -> bool:
-        """Give an object another key; False where it is no longer as it was seen, and stays.
+        """Move an object to another key. Return False if it changed; then it stays.
 
-        Where it was overwritten at that very moment, a bucket has what it was before under the
-        other key all the same.
+        If it is overwritten at the same instant, a bucket may still have its previous content
+        under the new key.
 
-        :raises FileExistsError: when the key is taken.
+        :raises FileExistsError: the key exists.
         """
 
     def remove(self, seen: StoredObject) -> bool:
-        """Remove an object; False, and nothing happened, where it is no longer as it was
-        seen.
-        """
+        """Remove an object. Return False, without changes, if it changed."""
 
     def put(self, source: Path, key: str) -> None:
-        """Copy a local file to a key, where it appears whole, in the place of what was
-        there.
-        """
+        """Copy a local file to a key atomically, replacing an existing object."""
 
     def exchange(self, seen: StoredObject, source: Path) -> StoredObject | None:
-        """Give an object the content of a local file, in one step, and return it as it is then;
-        None, and nothing happened, where it is no longer as it was seen.
+        """Replace the content of an object with a local file atomically and return its new
+        state. Return None, without changes, if it changed.
 
-        What it held is gone, also from a bucket that keeps old versions. A folder keeps the
-        time of the file.
+        The previous content is deleted, including old versions in a bucket. A folder retains
+        the modification time.
         """
 
     def old_versions(self, prefix: str) -> list[StoredObject]:
-        """Return what objects below a prefix held before, by key: of a bucket that keeps old
-        versions. Those of an object that was removed are among them.
+        """List old versions of objects below a prefix, by key, in a versioned bucket, including
+        those of deleted objects.
         """
 
     def open_old(self, old: StoredObject) -> BinaryIO:
-        """Open an old version to read its bytes from the start.
+        """Open an old version for reading.
 
-        :raises FileNotFoundError: when it is gone.
+        :raises FileNotFoundError: it does not exist.
         """
 
     def remove_old(self, old: StoredObject) -> None:
-        """Remove an old version for good."""
+        """Remove an old version permanently."""
 
     def remains(self, prefix: str) -> list[StoredObject]:
-        """Return whatever is kept below a prefix: objects, also those that are hidden, and what a
-        bucket keeps of such that were removed or never appeared.
+        """List everything stored below a prefix: objects including hidden ones, and in a bucket
+        old versions and incomplete uploads.
         """
 
     def discard_uploads(self, prefix: str) -> list[str]:
-        """Discard the parts of objects below a prefix that never appeared, and return their
-        keys: a bucket keeps what a killed process had uploaded of a large one.
+        """Abort incomplete uploads below a prefix and return their keys; a bucket retains the
+        uploaded parts of killed processes.
         """
 
     def write_text(self, key: str, text: str, content_type: str = PLAIN_TEXT) -> None:
-        """Write UTF-8 text, in the place of what was there.
+        """Write UTF-8 text, replacing an existing object.
 
-        :param content_type: what a bucket says of it to who asks for it by HTTP.
+        :param content_type: the content type of an S3 object.
         """
 
     def remove_folder(self, prefix: str) -> None:
-        """Remove whatever is below a prefix that ends in `/`, also what is hidden or half-written;
-        a bucket keeps no old version of it.
+        """Remove everything below a prefix that ends in `/`, including hidden and incomplete
+        files and, in a bucket, old versions.
         """
 
     def uri(self, key: str) -> str:
-        """Return where the object is, for people."""
+        """Return the object's address for messages."""
 
     def spark_uri(self, key: str) -> str:
-        """Return where Spark reads and writes it, by the file systems of Hadoop."""
+        """Return the address for Spark's Hadoop file systems."""
 
 
 def is_finished(key: str) -> bool:
-    """Whether a key is a delivery, and not a hidden, half-written or marker object, or below a
-    folder that is one.
+    """Return whether a key is a delivered file, and not hidden, incomplete or a marker, nor
+    below such a folder.
     """
     parts = PurePosixPath(key).parts
     return (
@@ -210,17 +194,13 @@ def _is_unfinished(name: str) -> bool:
 
 
 def _stop(error: OSError) -> None:
-    """Stop a walk at a folder that cannot be read; one that is not there, or went away, holds
-    nothing.
-    """
+    """Stop a walk at an unreadable folder; a missing folder is empty."""
     if not isinstance(error, FileNotFoundError):
         raise error
 
 
 def _stop_at(folder: Path) -> Callable[[OSError], None]:
-    """Stop a walk where its first folder cannot be read; others below it, which are another's,
-    are passed over.
-    """
+    """Stop a walk if its first folder is unreadable; skip unreadable folders below it."""
 
     def stop(error: OSError) -> None:
         is_below = error.filename is not None and Path(error.filename) != folder
@@ -240,8 +220,8 @@ _KINDS = {
 
 
 def _kind(path: Path) -> str | None:
-    """Return what is neither a file nor a folder, or cannot be read; None where it can, or went
-    away.
+    """Describe an entry that is not a readable file or folder; None if it is one or was
+    removed.
     """
     try:
         form = stat.S_IFMT(path.lstat().st_mode)
@@ -253,7 +233,7 @@ def _kind(path: Path) -> str | None:
     return f"a {'folder' if is_folder else 'file'} that this user cannot read"
 
 
-def _holds_anything(entry: os.DirEntry[str]) -> bool:
+def _is_occupied(entry: os.DirEntry[str]) -> bool:
     if not entry.is_dir(follow_symlinks=False):
         return True
     try:
@@ -262,13 +242,13 @@ def _holds_anything(entry: os.DirEntry[str]) -> bool:
     except FileNotFoundError:
         return False
     except OSError:
-        # Who lists it says what is the matter with it.
+        # Listing the folder later reports the error.
         return True
 
 
 @dataclass(frozen=True)
 class LocalObjectStore:
-    """A folder as an object store; sub-folders are parts of keys, and links are not
+    """A local folder as an object store; sub-folders are parts of keys, and links are not
     followed.
     """
 
@@ -278,21 +258,19 @@ class LocalObjectStore:
 
     @property
     def refusals(self) -> tuple[type[Exception], ...]:
-        """What the operating system says."""
+        """Errors of the operating system."""
         return (OSError,)
 
     def objects(self, prefix: str) -> list[StoredObject]:
-        """Return the finished files below a folder that can be read, by (modified time, key).
+        """List the readable, finished files below a folder, by (modified time, key).
 
-        None where it does not exist. What cannot be read is passed over: it would block all
-        others.
+        Empty if the folder does not exist. Unreadable entries are skipped, so that they do not
+        block others.
         """
         return self._listed(prefix, is_finished)
 
     def unfinished(self, prefix: str) -> list[StoredObject]:
-        """Return the files below a folder that are hidden, half-written or markers, and can be
-        read.
-        """
+        """List the readable hidden, incomplete and marker files below a folder."""
         return self._listed(prefix, lambda key: not is_finished(key))
 
     def _listed(self, prefix: str, is_meant: Callable[[str], bool]) -> list[StoredObject]:
@@ -307,9 +285,7 @@ class LocalObjectStore:
         return sorted(items, key=lambda item: (item.modified_at, item.key))
 
     def passed_over(self, prefix: str) -> list[PassedOver]:
-        """Return the links, pipes, sockets and devices below a folder, and what cannot be read,
-        by key.
-        """
+        """List links, pipes, sockets, devices and unreadable entries below a folder, by key."""
         folder = self._path(prefix)
         entries = []
         for parent, folders, files in os.walk(folder, onerror=_stop_at(folder)):
@@ -320,26 +296,28 @@ class LocalObjectStore:
         return sorted(entries, key=lambda entry: entry.key)
 
     def is_being_written(self, key: str) -> bool | None:
-        """Whether a process has the file open to write it, as one whose network stands still."""
+        """Return whether a process has the file open for writing, for example during a network
+        stall.
+        """
         return is_open_for_writing(self._path(key))
 
     def occupied(self, prefix: str) -> set[str]:
-        """Return the names of the folders directly below a folder that hold anything, and of what
-        else stands there: links, and what cannot be read.
+        """Return the names of non-empty folders directly below a folder, and of other entries
+        such as links and unreadable ones.
         """
         folder = self._path(prefix)
         try:
             with os.scandir(folder) as entries:
-                return {entry.name for entry in entries if _holds_anything(entry)}
+                return {entry.name for entry in entries if _is_occupied(entry)}
         except FileNotFoundError:
             return set()
 
     def missing(self, prefix: str) -> str | None:
-        """Return the path of the folder where it is not there."""
+        """Return the path of the folder if it does not exist."""
         return None if self._path(prefix).is_dir() else str(self._path(prefix))
 
     def stat(self, key: str) -> StoredObject | None:
-        """Return the file as it is now; None where there is none, or a folder or a link."""
+        """Return the file's current state; None for a folder, a link or a missing file."""
         path = self._path(key)
         if path.is_symlink() or not path.is_file():
             return None
@@ -347,20 +325,20 @@ class LocalObjectStore:
             status = path.stat()
         except FileNotFoundError:
             return None
-        # ctime too: a copy that keeps the time of its source leaves mtime and size as they
-        # were.
+        # Includes ctime: a copy that preserves the source's time can leave mtime and size
+        # unchanged.
         version = f"{status.st_ino}-{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_size}"
         modified_at = _EPOCH + timedelta(microseconds=status.st_mtime_ns // 1000)
         return StoredObject(key, modified_at, status.st_size, version)
 
     def exists(self, key: str) -> bool:
-        """Whether there is a file."""
+        """Return whether the file exists."""
         return self.stat(key) is not None
 
     def open(self, key: str) -> BinaryIO:
-        """Open a file to read; unbuffered, since it is read in large blocks.
+        """Open a file for reading, unbuffered since it is read in large blocks.
 
-        What took its place is not opened: of a pipe, that would wait until somebody writes.
+        Links and pipes that replaced the file are not opened; opening a pipe would block.
         """
         path = self._path(key)
         try:
@@ -377,9 +355,7 @@ class LocalObjectStore:
         return os.fdopen(descriptor, "rb", buffering=0)
 
     def move(self, seen: StoredObject, key: str) -> bool:
-        """Rename a file that is still as it was seen; copied first where the inbox is on
-        another disk.
-        """
+        """Rename an unchanged file; copy it if the target is on another disk."""
         source, target = self._path(seen.key), self._path(key)
         if target.exists():
             raise FileExistsError(f"{target} exists already")
@@ -395,9 +371,7 @@ class LocalObjectStore:
         return self._make_private(target)
 
     def _make_private(self, target: Path) -> bool:
-        """Close a moved file to others; one of another user, who alone could do so, is replaced
-        by a copy.
-        """
+        """Make a moved file private; if it belongs to another user, replace it with a copy."""
         try:
             target.chmod(_PRIVATE)
         except PermissionError:
@@ -406,14 +380,14 @@ class LocalObjectStore:
 
     def _move_across_disks(self, seen: StoredObject, key: str) -> bool:
         self.put(self._path(seen.key), key)
-        # Of a file that went away meanwhile, the copy may be the only one.
+        # If the file was removed in the meantime, the copy may be the only one.
         if self.remove(seen) or not self._path(seen.key).exists():
             return True
         self._path(key).unlink()
         return False
 
     def remove(self, seen: StoredObject) -> bool:
-        """Remove a file that is still as it was seen."""
+        """Remove an unchanged file."""
         if self.stat(seen.key) != seen:
             return False
         try:
@@ -423,12 +397,12 @@ class LocalObjectStore:
         return True
 
     def put(self, source: Path, key: str) -> None:
-        """Copy a file under a temporary name, then give it its own."""
+        """Copy to a temporary name, then rename."""
         self._replace(key, lambda unfinished: shutil.copyfile(source, unfinished))
 
     def exchange(self, seen: StoredObject, source: Path) -> StoredObject | None:
-        """Copy a file under a temporary name, give it the time of the one that is still as it
-        was seen, and take its place.
+        """Copy to a temporary name, set the modification time of the unchanged file, and
+        replace it.
         """
         if self.stat(seen.key) != seen:
             return None
@@ -444,27 +418,27 @@ class LocalObjectStore:
         return self.stat(seen.key)
 
     def old_versions(self, prefix: str) -> list[StoredObject]:  # noqa: ARG002
-        """Return nothing: a folder keeps what is in it."""
+        """Return nothing: folders have no versions."""
         return []
 
     def open_old(self, old: StoredObject) -> BinaryIO:
-        """Find no old version."""
+        """Raise: folders have no versions."""
         raise FileNotFoundError(self.uri(old.key))
 
     def remove_old(self, old: StoredObject) -> None:
-        """Find no old version."""
+        """Raise: folders have no versions."""
         raise FileNotFoundError(self.uri(old.key))
 
     def remains(self, prefix: str) -> list[StoredObject]:
-        """Return all files below a folder that can be read."""
+        """List all readable files below a folder."""
         return self._listed(prefix, lambda _: True)
 
     def discard_uploads(self, prefix: str) -> list[str]:  # noqa: ARG002
-        """Discard nothing: what is half-written in a folder is a file."""
+        """Do nothing: an incomplete upload is a normal file here."""
         return []
 
     def write_text(self, key: str, text: str, content_type: str = PLAIN_TEXT) -> None:  # noqa: ARG002
-        """Write a file under a temporary name, then give it its own."""
+        """Write to a temporary name, then rename."""
         self._replace(key, lambda unfinished: unfinished.write_text(text, encoding="utf-8"))
 
     def _replace(self, key: str, write: Callable[[Path], object]) -> None:
@@ -475,8 +449,8 @@ class LocalObjectStore:
         unfinished.replace(target)
 
     def _unfinished(self, target: Path) -> Path:
-        # A name of its own for each, however long and alike these are; and the same one again,
-        # so that what a killed process left is replaced.
+        # A hash is unique even for long and similar names, and constant, so that a file left by
+        # a killed process is replaced.
         digest = sha256(os.fsencode(target.name)).hexdigest()[:_TEMPORARY_DIGITS]
         unfinished = target.with_name(f".{digest}.tmp")
         unfinished.unlink(missing_ok=True)
@@ -484,7 +458,7 @@ class LocalObjectStore:
         return unfinished
 
     def remove_folder(self, prefix: str) -> None:
-        """Remove a folder with all that is in it."""
+        """Remove a folder recursively."""
         folder = self._path(prefix)
         if folder.is_dir():
             shutil.rmtree(folder)
@@ -494,7 +468,7 @@ class LocalObjectStore:
         return str(self._path(key))
 
     def spark_uri(self, key: str) -> str:
-        """Return the path of the file as a URI; Hadoop takes it as it stands."""
+        """Return the path as a URI, without escapes, which Hadoop does not decode."""
         return f"file://{self._path(key)}"
 
     def _path(self, key: str) -> Path:

@@ -1,4 +1,4 @@
-"""Whether some process still has a file open to write it, on a Linux that tells."""
+"""Detect files that a process has open for writing; Linux only."""
 
 import fcntl
 import os
@@ -6,7 +6,7 @@ import signal
 from errno import EAGAIN
 from pathlib import Path
 
-_TELLS = hasattr(fcntl, "F_SETLEASE")
+_HAS_LEASES = hasattr(fcntl, "F_SETLEASE")
 _OWN_DISKS = {
     "bcachefs",
     "btrfs",
@@ -19,39 +19,40 @@ _OWN_DISKS = {
     "xfs",
     "zfs",
 }
-"""File systems of one machine. NFS and SMB refuse a lease also where nobody writes: of what the
-server has not handed over to this machine (`nfs4_proc_setlease` and `cifs_setlease` in Linux).
+"""Local file systems. NFS and SMB may deny a lease even if no process writes, if the server did
+not delegate the file to this machine (`nfs4_proc_setlease` and `cifs_setlease` in Linux).
 """
 
 
 def is_open_for_writing(path: Path) -> bool | None:
-    """Whether a process has a file open to write it.
+    """Return whether a process has a file open for writing.
 
-    The system refuses a lease for readers where there is one. None where it does not tell: on
-    other systems, on network disks, and of files of other users.
+    Linux denies a read lease for such a file. None if unknown: on other systems, on network
+    disks, and for files of other users.
     """
-    if not _TELLS:
+    if not _HAS_LEASES:
         return None
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        # Who opens it to write while we hold the lease has us told by a signal, and waits until
-        # it is closed: by one that is ignored, in place of SIGIO, which ends a process.
+        # A process that opens the file for writing while the lease is held waits, and the
+        # kernel sends a signal. SIGURG is ignored by default; SIGIO would terminate this
+        # process.
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except OSError as error:
-        is_told = error.errno == EAGAIN and _file_system(path) in _OWN_DISKS
-        return True if is_told else None
+        is_open = error.errno == EAGAIN and _file_system(path) in _OWN_DISKS
+        return True if is_open else None
     finally:
         os.close(descriptor)
     return False
 
 
 def _file_system(path: Path) -> str:
-    """Return what the file system is called that a file lies on."""
-    # Only where a lease was refused, which is rare: it takes longer to load than the look.
+    """Return the type of the file system of a path."""
+    # Only needed after a denied lease, which is rare; the import takes longer than the check.
     import psutil
 
     place = path.resolve()
@@ -60,7 +61,7 @@ def _file_system(path: Path) -> str:
         for part in psutil.disk_partitions(all=True)
         if place.is_relative_to(part.mountpoint)
     ]
-    # What was mounted later over the same folder comes later, and covers the first.
+    # A later mount over the same folder is listed later and hides the earlier one.
     found = max(
         enumerate(mounted), key=lambda item: (len(item[1].mountpoint), item[0]), default=None
     )

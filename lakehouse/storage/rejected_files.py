@@ -1,4 +1,4 @@
-"""Delivered files that were refused as a whole: each is beside a file that says why."""
+"""Rejected files, each stored with a file that contains the reason."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -9,14 +9,14 @@ from lakehouse.storage.object_store import ObjectStore
 
 REASON_ENDING = ".reason.json"
 BY_A_PERSON = "rejected by a person"
-"""The reason where nothing failed, and a person rejected a file."""
+"""The reason of a file that a user rejected."""
 CLOCKS_DIFFER_BY = timedelta(minutes=5)
-"""Of this machine and the store, at most."""
+"""Maximum clock difference between this machine and the store."""
 
 
 @dataclass(frozen=True)
 class Rejection:
-    """A rejected file, where it is now and why; none of the texts holds a value of a row."""
+    """A rejected file, its location and the reason. The texts contain no values from rows."""
 
     key: str
     source_file: str
@@ -27,17 +27,17 @@ class Rejection:
 
 
 def reason_key(rejected: str) -> str:
-    """Return where the reason stands for the file at a rejected key."""
+    """Return the key of the reason of a rejected file."""
     return f"{rejected}{REASON_ENDING}"
 
 
 def rejected_keys(
     store: ObjectStore, prefix: str, since: datetime | None = None
 ) -> dict[str, datetime]:
-    """Return the keys of the rejected files below a prefix that have their reason beside them,
-    and when each reason was written: anew where the same content is rejected again.
+    """Return the keys of rejected files that have a reason, with the time at which the reason
+    was written. If the same content is rejected again, its reason is rewritten.
 
-    :param since: leave out those whose reason is older.
+    :param since: leave out those with an older reason.
     """
     modified = {item.key: item.modified_at for item in store.objects(prefix)}
     keys = {}
@@ -48,15 +48,15 @@ def rejected_keys(
     return keys
 
 
-def rejected_since(store: ObjectStore, prefix: str, moment: datetime) -> list[Rejection]:
-    """Return what was rejected below a prefix since a moment, by whatever process, but for what
-    a person rejected.
+def rejected_since(store: ObjectStore, prefix: str, since: datetime) -> list[Rejection]:
+    """Return files rejected since a timestamp by any process, without those that a user
+    rejected.
     """
-    keys = rejected_keys(store, prefix, since=moment - CLOCKS_DIFFER_BY)
+    keys = rejected_keys(store, prefix, since=since - CLOCKS_DIFFER_BY)
     return [
         rejection
         for rejection in read_rejections(store, keys)
-        if rejection.rejected_at >= moment and not rejection.is_by_a_person
+        if rejection.rejected_at >= since and not rejection.is_by_a_person
     ]
 
 

@@ -1,4 +1,4 @@
-"""A bucket as an object store, by dagster-aws's S3 resource."""
+"""A bucket as an object store, through dagster-aws's S3 resource."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_s3.type_defs import CopySourceTypeDef, ObjectIdentifierTypeDef
 
-_GONE = {"404", "NoSuchKey", "NotFound"}
-_GONE_VERSION = {*_GONE, "NoSuchVersion"}
-_CHANGED = {"412", "PreconditionFailed", *_GONE}
+_MISSING = {"404", "NoSuchKey", "NotFound"}
+_MISSING_VERSION = {*_MISSING, "NoSuchVersion"}
+_CHANGED = {"412", "PreconditionFailed", *_MISSING}
 _NO_BUCKET = "NoSuchBucket"
 _ONE_REQUEST_BYTES = 5 << 30
 _MOST_DELETED = 1000
@@ -33,38 +33,38 @@ _BLOCK_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class S3ObjectStore:
-    """The objects of a bucket; each appears whole, so that none is waited for.
+    """The objects of a bucket. They appear atomically, so there is nothing to wait for.
 
-    Moments are in whole seconds, as S3 tells them of a single object.
+    Timestamps are in whole seconds, the precision of S3's HEAD request.
     """
 
     client: "S3Client"
     bucket: str
     settle_seconds: float = 0.0
     poll_seconds: float = 2.0
-    """A listing of up to 1,000 keys is one request, and requests are paid for."""
+    """A listing of up to 1,000 keys is one paid request."""
 
     @property
     def refusals(self) -> tuple[type[Exception], ...]:
-        """What S3 answers; where it does not answer at all, each object would be waited for."""
+        """Errors that S3 returns. Connection errors are not included, since they would affect
+        every object.
+        """
         from boto3 import exceptions
         from botocore.exceptions import ClientError
 
         return (ClientError, exceptions.S3UploadFailedError)
 
     def __reduce__(self) -> tuple[Callable[..., "S3ObjectStore"], tuple[object, ...]]:
-        """Open the bucket anew in a process that is given it, by credentials of its own."""
+        """Reopen the bucket in another process, with that process's credentials."""
         meta = self.client.meta
         return _open_again, (self.bucket, meta.region_name, meta.endpoint_url)
 
     def objects(self, prefix: str) -> list[StoredObject]:
-        """Return the finished objects below a prefix, by (modified time, key)."""
+        """List the finished objects below a prefix, by (modified time, key)."""
         return self._listed(prefix, is_finished)
 
     def unfinished(self, prefix: str) -> list[StoredObject]:
-        """Return the objects below a prefix that are hidden, half-written or markers; those
-        that stand for a folder are none.
-        """
+        """List hidden, incomplete and marker objects below a prefix, without folder markers."""
         return self._listed(prefix, lambda key: not is_finished(key) and not _is_folder(key))
 
     def _listed(self, prefix: str, is_meant: Callable[[str], bool]) -> list[StoredObject]:
@@ -81,16 +81,16 @@ class S3ObjectStore:
         return sorted(seen, key=lambda item: (item.modified_at, item.key))
 
     def passed_over(self, prefix: str) -> list[PassedOver]:  # noqa: ARG002
-        """Return nothing: a bucket has objects alone."""
+        """Return nothing: a bucket contains only objects."""
         return []
 
     def is_being_written(self, key: str) -> bool:  # noqa: ARG002
-        """Say no: an object appears whole."""
+        """Return False: objects appear atomically."""
         return False
 
     def occupied(self, prefix: str) -> set[str]:
-        """Return the names directly below a prefix that objects have: one request for each
-        thousand, however many objects there are.
+        """Return the names directly below a prefix; one request per thousand, regardless of the
+        number of objects.
         """
         pages = self.client.get_paginator("list_objects_v2").paginate(
             Bucket=self.bucket, Prefix=prefix, Delimiter="/"
@@ -100,41 +100,41 @@ class S3ObjectStore:
         return {item["Prefix"].removeprefix(prefix).rstrip("/") for item in found}
 
     def missing(self, prefix: str) -> str | None:  # noqa: ARG002
-        """Return nothing: a bucket has no folders that could be missing."""
+        """Return None: a bucket has no folders."""
         return None
 
     def stat(self, key: str) -> StoredObject | None:
-        """Return the object as it is now; None where there is none."""
+        """Return the object's current state, or None if it does not exist."""
         from botocore.exceptions import ClientError
 
         try:
             head = self.client.head_object(Bucket=self.bucket, Key=key)
         except ClientError as error:
-            if _code(error) in _GONE:
+            if _code(error) in _MISSING:
                 return None
             raise
         return _seen(key, head["LastModified"], head["ContentLength"], head["ETag"])
 
     def exists(self, key: str) -> bool:
-        """Whether there is an object."""
+        """Return whether the object exists."""
         return self.stat(key) is not None
 
     def open(self, key: str) -> BinaryIO:
-        """Open an object to read; bytes come as they are asked for."""
+        """Open an object for streaming."""
         from botocore.exceptions import ClientError
 
         try:
             return cast(BinaryIO, self.client.get_object(Bucket=self.bucket, Key=key)["Body"])
         except ClientError as error:
-            if _code(error) in _GONE:
+            if _code(error) in _MISSING:
                 raise FileNotFoundError(self.uri(key)) from error
             raise
 
     def move(self, seen: StoredObject, key: str) -> bool:
-        """Copy an object that is still as it was seen, then remove it; S3 knows no renaming.
+        """Copy an unchanged object, then remove it; S3 has no rename.
 
-        A copy that was made stays, whatever becomes of the object: of one that is gone it may be
-        the only one, and another host may have moved the same object here, and name it by now.
+        The copy is never deleted: it may be the only one if the object was removed, and another
+        host may have moved the same object here.
         """
         from botocore.exceptions import ClientError
 
@@ -144,7 +144,7 @@ class S3ObjectStore:
             return False
         source: CopySourceTypeDef = {"Bucket": self.bucket, "Key": seen.key}
         try:
-            # In parts where it is larger than one copy may be.
+            # A large object is copied in parts.
             self.client.copy(
                 source, self.bucket, key, ExtraArgs={"CopySourceIfMatch": seen.version}
             )
@@ -155,11 +155,10 @@ class S3ObjectStore:
         return self.remove(seen) or not self.exists(seen.key)
 
     def remove(self, seen: StoredObject) -> bool:
-        """Remove an object that is still as it was seen; S3 itself refuses where it was
-        overwritten meanwhile.
+        """Remove an unchanged object; S3 denies the request if it was overwritten.
 
-        Where the answer of S3 is lost, the request is made again by itself, and told that there is
-        no such object: it was removed.
+        If the response is lost, the client retries and S3 reports a missing object: it was
+        removed.
         """
         from botocore.exceptions import ClientError
 
@@ -174,17 +173,16 @@ class S3ObjectStore:
         return True
 
     def put(self, source: Path, key: str) -> None:
-        """Upload a file, in parts where it is large; it appears once all are there."""
+        """Upload a file, in parts if it is large; it appears atomically."""
         with self._bucket_is_there():
             self.client.upload_file(str(source), self.bucket, key)
 
     def exchange(self, seen: StoredObject, source: Path) -> StoredObject | None:
-        """Upload a file over an object that is still as it was seen, and remove the version that
-        the bucket keeps of it.
+        """Upload a file over an unchanged object, and remove the old version.
 
-        S3 itself refuses where it was overwritten meanwhile, but for what is too large for one
-        request. Where its answer is lost, the request is made again by itself, and refused: the
-        content is there.
+        S3 denies the request if the object was overwritten, except for files too large for one
+        request. If the response is lost, the client retries and the request is denied: then the
+        content is compared.
         """
         from botocore.exceptions import ClientError
 
@@ -196,16 +194,18 @@ class S3ObjectStore:
         except ClientError as error:
             if _code(error) not in _CHANGED:
                 raise
-            if not self._holds(seen.key, source):
+            if not self._has_content(seen.key, source):
                 return None
         if before:
             self.client.delete_object(Bucket=self.bucket, Key=seen.key, VersionId=before)
         return self.stat(seen.key)
 
-    def _holds(self, key: str, source: Path) -> bool:
-        """Whether an object has the content of a file; its ETag tells that of some only."""
-        with source.open("rb") as wanted:
-            digest = hashlib.file_digest(wanted, "sha256").digest()
+    def _has_content(self, key: str, source: Path) -> bool:
+        """Return whether an object has the content of a file; its ETag is not always a content
+        hash.
+        """
+        with source.open("rb") as expected:
+            digest = hashlib.file_digest(expected, "sha256").digest()
         found = hashlib.sha256()
         try:
             with self.open(key) as content:
@@ -225,8 +225,8 @@ class S3ObjectStore:
             )
 
     def old_versions(self, prefix: str) -> list[StoredObject]:
-        """Return the noncurrent versions below a prefix, each with its id as `version`; none
-        where the bucket keeps none.
+        """List noncurrent versions below a prefix, with their ids as `version`; empty without
+        versioning.
         """
         pages = self.client.get_paginator("list_object_versions").paginate(
             Bucket=self.bucket, Prefix=prefix
@@ -249,7 +249,7 @@ class S3ObjectStore:
                 Bucket=self.bucket, Key=old.key, VersionId=old.version
             )
         except ClientError as error:
-            if _code(error) in _GONE_VERSION:
+            if _code(error) in _MISSING_VERSION:
                 raise FileNotFoundError(self.uri(old.key)) from error
             raise
         return cast(BinaryIO, version["Body"])
@@ -259,16 +259,16 @@ class S3ObjectStore:
         self.client.delete_object(Bucket=self.bucket, Key=old.key, VersionId=old.version)
 
     def all_versions(self, prefix: str) -> list[StoredObject]:
-        """Return all that a bucket keeps below a prefix, each with its id as `version`: objects as
-        they are and as they were, and the markers of those that were removed.
+        """List everything stored below a prefix, with ids as `version`: current and old
+        versions, and delete markers.
         """
         versions, markers, _ = self._list_versions(prefix)
         return [*versions, *markers]
 
     def versions_of_removed(self, prefix: str) -> list[StoredObject]:
-        """Return what `all_versions` does of objects that were removed.
+        """List the versions and delete markers of deleted objects.
 
-        The markers come last: without its marker, an older version is the object again.
+        Markers are last: without its marker, an older version would become the current object.
         """
         versions, markers, there = self._list_versions(prefix)
         return [version for version in (*versions, *markers) if version.key not in there]
@@ -276,8 +276,8 @@ class S3ObjectStore:
     def _list_versions(
         self, prefix: str
     ) -> tuple[list[StoredObject], list[StoredObject], set[str]]:
-        """Return the versions below a prefix, the markers, and the keys of objects that are
-        there.
+        """Return the versions below a prefix, the delete markers, and the keys of existing
+        objects.
         """
         pages = self.client.get_paginator("list_object_versions").paginate(
             Bucket=self.bucket, Prefix=prefix
@@ -296,9 +296,9 @@ class S3ObjectStore:
         return versions, markers, there
 
     def remove_versions(self, versions: Sequence[StoredObject]) -> None:
-        """Delete what `all_versions` returned for good, a thousand by a request.
+        """Delete the result of `all_versions` permanently, a thousand per request.
 
-        :raises LakehouseError: when S3 refuses to delete one.
+        :raises LakehouseError: S3 denies a deletion.
         """
         for start in range(0, len(versions), _MOST_DELETED):
             some = versions[start : start + _MOST_DELETED]
@@ -312,8 +312,8 @@ class S3ObjectStore:
                 raise _not_deleted(self.uri(refusal["Key"]), refusal["Code"])
 
     def uploads(self, prefix: str) -> list[StoredObject]:
-        """Return the uploads in parts that were not completed, each with its id as `version`; of
-        what size they are nobody says.
+        """List incomplete multipart uploads, with their ids as `version`; their size is
+        unknown.
         """
         pages = self.client.get_paginator("list_multipart_uploads").paginate(
             Bucket=self.bucket, Prefix=prefix
@@ -326,20 +326,20 @@ class S3ObjectStore:
         ]
 
     def abort_uploads(self, uploads: Sequence[StoredObject]) -> None:
-        """Abort what `uploads` returned."""
+        """Abort the result of `uploads`."""
         for upload in uploads:
             self.client.abort_multipart_upload(
                 Bucket=self.bucket, Key=upload.key, UploadId=upload.version
             )
 
     def discard_uploads(self, prefix: str) -> list[str]:
-        """Abort the uploads in parts that were not completed."""
+        """Abort incomplete multipart uploads."""
         uploads = self.uploads(prefix)
         self.abort_uploads(uploads)
         return [upload.key for upload in uploads]
 
     def remains(self, prefix: str) -> list[StoredObject]:
-        """Return all versions below a prefix, and the uploads that were not completed."""
+        """List all versions below a prefix, and incomplete uploads."""
         return [*self.all_versions(prefix), *self.uploads(prefix)]
 
     def write_text(self, key: str, text: str, content_type: str = PLAIN_TEXT) -> None:
@@ -352,7 +352,7 @@ class S3ObjectStore:
         )
 
     def remove_folder(self, prefix: str) -> None:
-        """Delete all objects below a prefix, with all that the bucket keeps of them."""
+        """Delete all objects below a prefix, with all versions."""
         self.remove_versions(self.all_versions(prefix))
         self.discard_uploads(prefix)
 
@@ -385,10 +385,10 @@ class S3ObjectStore:
 
 @cache
 def open_bucket(settings: Settings) -> S3ObjectStore:
-    """Return the object store of the deployment's bucket; region and credentials are those of
-    the AWS chain.
+    """Return the object store of the deployment's bucket, with region and credentials of the
+    AWS chain.
     """
-    # A second of importing, which a deployment on folders does not need.
+    # The import takes a second, which a local deployment does not need.
     from dagster_aws.s3 import S3Resource
 
     assert settings.bucket
@@ -398,7 +398,7 @@ def open_bucket(settings: Settings) -> S3ObjectStore:
 
 @cache
 def _open_again(bucket: str, region: str, endpoint_url: str) -> S3ObjectStore:
-    # An executor has no Dagster.
+    # Executors do not have Dagster.
     import boto3
 
     client = boto3.client("s3", region_name=region, endpoint_url=endpoint_url)

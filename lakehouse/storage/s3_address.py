@@ -1,4 +1,4 @@
-"""Addresses of S3: `s3://bucket/key`."""
+"""S3 addresses: `s3://bucket/key`."""
 
 import re
 
@@ -6,9 +6,9 @@ _ADDRESS = re.compile(r"\s*s3a?:(?://([^/]*)/?(.*))?", re.IGNORECASE | re.DOTALL
 
 
 def bucket_and_key(address: str) -> tuple[str, str] | None:
-    """Return the bucket and the key of an address, both of which may lack; None of what is none.
+    """Return the bucket and the key of an address, each possibly empty; None for other text.
 
-    A key may hold what ends the path of a URL, such as `#`.
+    A key may contain characters that end the path of a URL, such as `#`.
     """
     parts = _ADDRESS.match(address)
     return (parts[1] or "", parts[2] or "") if parts else None

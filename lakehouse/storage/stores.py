@@ -1,4 +1,4 @@
-"""Where a deployment's delivered files stand."""
+"""The object store of a deployment."""
 
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import LocalObjectStore, ObjectStore
@@ -7,7 +7,7 @@ from lakehouse.storage.object_store import LocalObjectStore, ObjectStore
 def open_store(settings: Settings) -> ObjectStore:
     """Return the object store of a deployment: the home's folders, or the bucket.
 
-    :raises SettingsError: when the home cannot be made.
+    :raises SettingsError: the home cannot be created.
     """
     if settings.deployment == "aws":
         from lakehouse.storage.s3 import open_bucket

@@ -1,3 +1,3 @@
-"""What a table and a feed are declared to be: columns, types, partitioning, rules as such;
-pure, without Spark.
+"""Declarations of tables and feeds: columns, types, partitioning and rules. Pure Python,
+without Spark.
 """

@@ -1,6 +1,4 @@
-"""How much of something is tolerated: bounds of a value, and what it means to lie outside of
-them.
-"""
+"""Bounds of rule values, and the levels of a rule's result."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,20 +9,20 @@ from lakehouse.errors import DeclarationError
 
 Number = int | float | Decimal
 Outside = tuple[Number | None, Number | None]
-"""Bounds within those of a rule, outside of which people are told."""
+"""Narrower bounds within those of a rule; values outside of them cause a warning."""
 Level = Literal["holds", "warns", "fails"]
-"""What came of a rule: nothing is to be said, people are told, or nothing may be published."""
+"""The result of a rule: passed, warn, or block the publish."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """From `low` to `high`, both included, either one open."""
+    """An interval from `low` to `high`, both inclusive; either may be open."""
 
     low: Number | None = None
     high: Number | None = None
 
     def hold(self, value: Number) -> bool:
-        """Whether a value lies within; NaN does not."""
+        """Return whether a value is within the bounds; NaN is not."""
         return (self.low is None or value >= _as_of_kind(self.low, value)) and (
             self.high is None or value <= _as_of_kind(self.high, value)
         )
@@ -34,7 +32,10 @@ class Bounds:
 
 
 def bounds_of(what: str, low: Number | None, high: Number | None) -> Bounds:
-    """Return bounds that a value can lie in, of which at least one is closed."""
+    """Return bounds with at least one closed end.
+
+    :raises DeclarationError: if both are open, or `low` exceeds `high`.
+    """
     if (low is None and high is None) or (
         low is not None and high is not None and not low <= _as_of_kind(high, low)
     ):
@@ -45,8 +46,8 @@ def bounds_of(what: str, low: Number | None, high: Number | None) -> Bounds:
 
 
 def _as_of_kind(bound: Number, value: Number) -> Number:
-    """Return a bound as the kind of number that a value is, as it was written: a float of 0.3 is
-    less than that by a little, which Python sees where it compares one with a `Decimal`.
+    """Convert a bound to the number type of a value. Python compares the exact binary value of
+    a float such as 0.3 with a `Decimal`.
     """
     if isinstance(value, Decimal) and isinstance(bound, float):
         return Decimal(str(bound))
@@ -56,7 +57,7 @@ def _as_of_kind(bound: Number, value: Number) -> Number:
 
 
 def bounds_text(low: object, high: object) -> str:
-    """Say bounds in words."""
+    """Describe bounds in words."""
     return " and ".join(
         f"{word} {bound}"
         for word, bound in (("at least", low), ("at most", high))
@@ -65,5 +66,5 @@ def bounds_text(low: object, high: object) -> str:
 
 
 def hours(span: timedelta) -> float:
-    """Return how many hours a span of time is."""
+    """Return a duration in hours."""
     return span.total_seconds() / 3600

@@ -1,6 +1,4 @@
-"""Whether a rule that says how a column is read gives what the column holds, said at load
-rather than in a run.
-"""
+"""Check at load time that `castable` rules fit the types of their columns."""
 
 from lakehouse.errors import DeclarationError
 from lakehouse.tables import types
@@ -11,13 +9,12 @@ _ANYTHING = types.Primitive("string")
 
 
 def check_casts(table: TableDeclaration) -> None:
-    """Check that what `castable` reads fits its column: the same type, a narrower one, or
-    anything that stays text.
+    """Check that the type of a `castable` rule fits its column: the same type, a narrower one,
+    or any type for a string column.
 
-    A value that can be read as what the rule says, and not kept as what the column is, would
-    fail each run.
+    Otherwise a value that the rule accepts could not be stored, and every run would fail.
 
-    :raises DeclarationError: names the table, the rule and both types.
+    :raises DeclarationError: states the table, the rule and both types.
     """
     for rule in table.rules:
         if rule.cast is None:

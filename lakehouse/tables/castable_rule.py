@@ -1,4 +1,4 @@
-"""The rule that a delivered value can be read as the type of its column."""
+"""The rule that a delivered value can be cast to the type of its column."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,11 +11,10 @@ from lakehouse.tables.rule import OnFailure, Rule
 
 @dataclass(frozen=True, kw_only=True)
 class CastableRule(Rule):
-    """A rule that says how a column is read: rows break it whose delivered value was lost by
-    that.
+    """A rule that casts a column; rows whose value the cast turns into NULL break it.
 
-    `follows_from_type` is of one that nobody declared: it is made anew where a declaration is
-    changed.
+    `follows_from_type` marks a rule that was derived from the column type; it is derived again
+    when a declaration changes.
     """
 
     castable_as: Cast
@@ -25,32 +24,32 @@ class CastableRule(Rule):
 
     @property
     def cast(self) -> Cast:
-        """How the column is read from what is delivered."""
+        """How the delivered value is cast."""
         return self.castable_as
 
     @property
     def sql(self) -> str:
-        """What tells it from other rules."""
-        return self._lost(identifier, self.cast.identity)
+        """A stable identity of the rule."""
+        return self._cast_failed(identifier, self.cast.identity)
 
     def predicate(self, delivered: Callable[[str], str] = identifier) -> str:
-        """Return the predicate of the rows whose delivered value cannot be read."""
-        return self._lost(delivered, self.cast.sql)
+        """Return the predicate of rows whose delivered value cannot be cast."""
+        return self._cast_failed(delivered, self.cast.sql)
 
-    def _lost(self, delivered: Callable[[str], str], cast: Callable[[str], str]) -> str:
+    def _cast_failed(self, delivered: Callable[[str], str], cast: Callable[[str], str]) -> str:
         raw = delivered(self.columns[0])
         return f"({raw} IS NOT NULL AND {cast(raw)} IS NULL)"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FittingRule(CastableRule):
-    """The rule of a decimal or integer that a function returns in a type with other digits."""
+    """The rule for a computed decimal or integer whose type has a different number of digits."""
 
     is_declared: ClassVar[bool] = False
 
 
 def castable_from_type(column: str, column_type: str, time_zone: str) -> CastableRule:
-    """Return the rule of a column that is read from text by its type alone."""
+    """Return the rule of a text column that is cast by its declared type."""
     return CastableRule.declare(
         "castable",
         (column,),
@@ -68,5 +67,5 @@ def castable_if_fits(column: str, column_type: str) -> FittingRule:
 
 
 def castable_text(column: str, column_type: str) -> str:
-    """Say in words what the rule asks of a column."""
+    """Describe the rule in words."""
     return f"{column} can be read as {column_type}"

@@ -11,27 +11,31 @@ from lakehouse.tables import types
 class Column:
     """A column of a table.
 
-    :raises DeclarationError: when the type is none that Spark has.
+    :raises DeclarationError: if the type does not exist in Spark.
     """
 
     name: str
-    """Without dots; names that differ in case alone are one."""
+    """The name, without dots. Names that differ only in case are equal."""
     type: str
-    """As Spark writes it, such as `bigint`, `decimal(10,2)`, `timestamp` or `array<string>`."""
+    """The type in Spark's notation, such as `bigint`, `decimal(10,2)`, `timestamp` or
+    `array<string>`.
+    """
     doc: str = ""
-    """What it means: its comment in the catalog, and in Dagster."""
+    """Its meaning: the comment in the catalog and in Dagster."""
     personal: bool = False
-    """Whether it identifies a person directly: it is masked wherever rows are shown, and Iceberg
-    keeps no bounds of it.
+    """Whether it identifies a person directly. It is masked wherever rows are shown, and
+    Iceberg stores no bounds of it.
     """
     required: bool = False
-    """Whether Iceberg refuses a NULL, before any rule can speak: for what the machine fills."""
+    """Whether Iceberg rejects NULL before any rule is evaluated; for columns that are filled
+    automatically.
+    """
     renamed_from: Sequence[str] = ()
-    """The names that it had, newest last."""
+    """Former names, newest last."""
     profiled: bool = False
-    """Whether each write tells the fraction of nulls and how many distinct values it brought."""
+    """Whether each write reports the fraction of nulls and the number of distinct values."""
     cast: bool = True
-    """Whether text is read as the type, in a table that says `rows_of`; else the function does
+    """Whether text is cast to the type in a table with `rows_of`; if not, the function must do
     it.
     """
 
@@ -43,13 +47,13 @@ class Column:
             raise DeclarationError(f"Column {self.name}: {error}") from None
 
     def name_among(self, names: Collection[str]) -> str | None:
-        """Return which of some names is this column: its own, or the newest that it had; None where
-        none is.
+        """Return this column's name in a set of names: the current name, or the newest former
+        one; None if there is none.
         """
         known = (self.name, *reversed(self.renamed_from))
         return next((name for name in known if name in names), None)
 
 
 def tuple_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Return names of which a single one may be given as text."""
+    """Return names as a tuple; a single name may be given as a string."""
     return (names,) if isinstance(names, str) else tuple(names)

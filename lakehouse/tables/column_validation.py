@@ -1,4 +1,4 @@
-"""Whether a table declares each column once, and names none elsewhere that it does not have."""
+"""Check that column names are unique and that all references to columns exist."""
 
 import re
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ _NAME = re.compile(r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$")
 
 
 def check_columns(table: TableDeclaration) -> None:
-    """Check the table's name, its columns, and each part of the declaration that names some.
+    """Check the table's name, its columns, and each part of the declaration that names columns.
 
-    :raises DeclarationError: names the table, the part, what it holds and what was expected.
+    :raises DeclarationError: states the table, the part, the actual and the expected value.
     """
     if not _NAME.match(table.name):
         raise DeclarationError(
@@ -43,7 +43,7 @@ def check_columns(table: TableDeclaration) -> None:
 
 
 def check_known(table: TableDeclaration, part: str, columns: Sequence[str]) -> None:
-    """Check that a part of the declaration names columns that the table has."""
+    """Check that a part of the declaration names existing columns."""
     unknown = [column for column in columns if column not in table.column_names]
     if unknown:
         raise DeclarationError(
@@ -89,8 +89,8 @@ def _check_partitions(table: TableDeclaration) -> None:
 
 
 def _check_subject_is_no_partition(table: TableDeclaration) -> None:
-    """Check that no value that stands for a person is the name of a partition; a bucket tells
-    of none.
+    """Check that the subject column is not a partition value; a bucket of it is allowed, since
+    it does not reveal the value.
     """
     plain = {part.column for part in table.partition_fields if part.transform != "bucket"}
     if table.subject is None or table.subject not in {*plain, table.overwritten_by}:

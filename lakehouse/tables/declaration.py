@@ -1,6 +1,4 @@
-"""What a table declares, as values: its columns, how it is written, its rules and its layout,
-and what follows.
-"""
+"""The values of a table declaration and what is derived from them."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -30,101 +28,100 @@ from lakehouse.tables.write_modes import (
 RowLevel = Literal["copy-on-write", "merge-on-read"]
 OnErasure = Literal["recompute", "keep"]
 SOURCE_KEY = ("_source_file", "_source_sha256")
-"""The columns that say which delivery a row came with."""
+"""The columns that identify the delivery of a row."""
 SOURCE_COLUMNS = (*SOURCE_KEY, "_source_row")
-"""The columns that say which delivered row a row is."""
+"""The columns that identify the delivered row."""
 
 
 @dataclass(frozen=True)
 class TableDeclaration:
-    """The parts of a table's declaration and what each implies; whether they agree is checked
-    by `IcebergTable`.
-    """
+    """The parts of a table declaration and their derived values. `IcebergTable` validates them."""
 
     name: str
     """`namespace.table`, which is also the asset key."""
     comment: str
-    """What the table is, in the catalog and in Dagster."""
+    """The description in the catalog and in Dagster."""
     columns: Sequence[Column]
-    """In the order that readers see them in."""
+    """The columns, in the order that readers see."""
     write: WriteMode
-    """What a write does to the rows that the table has: `Append`, `Overwrite`, `by_day` and the
-    like, `OverwritePartitions` or `Merge`.
+    """How a write changes existing rows: `Append`, `Overwrite`, `by_day` and similar,
+    `OverwritePartitions` or `Merge`.
     """
     partitioning: Sequence[str] = ()
-    """How its files are parted: a column, `days(at)`, `hours(at)`, `months(at)`, `years(at)`,
-    `bucket(16, id)`, `truncate(4, code)`. A change waits for `lakehouse apply`.
+    """The partition spec: a column, `days(at)`, `hours(at)`, `months(at)`, `years(at)`,
+    `bucket(16, id)`, `truncate(4, code)`. A change takes effect with `lakehouse apply`.
     """
     rules: Sequence[Rule] = ()
-    """What must hold of it; each is a check of its name in Dagster."""
+    """The data quality rules. Each one is a Dagster asset check with the same name."""
     quarantine_name: str | None = None
-    """Where refused rows go; `<name>_quarantine` where it is left out."""
+    """The table of rejected rows; default: `<name>_quarantine`."""
     max_refused_share: float | None = None
-    """Share of the rows of a write above which nothing is published; left out, half of 100 rows
-    at the first one.
+    """The maximum share of rejected rows in a write; above it, nothing is published. Default: a
+    first write with at least 100 rows blocks if more than half are rejected.
     """
     versions: Versions | None = None
-    """Which of several rows of one key counts, where its source writes rows again."""
+    """How versions of a row are ordered, if the source delivers rows again."""
     subject: str | None = None
-    """The key column that stands for a person."""
+    """The key column that identifies a person."""
     no_subject: str | None = None
-    """Why the table has no subject, though it has personal columns, or columns that stand for a
-    person where it reads; those values are then erased one by one.
+    """Why the table has no subject, although it has personal columns or reads columns that
+    identify people. Such values are erased one by one.
     """
     on_erasure: OnErasure = "recompute"
-    """What becomes of a table without a subject when a person is erased from what it is computed
-    from: it is computed anew, or kept as it is.
+    """What an erasure does to a table without a subject whose inputs contain the data subject:
+    recompute it, or keep it unchanged.
     """
     owner: str | None = None
-    """Whose it is: an e-mail address, or the name of a team."""
+    """The owner: an e-mail address, or the name of a team."""
     tags: Mapping[str, str] = field(default_factory=dict)
     """Tags of its asset in Dagster."""
     sort_order: Sequence[str] = ()
-    """How rows are sorted within a file that is written, such as `at desc`, `id nulls last`."""
+    """The sort order of rows within a data file, such as `at desc`, `id nulls last`."""
     row_level: RowLevel | None = None
-    """How rows are changed: by writing their files anew, or by delete files. Left out, a merged
-    table changes them as its size and their number have it (`lakehouse.tables.row_level`), and
-    any other by copy-on-write.
+    """How rows are changed: by rewriting data files, or with delete files. By default a merged
+    table chooses by its size and the number of changed rows (`lakehouse.tables.row_level`);
+    other tables use copy-on-write.
     """
     target_file_mb: int = 128
-    """Size of a file that is aimed at, in megabytes of 2^20 bytes."""
+    """The target file size, in units of 2^20 bytes."""
     fanout: bool = False
-    """Whether rows are written as they come, and not sorted by partition first.
+    """Whether rows are written without sorting them by partition first.
 
-    A task then keeps one file open for each partition that it has rows of, which costs a
-    megabyte or more each: a delivery of thousands of days takes gigabytes, however small it is.
+    Then each task has an open file for every partition, at a megabyte or more each. A delivery
+    of thousands of days needs gigabytes of memory, however small it is.
     """
     bloom_filters: Sequence[str] = ()
-    """Columns of which each file tells which values it has not, for lookups of single values."""
+    """Columns with a Parquet Bloom filter, for point lookups."""
     file_format: Literal["parquet", "orc", "avro"] = "parquet"
-    """Of what kind files are that are written from now on. The rows of `avro` nothing here reads
-    without Spark; DuckDB and Polars read `parquet` alone.
+    """The format of new data files. `avro` files can only be read with Spark; DuckDB and Polars
+    read only `parquet`.
     """
     format_version: int = 2
-    """Of Iceberg: 2, or 3, which not every engine reads and a table never leaves."""
+    """The Iceberg format version: 2, or 3, which not every engine reads. It cannot be lowered.
+    """
     location: str | None = None
-    """Where its files are; in the warehouse, in a folder of its own, where it is left out."""
+    """Where its files are stored; default: a folder of its own in the warehouse."""
     properties: Mapping[str, str] = field(default_factory=dict)
-    """Further properties of Iceberg."""
+    """Additional Iceberg table properties."""
     dropped: Sequence[str] = ()
-    """Columns that the table once had and shall lose."""
+    """Former columns to remove from the table."""
     upkeep: Upkeep = field(default_factory=Upkeep)
-    """What differs from the upkeep of its layer."""
+    """Overrides of the layer's upkeep."""
     freshness: timedelta | None = None
-    """How old the last write may be before the table counts as late."""
+    """The maximum age of the last write before the table is late."""
     rows_of: "TableDeclaration | None" = field(default=None, repr=False)
-    """The table that each row comes from, such as the one that a feed lands in: a column that is
-    text there is read by its type, and a row whose text cannot be read is quarantined
-    (`castable`). Docs, personal columns and the subject, or why there is none, are as there where
-    they are left out.
+    """The table that each row originates from, such as the bronze table of a feed. Columns that
+    are text there are cast to their types, and rows that cannot be cast are quarantined
+    (`castable`). Docs, personal columns, `subject` and `no_subject` are inherited unless
+    declared.
     """
     source_columns: bool | None = None
-    """Whether the columns that say which delivered row each row is come from `rows_of` by
-    themselves. Left out, they do where rows are appended or are versions.
+    """Whether the columns that identify the delivered row are copied from `rows_of`
+    automatically. Default: yes if rows are appended or are versions.
     """
     time_zone: str | None = None
-    """Where moments without an offset were written, and whose days it is written by; that of
-    `rows_of`, or UTC. What `castable` and `dated` among its rules say is their own.
+    """The zone of timestamps without an offset, and of the days that partition the table;
+    default: that of `rows_of`, or UTC. `castable` and `dated` rules have their own zone.
     """
 
     def __post_init__(self) -> None:
@@ -140,7 +137,7 @@ class TableDeclaration:
 
     @property
     def namespace(self) -> str:
-        """The layer that the table is in."""
+        """The layer of the table."""
         return self.name.split(".")[0]
 
     @property
@@ -150,24 +147,24 @@ class TableDeclaration:
 
     @cached_property
     def column_names(self) -> tuple[str, ...]:
-        """Names, in order."""
+        """The column names, in order."""
         return tuple(column.name for column in self.columns)
 
     def column(self, name: str) -> Column:
         """Return a column by name.
 
-        :raises KeyError: when there is none.
+        :raises KeyError: if it does not exist.
         """
         return {column.name: column for column in self.columns}[name]
 
     @cached_property
     def partition_fields(self) -> tuple[PartitionField, ...]:
-        """The partition spec, parsed."""
+        """The parsed partition spec."""
         return tuple(PartitionField.parse(text) for text in self.partitioning)
 
     @cached_property
     def sort_fields(self) -> tuple[SortField, ...]:
-        """The sort order, parsed."""
+        """The parsed sort order."""
         return tuple(SortField.parse(text) for text in self.sort_order)
 
     @cached_property
@@ -177,17 +174,17 @@ class TableDeclaration:
 
     @cached_property
     def quarantining_rules(self) -> tuple[Rule, ...]:
-        """The rules that send a row to the quarantine."""
+        """The rules that quarantine rows."""
         return tuple(rule for rule in self.rules if rule.on_failure == "quarantine")
 
     @cached_property
     def casts(self) -> Mapping[str, Cast]:
-        """How a column is read from what is delivered, by column, where a rule says so."""
+        """The cast of each column that a rule casts."""
         return {rule.columns[0]: rule.cast for rule in self.rules if rule.cast}
 
     @cached_property
     def read_from_text(self) -> frozenset[str]:
-        """The columns that are read by their type, and from nothing but text."""
+        """The columns that are cast by their type, and only from text."""
         return frozenset(
             rule.columns[0]
             for rule in self.rules
@@ -195,7 +192,8 @@ class TableDeclaration:
         )
 
     def cast_sql(self, column: str, raw: str) -> str:
-        """Return SQL for a delivered value in its column's type; NULL where it cannot be read.
+        """Return SQL that casts a delivered value to its column's type; NULL if it cannot be
+        cast.
 
         :param raw: SQL of the delivered value.
         """
@@ -204,9 +202,10 @@ class TableDeclaration:
         return f"try_cast({raw} AS {self.column(column).type})"
 
     def broken_by(self, rule: Rule) -> str:
-        """Return the SQL predicate of the table's rows that break a row rule.
+        """Return the SQL predicate of stored rows that break a row rule.
 
-        None breaks one that only says how its column is read: that was done when the row came.
+        No stored row breaks a rule that only casts its column: the cast was checked before the
+        write.
         """
         if rule.cast and types.parse(self.column(rule.columns[0]).type) == types.parse(
             rule.cast.type
@@ -216,7 +215,7 @@ class TableDeclaration:
 
     @cached_property
     def profiled_columns(self) -> tuple[str, ...]:
-        """What each write measures; not the stamp, which no row is delivered with."""
+        """The columns that each write profiles, without the stamp, which is never delivered."""
         return tuple(
             column.name
             for column in self.columns
@@ -225,15 +224,13 @@ class TableDeclaration:
 
     @property
     def overwritten_by(self) -> str | None:
-        """The column that it is overwritten by partitions of; None for tables that are written
-        otherwise.
-        """
+        """The column whose partitions are overwritten; None for other write modes."""
         return self.write.by if isinstance(self.write, OverwritePartitions) else None
 
     @property
     def windows(self) -> TimeWindows | None:
-        """The windows of time that it is overwritten by; None where it is written otherwise, or
-        its asset names the partitions.
+        """The time windows that are overwritten; None for other write modes, or if the asset
+        defines the partitions.
         """
         if not isinstance(self.write, OverwritePartitions) or self.write.windows is None:
             return None
@@ -242,7 +239,7 @@ class TableDeclaration:
 
     @cached_property
     def telling_columns(self) -> frozenset[str]:
-        """What tells a merge which row shall go; empty where it is written otherwise."""
+        """The columns by which a merge finds rows to delete; empty for other write modes."""
         if not isinstance(self.write, Merge):
             return frozenset()
         of = self.versions.of if self.versions else ()
@@ -250,49 +247,43 @@ class TableDeclaration:
 
     @property
     def version_key(self) -> tuple[str, ...]:
-        """The columns whose values versions of a row have in common; a merge's key without
-        `versions`.
-        """
+        """The columns that identify versions of a row; without `versions`, the merge key."""
         if self.versions:
             return tuple(self.versions.of)
         return tuple(self.write.on) if isinstance(self.write, Merge) else ()
 
     @property
     def wall_time_zone(self) -> str:
-        """The time zone of moments without an offset, and of days."""
+        """The zone of timestamps without an offset, and of days."""
         if self.time_zone is not None:
             return self.time_zone
         return self.rows_of.wall_time_zone if self.rows_of else "UTC"
 
     @property
     def stamp(self) -> str | None:
-        """The column that a merge fills itself; None where there is none."""
+        """The column that a merge fills itself, or None."""
         return self.write.stamp if isinstance(self.write, Merge) else None
 
     @cached_property
     def personal_columns(self) -> frozenset[str]:
-        """What identifies a person directly."""
+        """The columns that identify a person directly."""
         return frozenset(column.name for column in self.columns if column.personal)
 
     @cached_property
     def masked_columns(self) -> frozenset[str]:
-        """What is masked wherever rows are shown: what identifies a person, or stands for
-        one.
+        """The columns that are masked wherever rows are shown: personal columns and the
+        subject.
         """
         return self.personal_columns | ({self.subject} if self.subject else set())
 
     @property
     def holds_personal_data(self) -> bool:
-        """Whether its rows are about people, so that not all of what stands in them may be
-        shown.
-        """
+        """Whether rows are about people, so that some values must not be shown."""
         return bool(self.masked_columns)
 
     @cached_property
     def once_by(self) -> tuple[str, ...]:
-        """The columns that an append is made only once by; empty where each run adds its
-        rows.
-        """
+        """The columns that make an append idempotent; empty if each run adds its rows."""
         if not isinstance(self.write, Append):
             return ()
         if self.write.once_by is not None:
@@ -301,19 +292,16 @@ class TableDeclaration:
 
     @property
     def is_log_of_runs(self) -> bool:
-        """Whether each run appends rows of its own that nothing audits, as to the tables of
-        `monitoring`.
-        """
+        """Whether each run appends unaudited rows of its own, as in the tables of `monitoring`."""
         return self.once_by == ("run_id",) and not self.rules
 
     @cached_property
     def declaration_hash(self) -> str:
-        """A digest of what decides the table's rows, and of nothing else; each snapshot is
-        stamped with it.
+        """A digest of everything that determines the table's rows; stored in each snapshot.
 
-        Columns and types, write mode, rules that keep rows or a write back, versions and
-        partitioning: the first run after one of them changed computes its partitions in full, and
-        none does after an owner or a comment did.
+        It covers columns and types, write mode, rules that quarantine or block, versions and
+        partitioning. The first run after such a change recomputes its partitions in full. A
+        changed owner or comment does not.
         """
         decisive = (
             sorted((column.name, column.type) for column in self.columns),
@@ -330,14 +318,14 @@ class TableDeclaration:
 
     @property
     def upkeep_policy(self) -> UpkeepPolicy:
-        """What the table is kept by; of its layer's part, what `declared_tables` put into it."""
+        """The effective upkeep policy; `declared_tables` merges in the layer's part."""
         return self.upkeep.policy
 
 
 def name_of(table: str | TableDeclaration) -> str:
-    """Return the name of a table that is given as such, or by its name.
+    """Return the name of a table given as a declaration or by name.
 
-    :raises DeclarationError: names what is neither, such as the asset that computes it.
+    :raises DeclarationError: for other values, such as the asset that computes the table.
     """
     if isinstance(table, str):
         return table

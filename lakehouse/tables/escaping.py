@@ -1,8 +1,6 @@
-"""Text that others chose, such as the name of a file or of its column, as it is shown to
-people.
+"""Safe display of untrusted text, such as file and column names.
 
-What cannot be seen is written as an escape, so that it can be, and so that no text steers a
-terminal.
+Invisible characters are escaped, so that they are visible and cannot control a terminal.
 """
 
 import shlex
@@ -13,16 +11,16 @@ _PLAIN_SIGNS = frozenset("._-/+=@")
 
 
 def quoted(name: str) -> str:
-    r"""Return a name in quotes, spaces at its ends and all: `' fruit'`, `'\ufeffid'`; a long
-    one is cut.
+    r"""Return a name in quotes, with leading and trailing spaces: `' fruit'`, `'\ufeffid'`. A
+    long name is cut.
     """
     cut = "…" if len(name) > _MOST_CHARACTERS else ""
     return f"{name[:_MOST_CHARACTERS]!r}{cut}"
 
 
 def shown(name: str) -> str:
-    """Return the name of a file whole: as it is where that is letters, digits and few signs,
-    else in quotes.
+    """Return a complete file name; quoted unless it only has letters, digits and a few
+    punctuation marks.
     """
     is_plain = bool(name) and all(
         character.isalnum() or character in _PLAIN_SIGNS for character in name
@@ -31,10 +29,9 @@ def shown(name: str) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Return a text as one line in which all can be seen: `\n`, and `\u001b` for an escape.
+    r"""Return a text as one line of visible characters: `\n`, and `\u001b` for an escape.
 
-    Spark reads these in a literal as what they stand for, so that a query with one in it runs
-    as it is shown.
+    Spark decodes these sequences in literals, so a query that contains one runs as shown.
     """
     return text if text.isprintable() else "".join(map(_visible_character, text))
 
@@ -49,8 +46,8 @@ def _visible_character(character: str) -> str:
 
 
 def shell_word(name: str) -> str:
-    r"""Return a name as a shell takes it, for a command that is shown: `'a b'`, and
-    `$'\x1b[2J'` for an escape.
+    r"""Return a name quoted for a shell, for a displayed command: `'a b'`, or `$'\x1b[2J'` for
+    an escape.
     """
     if name.isprintable():
         return shlex.quote(name)

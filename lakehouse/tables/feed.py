@@ -1,4 +1,4 @@
-"""The declaration of a feed: what its files hold, and the bronze table that they land in."""
+"""The declaration of a feed: the columns of its files, and the bronze table that they land in."""
 
 import re
 import unicodedata
@@ -29,11 +29,12 @@ FORMATS = (
     "parquet",
     "avro",
 )
-"""Each has a reader in `ingestion/readers/formats.py`; `.gz` and `.zst` are compressed."""
+"""Each format has a reader in `ingestion/readers/formats.py`; `.gz` and `.zst` are compressed.
+"""
 CSV_FORMATS = ("csv", "csv.gz")
-"""What a feed takes by default."""
+"""The default formats of a feed."""
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-"""What may stand between the fields of a row, and what it is called."""
+"""The allowed delimiters and their names."""
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 
 INGEST_COLUMNS = (
@@ -65,16 +66,16 @@ INGEST_COLUMNS = (
         "_ingested_at", "timestamp", "When the ingest began that landed the row.", required=True
     ),
 )
-"""What each bronze table has beside the delivered columns."""
+"""The columns that each bronze table has in addition to the delivered ones."""
 
 
 def is_own_name(name: str) -> bool:
-    """Whether no delivered column can have a name in bronze, in whatever case."""
+    """Return whether a name is reserved in bronze, ignoring case."""
     return name.lower() in INGEST_NAMES or bool(reserved_for(name))
 
 
 def uncompressed(file_format: str) -> str:
-    """Return the format of what is in a file of a format."""
+    """Return the format without compression."""
     return file_format.removesuffix(".gz").removesuffix(".zst")
 
 
@@ -84,34 +85,35 @@ def nfc(name: str) -> str:
 
 
 REWRITTEN = "privacy/rewritten/"
-"""The prefix of what is noted of files that were rewritten, of all feeds."""
+"""The prefix of the ledgers of rewritten files."""
 
 
 @dataclass(frozen=True)
 class FeedColumn:
-    """A column of a feed's files, under the same name in the header and in bronze, unless files
-    call it otherwise.
+    """A column of a feed's files. It has the same name in the header and in bronze, unless
+    `header` is set.
     """
 
     name: str
     doc: str = ""
-    """What it means."""
+    """Its meaning."""
     optional: bool = False
-    """Whether a file may lack it; it is NULL then."""
+    """Whether a file may lack it; then it is NULL."""
     personal: bool = False
     """Whether it identifies a person directly."""
     type: str = "string"
-    """Its type in bronze. CSV has text only. Of JSON, `string` is a value as written, nested ones
-    as JSON; Parquet and Avro files have types of their own, which `lakehouse new feed` declares.
+    """Its type in bronze. CSV has only text. In JSON, `string` is a value as written, nested
+    values as JSON. Parquet and Avro files have their own types, which `lakehouse new feed`
+    declares.
     """
     header: str | None = None
-    """What files call it where that is another name, such as one with dots; "" where it has none
-    there.
+    """Its name in files if different, for example with dots; "" for a column with an empty
+    header.
     """
 
     @property
     def name_in_files(self) -> str:
-        """What the header of a file calls it."""
+        """The column's name in file headers."""
         return self.name if self.header is None else self.header
 
 
@@ -119,51 +121,46 @@ class FeedColumn:
 class Feed:
     """Files of one kind that arrive in `inbox/<name>/` and land in one bronze table.
 
-    :raises DeclarationError: names the feed, the part and what was expected.
+    :raises DeclarationError: states the feed, the part and what was expected.
     """
 
     name: str
     """Lower case letters, digits and underscores."""
     columns: Sequence[FeedColumn | str]
-    """What the header names, in any order; a plain name stands for a required column."""
+    """The header names, in any order; a plain name is a required column."""
     table: str
     """The bronze table, `namespace.table`."""
     time_zone: str = "UTC"
-    """Where the feed's days begin; the archive has a folder for each."""
+    """The time zone of the feed's days; the archive has a folder per day."""
     formats: Sequence[str] = CSV_FORMATS
-    """What is taken from the inbox, by the end of a file's name: some of `FORMATS`."""
+    """The accepted file name endings: some of `FORMATS`."""
     delimiter: str = ","
-    """What stands between the fields of a row: one of `DELIMITERS`."""
+    """The field delimiter: one of `DELIMITERS`."""
     on_new_column: OnNewColumn = "reject"
-    """What a column that is not declared does to a file: it is rejected, the column is ignored,
-    or it is added to bronze as a nullable string, with a warning.
+    """What happens to a file with an undeclared column: the file is rejected, the column is
+    ignored, or it is added to bronze as a nullable string with a warning.
     """
     subject: str | None = None
-    """The column that stands for a person."""
+    """The column that identifies a person."""
     no_subject: str | None = None
-    """Why no column stands for a person, though some are personal."""
+    """Why no column identifies a person, although some are personal."""
     moment: str | None = None
-    """The column that says when the source wrote a row: of a person who was erased, rows that are
-    newer land. Without it none does.
+    """The column with the time at which the source wrote a row. Rows of an erased data subject
+    that are newer than the erasure land; without this column, none do.
     """
     max_files_per_run: int | None = None
-    """How many waiting files one run takes at most, in the order of arrival; 1 for a run for
-    each; None for all.
+    """The maximum number of files per run, in order of arrival; 1 for one run per file, None
+    for no limit.
     """
     after: After = "archive"
-    """What becomes of a file that bronze has: it goes to the archive, is deleted, or is left in
-    the inbox.
-    """
+    """What happens to a landed file: it is archived, deleted, or left in the inbox."""
     expected_within: timedelta | None = None
-    """How long after the last delivery the next one is late; Dagster shows the bronze table as
-    stale then.
+    """The maximum time between deliveries; after it, Dagster shows the bronze table as stale.
     """
     ingest_by: IngestBy = "sensor"
-    """What is on at first: a sensor that sees files as they land, or a schedule that takes what
-    waits.
-    """
+    """What starts runs by default: a sensor that reacts to new files, or a schedule."""
     schedule: str = "0 * * * *"
-    """When the schedule looks, as a cron expression in the feed's time zone."""
+    """When the schedule runs, as a cron expression in the feed's time zone."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", self.declared_columns)
@@ -173,19 +170,19 @@ class Feed:
 
     @cached_property
     def declared_columns(self) -> tuple[FeedColumn, ...]:
-        """The columns, those that were given as a plain name too."""
+        """The declared columns, with plain names converted."""
         return tuple(
             FeedColumn(column) if isinstance(column, str) else column for column in self.columns
         )
 
     @cached_property
     def column_names(self) -> tuple[str, ...]:
-        """Declared names, in order."""
+        """The declared names, in order."""
         return tuple(column.name for column in self.declared_columns)
 
     @cached_property
     def required_names(self) -> frozenset[str]:
-        """What each file must have."""
+        """The columns that each file must have."""
         return frozenset(column.name for column in self.declared_columns if not column.optional)
 
     @cached_property
@@ -193,23 +190,21 @@ class Feed:
         return {nfc(column.name_in_files): column.name for column in self.declared_columns}
 
     def named(self, header: Sequence[str]) -> tuple[str, ...]:
-        """Return what columns are called in bronze that a file's header names; one that is not
-        declared as the header has it. Names in different Unicode normal forms are equal.
+        """Return the bronze names of a file's header. An undeclared name is unchanged. Names in
+        different Unicode normal forms are equal.
         """
         return tuple(self._names_by_header.get(nfc(name), name) for name in header)
 
     @property
     def has_personal_columns(self) -> bool:
-        """Whether its files identify people, so that nothing undeclared in them may be
-        shown.
-        """
+        """Whether its files identify people, so that undeclared content must not be shown."""
         return self.subject is not None or any(
             column.personal for column in self.declared_columns
         )
 
     @property
     def delimiters(self) -> str:
-        """What its delimiter is called, such as `commas`."""
+        """The delimiter's name, such as `commas`."""
         return DELIMITERS[self.delimiter]
 
     @property
@@ -219,38 +214,37 @@ class Feed:
 
     @property
     def inbox(self) -> str:
-        """Prefix of the keys that wait."""
+        """The key prefix of waiting files."""
         return f"inbox/{self.name}/"
 
     @property
     def archive(self) -> str:
-        """Prefix of the keys that bronze has."""
+        """The key prefix of archived files."""
         return f"archive/{self.name}/"
 
     @property
     def rejected(self) -> str:
-        """Prefix of the keys that were refused."""
+        """The key prefix of rejected files."""
         return f"rejected/{self.name}/"
 
     @property
     def rewritten(self) -> str:
-        """The prefix of what is noted of its files that were rewritten without some rows."""
+        """The key prefix of the ledger of rewritten files."""
         return f"{REWRITTEN}{self.name}/"
 
 
 def bronze_table(
     feed: Feed, comment: str, *, extra: Sequence[Column] = (), **declaration: Any
 ) -> IcebergTable:
-    """Declare the bronze table of a feed: its columns as delivered, and where each row came
-    from.
+    """Declare the bronze table of a feed: its delivered columns and the source of each row.
 
-    Rows are appended once for each file and content, so that a re-run adds nothing.
+    Rows are appended once per file and content, so a repeated run adds nothing.
 
-    :param comment: what the table is.
-    :param extra: columns that the asset computes, between the delivered ones and those of the
-        source.
-    :param declaration: anything else that `IcebergTable` takes, such as `partitioning`, `owner`
-        or `freshness`.
+    :param comment: the description of the table.
+    :param extra: columns that the asset computes, placed between the delivered and the source
+        columns.
+    :param declaration: other arguments of `IcebergTable`, such as `partitioning`, `owner` or
+        `freshness`.
     """
     delivered = (
         Column(
@@ -258,7 +252,8 @@ def bronze_table(
             column.type,
             column.doc,
             personal=column.personal,
-            # By it people are found in files, and a column that bronze had under it stays.
+            # Data subjects are found in files by this name, and an existing bronze column of
+            # this name is renamed.
             renamed_from=_former_names(column),
         )
         for column in feed.declared_columns
@@ -275,7 +270,7 @@ def bronze_table(
 
 
 def _former_names(column: FeedColumn) -> tuple[str, ...]:
-    """Return what files call a column, unless bronze never had a delivered column of that name."""
+    """Return the column's name in files, unless bronze cannot have had a column of that name."""
     if not column.header or column.header.lower() in INGEST_NAMES | ICEBERG_NAMES:
         return ()
     return (column.header,)
@@ -288,20 +283,20 @@ def _check(feed: Feed) -> None:
             " underscores."
         )
     _check_columns(feed)
-    _check_among(feed, "formats", feed.formats, FORMATS)
+    _check_allowed(feed, "formats", feed.formats, FORMATS)
     _check_types(feed)
     if feed.delimiter not in DELIMITERS:
         raise DeclarationError(
             f"feed {feed.name}: delimiter is {feed.delimiter!r}; expected one of"
             f" {', '.join(map(repr, DELIMITERS))}."
         )
-    _check_among(feed, "on_new_column", (feed.on_new_column,), get_args(OnNewColumn))
-    _check_among(feed, "after", (feed.after,), get_args(After))
-    _check_among(feed, "ingest_by", (feed.ingest_by,), get_args(IngestBy))
+    _check_allowed(feed, "on_new_column", (feed.on_new_column,), get_args(OnNewColumn))
+    _check_allowed(feed, "after", (feed.after,), get_args(After))
+    _check_allowed(feed, "ingest_by", (feed.ingest_by,), get_args(IngestBy))
     if feed.subject is not None:
-        _check_among(feed, "subject", (feed.subject,), feed.column_names)
+        _check_allowed(feed, "subject", (feed.subject,), feed.column_names)
     if feed.moment is not None:
-        _check_among(feed, "moment", (feed.moment,), feed.column_names)
+        _check_allowed(feed, "moment", (feed.moment,), feed.column_names)
     if feed.max_files_per_run is not None and feed.max_files_per_run < 1:
         raise DeclarationError(
             f"feed {feed.name}: max_files_per_run is {feed.max_files_per_run}; expected at"
@@ -343,7 +338,7 @@ def _check_columns(feed: Feed) -> None:
 
 
 def _check_types(feed: Feed) -> None:
-    """Check the types of columns: CSV has text only, and people are found by plain values."""
+    """Check column types: CSV has only text, and people are found by plain values."""
     for column in feed.declared_columns:
         parsed = types.parse(column.type)
         if str(parsed) == "string":
@@ -363,7 +358,7 @@ def _check_types(feed: Feed) -> None:
             )
 
 
-def _check_among(feed: Feed, part: str, values: Sequence[str], known: Sequence[str]) -> None:
+def _check_allowed(feed: Feed, part: str, values: Sequence[str], known: Sequence[str]) -> None:
     unknown = [value for value in values if value not in known]
     if unknown or not values:
         raise DeclarationError(

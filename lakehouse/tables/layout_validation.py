@@ -1,4 +1,4 @@
-"""What Iceberg would refuse of a declaration, said at import rather than at the first write."""
+"""Check at import time what Iceberg would reject at the first write."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,27 +16,26 @@ _RESERVED_PROPERTIES = {
     "owner": "owner=…, which is kept as lakehouse.owner",
     "provider": "file_format=…",
 }
-_MOMENTS = frozenset({"timestamp", "timestamp_ntz"})
+_TIMESTAMPS = frozenset({"timestamp", "timestamp_ntz"})
 _TRANSFORMABLE = {
-    "years": _MOMENTS | {"date"},
-    "months": _MOMENTS | {"date"},
-    "days": _MOMENTS | {"date"},
-    "hours": _MOMENTS,
-    "bucket": _MOMENTS | {"int", "bigint", "decimal", "date", "string", "binary"},
+    "years": _TIMESTAMPS | {"date"},
+    "months": _TIMESTAMPS | {"date"},
+    "days": _TIMESTAMPS | {"date"},
+    "hours": _TIMESTAMPS,
+    "bucket": _TIMESTAMPS | {"int", "bigint", "decimal", "date", "string", "binary"},
     "truncate": frozenset({"int", "bigint", "decimal", "string", "binary"}),
 }
 Z_ORDERABLE = frozenset(
-    _MOMENTS | {"boolean", "int", "bigint", "float", "double", "date", "string", "binary"}
+    _TIMESTAMPS | {"boolean", "int", "bigint", "float", "double", "date", "string", "binary"}
 )
-"""Types whose bytes Iceberg interleaves; it has no z-order of a decimal."""
+"""Types whose bytes Iceberg interleaves; it has no z-order for decimals."""
 
 
 def check_layout(table: TableDeclaration, of_quarantine: Sequence[Column]) -> None:
     """Check names, partitioning, sort order and properties.
 
     :param of_quarantine: columns that a quarantine declares under reserved names.
-
-    :raises DeclarationError: names the table, the part, what it holds and what was expected.
+    :raises DeclarationError: states the table, the part, the actual and the expected value.
     """
     _check_names(table, of_quarantine)
     _check_transforms(table)
@@ -48,8 +47,8 @@ def check_layout(table: TableDeclaration, of_quarantine: Sequence[Column]) -> No
 
 
 def can_be_read(name: str) -> bool:
-    """Whether a name is read as that of one column: a dot stands between a column and a field
-    inside it, and Spark replaces what begins with `${`.
+    """Return whether Spark can resolve a column name: a dot separates nested fields, and Spark
+    replaces text that starts with `${`.
     """
     return bool(name.strip()) and "." not in name and "${" not in name
 
@@ -114,8 +113,8 @@ def _check_partition_names(table: TableDeclaration) -> None:
 
 
 def _names_in_iceberg(field: PartitionField) -> Iterator[str]:
-    """Yield the names that Iceberg may give a transform; CREATE and ALTER TABLE differ on those
-    with a width.
+    """Yield the names that Iceberg may give a transform. CREATE and ALTER TABLE differ for
+    transforms with a width.
     """
     if field.width is not None:
         short = "trunc" if field.transform == "truncate" else field.transform

@@ -1,11 +1,10 @@
-"""How personal values are masked wherever rows are shown, and which other values are shown as they
-are.
+"""Masking of personal values wherever rows are shown.
 
-Values that stand for a person are shown as a keyed hash, so that equal ones can be seen to be
-equal, or as their shape. Others may be theirs too, as an e-mail in a wrong column is: they are
-shown where they are a number, a date or a boolean of their column's type, or where several
-persons share them. Who asks for rows by a command, and so may read the home, is shown others too,
-unless they look like what identifies a person.
+Values of masked columns are shown as a keyed hash, so that equal values can be recognized, or
+as their shape. Other columns may contain personal data too, such as an e-mail address in the
+wrong column. Their values are shown if they are typed numbers, dates or booleans, or if several
+people share them. For a command, whose user can read the home, other values are shown too
+unless they look personal.
 """
 
 import hashlib
@@ -40,24 +39,22 @@ _KINDS = {
 _OTHER = "other signs"
 _ORDER = ("letters", "digits", "spaces", *_SIGNS.values(), _OTHER, "control characters")
 PERSONS = 5
-"""As many different persons share a text that is shown."""
+"""The minimum number of people who share a text that is shown."""
 COUNTED_ROWS = 1000
-"""Rows that are looked at to count them."""
+"""The number of rows that are scanned to count people."""
 READABLE = "__readable"
-"""A column of the names of those columns that hold a delivered text which can be read in their
-type.
-"""
+"""A column with the names of the columns whose delivered text can be cast to their type."""
 _MACHINE_FILLED = frozenset({"_source_file", "_source_sha256", "_row_key", "_reasons"})
 _TYPED = (bool, int, float, Decimal, date, datetime)
 _LIKE_PERSONAL = re.compile(
     r"@"
-    # A number of a phone, in which a digit follows the first 0 or three behind a sign, or of a
-    # bank account.
+    # A phone number (a digit follows the first 0, or three digits follow a sign), or a bank
+    # account number.
     r"|(?<![0-9])(?:\+[0-9]|\(?0(?:[0-9]|[ (/-]+[0-9]{3}))[0-9 ()/-]{5,}[0-9]"
     r"|(?<![0-9])\(?[0-9]{3}\)?[ .-]{1,2}[0-9]{3}[ .-][0-9]{4}(?![0-9])"
     r"|\b[A-Za-z]{2}[0-9]{2}(?: ?[A-Za-z0-9]{4}){3,}"
-    # A number of an account, a card or a person, in one piece or in the groups of cards and of
-    # social security; no decimals.
+    # An account, card or personal identification number: unseparated, or in the groups of cards
+    # and of social security numbers; not decimals.
     r"|(?<![0-9])(?<![0-9][.,])[0-9]{9,}"
     r"|(?<![0-9])[0-9]{4}(?P<card>[ .-])(?:[0-9]{4}(?P=card)[0-9]{4}(?P=card)[0-9]{1,7}"
     r"|[0-9]{6}(?P=card)[0-9]{5})(?![0-9])"
@@ -74,23 +71,23 @@ _DATE = re.compile(
     r"(?:(?:T| {1,2})[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"
     r"(?: ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?))?)?(?![0-9/-]| [0-9])"
 )
-"""A date, also one that there is not, with the time behind it, and no other number beside it: in
-digits and signs it is much like a number of a phone, and much like a part of one.
+"""A date, including impossible ones, with an optional time and without adjacent numbers. Its
+digits and signs resemble those of a phone number.
 """
-_MOMENT = re.compile(
+_TIMESTAMP = re.compile(
     r"(?<![0-9])[12][0-9]{3}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])"
     r"(?:[01][0-9]|2[0-3])[0-5][0-9][0-5][0-9](?:[0-9]{3})?(?![0-9])"
 )
-"""A moment without a sign, to the second or the millisecond: no card has a number of so many digits
-that begins so.
+"""A timestamp without separators, to the second or the millisecond; no card number with that
+many digits starts like this.
 """
 _NESTED = ("[", "{", "(")
-"""What a value begins with that holds others, as text."""
+"""The first characters of nested values as text."""
 _WORD = re.compile(r"[^\W\d_]+")
 _LONGEST_SHOWN = 100
-"""Characters of a longer text that nobody looks through for what it says of people."""
+"""Longer texts, in characters, are not searched for personal data."""
 _FEWEST_CHARACTERS = 3
-"""Personal values of fewer stand in others by chance."""
+"""Shorter personal values occur in other text by chance."""
 Row = Mapping[str, Any]
 
 
@@ -105,7 +102,7 @@ def shape(value: object) -> str:
     """Return the length of a value as text and the kinds of its characters: `17 characters:
     letters, @, dot`.
 
-    The kinds are in an order of their own, so that it tells no more than which there are.
+    The kinds are in a fixed order, so that they reveal nothing about the order in the text.
     """
     text = str(value)
     if not text:
@@ -125,28 +122,28 @@ def redacted(
     key: bytes,
     table: IcebergTable,
     rows: Sequence[Row],
-    counted: Iterable[Row] = (),
+    sampled: Iterable[Row] = (),
     *,
     is_compared: bool = False,
     is_asked_for: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return rows of a table as people are shown them; as they are where it holds no personal
-    data.
+    """Return a table's rows for display; unchanged if the table has no personal data.
 
-    :param key: that of the hash which stands for a masked value.
-    :param counted: rows to count persons in who share a value, those that are shown among them.
-    :param is_compared: whether rows are compared, so that two values of one shape are to be
-        told apart.
-    :param is_asked_for: whether a command shows them, to who may read the home; not a log or a
-        page.
+    :param key: the key of the hash that replaces masked values.
+    :param sampled: rows in which people who share a value are counted, including the shown
+        ones.
+    :param is_compared: whether rows are compared, so that different values must stay
+        distinguishable.
+    :param is_asked_for: whether a command shows them to a user who can read the home, rather
+        than a log or a page.
     """
     if not table.holds_personal_data:
         return [_without_readable(row) for row in rows]
-    counted = list(counted) or rows
-    shared = _shared(table, counted)
-    theirs = _personal_values(table, counted) if is_asked_for else None
+    sampled = list(sampled) or rows
+    shared = _shared(table, sampled)
+    personal_values = _personal_values(table, sampled) if is_asked_for else None
     return [
-        _row(key, table.masked_columns, row, shared, theirs, is_compared=is_compared)
+        _row(key, table.masked_columns, row, shared, personal_values, is_compared=is_compared)
         for row in rows
     ]
 
@@ -156,7 +153,7 @@ def _row(
     masked: Collection[str],
     row: Row,
     shared: Collection[tuple[str, str]],
-    theirs: Collection[str] | None,
+    personal_values: Collection[str] | None,
     *,
     is_compared: bool,
 ) -> dict[str, Any]:
@@ -170,7 +167,7 @@ def _row(
             or name in readable
             or _is_open(name, value)
             or (name, str(value)) in shared
-            or (theirs is not None and not _looks_personal(value, theirs))
+            or (personal_values is not None and not _may_be_personal(value, personal_values))
         ):
             shown[name] = value
         else:
@@ -181,27 +178,27 @@ def _row(
 
 
 def _is_open(name: str, value: Any) -> bool:
-    """Whether a value tells nothing of a person by its type, or by who made it."""
+    """Return whether a value's type or its origin rules out personal data."""
     return name in _MACHINE_FILLED or isinstance(value, _TYPED)
 
 
-def _looks_personal(value: Any, theirs: Collection[str]) -> bool:
-    """Whether a value may identify a person: by its form, since others are within it, or since it
-    has in it what stands in a personal column.
+def _may_be_personal(value: Any, personal_values: Collection[str]) -> bool:
+    """Return whether a value may identify a person: by its form, by nesting, or since it
+    contains a personal value.
     """
     if not isinstance(value, str) or value.lstrip().startswith(_NESTED):
         return True
-    # A date of its column's type is shown too; a birth date stands in a personal column.
-    undated = _MOMENT.sub("", _DATE.sub("", value))
+    # Typed dates are shown too; a birth date is in a personal column.
+    undated = _TIMESTAMP.sub("", _DATE.sub("", value))
     if len(value) > _LONGEST_SHOWN or _LIKE_PERSONAL.search(undated):
         return True
     lowered = value.lower()
-    return any(value in lowered for value in theirs)
+    return any(value in lowered for value in personal_values)
 
 
 def _personal_values(table: IcebergTable, rows: Iterable[Row]) -> set[str]:
-    """Return what stands in the personal columns of some rows, in lower case: the values, and
-    each word of a name, or of what is before the @ of an address.
+    """Return the lower-case values of the personal columns: entire values, and each word of a
+    name or of the local part of an address.
     """
     values: set[str] = set()
     for row in rows:
@@ -216,7 +213,7 @@ def _without_readable(row: Row) -> dict[str, Any]:
 
 
 def _shared(table: IcebergTable, rows: Iterable[Row]) -> set[tuple[str, str]]:
-    """Return the columns and values that rows of several persons share."""
+    """Return the columns and values that several people share."""
     persons: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in rows:
         person = _person(table, row)
@@ -229,9 +226,7 @@ def _shared(table: IcebergTable, rows: Iterable[Row]) -> set[tuple[str, str]]:
 
 
 def _person(table: IcebergTable, row: Row) -> str | None:
-    """Return whom a row is about: its subject, or its first personal value where the table has
-    no subject.
-    """
+    """Return the person that a row is about: its subject, or its first personal value."""
     names = (
         [table.subject]
         if table.subject

@@ -1,4 +1,4 @@
-"""Partition transforms and sort orders, as they are written in a declaration."""
+"""Partition transforms and sort orders in declarations."""
 
 import re
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _SORT = re.compile(
 
 @dataclass(frozen=True)
 class PartitionField:
-    """One field of a partition spec: a transform of one column; `width` is that of bucket and
+    """One field of a partition spec: a transform of a column; `width` is for bucket and
     truncate.
     """
 
@@ -45,10 +45,10 @@ class PartitionField:
 
     @classmethod
     def parse(cls, text: str) -> "PartitionField":
-        """Parse `region`, `days(ts)`, `bucket(16, id)` or `truncate(4, zip)`; either order of
-        arguments.
+        """Parse `region`, `days(ts)`, `bucket(16, id)` or `truncate(4, zip)`, with arguments in
+        either order.
 
-        :raises DeclarationError: names the text and the transforms that exist.
+        :raises DeclarationError: states the text and the existing transforms.
         """
         call = _CALL.match(text.strip())
         if call is None:
@@ -68,8 +68,8 @@ class PartitionField:
 
     @classmethod
     def of_metadata(cls, transform: str, column: str) -> "PartitionField | None":
-        """Return the field that Iceberg's metadata writes as `day` or `bucket[16]`; None for
-        `void` and the unknown.
+        """Return the field for Iceberg's metadata notation, such as `day` or `bucket[16]`; None
+        for `void` and unknown transforms.
         """
         match = _IN_METADATA.match(transform)
         if match is None or match["name"] not in _ICEBERG:
@@ -80,15 +80,13 @@ class PartitionField:
 
     @property
     def in_metadata(self) -> str:
-        """The transform as Iceberg's metadata writes it, such as `day` or `bucket[16]`."""
+        """The transform in Iceberg's metadata notation, such as `day` or `bucket[16]`."""
         name = next(name for name, known in _ICEBERG.items() if known == self.transform)
         return f"{name}[{self.width}]" if self.width else name
 
     @property
     def sql(self) -> str:
-        """The field as Spark SQL takes it in `PARTITIONED BY` and in `ALTER TABLE … PARTITION
-        FIELD`.
-        """
+        """The field in Spark SQL, for `PARTITIONED BY` and `ALTER TABLE … PARTITION FIELD`."""
         column = identifier(self.column)
         if self.transform == "identity":
             return column
@@ -110,8 +108,8 @@ class PartitionField:
 
 @dataclass(frozen=True)
 class SortField:
-    """One field of a sort order: a column or a transform of it, its direction and where NULLs
-    go.
+    """One field of a sort order: a column or a transform, its direction and the position of
+    NULLs.
     """
 
     field: PartitionField
@@ -120,8 +118,8 @@ class SortField:
 
     @classmethod
     def parse(cls, text: str) -> "SortField":
-        """Parse `ts`, `ts desc`, `bucket(4, id) asc nulls last`; NULLs go first in ascending
-        order by default.
+        """Parse `ts`, `ts desc`, `bucket(4, id) asc nulls last`; by default, NULLs are first in
+        ascending order.
         """
         match = _SORT.match(text.strip())
         if match is None:
@@ -132,7 +130,7 @@ class SortField:
 
     @property
     def sql(self) -> str:
-        """The field as `ALTER TABLE … WRITE ORDERED BY` takes it."""
+        """The field in Spark SQL, for `ALTER TABLE … WRITE ORDERED BY`."""
         direction = "DESC" if self.descending else "ASC"
         return f"{self.field.sql} {direction} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
 

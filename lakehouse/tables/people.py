@@ -1,10 +1,8 @@
-"""Which columns of which tables are about people: those that are declared so, and what is computed
-from them.
+"""Columns about people: declared ones, and columns computed from them.
 
-What a column is follows from its table and from those that this is computed from: a column has
-what the one of its name has there, names that either had before (`renamed_from`) among them,
-through any number of tables. A column that a function fills under another name is not known to be
-the same, unless the declaration says so by `renamed_from`.
+A column inherits from the columns with the same name in the tables that its table is computed
+from, transitively and including former names (`renamed_from`). A column that a function fills
+under another name is not recognized, unless `renamed_from` declares the name.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -14,12 +12,12 @@ from lakehouse.tables.column import Column
 from lakehouse.tables.table import IcebergTable
 
 Sources = Mapping[str, Collection[str]]
-"""By table, the tables that it is computed from."""
+"""The source tables of each table."""
 
 
 @dataclass(frozen=True, order=True)
 class Origin:
-    """A column that is declared to stand for a person, or to identify one."""
+    """A column that is declared as personal or as the subject."""
 
     table: str
     column: str
@@ -31,13 +29,13 @@ class Origin:
 
 
 Origins = Mapping[str, frozenset[Origin]]
-"""By column, where it is declared to be about people; only of columns that are."""
+"""The declared origins of each column about people."""
 
 
 def origins_of(tables: Mapping[str, IcebergTable], sources: Sources) -> dict[str, Origins]:
-    """Return, by table, which of its columns are about people and where that is declared.
+    """Return, by table, the columns about people and their declared origins.
 
-    :param sources: may name tables that nobody declared, of which nothing is known.
+    :param sources: may name undeclared tables, which are ignored.
     """
     known = {name: _declared(table) for name, table in tables.items()}
     is_changing = True
@@ -51,9 +49,7 @@ def origins_of(tables: Mapping[str, IcebergTable], sources: Sources) -> dict[str
 
 
 def names_of(column: Column) -> frozenset[str]:
-    """Return the names of a column, those that it had among them, as Spark compares them:
-    whatever their case.
-    """
+    """Return the current and former names of a column in lower case, as Spark compares them."""
     return frozenset(name.lower() for name in (column.name, *column.renamed_from))
 
 
@@ -75,17 +71,17 @@ def _inherit(
     table: IcebergTable,
     own: dict[str, set[Origin]],
     source: IcebergTable,
-    theirs: Mapping[str, set[Origin]],
+    inherited: Mapping[str, set[Origin]],
 ) -> bool:
-    """Add what the columns of a source are to those of their names; return whether that
-    changed any.
+    """Add the origins of a source's columns to columns of the same names; return whether any
+    changed.
     """
     is_changed = False
-    for name in sorted(theirs):
+    for name in sorted(inherited):
         names = names_of(source.column(name))
         for column in table.columns:
-            if names_of(column) & names and not theirs[name] <= own.get(column.name, set()):
-                own.setdefault(column.name, set()).update(theirs[name])
+            if names_of(column) & names and not inherited[name] <= own.get(column.name, set()):
+                own.setdefault(column.name, set()).update(inherited[name])
                 is_changed = True
     return is_changed
 

@@ -1,4 +1,4 @@
-"""One person as the tables know them, and how their values are compared."""
+"""A data subject as stored in the tables, and how values are compared."""
 
 import hashlib
 import hmac
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 INTEGER = r"^(?:[+]|(-))?0*([0-9]+)(?:[.]0*)?$"
-"""An integer as text, with its sign and its digits: the same to Python, Arrow and Java.
+"""An integer as text, with its sign and digits: equivalent in Python, Arrow and Java.
 
 A decimal column has 17 as `17.00`, and pandas writes a column with gaps as `17.0`.
 """
@@ -19,21 +19,21 @@ _DIGITS_OF_A_DISTINCTIVE_INTEGER = 9
 
 @dataclass(frozen=True)
 class Person:
-    """The values that stand for a person, as text: as Spark casts them to a string, whatever a
-    column's type.
-    """
+    """The values that identify a person, as Spark casts them to strings."""
 
     subject: str
-    """The column that stands for the person, such as `customer_id`."""
+    """The identifying column, such as `customer_id`."""
     ids: frozenset[str]
-    """Its values; bronze may have one as it was delivered (` 007 `) beside the typed one."""
+    """The values of that column; bronze may have the delivered form (` 007 `) in addition to
+    the typed one.
+    """
     personal: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """What identifies the person directly, by column."""
+    """Values that identify the person directly, by column."""
 
 
 def normal_id(text: str) -> str:
-    """Return an id as it is compared: without spaces around it, an integer without `+`,
-    leading zeros and a fraction of zeros.
+    """Normalize an id for comparison: strip spaces, and the `+`, leading zeros and zero
+    fraction of an integer.
     """
     stripped = text.strip()
     integer = _INTEGER.fullmatch(stripped)
@@ -41,15 +41,15 @@ def normal_id(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return a personal value as it is compared: without regard to case."""
+    """Normalize a personal value for comparison, ignoring case."""
     return unicodedata.normalize("NFC", text.strip()).lower()
 
 
 def is_distinctive(value: str) -> bool:
-    """Whether a value can be told from others as bytes.
+    """Return whether a value is specific enough for a byte search.
 
-    It has at least 6 characters, and is not an integer of fewer than 9 digits. Others are
-    proved by reading columns alone.
+    It has at least 6 characters, and is not an integer of fewer than 9 digits. Other values are
+    verified only by reading columns.
     """
     text = normal_id(value)
     digits = text.removeprefix("-")
@@ -59,10 +59,10 @@ def is_distinctive(value: str) -> bool:
 
 
 def person_hmac(key: bytes, column: str, value: str) -> str:
-    """Return what stands for a person where the value is no longer kept: a keyed hash of the
-    column and the value, in hexadecimal digits; all forms of an id have one.
+    """Return a keyed hash of the column and the value in hex, used after the value is erased;
+    all forms of an id have the same hash.
 
-    :param value: an id, or a personal value as `folded` returns it.
+    :param value: an id, or a personal value from `folded`.
     """
     message = f"{column}\x00{normal_id(value)}".encode("utf-8", "surrogatepass")
     return hmac.new(key, message, hashlib.sha256).hexdigest()

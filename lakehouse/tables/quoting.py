@@ -1,4 +1,4 @@
-"""How names and values are written into SQL; the one place that quotes."""
+"""SQL quoting of names and values; the only module that quotes."""
 
 from collections.abc import Collection, Iterable
 from datetime import UTC, date, datetime
@@ -7,9 +7,7 @@ from typing import Any
 
 
 def identifier(*parts: str) -> str:
-    """Quote the parts of a name: `identifier("silver", "fruits")` is `` `silver`.`fruits`
-    ``.
-    """
+    """Quote the parts of a name: `identifier("silver", "fruits")` is `` `silver`.`fruits` ``."""
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
@@ -19,9 +17,9 @@ def dotted(name: str) -> str:
 
 
 def literal(value: object) -> str:
-    """Write a Python value as a Spark SQL literal.
+    """Return a Python value as a Spark SQL literal.
 
-    :raises TypeError: for a type that has no literal here.
+    :raises TypeError: for an unsupported type.
     """
     if value is None:
         return "NULL"
@@ -41,19 +39,18 @@ def literal(value: object) -> str:
         return f"X'{value.hex()}'"
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-        # Spark replaces `${name}` in the text of a statement by a setting, or by a variable of
-        # the environment.
+        # Spark replaces `${name}` in statements with a setting or an environment variable.
         return "'" + escaped.replace("${", "\\u0024{") + "'"
     raise TypeError(f"no SQL literal for {type(value).__name__}")
 
 
 def typed(value: Any, column_type: str) -> str:
-    """Write a Python value as a literal that a column is compared with as it is: Spark casts a
-    column without a zone where a moment has one, and Spark 3.5 can tell Iceberg nothing of a column
-    that is cast.
+    """Return a literal that can be compared with a column without a cast. Spark would cast a
+    `timestamp_ntz` column for a timestamp literal, and Spark 3.5 cannot push filters on cast
+    columns down to Iceberg.
 
-    :param column_type: as a declaration names it; a moment is compared with a `timestamp_ntz` as
-        its time in UTC, the zone of the session.
+    :param column_type: the declared type; for `timestamp_ntz`, a timestamp is converted to UTC,
+        the session zone.
     """
     if column_type == "timestamp_ntz" and isinstance(value, datetime):
         time = in_utc(value).astimezone(UTC).replace(tzinfo=None)
@@ -62,17 +59,17 @@ def typed(value: Any, column_type: str) -> str:
 
 
 def literals(values: Iterable[object]) -> str:
-    """Write values as a parenthesised list for `IN`."""
+    """Return values as a parenthesised list for `IN`."""
     return "(" + ", ".join(literal(value) for value in values) + ")"
 
 
 def json_of(value: str, *, keeps_nulls: bool = False) -> str:
-    """Write the text of a value of any type, another for another value.
+    """Return SQL for the JSON text of a value, distinct for distinct values.
 
-    By itself Spark writes times in milliseconds, and two within one as the same.
+    By default Spark writes times in milliseconds, which makes close timestamps equal.
 
     :param value: SQL of a struct, an array or a map.
-    :param keeps_nulls: whether fields without a value are written too.
+    :param keeps_nulls: whether fields without a value are included.
     """
     options = {
         "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
@@ -84,17 +81,14 @@ def json_of(value: str, *, keeps_nulls: bool = False) -> str:
 
 
 def counts(predicate: str) -> str:
-    """Write the aggregate that counts the rows which meet a predicate; `count_if` takes a tenth
-    longer.
-    """
+    """Return the aggregate that counts rows matching a predicate; `count_if` is a tenth slower."""
     return f"count(CASE WHEN {predicate} THEN 1 END)"
 
 
 def among(column: str, values: Collection[object], alias: str = "") -> str:
-    """Write the predicate of the rows whose column has one of some values, None standing for
-    NULL.
+    """Return the predicate of rows whose column has one of some values; None matches NULL.
 
-    :param alias: what the table is called where others have such a column too.
+    :param alias: the table alias, if other tables have the column too.
     """
     name = f"{alias}.{identifier(column)}" if alias else identifier(column)
     known = [value for value in values if value is not None]
@@ -104,10 +98,11 @@ def among(column: str, values: Collection[object], alias: str = "") -> str:
 
 
 def without_zone(value: str, column_type: str) -> str:
-    """Write a value that goes to Python: a moment as its time in UTC, the zone of the session.
+    """Return SQL for a value to collect in Python: a timestamp as its time in UTC, the session
+    zone.
 
-    PySpark gives moments to Python in the time of the machine. Of an hour that a clock shows
-    twice, a client of Spark Connect is not told which of the two it is.
+    PySpark converts timestamps to the local zone of the machine. In a repeated hour at the end
+    of daylight saving time, a Spark Connect client cannot distinguish the two.
 
     :param value: SQL of a value.
     :param column_type: its type.
@@ -116,21 +111,18 @@ def without_zone(value: str, column_type: str) -> str:
 
 
 def in_utc(value: Any) -> Any:
-    """Return a time without a zone as the moment that it is in UTC, as SQL compares it; anything
-    else as it is.
-    """
+    """Attach UTC to a naive datetime, as SQL compares it; return other values unchanged."""
     is_naive = isinstance(value, datetime) and value.tzinfo is None
     return value.replace(tzinfo=UTC) if is_naive else value
 
 
 def between(column: str, low: object, high: object) -> str:
-    """Write the predicate of the rows whose column lies between the least and the greatest of
-    some values.
+    """Return the predicate of rows whose column is between two values.
 
-    True of all rows where the bounds are floats, whose -0.0 lies below 0.0 where Iceberg leaves
-    files out, or have no literal. None is in no bounds: they are of no value at all.
+    True for all rows if the bounds are floats, since Iceberg's file pruning orders -0.0 below
+    0.0, or if they have no literal. None means that there are no values, so no row matches.
 
-    :param low: a time without a zone is in UTC, see `without_zone`.
+    :param low: a naive datetime is in UTC; see `without_zone`.
     """
     if low is None:
         return "false"

@@ -1,8 +1,8 @@
-"""How a merged table changes rows where its declaration does not say; pure.
+"""Choose how a merged table changes rows if its declaration does not.
 
-By copy-on-write each file that holds a changed row is written anew. By merge-on-read the changed
-rows are written, with delete files that say which rows they replace; each reader applies these
-until upkeep has compacted the table. benchmarks/bench_row_level.py measures both.
+Copy-on-write rewrites each file with a changed row. Merge-on-read writes the changed rows and
+delete files, which readers apply until upkeep compacts the table. benchmarks/bench_row_level.py
+measures both.
 """
 
 from dataclasses import dataclass
@@ -15,26 +15,25 @@ MERGE_ON_READ: RowLevel = "merge-on-read"
 DELETE_PROPERTY, MERGE_PROPERTY = "write.delete.mode", "write.merge.mode"
 ROW_LEVEL_PROPERTIES = (DELETE_PROPERTY, MERGE_PROPERTY, "write.update.mode")
 LARGE_MIB = 16
-"""Size of a table from which on delete files pay. Five merges of 1 %, with two scans after each
-and a compaction, took 1.2 times as long with them at 5 MB, 0.7 times at 50 MB and 0.45 times at
-248 MB; of 10 %, 0.9, 0.85 and 0.7 times (benchmarks/results/row_level.md). It stays so until it
-has half of that, so that a table of about that size does not go to and fro.
+"""The table size above which delete files pay off. Five merges of 1 %, with two scans after
+each and a compaction, took 1.2 times as long with them at 5 MB, 0.7 times at 50 MB and 0.45
+times at 248 MB; of 10 %, 0.9, 0.85 and 0.7 times (benchmarks/results/row_level.md). The mode
+changes back at half of this size, to avoid oscillation.
 """
 MOST_CHANGED = 0.2
-"""Share of a table's rows that a merge changes, with those that delete files take off already,
-above which whole files are cheaper: of 10 % delete files took 0.7 to 0.9 times as long, of 30 %
-1.1 to 1.2 times, at each size.
+"""The share of changed and already deleted rows above which rewriting files is cheaper. At 10
+%, delete files took 0.7 to 0.9 times as long; at 30 %, 1.1 to 1.2 times, at each size.
 """
 VECTORS_SINCE = 3
-"""Format version whose delete files, deletion vectors, go with the data file that they are of.
-Before, Iceberg 1.12 leaves them when copy-on-write replaces that file, and the snapshot's summary
-goes on counting the rows that they delete.
+"""The format version whose delete files are deletion vectors, which are removed with their data
+file. In earlier versions, Iceberg 1.12 retains delete files when copy-on-write replaces their
+data file, and the snapshot summary still counts their rows.
 """
 
 
 @dataclass(frozen=True)
 class ChosenRowLevel:
-    """How rows are changed, and why so."""
+    """The chosen row-level mode and the reason."""
 
     mode: RowLevel
     reason: str
@@ -44,7 +43,7 @@ class ChosenRowLevel:
 
 
 def is_chosen(table: TableDeclaration) -> bool:
-    """Whether it is chosen how a table changes rows: it is merged, and declares nothing."""
+    """Return whether the mode is chosen automatically: the table is merged and declares none."""
     is_declared = table.row_level is not None or MERGE_PROPERTY in table.properties
     return isinstance(table.write, Merge) and not is_declared
 
@@ -52,12 +51,11 @@ def is_chosen(table: TableDeclaration) -> bool:
 def choose_for_table(
     current: str | None, format_version: int, size_bytes: int, deleted_rows: int
 ) -> ChosenRowLevel:
-    """Choose how a table changes rows: whatever writes it, and as long as a merge does not
-    change much of it.
+    """Choose the mode of a table, for any writer and for merges that change few rows.
 
-    :param current: how it changes rows now.
-    :param size_bytes: of its data and delete files.
-    :param deleted_rows: those that delete files take off.
+    :param current: the current mode.
+    :param size_bytes: the total size of data and delete files.
+    :param deleted_rows: rows removed by delete files.
     """
     if format_version < 2:
         return ChosenRowLevel(COPY_ON_WRITE, "format version 1 has no delete files")
@@ -72,12 +70,12 @@ def choose_for_table(
 def choose_for_merge(
     current: str, format_version: int, rows: int, deleted_rows: int, changed_rows: int
 ) -> ChosenRowLevel:
-    """Choose how one merge changes rows.
+    """Choose the mode of one merge.
 
-    :param current: how the table does.
-    :param rows: all that are in the table's files, with the `deleted_rows` among them that
-        delete files take off.
-    :param changed_rows: those that the merge updates or deletes.
+    :param current: the mode of the table.
+    :param rows: all rows in the table's files, including `deleted_rows`, which delete files
+        remove.
+    :param changed_rows: the rows that the merge updates or deletes.
     """
     if current != MERGE_ON_READ:
         return ChosenRowLevel(COPY_ON_WRITE, "is usual for a table of its size")

@@ -1,5 +1,5 @@
-"""What follows for a table from the one that its rows are of (`rows_of`): how text becomes typed,
-where each row came from, whose it is, and what its columns mean.
+"""What a table inherits from its source table (`rows_of`): casts, source columns, data subjects
+and column docs.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,15 +14,15 @@ from lakehouse.tables.rule import Rule
 from lakehouse.tables.write_modes import Append
 
 SOURCE_OF_ROW = (*SOURCE_COLUMNS, "_ingested_at")
-"""The columns that say which delivered row a row is, and when it came."""
+"""The columns that identify the delivered row and its time of arrival."""
 _NEVER_CAST = (types.Primitive("string"), types.Primitive("binary"))
 
 
 def columns_with_source(table: TableDeclaration) -> tuple[Column, ...]:
-    """Return the columns, each with what the one of its name says there, and those that keep a
-    row's source.
+    """Return the columns, completed from the source table's columns of the same names, and the
+    source columns.
 
-    :raises DeclarationError: where `rows_of` is no table.
+    :raises DeclarationError: if `rows_of` is not a table.
     """
     source = table.rows_of
     columns = tuple(table.columns)
@@ -34,33 +34,35 @@ def columns_with_source(table: TableDeclaration) -> tuple[Column, ...]:
             " what is text.",
             next_step="Import the TABLE of its file.",
         )
-    theirs = {column.name: column for column in source.columns}
-    completed = tuple(_completed(column, _column_there(column, theirs)) for column in columns)
+    inherited = {column.name: column for column in source.columns}
+    completed = tuple(
+        _completed(column, _column_there(column, inherited)) for column in columns
+    )
     if not _keeps_source(table):
         return completed
     own = {column.name for column in columns}
-    missing = (name for name in SOURCE_OF_ROW if name in theirs and name not in own)
-    # What a table requires that a machine fills, one that is computed from it need not.
-    return (*completed, *(replace(theirs[name], required=False) for name in missing))
+    missing = (name for name in SOURCE_OF_ROW if name in inherited and name not in own)
+    # A required column that is filled automatically is optional in a derived table.
+    return (*completed, *(replace(inherited[name], required=False) for name in missing))
 
 
-def _column_there(column: Column, theirs: Mapping[str, Column]) -> Column | None:
-    """Return the column that one is there: that of its name, or of the newest that it had."""
-    name = column.name_among(theirs)
-    return theirs[name] if name else None
+def _column_there(column: Column, inherited: Mapping[str, Column]) -> Column | None:
+    """Return the matching source column: of the same name or the newest former name."""
+    name = column.name_among(inherited)
+    return inherited[name] if name else None
 
 
-def _completed(column: Column, theirs: Column | None) -> Column:
-    if theirs is None:
+def _completed(column: Column, inherited: Column | None) -> Column:
+    if inherited is None:
         return column
     return replace(
-        column, doc=column.doc or theirs.doc, personal=column.personal or theirs.personal
+        column, doc=column.doc or inherited.doc, personal=column.personal or inherited.personal
     )
 
 
 def _keeps_source(table: TableDeclaration) -> bool:
-    """Whether each row of a table is one row that was delivered: it is appended, or the newest
-    version.
+    """Return whether each row of a table is one delivered row: rows are appended or are newest
+    versions.
     """
     if table.source_columns is not None:
         return table.source_columns
@@ -68,8 +70,8 @@ def _keeps_source(table: TableDeclaration) -> bool:
 
 
 def names_of_machine(table: TableDeclaration) -> frozenset[str]:
-    """Return the columns of the table that the rows are of which a machine filled there, such as
-    `_ingested_at`: a function hands them on, and those that its table has not are left out.
+    """Return the source table's automatically filled columns, such as `_ingested_at`. A
+    function may pass them on; undeclared ones are dropped.
     """
     source = table.rows_of
     names = source.column_names if source else ()
@@ -77,9 +79,7 @@ def names_of_machine(table: TableDeclaration) -> frozenset[str]:
 
 
 def people_as_there(table: TableDeclaration) -> tuple[str | None, str | None]:
-    """Return the column that stands for a person, and why none does: where the table says
-    neither, as is said there.
-    """
+    """Return `subject` and `no_subject`, inherited if the table declares neither."""
     source = table.rows_of
     if source is None or table.subject is not None or table.no_subject is not None:
         return table.subject, table.no_subject
@@ -90,9 +90,7 @@ def people_as_there(table: TableDeclaration) -> tuple[str | None, str | None]:
 
 
 def rules_with_casts(table: TableDeclaration) -> tuple[Rule, ...]:
-    """Return the rules, and before them one for each column that is read from text by its
-    type.
-    """
+    """Return the rules, preceded by a cast rule for each column that is cast by its type."""
     declared = tuple(rule for rule in table.rules if not _follows_from_type(rule))
     has_its_own = {rule.columns[0] for rule in declared if rule.cast}
     return (
@@ -110,8 +108,8 @@ def _follows_from_type(rule: Rule) -> bool:
 
 
 def _delivered_as_text(table: TableDeclaration) -> Iterator[Column]:
-    """Yield the typed columns whose values are text where the rows come from, under this name
-    or one that they had.
+    """Yield the typed columns that are text in the source table, under the current or a former
+    name.
     """
     if table.rows_of is None:
         return

@@ -1,18 +1,16 @@
-"""What rules ask of a table that its declaration cannot give, said at import rather than at the
-first write.
-"""
+"""Check at import time that a table's rules can be evaluated."""
 
 from lakehouse.errors import DeclarationError
 from lakehouse.tables.declaration import TableDeclaration
 
 REFUSED_SHARE = "refused_share"
-"""Name of the check of how many rows of a write are refused."""
+"""The name of the check for the share of rejected rows."""
 
 
 def check_rules(table: TableDeclaration) -> None:
-    """Check names of rules, and what each asks of the table.
+    """Check the names of rules and their requirements.
 
-    :raises DeclarationError: names the table, the rule, what it holds and what was expected.
+    :raises DeclarationError: states the table, the rule, the actual and the expected value.
     """
     names = [rule.name for rule in table.rules]
     if len(set(names)) < len(names):

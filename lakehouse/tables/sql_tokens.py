@@ -1,5 +1,5 @@
-"""Spark SQL cut into words, quoted names, texts and marks; comments and white space are left
-out.
+"""A tokenizer for Spark SQL: words, quoted names, texts and marks, without comments and white
+space.
 """
 
 import re
@@ -9,9 +9,9 @@ from typing import Literal
 
 Kind = Literal["word", "quoted", "text", "mark"]
 UNCLEAR_COMMENT = "/*/*+"
-"""The mark of a comment that holds the beginning of a hint: where it ends cannot be told."""
-# A hint is none of the comments: Spark reads what is in it. What is neither ASCII nor part of a
-# word separates words.
+"""The token for a comment that contains the start of a hint: its end is ambiguous."""
+# A hint is not a comment: Spark reads its content. Characters that are neither ASCII nor part
+# of a word separate words.
 _TOKEN = re.compile(
     r"""
       (?P<space>\s+ | --(?:\\\n|[^\r\n])* | [^\x00-\x7f\w]+)
@@ -31,9 +31,7 @@ _COMMENT_MARK = re.compile(r"/\*|\*/")
 
 @dataclass(frozen=True)
 class Token:
-    """A word, a name in backquotes, a text in quotes (both without them) or a mark, and where
-    it stood.
-    """
+    """A word, a quoted name, a text (both without quotes) or a mark, and its position."""
 
     kind: Kind
     text: str
@@ -42,21 +40,21 @@ class Token:
 
     @property
     def keyword(self) -> str:
-        """The word in capitals; nothing for what is quoted."""
+        """The word in upper case; empty for other tokens."""
         return self.text.upper() if self.kind == "word" else ""
 
     @property
     def is_name(self) -> bool:
-        """Whether it can be a part of a table's name."""
+        """Return whether it can be part of a table name."""
         return self.kind in ("word", "quoted")
 
     def is_mark(self, mark: str) -> bool:
-        """Whether it is this mark, and no text or name that looks like it."""
+        """Return whether it is this mark, and not a text or name that looks like it."""
         return self.kind == "mark" and self.text == mark
 
 
 def tokenize(text: str) -> list[Token]:
-    """Cut a text of SQL into tokens, as Spark's lexer would."""
+    """Split SQL into tokens, as Spark's lexer does."""
     return list(_tokens(text))
 
 
@@ -89,7 +87,9 @@ def _token(match: re.Match[str]) -> tuple[Kind, str] | None:
 
 
 def _comment_end(text: str, start: int) -> int:
-    """Bracketed comments nest in Spark; one that is not closed runs to the end."""
+    """Return the end of a bracketed comment; comments nest in Spark, and an unclosed one ends
+    with the text.
+    """
     depth = 0
     for mark in _COMMENT_MARK.finditer(text, start):
         depth += 1 if mark[0] == "/*" else -1

@@ -1,4 +1,4 @@
-"""Whether what a table says of the people in it agrees."""
+"""Check that a table's declarations about data subjects are consistent."""
 
 from collections.abc import Collection
 from typing import get_args
@@ -8,10 +8,10 @@ from lakehouse.tables.declaration import OnErasure, TableDeclaration
 
 
 def check_subject(table: TableDeclaration, own_of_quarantine: Collection[str]) -> None:
-    """Check what a table says of its subject, and of what an erasure does to it.
+    """Check a table's subject and erasure options.
 
     :param own_of_quarantine: the columns that a quarantine fills itself.
-    :raises DeclarationError: names the table, what was found and what was expected.
+    :raises DeclarationError: states the table, the actual and the expected value.
     """
     if table.on_erasure not in get_args(OnErasure):
         raise DeclarationError(

@@ -1,6 +1,4 @@
-"""The name that somebody probably meant, for errors that say that there is none of that
-name.
-"""
+"""Suggestions of similar names for "not found" errors."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -9,22 +7,22 @@ _MOST_LISTED = 20
 
 
 def near_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like a name, `silver.fruits` for `silver.fruit` or
-    `fruits`; None if none is.
+    """Return the most similar known name, such as `silver.fruits` for `silver.fruit` or
+    `fruits`; None if none is similar.
 
-    A name without its layer is compared with the names of all layers without theirs.
+    A name without a layer is compared with all names without their layers.
     """
-    whole = {other.lower(): other for other in known}
-    matches = get_close_matches(name.lower(), whole, n=1)
+    by_lower_name = {other.lower(): other for other in known}
+    matches = get_close_matches(name.lower(), by_lower_name, n=1)
     if not matches and "." not in name:
-        last = {other.rpartition(".")[2]: other for other in whole}
+        last = {other.rpartition(".")[2]: other for other in by_lower_name}
         matches = [last[match] for match in get_close_matches(name.lower(), last, n=1)]
-    return whole[matches[0]] if matches else None
+    return by_lower_name[matches[0]] if matches else None
 
 
 def meant_name(name: str, known: Iterable[str]) -> str:
-    """Return what an error says after the name that is not there: the near one, or those that
-    there are.
+    """Return the end of an error message about an unknown name: a similar name, or the known
+    ones.
     """
     names = sorted(known)
     similar = near_name(name, names)

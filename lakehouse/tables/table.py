@@ -1,4 +1,4 @@
-"""The declaration of a table: the one place that says what it is."""
+"""The validated declaration of a table: the single source of truth about it."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -50,10 +50,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class IcebergTable(TableDeclaration):
-    """A table, declared once; creation, evolution, writes, checks, lineage and masking follow
+    """A table, declared once; creation, evolution, writes, checks, lineage and masking derive
     from it.
 
-    :raises DeclarationError: when a part of the declaration contradicts another; names the
+    :raises DeclarationError: if parts of the declaration contradict each other; states the
         table and the part.
     """
 
@@ -72,16 +72,15 @@ class IcebergTable(TableDeclaration):
 
     @cached_property
     def quarantine(self) -> "IcebergTable | None":
-        """The table of refused rows, each as the function returned it before its types, with its
-        reasons; None where no rule quarantines.
+        """The table of rejected rows before casting, with the reasons; None if no rule
+        quarantines.
 
-        By these texts a corrected version is known; bronze has what was delivered, word for
-        word.
+        The stored text identifies a corrected version; bronze has the exact delivered values.
         """
         if not self.quarantining_rules:
             return None
-        # The stamp too, though no row is delivered with it: another column may become the
-        # stamp, or cease to be it.
+        # Including the stamp, although it is never delivered: another column may become the
+        # stamp later.
         delivered = [
             _as_delivered(column)
             for column in self.columns
@@ -96,7 +95,7 @@ class IcebergTable(TableDeclaration):
             no_subject=self.no_subject,
             owner=self.owner,
             tags=self.tags,
-            # It may lack the columns that the table's files are sorted by.
+            # The quarantine may lack the columns of the table's sort order.
             upkeep=replace(self.upkeep, sort_by=None, z_order=None),
             dropped=[name for name in self.dropped if name not in _QUARANTINE_NAMES],
         )
@@ -140,7 +139,7 @@ def _as_delivered(column: Column) -> Column:
 
 
 def _with_windows(table: IcebergTable) -> tuple[str, ...]:
-    """Return the partitioning, with the windows of time that the table is written by."""
+    """Return the partitioning, including the time windows of the write mode."""
     by, fields = table.overwritten_by, tuple(table.partitioning)
     named = {PartitionField.parse(text).column for text in fields}
     if table.windows is None or by is None or by in named or by not in table.column_names:

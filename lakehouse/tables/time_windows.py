@@ -1,4 +1,4 @@
-"""Partitions that are hours, days or months of a time zone, as a table declares them."""
+"""Partitions that are hours, days or months in a time zone."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -17,10 +17,10 @@ _FLOOR = {
 
 @dataclass(frozen=True)
 class TimeWindows:
-    """Each hour, day or month from that of `since` to the current one, in a time zone; that of
-    the table where none is said.
+    """Each hour, day or month from `since` to the current one, in a time zone; default: that of
+    the table.
 
-    `since` is a wall time of that zone.
+    `since` is a wall time in that zone.
     """
 
     unit: Unit
@@ -31,10 +31,10 @@ class TimeWindows:
     def begin(
         cls, unit: Unit, since: str | date, time_zone: str | None, what: str
     ) -> "TimeWindows":
-        """Return the windows from that on in which `since` lies.
+        """Return the windows starting with the one that contains `since`.
 
-        :param what: what declares them, for errors.
-        :raises DeclarationError: names what is no date, or no time zone.
+        :param what: the declaring object, for errors.
+        :raises DeclarationError: states the invalid date or time zone.
         """
         begin = _wall_time(since, what)
         if time_zone is not None:
@@ -43,17 +43,17 @@ class TimeWindows:
         return cls(unit, floor, time_zone)
 
     def partitioning(self, column: str, column_type: str) -> str:
-        """Return how the files of a table are parted by the windows of a column: text by its
-        values, which are the windows' keys.
+        """Return the partition field of a column; a text column is partitioned by its values,
+        which are the partition keys.
         """
         return column if column_type == "string" else f"{self.unit}s({column})"
 
 
 def check_time_zone(name: str, what: str) -> None:
-    """Check that there is a time zone of a name.
+    """Check that a time zone exists.
 
-    :param what: what declares it, for errors.
-    :raises DeclarationError: names what declares it, and what was expected.
+    :param what: the declaring object, for errors.
+    :raises DeclarationError: states the declaring object and what was expected.
     """
     try:
         ZoneInfo(name)

@@ -1,4 +1,4 @@
-"""What a type may become without losing a value, and where in it the values are."""
+"""Lossless type promotion, and the leaf fields of nested types."""
 
 from collections.abc import Iterator
 
@@ -6,25 +6,27 @@ from lakehouse.tables.types import WHOLE_NUMBERS, Array, ColumnType, Decimal, Ma
 
 _WIDER = {"int": "bigint", "float": "double"}
 _CERTAIN_DIGITS = {"int": 9, "bigint": 18}
-"""Digits of which the type holds each number; it also holds some that have one more."""
+"""Digits for which the type can represent every number; it also represents some numbers with
+one digit more.
+"""
 
 
 def is_wider(want: ColumnType, have: ColumnType) -> bool:
-    """Whether each value of `have` is one of `want`, and files written with `have` can be read
-    as `want`.
-    """
+    """Return whether `want` can represent all values of `have`, and Iceberg can promote files."""
     if isinstance(want, Decimal) and isinstance(have, Decimal):
         return want.scale == have.scale and want.precision > have.precision
     return _WIDER.get(str(have)) == str(want)
 
 
 def is_exact(column_type: ColumnType) -> bool:
-    """Whether a type is of integers or decimals."""
+    """Return whether a type is an integer or a decimal."""
     return isinstance(column_type, Decimal) or str(column_type) in WHOLE_NUMBERS
 
 
 def always_fits(want: ColumnType, have: ColumnType) -> bool:
-    """Whether `want` has each value of `have`, of two exact types; files may differ."""
+    """Return whether `want` can represent all values of `have`, for two exact types, ignoring
+    file compatibility.
+    """
     have_scale = have.scale if isinstance(have, Decimal) else 0
     digits = have.precision if isinstance(have, Decimal) else _CERTAIN_DIGITS[str(have)] + 1
     if isinstance(want, Decimal):
@@ -33,7 +35,7 @@ def always_fits(want: ColumnType, have: ColumnType) -> bool:
 
 
 def why_not_wider(want: ColumnType, have: ColumnType) -> str:
-    """Say in a sentence why a column of type `have` cannot become one of type `want`."""
+    """Return a sentence that explains why a column of type `have` cannot become `want`."""
     if isinstance(want, Decimal) and isinstance(have, Decimal) and want.scale != have.scale:
         return "Iceberg cannot change the scale of a decimal."
     if is_wider(have, want):
@@ -45,7 +47,7 @@ def why_not_wider(want: ColumnType, have: ColumnType) -> str:
 
 
 def leaf_paths(column_type: ColumnType, path: str) -> Iterator[str]:
-    """Yield the dotted paths of what holds values in a column, as Iceberg names them."""
+    """Yield the dotted paths of a column's leaf fields, in Iceberg's notation."""
     if isinstance(column_type, Struct):
         for part in column_type.fields:
             yield from leaf_paths(part.type, f"{path}.{part.name}")

@@ -1,4 +1,4 @@
-"""Column types as Spark writes them, parsed without a JVM.
+"""Column types in Spark's notation, parsed without a JVM.
 
 Aliases are resolved (`integer` is `int`, `long` is `bigint`), so that equal types compare
 equal.
@@ -32,18 +32,18 @@ _AS_TEXT = (
 )
 WHOLE_NUMBERS = frozenset({"int", "bigint"})
 WIDEST = 38
-"""Digits of the widest decimal."""
+"""The maximum number of digits of a decimal."""
 _TOKEN = re.compile(
     r"\s*(?:(?P<word>\w+)|`(?P<quoted>(?:[^`]|``)+)`|'(?P<text>(?:[^'\\]|\\.)*)'|(?P<mark>[<>(),:]))"
 )
 
 _NUMBER = re.compile(r"\d+(e\d+)?([lsydf]|bd)?", re.ASCII | re.IGNORECASE)
-"""What Spark reads as a number where it stands without quotes."""
+"""Unquoted text that Spark reads as a number."""
 
 
 @dataclass(frozen=True)
 class Primitive:
-    """A type without parts, such as `bigint`."""
+    """A primitive type, such as `bigint`."""
 
     name: str
 
@@ -53,7 +53,7 @@ class Primitive:
 
 @dataclass(frozen=True)
 class Decimal:
-    """A fixed-point number of `precision` digits, `scale` of them after the point."""
+    """A fixed-point number with `precision` digits, `scale` of them after the decimal point."""
 
     precision: int
     scale: int
@@ -64,7 +64,7 @@ class Decimal:
 
 @dataclass(frozen=True)
 class Field:
-    """A named part of a struct."""
+    """A named field of a struct."""
 
     name: str
     type: "ColumnType"
@@ -78,7 +78,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Struct:
-    """Named parts, in order."""
+    """Named fields, in order."""
 
     fields: tuple[Field, ...]
 
@@ -98,7 +98,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Map:
-    """Keys of one type to values of another."""
+    """A mapping from keys of one type to values of another."""
 
     key: "ColumnType"
     value: "ColumnType"
@@ -113,7 +113,7 @@ ColumnType = Primitive | Decimal | Struct | Array | Map
 def parse(text: str) -> ColumnType:
     """Parse a type such as `decimal(10,2)` or `struct<a:int,b:array<string>>`.
 
-    :raises DeclarationError: names the text and the types that exist.
+    :raises DeclarationError: states the text and the known types.
     """
     tokens = _Tokens(text)
     parsed = tokens.read_type()
@@ -230,12 +230,12 @@ class _Tokens:
 
 
 def is_nested(column_type: ColumnType) -> bool:
-    """Whether a type has parts: a struct, an array or a map."""
+    """Return whether a type is a struct, an array or a map."""
     return isinstance(column_type, (Struct, Array, Map))
 
 
 def has_map(column_type: ColumnType) -> bool:
-    """Whether a map is part of the type; Spark compares no maps."""
+    """Return whether a type contains a map; Spark cannot compare maps."""
     if isinstance(column_type, Map):
         return True
     if isinstance(column_type, Array):
@@ -246,7 +246,7 @@ def has_map(column_type: ColumnType) -> bool:
 
 
 def comparable_sql(column_type: ColumnType, value: str) -> str:
-    """Return SQL that is equal for equal values of a type, also where a map is part of it.
+    """Return SQL that is equal for equal values of a type, even if it contains a map.
 
     :param value: SQL of a value.
     """

@@ -1,6 +1,4 @@
-"""How a table is kept healthy: how long old snapshots and leftovers stay, and how files are
-rewritten.
-"""
+"""Upkeep policy of a table: retention of snapshots and leftovers, and how files are rewritten."""
 
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
@@ -14,16 +12,14 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class UpkeepPolicy:
-    """What a table is kept by: the parts are those of `Upkeep`, the values those of a table that
-    declares nothing.
-    """
+    """The effective policy of a table. The fields are those of `Upkeep`, with defaults."""
 
     keep_snapshots_for: timedelta = timedelta(days=30)
     keep_at_least: int = 5
     orphans_after: timedelta = timedelta(days=7)
     refused_for: timedelta = timedelta(days=7)
-    # Each tells of all snapshots, so that Iceberg's own number of 100 was most of a table's
-    # metadata.
+    # Each metadata file lists all snapshots, so Iceberg's default of 100 files was most of a
+    # table's metadata.
     metadata_files: int = 20
     sort_by: tuple[str, ...] = ()
     z_order: bool = False
@@ -31,40 +27,37 @@ class UpkeepPolicy:
 
 
 DEFAULTS = UpkeepPolicy()
-"""What a table is kept by where neither it nor its layer says otherwise."""
+"""The policy if neither the table nor its layer declares anything."""
 
 
 @dataclass(frozen=True)
 class Upkeep:
-    """What a table or a layer declares of its upkeep.
+    """Upkeep options of a table or a layer.
 
-    A part that is left out is taken from `UPKEEP` of the layer's package, and where that leaves
-    it out too it is as told below.
+    An omitted option is taken from `UPKEEP` of the layer's package; if it is omitted there too,
+    from the default stated below.
 
-    :raises DeclarationError: when a part would remove what is still needed.
+    :raises DeclarationError: if an option would remove data that is still needed.
     """
 
     keep_snapshots_for: timedelta | None = None
-    """How old a snapshot is when it expires, and time travel can no longer rely on it: 30
-    days.
-    """
+    """Age at which snapshots expire and time travel may fail; default: 30 days."""
     keep_at_least: int | None = None
-    """How many snapshots stay however old they are, at least 1: 5."""
+    """Minimum number of snapshots to retain regardless of age, at least 1; default: 5."""
     orphans_after: timedelta | None = None
-    """How old a file that no metadata names is when it is removed, at least a day: 7 days."""
+    """Age at which unreferenced files are removed, at least a day; default: 7 days."""
     refused_for: timedelta | None = None
-    """How long the branch of a refused write stays, at least a day: 7 days."""
-    metadata_files: int | None = None
-    """How many old metadata.json files stay, at least 1: 20."""
-    sort_by: tuple[str, ...] | None = None
-    """The columns that rewritten files are sorted by: none, so that they are joined as they are
-    (bin-pack).
+    """Age at which the branch of a blocked write is removed, at least a day; default: 7 days.
     """
+    metadata_files: int | None = None
+    """Number of old metadata.json files to retain, at least 1; default: 20."""
+    sort_by: tuple[str, ...] | None = None
+    """Columns that rewritten files are sorted by; default: none (bin-pack)."""
     z_order: bool | None = None
-    """Whether they are sorted by all these columns at once: no."""
+    """Whether to sort by all of these columns at once; default: no."""
     kept_by: KeptBy | None = None
-    """Who compacts, expires and removes orphans: the lakehouse, the table optimizers of AWS Glue,
-    or nobody.
+    """Who compacts, expires snapshots and removes orphans: the lakehouse, the table optimizers
+    of AWS Glue, or nobody.
     """
 
     def __post_init__(self) -> None:
@@ -91,17 +84,17 @@ class Upkeep:
             )
 
     def over(self, wider: "Upkeep") -> "Upkeep":
-        """Return this declaration with what it leaves out taken from a wider one."""
+        """Return this declaration with omitted options taken from a wider one."""
         return replace(wider, **_declared(self))
 
     @property
     def policy(self) -> UpkeepPolicy:
-        """The policy, with what nobody declares taken from `DEFAULTS`."""
+        """The effective policy, with omitted options taken from `DEFAULTS`."""
         return replace(DEFAULTS, **_declared(self))
 
 
 def in_days(time: timedelta) -> str:
-    """Return a time in words, as messages say it: `7 days`, `1 day`, `1.5 days`."""
+    """Return a duration in words: `7 days`, `1 day`, `1.5 days`."""
     days = f"{time / _DAY:.3g}"
     return f"{days} day" if days == "1" else f"{days} days"
 

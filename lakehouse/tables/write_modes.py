@@ -1,6 +1,4 @@
-"""How a table is written: what a write does to the rows that the table has, and which version of
-a row counts.
-"""
+"""Write modes: how a write changes existing rows, and which version of a row is current."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,15 +12,14 @@ from lakehouse.tables.time_windows import TimeWindows, Unit
 
 @dataclass(frozen=True)
 class Append:
-    """Rows are added. Rows whose `once_by` values the table already has are left out, so that a
-    re-run adds nothing.
+    """Add rows. Rows whose `once_by` values are already in the table are skipped, so a repeated
+    run adds nothing.
     """
 
     once_by: Sequence[str] | None = None
-    """The columns; left out, those of a delivery (`_source_file`, `_source_sha256`), where the
-    table has them. `()` says that each run adds its rows, and is for what is computed from no
-    other table. A row without a value in one of them is known by the file and row that it comes
-    from; a run that computes one without these too is refused.
+    """The key columns; default: those of a delivery (`_source_file`, `_source_sha256`), if the
+    table has them. `()` adds rows with every run and is for tables without inputs. A row with
+    NULL in a key column is identified by its source file and row; without these a run fails.
     """
 
     def __post_init__(self) -> None:
@@ -32,25 +29,25 @@ class Append:
 
 @dataclass(frozen=True)
 class Overwrite:
-    """The whole table is replaced by the frame."""
+    """Replace the entire table with the DataFrame."""
 
 
 @dataclass(frozen=True)
 class OverwritePartitions:
-    """The run's partitions of `by` are replaced by the frame, also by no rows; the others stay
-    as they are.
+    """Replace the run's partitions of `by` with the DataFrame, even if it is empty; other
+    partitions do not change.
     """
 
     by: str
-    """The column that the run's partitions are values of, a partition column of the table."""
+    """The column whose values are the run's partitions; a partition column of the table."""
     windows: TimeWindows | None = None
-    """These partitions where they are hours, days or months, as `by_hour`, `by_day` and
-    `by_month` say; left out, the asset names them (`partitions_def=`).
+    """The partitions if they are hours, days or months, from `by_hour`, `by_day` and
+    `by_month`; otherwise the asset defines them (`partitions_def=`).
     """
 
 
 class WindowedTable(Protocol):
-    """A table whose partitions may be windows of time."""
+    """A table whose partitions may be time windows."""
 
     @property
     def name(self) -> str: ...
@@ -66,9 +63,9 @@ def by_hour(
     time_zone: str | None = None,
     like: WindowedTable | None = None,
 ) -> OverwritePartitions:
-    """Write a table by the hours of a moment, parted by `hours(column)`.
+    """Write a table by the hours of a timestamp column, partitioned by `hours(column)`.
 
-    `since`, `time_zone`, `like` and what is raised are as of `by_day`.
+    `since`, `time_zone`, `like` and the errors are those of `by_day`.
     """
     return _by("hour", column, since, time_zone, like)
 
@@ -80,16 +77,16 @@ def by_day(
     time_zone: str | None = None,
     like: WindowedTable | None = None,
 ) -> OverwritePartitions:
-    """Write a table by days: a run computes some, and replaces their rows.
+    """Write a table by days: a run computes some days and replaces their rows.
 
-    The table's partitioning, and the partitions of its asset, follow from that: `days(column)`
-    is put before what `partitioning` says, unless that names the column.
+    This also defines the table's partitioning and the partitions of its asset: `days(column)`
+    precedes the fields in `partitioning`, unless these include the column.
 
     :param column: a `date`, a `timestamp`, or text such as `2024-01-31`.
     :param since: the first day, such as `2024-01-31`; the last is today.
-    :param time_zone: whose days they are; where left out, those of the table's time zone.
-    :param like: a table of which the days are the same, in place of `since` and `time_zone`.
-    :raises DeclarationError: names the column, what was found and what was expected.
+    :param time_zone: the zone of the days; default: the table's time zone.
+    :param like: a table with the same days, instead of `since` and `time_zone`.
+    :raises DeclarationError: states the column, the actual and the expected value.
     """
     return _by("day", column, since, time_zone, like)
 
@@ -101,9 +98,9 @@ def by_month(
     time_zone: str | None = None,
     like: WindowedTable | None = None,
 ) -> OverwritePartitions:
-    """Write a table by months, parted by `months(column)`; the first is that of `since`.
+    """Write a table by months, partitioned by `months(column)`; the first is that of `since`.
 
-    `time_zone`, `like` and what is raised are as of `by_day`.
+    `time_zone`, `like` and the errors are those of `by_day`.
     """
     return _by("month", column, since, time_zone, like)
 
@@ -141,31 +138,29 @@ WithinFile = Literal["first", "last"]
 
 @dataclass(frozen=True)
 class Merge:
-    """Rows are inserted or updated by their key; a row that would not change is not rewritten.
+    """Insert or update rows by key; unchanged rows are not rewritten.
 
-    A frame may say by a boolean column `_deleted` of which keys the row shall go. One of keys
-    and `_deleted` alone deletes, and has nobody read the other columns. Of versions, one that
-    deletes counts where it is the newest. One that says nothing of what orders them deletes what
-    was there before, and none that is read with it; one without a key deletes the row without a
-    key, if there is one. No rule of this table refuses either: let the function call neither a
-    deletion. One whose key, or column of `prune_by`, cannot be read breaks the `castable` of that
-    column like any other row, and deletes nothing.
+    A DataFrame may have a boolean column `_deleted` that marks keys to delete. A DataFrame with
+    only the key and `_deleted` deletes without reading other columns. Among versions, a
+    deletion takes effect if it is the newest. A deletion without version columns deletes
+    existing rows, but not rows of the same read; one with a NULL key deletes the row with a
+    NULL key. Rules do not reject such deletions. A deletion whose key or `prune_by` column
+    cannot be cast breaks that column's `castable` rule and deletes nothing.
 
-    :raises DeclarationError: when no key is named.
+    :raises DeclarationError: if the key is empty.
     """
 
     on: Sequence[str]
-    """The key: one column, or several. No two rows of a frame may have the same, or lack it both.
-    """
+    """The key columns. No two rows of a DataFrame may have the same key or both lack it."""
     stamp: str | None = None
-    """The timestamp that is set on each row that changes, and is not compared."""
+    """The timestamp column that is set on each changed row and not compared."""
     prune_by: Sequence[str] = ()
-    """Columns in which rows of one key agree for ever: files that have none of the merged rows'
-    values there are not looked into, so that a key is there twice where one changes.
+    """Columns that never change for a key. Files without the incoming rows' values are not
+    read; if a value changes, the key is duplicated.
     """
     within_file: WithinFile = "last"
-    """Which of the rows of one key in one file counts: that which was delivered last, or first; a
-    table that declares `versions` has an order of its own.
+    """Which row of a key in one file is used: the last or the first delivered. A table with
+    `versions` has its own order.
     """
 
     def __post_init__(self) -> None:
@@ -185,23 +180,23 @@ WriteMode = Append | Overwrite | OverwritePartitions | Merge
 
 @dataclass(frozen=True)
 class Versions:
-    """Rows that agree in `of` are versions of one thing, of which the table holds the newest
-    that its rules accept, whatever comes first. Inputs that bring them are read by
+    """Rows with equal `of` columns are versions of one entity. The table contains the newest
+    version that its rules accept, regardless of arrival order. Read such inputs with
     `versions_of`.
 
-    :raises DeclarationError: when either names no column.
+    :raises DeclarationError: if either has no columns.
     """
 
     of: Sequence[str]
-    """The key of the thing; rows without a value in it are versions of one another."""
+    """The key of the entity; rows with NULL keys are versions of each other."""
     newest: Sequence[str]
-    """What orders versions, greatest last. By all of it a refused version counts as corrected by
-    a newer one, which takes it out of the quarantine; one in which the first column cannot be
-    read counts as corrected by any.
+    """The columns that order versions, greatest last. A rejected version is corrected by a
+    newer one and leaves the quarantine. If its first column cannot be cast, any version
+    corrects it.
     """
     may_leave_out: bool = field(default=False, repr=False)
-    """The function leaves rows out on purpose: `every_row_is_accounted_for` counts them, and
-    does not fail for them, as it does in a table that is overwritten by partitions.
+    """Whether the function leaves out rows on purpose. Then `every_row_is_accounted_for` counts
+    them without failing, as it does for a table overwritten by partitions.
     """
 
     def __post_init__(self) -> None:

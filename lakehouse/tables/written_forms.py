@@ -1,7 +1,7 @@
-"""SQL that brings delivered text into the form that casts read: dates that are not written
-`2026-12-31`, and numbers with a decimal comma or grouped digits.
+"""SQL that normalizes delivered text before a cast: dates that are not written as `2026-12-31`,
+and numbers with a decimal comma or grouped digits.
 
-A value of another form stays as it is, so that a cast reads or refuses it by itself.
+A value in another form is unchanged, so that the cast accepts or rejects it.
 """
 
 import re
@@ -20,19 +20,19 @@ _MILLISECONDS = r"^\s*[0-9]{12,13}\s*$"
 _SPACE = r"^\s*"
 _BLANK = r"^[\s\p{Z}]*$"
 _COMMA = r"^\s*([+-]?[0-9]*),([0-9]+)\s*$"
-# What begins with 0, such as 0.500, has no thousands.
+# Numbers that start with 0, such as 0.500, have no thousands separator.
 _GROUPED_COMMA = r"^\s*[+-]?([1-9][0-9]{0,2}([.][0-9]{3})+|[0-9]*)(,[0-9]+)?\s*$"
 _GROUPED_POINT = r"^\s*[+-]?([1-9][0-9]{0,2}(,[0-9]{3})+|[0-9]*)([.][0-9]+)?\s*$"
 
 
 def iso_date(raw: str, *forms: str) -> str:
-    """Return SQL for a delivered date or moment with its day as `2026-12-31`.
+    """Return SQL that rewrites the day of a delivered date or timestamp as `2026-12-31`.
 
     :param raw: SQL of the delivered value.
-    :param forms: how days are written, such as `D.M.Y`, `M/D/Y`, `Y/M/D` or `YMD`; digits of
-        days and months may lack a leading zero where a sign is between them. Of two forms with
-        the same sign only one can be meant.
-    :raises DeclarationError: names a form that cannot be read, or two that cannot be told apart.
+    :param forms: the accepted date formats, such as `D.M.Y`, `M/D/Y`, `Y/M/D` or `YMD`. With
+        separators, days and months may lack a leading zero. Each separator can have only one
+        order.
+    :raises DeclarationError: states an invalid format, or two ambiguous ones.
     """
     shapes = [_shape(form) for form in forms]
     twice = sorted(
@@ -49,11 +49,11 @@ def iso_date(raw: str, *forms: str) -> str:
 
 
 def decimal_comma(raw: str, *, grouped: bool = False) -> str:
-    """Return SQL for a delivered number with a decimal point in place of its comma.
+    """Return SQL that replaces the decimal comma of a delivered number with a point.
 
     :param raw: SQL of the delivered value.
-    :param grouped: whether points stand between thousands, as in `1.234,50`; `1.234` is then
-        a thousand and more. Else it stays as it is, a little over one.
+    :param grouped: whether points separate thousands, as in `1.234,50`; then `1.234` is 1234.
+        Otherwise it is unchanged.
     """
     if not grouped:
         return f"regexp_replace({raw}, {literal(_COMMA)}, '$1.$2')"
@@ -61,7 +61,7 @@ def decimal_comma(raw: str, *, grouped: bool = False) -> str:
 
 
 def grouped_by_commas(raw: str) -> str:
-    """Return SQL for a delivered number such as `1,234.50` without the commas.
+    """Return SQL that removes the commas of a delivered number such as `1,234.50`.
 
     :param raw: SQL of the delivered value.
     """
@@ -69,7 +69,7 @@ def grouped_by_commas(raw: str) -> str:
 
 
 def whole_number(raw: str) -> str:
-    """Return SQL for a delivered whole number such as `17.0` without its point.
+    """Return SQL that removes the zero fraction of a delivered integer such as `17.0`.
 
     :param raw: SQL of the delivered value.
     """
@@ -77,7 +77,8 @@ def whole_number(raw: str) -> str:
 
 
 def epoch_milliseconds(raw: str) -> str:
-    """Return SQL for delivered milliseconds since 1970, of 12 or 13 digits, as a timestamp in UTC.
+    """Return SQL that converts delivered milliseconds since 1970, with 12 or 13 digits, to a
+    timestamp in UTC.
 
     :param raw: SQL of the delivered value.
     """
@@ -88,10 +89,10 @@ def epoch_milliseconds(raw: str) -> str:
 
 
 def blank_as_null(raw: str, *words: str) -> str:
-    """Return SQL for a delivered value, that is NULL where nothing but spaces stands.
+    """Return SQL that replaces blank text with NULL.
 
     :param raw: SQL of the delivered value.
-    :param words: what else says that there is no value, such as `NA`.
+    :param words: other texts that mean NULL, such as `NA`.
     """
     is_blank = f"{raw} RLIKE {literal(_BLANK)}"
     is_word = f" OR trim({raw}) IN {literals(words)}" if words else ""
@@ -99,7 +100,9 @@ def blank_as_null(raw: str, *words: str) -> str:
 
 
 def _shape(form: str) -> tuple[str, bool]:
-    """Return what of a form can be seen in a value: its sign, and whether the year is first."""
+    """Return the distinguishable properties of a format: its separator, and whether the year is
+    first.
+    """
     match = _parsed(form)
     return match["sign"], match["first"] == "Y"
 
@@ -121,6 +124,6 @@ def _with_iso_day(raw: str, form: str) -> str:
     patterns = _SIGNED if sign else _UNSIGNED
     joined = (f"[{sign}]" if sign else "").join(patterns[part] for part in parts)
     groups = "-".join(f"${parts.index(part) + 1}" for part in "YMD")
-    # A longer number is no date.
+    # A longer number is not a date.
     end = "(?![0-9])"
     return f"regexp_replace({raw}, {literal(_SPACE + joined + end)}, {literal(groups)})"

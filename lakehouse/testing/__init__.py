@@ -1,11 +1,10 @@
-"""Fixtures of pytest for those who test the functions of their tables: rows in, rows out, and
-the refused rows with their reasons.
+"""Pytest fixtures for unit tests of table functions: rows in, rows and quarantined rows out.
 
-A project names this module in its `conftest.py`:
+Enable them in the project's `conftest.py`:
 
     pytest_plugins = ["lakehouse.testing"]
 
-It is imported by nothing else, since pytest is not installed where tables are only computed.
+No other module imports this package, since production environments do not have pytest.
 """
 
 from collections.abc import Mapping
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> "SparkSession":
-    """The one session of the tests, with a temporary folder for a home.
+    """The Spark session of the tests, with a temporary home.
 
-    A project that has a fixture of this name keeps its own.
+    A project can override this fixture.
     """
     from lakehouse.runtime.spark import open_session
 
@@ -41,10 +40,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "SparkSession":
 
 @pytest.fixture(scope="session")
 def declared_tables(pytestconfig: pytest.Config) -> Mapping[str, IcebergTable]:
-    """The tables by name that the project of the tests declares; they say of what types the
-    rows of inputs are.
+    """The declared tables of the tests' project by name, which define the types of input rows.
 
-    A test of tables that the project does not declare has a fixture of this name.
+    Override this fixture to test tables that the project does not declare.
     """
     return _project(pytestconfig).tables
 
@@ -56,9 +54,9 @@ def try_table(
     pytestconfig: pytest.Config,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> TryTable:
-    """What computes a table from rows of its inputs: `try_table(asset, rows)`."""
+    """A function that computes a table from rows of its inputs: `try_table(asset, rows)`."""
     settings = _settings(tmp_path_factory)
-    # Nothing asks the catalog, and nothing is locked.
+    # The catalog is not accessed and no lock is taken.
     engine = Engine(
         Catalog.of(settings), lambda: spark, settings.lock_dir, masking_key=b"testing"
     )
@@ -66,7 +64,7 @@ def try_table(
 
 
 def _project(config: pytest.Config) -> "Project":
-    """Return the project that the tests lie in, wherever pytest was started."""
+    """Return the project that contains the tests, regardless of the working directory."""
     from lakehouse.project import load_project
 
     return load_project(Settings.from_env(folder=config.rootpath))

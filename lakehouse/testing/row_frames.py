@@ -1,4 +1,4 @@
-"""Rows of a test as a frame of Spark, in the types that a table declares."""
+"""Convert a test's rows to a Spark DataFrame with the declared types."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 DELIVERED_AT = datetime(2026, 1, 1, tzinfo=UTC)
-"""When the rows of a test were delivered, unless they say it themselves."""
+"""The default delivery time of a test's rows."""
 
 
 def frame_of(
     spark: "SparkSession", name: str, columns: Sequence[Column], rows: Sequence[Row]
 ) -> "DataFrame":
-    """Return rows as a frame of some columns; what a row does not name is NULL.
+    """Return rows as a DataFrame; omitted columns are NULL.
 
-    A text in a column of another type is read as that type, such as `"2026-01-31"` as a date.
+    Text in a column of another type is parsed, such as `"2026-01-31"` as a date.
 
-    :param name: what the rows are called in errors.
-    :raises UsageError: when a row has another column, or a value is not of its column's type.
+    :param name: the name of the rows in errors.
+    :raises UsageError: if a row has an unknown column or a value of another type.
     """
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_schema
@@ -39,7 +39,7 @@ def frame_of(
     for row in rows:
         _check_names(name, row, known)
     ddl = ", ".join(f"{identifier(column.name)} {column.type}" for column in columns)
-    # What reads it by itself is new in Spark 4.
+    # `StructType.fromDDL` is new in Spark 4.
     schema = spark.createDataFrame([], ddl).schema
     values = [[_read(name, column, row) for row in rows] for column in columns]
     arrays = []
@@ -54,13 +54,13 @@ def frame_of(
             raise _wrong_type(name, column, column_values) from error
     if len(arrays) < len(columns):
         return spark.createDataFrame([*zip(*values, strict=True)], schema)
-    # A list would go through a process of Python each time that the frame is read.
+    # A list would pass through a Python process each time the DataFrame is read.
     return arrow_to_spark(spark, pa.Table.from_arrays(arrays, names=known), schema)
 
 
 def with_delivery(table: IcebergTable, rows: Sequence[Row]) -> list[Row]:
-    """Return rows of a table that a feed fills as those of one file, in their order, unless
-    they say where they came from; rows of another table as they are.
+    """Add source columns to the rows of a bronze table, as rows of one file in order, unless
+    they have them. Rows of other tables are unchanged.
     """
     names = {column.name for column in INGEST_COLUMNS}
     if not isinstance(table.write, Append) or not names <= set(table.column_names):
@@ -69,8 +69,8 @@ def with_delivery(table: IcebergTable, rows: Sequence[Row]) -> list[Row]:
 
 
 def delivered(rows: Sequence[Row]) -> list[Row]:
-    """Return rows as those of one delivered file, in their order, unless they say where they
-    came from.
+    """Add source columns to rows, as rows of one delivered file in order, unless they have
+    them.
     """
     stamped: list[Row] = []
     for number, row in enumerate(rows, 1):
@@ -112,13 +112,13 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(_INTEGERS, (int,)),
     **dict.fromkeys(("float", "double"), (float, int)),
 }
-"""What a value is in Python, by its column's type: Arrow takes numbers for days."""
+"""The accepted Python types by column type: Arrow would accept numbers as dates."""
 
 
 def _read(name: str, column: Column, row: Row) -> Any:
     value = row.get(column.name)
     kind = column.type.partition("(")[0]
-    # Arrow makes no decimals of whole numbers.
+    # Arrow does not convert integers to decimals.
     is_text = isinstance(value, str) or (kind == "decimal" and type(value) is int)
     try:
         read = _READ_AS[kind](value) if is_text and kind in _READ_AS else value

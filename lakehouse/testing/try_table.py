@@ -1,4 +1,4 @@
-"""What the fixture `try_table` is: it computes a table from the rows of a test."""
+"""The implementation of the fixture `try_table`, which computes a table from a test's rows."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -38,42 +38,42 @@ _OF_QUARANTINE = ("_row_key", "_reasons", "_quarantined_at")
 
 @dataclass(frozen=True)
 class RefusedRow:
-    """A row that goes to the quarantine."""
+    """A row that would be quarantined."""
 
     row: Mapping[str, Any]
-    """The row as it was delivered."""
+    """The row as delivered."""
     reasons: tuple[str, ...]
     """The names of the rules that it breaks."""
 
 
 @dataclass(frozen=True)
 class TriedTable:
-    """What a run would do with the rows of a test."""
+    """What a run would do with the test's rows."""
 
     rows: list[dict[str, Any]]
-    """The accepted rows, without the stamp of a merge, in the order of their columns' values;
-    moments are in UTC.
+    """The accepted rows sorted by their values, without the stamp of a merge; timestamps are in
+    UTC.
     """
     refused: list[RefusedRow]
-    """The rows that go to the quarantine."""
+    """The rows that would be quarantined."""
     removed: list[dict[str, Any]]
     """The keys of the rows that a merge would delete."""
     failed: dict[str, str]
-    """By rule for which nothing would be published, what it found: `1 of 2 rows`."""
+    """The result of each rule that would block: `1 of 2 rows`."""
     warned: dict[str, str]
-    """By rule that would warn, what it found."""
+    """The result of each rule that would warn."""
     not_evaluated: list[str]
-    """The rules that only a written table answers, or one of which the test has no rows."""
+    """The rules that need a written table, or rows that the test does not provide."""
 
 
 @dataclass(frozen=True)
 class TryTable:
-    """Computes declared tables from rows of their inputs, and writes nothing."""
+    """Computes declared tables from rows of their inputs, without writing."""
 
     engine: Engine
     declared: Mapping[str, IcebergTable]
     load_project: "Callable[[], Project]"
-    """Gives the project in which a function is looked for by its table's name."""
+    """Loads the project in which functions are looked up by table name."""
     computed: dict[str, IcebergTable] = field(default_factory=dict)
     """Tables that the test computed before, which others may read."""
 
@@ -86,21 +86,21 @@ class TryTable:
         existing: Rows = (),
         other_tables: Mapping[str, Rows] | None = None,
     ) -> TriedTable:
-        """Compute a table as a run would that finds these rows, and judge it by its rules.
+        """Compute a table as a run would, and evaluate its rules.
 
-        A row is a mapping of columns to values, and has NULL in those that it does not name. Rows
-        of a bronze table are those of one file, in their order, unless they say otherwise.
+        A row is a mapping from columns to values; omitted columns are NULL. Rows of a bronze
+        table are treated as rows of one file in order, unless they have source columns.
 
         :param asset: the decorated function, or the name of its table.
-        :param rows: by input, what a run would find of it, of an incremental one what came; rows
-            alone where there is one input; of a table that a feed fills, a file of it too.
-        :param partitions: the partitions of the run, such as `2026-01-31`; without any, all
-            rows are computed.
-        :param existing: the rows that the table has already.
-        :param other_tables: by name, rows of tables that rules refer to.
-        :raises UsageError: when an input, a column or a partition is none of the table, or a
-            value not of its column's type.
-        :raises FileRejected: when a file is not what the feed declares.
+        :param rows: rows by input, or only rows if there is one input; for an incremental
+            input, the new rows; for a table filled by a feed, also the path of a file.
+        :param partitions: the partitions of the run, such as `2026-01-31`; by default all rows
+            are computed.
+        :param existing: the rows already in the table.
+        :param other_tables: rows of tables that rules refer to, by name.
+        :raises UsageError: if an input, column or partition is unknown, or a value has another
+            type.
+        :raises FileRejected: if a file does not match the feed declaration.
         """
         function = self._function(asset)
         self.computed[function.table.name] = function.table
@@ -108,7 +108,7 @@ class TryTable:
             rows = _file_rows(function, rows)
         given = self._frames(function, rows)
         table = function.table
-        others = self._other_frames(function, given, other_tables or {})
+        other_frames = self._other_frames(function, given, other_tables or {})
         there = None
         if existing:
             there = frame_of(self.engine.spark, table.name, table.columns, existing)
@@ -118,7 +118,7 @@ class TryTable:
             given,
             there,
             keys=(partitions,) if isinstance(partitions, str) else tuple(partitions),
-            read_other=others.get,
+            read_other=other_frames.get,
         )
         return _collected(trial)
 
@@ -181,20 +181,18 @@ class TryTable:
         given: "Mapping[str, DataFrame]",
         other_tables: Mapping[str, Rows],
     ) -> "dict[str, DataFrame]":
-        """Return the rows of other tables, those of inputs that are read as a whole among
-        them.
-        """
-        others = {
+        """Return the rows of other tables, including inputs that are read in full."""
+        other_frames = {
             declared.table: given[name]
             for name, declared in function.inputs.items()
             if declared.mode == "latest" and name in given
         }
         for name, rows in other_tables.items():
             table = self._table(function, name)
-            others[name] = frame_of(
+            other_frames[name] = frame_of(
                 self.engine.spark, name, table.columns, with_delivery(table, rows)
             )
-        return others
+        return other_frames
 
     def _table(self, function: TableFunction, name: str) -> IcebergTable:
         known = {**self.declared, **self.computed}
@@ -216,7 +214,7 @@ def _file_rows(function: TableFunction, path: Path) -> Rows:
         )
     feed = function.feed
     if "csv" not in map(uncompressed, feed.formats):
-        # A sample that people can read and review, for files that they cannot.
+        # Allow a readable sample for binary formats.
         feed = replace(feed, formats=(*feed.formats, "jsonl"))
     delivered_rows = read_delivered(feed, path, _MOST_FILE_ROWS).rows
     rows: Rows = delivered_rows.to_pylist(maps_as_pydicts="strict")
@@ -247,7 +245,7 @@ def _collected(trial: Trial) -> TriedTable:
 
 
 def _found(trial: Trial, level: Level) -> dict[str, str]:
-    """Return what the rules of a level found, but for those that sent their rows away."""
+    """Return the results of a level, without rules that only quarantined rows."""
     return {
         result.rule.name: result.summary
         for result in trial.results
@@ -256,7 +254,7 @@ def _found(trial: Trial, level: Level) -> dict[str, str]:
 
 
 def _plain_rows(frame: "DataFrame | None") -> list[dict[str, Any]]:
-    """Return rows by column, in the order of their values; moments are in UTC."""
+    """Return rows as dictionaries sorted by their values; timestamps are in UTC."""
     if frame is None:
         return []
     rows = []

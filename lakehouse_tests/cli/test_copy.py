@@ -428,7 +428,7 @@ def test_tables_that_never_rest_are_not_copied(
         return real(catalog, name)
 
     monkeypatch.setattr(Catalog, "load", load)
-    monkeypatch.setattr(copy_tables, "_LOOKS", 2)
+    monkeypatch.setattr(copy_tables, "_ATTEMPTS", 2)
     ran = lakehouse("copy", str(home), str(other))
 
     assert ran.code == 1

@@ -173,7 +173,7 @@ def test_once_somebody_was_erased_the_driver_reads(home, inbox_of) -> None:
     inbox.put("b.csv", "customer_id,email\n9,cy@example.com\n", second=2)
 
     with lock_feed(CUSTOMERS, home) as ingest:
-        delivery = collect_files(inbox.store, ingest, gone=AnnIsGone(), executors=UNUSED)
+        delivery = collect_files(inbox.store, ingest, suppression=AnnIsGone(), executors=UNUSED)
         rows = staged_rows(delivery)
 
     assert [row["customer_id"] for row in rows] == ["8", "9"]

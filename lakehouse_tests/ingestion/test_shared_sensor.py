@@ -252,7 +252,7 @@ def test_a_look_that_takes_too_long_ends_and_the_next_begins_where_it_did(
     many: Many, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = [many.put(feed) for feed in (FIRST, "orders_001")]
-    monkeypatch.setattr(shared_sensor, "_LOOK_SECONDS", 0)
+    monkeypatch.setattr(shared_sensor, "_POLL_SECONDS", 0)
     assert feeds_of(many.tick()) == [FIRST]
     assert feeds_of(many.tick()) == ["orders_001"]
     assert f"{FEEDS - 1} feeds are looked at by the next look." in str(many.tick())

@@ -134,7 +134,7 @@ class Visits:
             VISITS,
             open_store(self.settings),
             self.settings.home,
-            gone=self.gone,
+            suppression=self.gone,
         )
 
     def compute(self, *tables: IcebergTable, in_full: bool = False) -> dict[str, Outcome]:

@@ -1,1 +1,1 @@
-"""What has to be provable later: appended, each row chained to the one before."""
+"""Audit trails: append-only, each row contains the hash of the previous row."""

@@ -1,4 +1,4 @@
-"""`audit.gdpr_actions`: what was done about people's requests, in a chain that shows a change."""
+"""`audit.gdpr_actions`: the tamper-evident log of erasure requests."""
 
 from lakehouse.iceberg.write.append_without_spark import DIRECT_APPENDS
 from lakehouse.orchestration.asset_specs import table_spec

@@ -1,1 +1,1 @@
-"""What was delivered, as it came: appended, every row stamped with its source."""
+"""Delivered rows, append-only, with their source."""

@@ -1,4 +1,4 @@
-"""`bronze.bnpl_transactions_raw`: buy now, pay later transactions as they were delivered."""
+"""`bronze.bnpl_transactions_raw`: delivered "buy now, pay later" transactions."""
 
 from __future__ import annotations
 
@@ -54,10 +54,9 @@ TABLE = bronze_table(
             "Day of the transaction in the feed's time zone, where it can be read.",
         )
     ],
-    # A day is computed anew from the files of that day alone.
+    # A day is recomputed from the files of that day only.
     partitioning=["_event_date"],
-    # A delivered file holds few days, so that gathering the rows of a day from all files first
-    # would be wasted.
+    # A delivered file contains few days, so a shuffle by day would be wasted.
     properties={"write.distribution-mode": "none"},
     owner="data-platform",
 )
@@ -65,11 +64,10 @@ TABLE = bronze_table(
 
 @feed_asset(FEED, TABLE)
 def bnpl_transactions_raw(delivered: DataFrame) -> DataFrame:
-    """Buy now, pay later transactions as they were delivered: all files waiting in the inbox of
-    the feed `bnpl`.
+    """Buy now, pay later transactions as delivered in all files of the feed `bnpl`.
 
-    Values are strings, as in the files; every row is stamped with its file, its number in it,
-    and when it was ingested.
+    Values are strings, as in the files. Each row has its file, its row number in the file, and
+    the time of ingestion.
     """
     event_date = cast_sql("transaction_date", "date", FEED.time_zone)
     return delivered.selectExpr("*", f"{event_date} AS _event_date")

@@ -1,4 +1,4 @@
-"""`bronze.raw_fruits`: fruits as they were delivered."""
+"""`bronze.raw_fruits`: delivered fruits."""
 
 from __future__ import annotations
 
@@ -29,10 +29,9 @@ TABLE = bronze_table(
 
 @feed_asset(FEED, TABLE)
 def raw_fruits(delivered: DataFrame) -> DataFrame:
-    """Fruits as they were delivered: all files waiting in the inbox of the feed `fruits`, once
-    each.
+    """Fruits as delivered in all files of the feed `fruits`, once each.
 
-    Values are strings, as in the files; every row is stamped with its file, its number in it,
-    and when it was ingested.
+    Values are strings, as in the files. Each row has its file, its row number in the file, and
+    the time of ingestion.
     """
     return delivered

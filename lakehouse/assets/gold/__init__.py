@@ -1,1 +1,1 @@
-"""What people query: facts and figures, computed from silver."""
+"""Facts and metrics for queries, computed from silver."""

@@ -1,4 +1,4 @@
-"""`gold.bnpl_daily_summary`: each day's transactions in figures, by currency."""
+"""`gold.bnpl_daily_summary`: daily transaction metrics by currency."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ TABLE = IcebergTable(
             columns=["approved_amount", "gross_amount", "approved", "declined", "transactions"],
             on_failure="block",
         ),
-        # Costs a query of the run's days, which Iceberg mostly answers by counts of files.
+        # A query of the run's days, which Iceberg usually answers from row counts in metadata.
         reconciles(CLEAN, here="sum(transactions)", by="transaction_date"),
         schema_as_declared(on_failure="warn"),
     ],
@@ -60,9 +60,7 @@ TABLE = IcebergTable(
 
 @iceberg_asset(TABLE, inputs={"transactions": latest(CLEAN, by="transaction_date")})
 def bnpl_daily_summary(transactions: DataFrame) -> DataFrame:
-    """Each day's transactions in figures, by currency: how many, how much, and what share was
-    approved.
-    """
+    """Daily transaction metrics by currency: number, amount and approval rate."""
     from pyspark.sql.functions import expr
 
     figures = {

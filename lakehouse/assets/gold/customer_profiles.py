@@ -1,4 +1,4 @@
-"""`gold.customer_profiles`: one row for each customer, from all of their transactions."""
+"""`gold.customer_profiles`: one row per customer, from all of their transactions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ TABLE = IcebergTable(
         Column("updated_at", "timestamp", "When the profile last changed."),
     ],
     write=Merge(on=["customer_id"], stamp="updated_at"),
-    # A late file changes few customers of many; the files of all of them would be written anew.
+    # A late file changes few of many customers; copy-on-write would rewrite nearly all files.
     row_level="merge-on-read",
     rules=[
         not_null("customer_id", on_failure="block"),
@@ -60,8 +60,8 @@ TABLE = IcebergTable(
             columns=["first_transaction_date", "last_transaction_date"],
             on_failure="block",
         ),
-        # Costs a look at one column of all profiles: only the sum over those that did not
-        # change, too, can tell that a customer was left out who did.
+        # Scans one column of all profiles: only the total, which includes unchanged profiles,
+        # can detect a changed customer that was skipped.
         reconciles(CLEAN, here="sum(transactions)"),
         row_count_change(at_least=-0.5, on_failure="warn"),
         schema_as_declared(on_failure="warn"),
@@ -79,16 +79,16 @@ TABLE = IcebergTable(
     },
 )
 def customer_profiles(customers: DataFrame, transactions: DataFrame) -> DataFrame:
-    """One row for each customer: when they bought, how often, how much in each currency, and
-    how they like to pay.
+    """One row per customer: when they bought, how often, how much in each currency, and their
+    preferred payment method.
 
-    A customer is computed anew when a transaction of theirs came, went or changed; one who has
-    none left disappears.
+    A profile is recomputed if a transaction of the customer was added, removed or changed. It
+    is deleted if none remain.
     """
     from pyspark.sql.functions import expr
 
-    # One shuffle is enough for all that is grouped below. Spark leaves it out where the join
-    # has made the same one.
+    # One shuffle is sufficient for all groupings below. Spark omits it if the join already made
+    # it.
     theirs = transactions.join(customers, "customer_id", "left_semi").repartition("customer_id")
     by_currency = theirs.groupBy("customer_id", "currency", "payment_method").agg(
         *(expr(sql) for sql in _COUNTS), expr("sum(amount) AS amount")

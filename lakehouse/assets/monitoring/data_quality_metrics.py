@@ -1,4 +1,4 @@
-"""`monitoring.data_quality_metrics`: what each run measured of each table, for trends."""
+"""`monitoring.data_quality_metrics`: metrics of each run and table, for trends."""
 
 from lakehouse.iceberg.write.append_without_spark import DIRECT_APPENDS
 from lakehouse.orchestration.asset_specs import table_spec

@@ -1,12 +1,12 @@
-"""`monitoring.table_health`: how healthy each table was, from time to time."""
+"""`monitoring.table_health`: the health of each table over time."""
 
 from lakehouse.iceberg.write.append_without_spark import DIRECT_APPENDS
 from lakehouse.orchestration.asset_specs import table_spec
 from lakehouse.tables.table import Append, Column, IcebergTable
 
-# A row is a table with all its figures, not one of them: they are measured together, and what
-# people ask takes several (files beside snapshots, deleted rows beside delete files), which a
-# query of one row each answers without a join. What is new becomes a column.
+# One row per table with all metrics, instead of one row per metric: they are measured together,
+# and typical questions combine several (files per snapshot, deleted rows per delete file)
+# without a join. A new metric becomes a column.
 TABLE = IcebergTable(
     name="monitoring.table_health",
     comment="How healthy each table was, one row for each at each time of measuring.",

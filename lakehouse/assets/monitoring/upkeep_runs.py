@@ -1,4 +1,4 @@
-"""`monitoring.upkeep_runs`: what upkeep promised of each step, and what came of it."""
+"""`monitoring.upkeep_runs`: the planned and actual results of each upkeep step."""
 
 from lakehouse.iceberg.write.append_without_spark import DIRECT_APPENDS
 from lakehouse.orchestration.asset_specs import table_spec

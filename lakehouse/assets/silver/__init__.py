@@ -1,1 +1,1 @@
-"""What was delivered, as it is used: typed, validated, deduplicated."""
+"""Typed, validated and deduplicated rows."""

@@ -1,6 +1,4 @@
-"""`silver.bnpl_transactions_clean`: one row for each transaction, its newest valid version, by
-day.
-"""
+"""`silver.bnpl_transactions_clean`: the newest valid version of each transaction, by day."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 TABLE = IcebergTable(
     name="silver.bnpl_transactions_clean",
     comment="One row for each transaction: its newest valid version.",
-    # Text is read by the type of its column; what is not said of a column is as it is there.
+    # Text is cast to the column types; omitted properties are inherited.
     rows_of=RAW,
     columns=[
         Column("transaction_id", "bigint", "Identifier of the transaction."),
@@ -50,8 +48,7 @@ TABLE = IcebergTable(
     ],
     write=by_day("transaction_date", since="2020-01-01"),
     quarantine_name="silver.bnpl_transactions_quarantine",
-    # Equal in the first three, a file that was delivered again under its name with other
-    # content wins.
+    # If the first three are equal, a file delivered again with other content wins.
     versions=Versions(
         of="transaction_id",
         newest=("created_at", "_source_file", "_source_row", "_ingested_at", "_source_sha256"),
@@ -95,11 +92,10 @@ TABLE = IcebergTable(
 
 @iceberg_asset(TABLE, inputs={"delivered": versions_of(RAW, by="_event_date")})
 def bnpl_transactions_clean(delivered: DataFrame) -> DataFrame:
-    """One row for each transaction: of its versions the newest valid one, whatever came first.
+    """One row per transaction: its newest valid version, regardless of arrival order.
 
-    A day is computed from the rows that it has and what came since, or in full from all
-    deliveries of that day; a version that came with another day counts too, and moves the
-    transaction. Rows that the rules refuse stand in `silver.bnpl_transactions_quarantine` until
-    a valid version of them arrives.
+    A day is computed incrementally from its rows and the new versions, or in full from all
+    deliveries of that day. A version with another date moves the transaction to that day.
+    Rejected rows are in `silver.bnpl_transactions_quarantine` until a valid version arrives.
     """
     return delivered

@@ -1,4 +1,4 @@
-"""`silver.fruits`: one row for each fruit, as last delivered."""
+"""`silver.fruits`: one row per fruit, as last delivered."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ TABLE = IcebergTable(
 def fruits(raw_fruits: DataFrame) -> DataFrame:
     """One row for each fruit, as last delivered, without Banana and Blueberry.
 
-    Within a file the first row of a name counts, and a later file wins over an earlier one.
-    Rows whose id is no number, or that have no name, stand in `silver.fruits_quarantine`.
+    Within a file the first row of a name is used; a later file replaces an earlier one. Rows
+    with an invalid id or without a name are in `silver.fruits_quarantine`.
     """
     return raw_fruits.where(f"fruit IS NULL OR fruit NOT IN {literals(LEFT_OUT)}")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _TIME_ZONE = "UTC"
 _FIRST_DAY, _DAY_AFTER_LAST = -719_162, 2_932_897
-"""The days of the years 1 to 9999, from 1970 on."""
+"""The days of the years 1 to 9999, relative to 1970-01-01."""
 _DAY_MICROSECONDS = 86_400_000_000
 
 
@@ -47,9 +47,9 @@ def arrow_type(column_type: types.ColumnType) -> "pa.DataType":
 
 
 def require_declared(feed: Feed, names: Collection[str]) -> None:
-    """Check that a file without a header row has one declared column at least.
+    """Check that a file without a header row has at least one declared column.
 
-    :param names: the file's columns, as bronze calls them.
+    :param names: the file's columns, by their bronze names.
     :raises FileRejected: it has none.
     """
     if set(names).isdisjoint(feed.column_names):
@@ -70,7 +70,7 @@ def column_types(feed: Feed, added: Collection[str] = ()) -> "dict[str, pa.DataT
 
 
 def declared_type(found: Any, *, is_part: bool = False) -> str:
-    """Return the column type that a feed declares for values of an Arrow type.
+    """Return the column type to declare for values of an Arrow type.
 
     A timestamp without a time zone is read in the feed's time zone, so it is a `timestamp`;
     within a struct or array it is a `timestamp_ntz`. A type that Iceberg lacks becomes text.
@@ -117,7 +117,7 @@ def convert_column(
     import pyarrow as pa
 
     column = plain_values(column)
-    if not _can_hold(column.type, target):
+    if not _is_compatible(column.type, target):
         raise _rejected(
             "another type",
             f"column {quoted(name)} of type {column.type}",
@@ -203,9 +203,9 @@ def _is_binary(found: Any) -> bool:
     return any(fits(found) for fits in tests) or kind.is_fixed_size_binary(found)
 
 
-def _can_hold(found: Any, target: Any, *, is_part: bool = False) -> bool:
-    """Whether a declared type holds values of another one; whether each fits is another
-    question.
+def _is_compatible(found: Any, target: Any, *, is_part: bool = False) -> bool:
+    """Return whether a declared type is compatible with a file's type; individual values may
+    still not fit.
     """
     import pyarrow as pa
 
@@ -219,16 +219,18 @@ def _can_hold(found: Any, target: Any, *, is_part: bool = False) -> bool:
             and len(parts) == found.num_fields
             and set(parts) <= {part.name for part in target}
             and all(
-                _can_hold(parts[part.name], part.type, is_part=True)
+                _is_compatible(parts[part.name], part.type, is_part=True)
                 for part in target
                 if part.name in parts
             )
         )
     if kind.is_list(target):
-        return _is_list(found) and _can_hold(found.value_type, target.value_type, is_part=True)
+        return _is_list(found) and _is_compatible(
+            found.value_type, target.value_type, is_part=True
+        )
     if kind.is_map(target):
         return kind.is_map(found) and all(
-            _can_hold(getattr(found, part), getattr(target, part), is_part=True)
+            _is_compatible(getattr(found, part), getattr(target, part), is_part=True)
             for part in ("key_type", "item_type")
         )
     if kind.is_string(target):
@@ -248,7 +250,9 @@ def _can_hold(found: Any, target: Any, *, is_part: bool = False) -> bool:
 
 
 def _converted_in_calendar(feed: Feed, column: Any, target: Any) -> "pa.Array[Any]":
-    """Convert values, and refuse days outside of the years 1 to 9999, which Python lacks."""
+    """Convert values; raise for dates outside of the years 1 to 9999, which Python cannot
+    represent.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -279,7 +283,7 @@ def _converted(feed: Feed, column: Any, target: Any) -> Any:
         ).cast(target)
     converted = column.cast(target)
     if kind.is_floating(found) and not kind.is_nested(target) and found != pa.float16():
-        # Arrow rounds these.
+        # Arrow rounds floating-point values.
         is_same = pc.equal(converted.cast(found), column)
         if not pc.all(pc.or_kleene(is_same, pc.is_nan(column))).as_py() and len(column):
             raise pa.ArrowInvalid("rounded")
@@ -287,7 +291,7 @@ def _converted(feed: Feed, column: Any, target: Any) -> Any:
 
 
 def _first_failing(feed: Feed, column: Any, target: Any) -> int:
-    """Return the place of the first value that cannot be converted."""
+    """Return the position of the first value that cannot be converted."""
     import pyarrow as pa
 
     for place in range(len(column)):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _BATCH_ROWS = 4096
 _SYNC_MARKER = b"lakehouse-erased"
-"""Sixteen bytes between blocks; always the same, so that the same rows give the same file."""
+"""Sixteen constant bytes between blocks, so that equal rows give equal files."""
 
 
 class AvroReader:
@@ -44,9 +44,9 @@ class AvroReader:
             self._opened = stack.pop_all()
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
-        """Give the rows in order.
+        """Yield the rows in order.
 
-        :raises FileRejected: they cannot be read, or do not fit the declared types.
+        :raises FileRejected: the rows cannot be read or do not fit the declared types.
         """
         import pyarrow as pa
 
@@ -74,7 +74,7 @@ def _next_records(records: Iterator[Any]) -> list[dict[str, Any]]:
 def open_avro(copy: IO[bytes], **options: Any) -> Any:
     """Open a copy of a file.
 
-    :raises FileRejected: it is no Avro file of records.
+    :raises FileRejected: it is not an Avro file of records.
     """
     import fastavro
 
@@ -82,7 +82,7 @@ def open_avro(copy: IO[bytes], **options: Any) -> Any:
 
 
 def avro_fields(reader: Any) -> "dict[str, Any]":
-    """Return the Avro schema of each field of the records.
+    """Return the Avro schema of each field.
 
     :raises FileRejected: the file has no records.
     """
@@ -93,7 +93,7 @@ def avro_fields(reader: Any) -> "dict[str, Any]":
 
 
 def avro_column(schema: Any, records: list[dict[str, Any]], field: str) -> "pa.Array[Any]":
-    """Return a field of some records as Arrow has it."""
+    """Return a field of some records as an Arrow array."""
     import pyarrow as pa
 
     found = arrow_of_avro(schema)
@@ -102,7 +102,7 @@ def avro_column(schema: Any, records: list[dict[str, Any]], field: str) -> "pa.A
 
 
 def arrow_of_avro(schema: Any) -> "pa.DataType":
-    """Return the Arrow type of an Avro schema; text for a union of several types."""
+    """Return the Arrow type of an Avro schema; a union of several types is text."""
     import pyarrow as pa
 
     if isinstance(schema, list):
@@ -146,12 +146,12 @@ def arrow_of_avro(schema: Any) -> "pa.DataType":
         "fixed": pa.binary(),
         "null": pa.null(),
     }
-    # An enum is text, and so is a record within itself, which is called by its name.
+    # Enums and recursive records, which are referenced by name, are text.
     return primitives.get(kind, pa.string())
 
 
 def _value(value: Any, found: Any) -> Any:
-    """Return a value as Arrow takes it."""
+    """Return a value in the form that Arrow accepts."""
     import pyarrow as pa
 
     kind = pa.types
@@ -169,19 +169,19 @@ def _value(value: Any, found: Any) -> Any:
 
 
 def call_avro(read: Callable[[], T]) -> T:
-    """Call what reads an Avro file.
+    """Call a function that reads an Avro file.
 
-    :raises FileRejected: the file is damaged; an error of the system passes.
+    :raises FileRejected: the file is damaged; system errors are not caught.
     """
     try:
         return read()
     except FileRejected:
         raise
     except Exception as error:
-        # fastavro raises whatever its bytes lead to.
+        # fastavro raises arbitrary exceptions for damaged files.
         if isinstance(error, OSError) and error.errno is not None:
             raise
-    # Raised out of reach of the error, whose text may have a value.
+    # Raised outside of the handler: the original error may contain a value.
     raise _unreadable("one that is damaged or cut off, or has a codec that is not read")
 
 
@@ -195,7 +195,7 @@ def _unreadable(found: str) -> FileRejected:
 
 
 def write_avro_without(content: Readable, left_out: LeftOut, target: Writable) -> None:
-    """Write a file without some rows: the same schema and codec, other blocks."""
+    """Write a file without some rows, with the same schema and codec but new blocks."""
     import fastavro
 
     with spooled(content) as copy:

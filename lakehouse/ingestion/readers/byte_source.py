@@ -1,5 +1,5 @@
-"""The bytes of a delivered file on their way to the parser: counted, hashed, unpacked, and
-marked at their end.
+"""Byte streams between a delivered file and its parser: hash, decompress, limit read-ahead,
+append a tail.
 """
 
 import gzip
@@ -17,8 +17,8 @@ from lakehouse.errors import FileRejected
 T = TypeVar("T")
 HEAD_BYTES = 1 << 20
 _BLOCKS_AHEAD = 4
-"""Blocks of a file that are read and not yet given on: one is parsed, one awaits its last row,
-and as many again.
+"""Blocks that are read but not yet returned: one is parsed, one waits for its last row, and two
+more.
 """
 _LOOK_SECONDS = 0.5
 _GZIP_LEVEL = 6
@@ -26,22 +26,22 @@ _SPOOLED_BYTES = 8 << 20
 
 
 class Readable(Protocol):
-    """Whatever gives bytes."""
+    """A source of bytes."""
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return up to `size` bytes, and none at the end."""
+        """Return up to `size` bytes; none at the end."""
 
 
 class Writable(Protocol):
-    """Whatever takes bytes."""
+    """A target for bytes."""
 
     def write(self, block: bytes, /) -> int:
-        """Take some bytes."""
+        """Write some bytes."""
 
 
 class HashedBytes:
-    """The bytes of a file as delivered, hashed as they are read; `progress` is called with how many
-    came.
+    """The bytes of a delivered file, hashed while reading; `progress` receives the size of each
+    read.
     """
 
     def __init__(self, raw: BinaryIO, progress: Callable[[int], None]) -> None:
@@ -57,61 +57,59 @@ class HashedBytes:
         return block
 
     def sha256(self) -> str:
-        """Return the hash of all bytes, in hex; what nobody asked for is read now."""
+        """Return the SHA-256 of the entire file in hex, after reading any remaining bytes."""
         while self.read(HEAD_BYTES):
             pass
         return self._hash.hexdigest()
 
 
 class ReadAhead:
-    """How far the parser may read ahead of the rows that were read of it: Arrow by itself
-    reads 36 blocks.
+    """Limits how far Arrow reads ahead of the returned rows; its default is 36 blocks.
 
-    `begin` and `end` are called by the thread that reads the rows, `wait` by the one of Arrow's
-    that reads.
+    The consumer thread calls `begin` and `end`; Arrow's reader thread calls `wait`.
     """
 
     def __init__(self) -> None:
         self._changed = Condition()
         self._blocks = 0
-        self._is_wanted = True
+        self._is_waiting = True
         self._is_over = False
 
     def begin(self) -> None:
-        """Rows are asked for, and nobody goes on without them."""
+        """The consumer requests rows."""
         with self._changed:
-            self._is_wanted = True
+            self._is_waiting = True
 
     def end(self) -> None:
-        """Rows of one block came."""
+        """The consumer received the rows of one block."""
         with self._changed:
             self._blocks -= 1
-            self._is_wanted = False
+            self._is_waiting = False
             self._changed.notify_all()
 
     def close(self) -> None:
-        """No more rows are read."""
+        """The consumer stops reading."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
 
     def wait(self) -> bool:
-        """Wait until another block may be read; False where nobody wants it."""
+        """Wait until another block can be read; return False if the consumer stopped."""
         with self._changed:
             while self._blocks >= _BLOCKS_AHEAD and not self._is_over:
-                # Arrow passes over blocks without a row, and tells nobody: who waits for rows
-                # gets another block.
-                if not self._changed.wait(_LOOK_SECONDS) and self._is_wanted:
+                # Arrow skips blocks without rows silently, so a waiting consumer gets another
+                # block.
+                if not self._changed.wait(_LOOK_SECONDS) and self._is_waiting:
                     self._blocks = _BLOCKS_AHEAD - 1
             self._blocks += 1
             return not self._is_over
 
 
 class ParsedBytes:
-    """The text that the parser reads: a head that was read before, the rest, and a tail of
-    our own.
+    """The text for the parser: a head that was already read, the rest of the file, and an added
+    tail.
 
-    :param look: called with each block before the parser has it; it may raise.
+    :param look: called with each block before it is parsed; it may raise.
     """
 
     closed = False
@@ -131,9 +129,7 @@ class ParsedBytes:
         self._look = look
 
     def read(self, size: int, /) -> bytes:
-        """Return exactly `size` bytes, fewer only at the end: Arrow takes what it gets for a
-        block.
-        """
+        """Return exactly `size` bytes, or fewer at the end: Arrow treats each read as a block."""
         if not self._ahead.wait():
             return b""
         parts = []
@@ -156,29 +152,27 @@ class ParsedBytes:
         return taken
 
     def close(self) -> None:
-        """Do nothing: whoever opened the file closes it."""
+        """Do nothing; the caller that opened the file closes it."""
 
 
 def unpacked(delivered: Readable, file_format: str) -> Readable:
-    """Return the content of a file, decompressed where its format says that it is
-    compressed.
-    """
+    """Return the content of a file, decompressed according to its format."""
     if file_format.endswith(".zst"):
         return _ZstdContent(delivered)
     if not file_format.endswith(".gz"):
         return delivered
-    # Of a source gzip asks for no more than `Readable` has; its stubs want a whole file.
+    # gzip only calls `read`; its type stubs require a complete file object.
     return gzip.GzipFile(fileobj=delivered, mode="rb")  # type: ignore[call-overload,no-any-return]
 
 
 class DamagedZstd(EOFError):
-    """A `.zst` is cut off or damaged."""
+    """A `.zst` file is truncated or damaged."""
 
 
 class _ZstdContent:
-    """The content of a file that is compressed by zstd.
+    """The content of a zstd file.
 
-    Arrow decompresses it: zstandard takes a file that is cut off for a complete one.
+    Arrow decompresses it, since zstandard accepts truncated files.
     """
 
     def __init__(self, delivered: Readable) -> None:
@@ -188,7 +182,7 @@ class _ZstdContent:
     def read(self, size: int = -1, /) -> bytes:
         """Return the next bytes.
 
-        :raises DamagedZstd: the file is damaged or cut off, or no zstd.
+        :raises DamagedZstd: the file is damaged, truncated or not zstd.
         """
         import pyarrow as pa
 
@@ -206,7 +200,7 @@ class _ZstdContent:
 
 @dataclass
 class _Unclosed:
-    """What is read of a file; whoever opened the file closes it."""
+    """A file object for Arrow that does not close the underlying file."""
 
     content: Readable
     closed: bool = False
@@ -221,9 +215,9 @@ class _Unclosed:
 
 @contextmanager
 def packed(target: BinaryIO, file_format: str) -> Iterator[Writable]:
-    """Give what takes the content of a file, and compresses it where its format says so.
+    """Yield a writer that compresses according to the format.
 
-    No moment and no name is in a compressed file, so that the same blocks give the same bytes.
+    Compressed files contain no timestamp and no name, so equal input gives equal bytes.
     """
     if file_format.endswith(".zst"):
         from zstandard import ZstdCompressor
@@ -239,10 +233,10 @@ def packed(target: BinaryIO, file_format: str) -> Iterator[Writable]:
 
 
 def refuse_damaged(read: Callable[[], T]) -> T:
-    """Call what reads a file's bytes.
+    """Call a function that reads a file's bytes.
 
-    :raises FileRejected: for a `.gz` or `.zst` that is none, or is damaged or cut off; other
-        errors are the system's, and pass.
+    :raises FileRejected: a `.gz` or `.zst` file is invalid, damaged or truncated; system errors
+        are not caught.
     """
     try:
         return read()
@@ -261,7 +255,7 @@ def refuse_damaged(read: Callable[[], T]) -> T:
 
 
 def read_head(text: Readable) -> bytes:
-    """Read the first megabyte, or all where there is less."""
+    """Read the first megabyte, or the entire file if it is smaller."""
     head = b""
     while len(head) < HEAD_BYTES:
         found = text.read(HEAD_BYTES - len(head))
@@ -272,9 +266,7 @@ def read_head(text: Readable) -> bytes:
 
 
 def spooled(content: Readable) -> IO[bytes]:
-    """Return a temporary copy of a file, to be read from any position; on disk, in `TMPDIR`,
-    where it is larger than 8 MB.
-    """
+    """Return a seekable temporary copy of a file; above 8 MB it is stored on disk in `TMPDIR`."""
     copy = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115
     while block := content.read(HEAD_BYTES):
         copy.write(block)

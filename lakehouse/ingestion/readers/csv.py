@@ -1,11 +1,10 @@
-"""The rows of a delivered file, read by Arrow in blocks; what it cannot read is said without a
-value of the row.
+"""Read the rows of a delivered CSV file with Arrow, in blocks; errors contain no values.
 
-One reading judges a file and lands it. Fields are strings as delivered, white space included.
-An empty field is NULL, and a quoted one (`""`) is the empty string. Empty lines are passed
-over, and not counted. Arrow takes a quote that is never closed for the rest of the file as one
-value; so a row of our own is put at the end of what it reads, and has to come out of it. It also
-goes on behind a quote that is closed, over line ends too; so quotes are looked at before.
+One pass both checks and lands a file. Fields are strings as delivered, including white space.
+An empty field is NULL and a quoted one (`""`) is the empty string. Empty lines are skipped and
+not counted. Arrow treats an unclosed quote as a value up to the end of the file; therefore a
+marker row is appended, and must be the last row that Arrow returns. Arrow also continues after
+a closing quote, even across lines; therefore quotes are checked first.
 """
 
 import re
@@ -32,13 +31,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 BLOCK_BYTES = 4 << 20
-"""What is parsed at once: few megabytes of empty fields take a hundred as rows."""
+"""The block size with threads; a few megabytes of empty fields need a hundred as rows."""
 LONGEST_ROW_BYTES = 16 << 20
-"""What is parsed at once where one thread reads, and so the size that a row may have."""
+"""The block size with one thread, which limits the length of a row."""
 _CORRECT = "Correct the file and put it back."
 _SAVE_AS_UTF8 = "Save it as UTF-8 and put it back."
-# Arrow's handler of invalid rows fails on a row that is not UTF-8; its messages begin with all
-# that is needed.
+# Arrow's handler of invalid rows fails for a row that is not UTF-8; the start of its messages
+# is sufficient.
 _RAGGED = re.compile(
     r"CSV parse error: (?:Row #(?P<row>\d+): )?Expected (?P<expected>\d+) columns, got"
     r" (?P<found>\d+)"
@@ -49,14 +48,13 @@ _NOT_UTF8 = re.compile(
 
 
 class CsvReader:
-    """One file's header and rows.
+    """Reads a file's header and rows.
 
-    `use_threads=False` is half as fast, knows the number of a row that it refuses, and reads
-    longer rows. `is_strict=False` takes text behind a closing quote for more of the value, as
-    files that landed once were read.
+    `use_threads=False` is half as fast, but reports the number of an invalid row and reads
+    longer rows. `is_strict=False` accepts text after a closing quote, as early versions did.
 
-    :raises FileRejected: from the constructor for what is wrong with the header, from `batches`
-        for the rows.
+    :raises FileRejected: from the constructor for an invalid header, from `batches` for invalid
+        rows.
     """
 
     def __init__(
@@ -72,9 +70,7 @@ class CsvReader:
         self.header = plan_header(feed, feed.named(self._names_in_file))
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
-        """Give the rows in order, in batches of the columns that the header plans; none
-        of them is empty.
-        """
+        """Yield the rows in order, in non-empty batches of the planned columns."""
         mark = secrets.token_hex(16)
         last = None
         for batch in self._parsed(mark):
@@ -100,7 +96,7 @@ class CsvReader:
                     yield batch.rename_columns(list(self.header.columns))
         finally:
             ahead.close()
-            # Waits for what Arrow reads ahead, so that the file under it can be closed.
+            # Wait until Arrow stops reading ahead, so that the file can be closed.
             reader.close()
 
     def _read(
@@ -122,7 +118,7 @@ class CsvReader:
         look = self._look_at_quotes()
         parsed = ParsedBytes(self._head, self._text, tail.encode(), ahead, look)
         return csv.open_csv(
-            # pyarrow reads its own files too, and any object with `read`; its stubs know
+            # pyarrow accepts its own files and any object with `read`; its type stubs know
             # neither.
             pa.PythonFile(parsed, mode="r"),  # type: ignore[arg-type]
             read_options=csv.ReadOptions(
@@ -160,7 +156,7 @@ class CsvReader:
             return refuse_damaged(read)
         except pa.ArrowInvalid as error:
             message = str(error)
-        # Raised out of reach of the Arrow error, whose text holds the row.
+        # Raised outside of the handler: the Arrow error contains the row.
         raise self._reason(message)
 
     def _reason(self, message: str) -> FileRejected:
@@ -199,10 +195,10 @@ class CsvReader:
 
 
 def _check_no_header(batch: "pa.RecordBatch", rows_before: int) -> None:
-    """Check that no row repeats the header, as where files were joined; in one column, its name
-    may be a value.
+    """Check that no row repeats the header, as in concatenated files. A single-column file is
+    not checked, since its name may be a value.
 
-    :raises FileRejected: names the row.
+    :raises FileRejected: states the row number.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -223,7 +219,7 @@ def _check_no_header(batch: "pa.RecordBatch", rows_before: int) -> None:
 
 
 def _row(number: str | None) -> str:
-    # Arrow counts the header as the first row, and only where one thread reads.
+    # Arrow counts the header as the first row, and only with one thread.
     return f"in row {int(number) - 1}" if number else "in some row"
 
 

@@ -1,8 +1,7 @@
-"""A file's first row, read from its bytes before Arrow sees it.
+"""Read the first row of a CSV file from its bytes before Arrow sees it.
 
-Arrow guesses the type of each column that it is not told of, and takes 16 KB for that: a
-megabyte of commas would take 16 GB. So the fields are counted first, and no more of them than a
-file may have.
+Arrow uses 16 KB for each column whose type it infers; a megabyte of commas would need 16 GB.
+Therefore the number of fields is checked first.
 """
 
 import re
@@ -14,7 +13,7 @@ from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
 
 MORE_COLUMNS = 1000
-"""How many columns a file may have beside those that its feed declares."""
+"""How many undeclared columns a file may have."""
 BOM = b"\xef\xbb\xbf"
 _REPLACED = "\ufffd"
 _SAVE_AS_UTF8 = "Save it as UTF-8 and put it back."
@@ -22,9 +21,9 @@ _SEPARATOR_LINE = re.compile(rb'("?sep=."?[,;|\t]*)[\r\n]', re.IGNORECASE)
 
 
 def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
-    """Return the names in the first row of a file's first megabyte.
+    """Return the column names in the first row of a file's first megabyte.
 
-    :raises FileRejected: the file is empty, or its first row cannot be read or has too many
+    :raises FileRejected: the file is empty, or its first row is unreadable or has too many
         fields.
     """
     text = head.removeprefix(BOM)
@@ -62,7 +61,7 @@ def header_names(feed: Feed, head: bytes) -> tuple[str, ...]:
 
 
 def check_no_separator_line(text: bytes) -> None:
-    """Check that a file does not begin with a line such as `sep=;`, which only Excel reads.
+    """Check that a file does not start with a line such as `sep=;`, which only Excel reads.
 
     :raises FileRejected: it does.
     """
@@ -71,7 +70,7 @@ def check_no_separator_line(text: bytes) -> None:
 
 
 def lines_before_header(found: str, last: int) -> FileRejected:
-    """Return the error for a file whose first lines precede its header.
+    """Return the error for a file with lines before its header.
 
     :param last: number of the last of these lines.
     """
@@ -87,7 +86,7 @@ def lines_before_header(found: str, last: int) -> FileRejected:
 def _check_no_lines_before(feed: Feed, text: bytes) -> None:
     """Check that no later line has the names of all required columns.
 
-    :raises FileRejected: names the line.
+    :raises FileRejected: states the line.
     """
     most_marks = len(feed.column_names) + MORE_COLUMNS
     for number, line in enumerate(text.splitlines()[1:100], start=2):
@@ -98,10 +97,9 @@ def _check_no_lines_before(feed: Feed, text: bytes) -> None:
 
 
 def first_row(text: bytes, most_fields: int, delimiter: str = ",") -> bytes | None:
-    """Return the first row without its end; None where it ends inside of a quoted field.
+    """Return the first row without its line end, or None if it ends inside a quoted field.
 
-    :raises FileRejected: it has more than `most_fields` fields; the rest of it is not
-        read.
+    :raises FileRejected: it has more than `most_fields` fields; the rest is not read.
     """
     mark = delimiter.encode()
     for number, field in enumerate(_field(mark).finditer(text), start=1):
@@ -116,10 +114,10 @@ def first_row(text: bytes, most_fields: int, delimiter: str = ",") -> bytes | No
 
 @cache
 def _field(mark: bytes) -> re.Pattern[bytes]:
-    """Return the pattern of a field with what ends it.
+    """Return the pattern of a field with its terminator.
 
-    A quote opens a value only at its beginning, as Arrow has it. Nothing is tried twice: the
-    work is linear.
+    As in Arrow, a quote opens a value only at the start of a field. The pattern does not
+    backtrack, so it is linear.
     """
     ends = re.escape(mark) + rb"\r\n"
     quoted = rb'(?:"[^"]*+(?:""[^"]*+)*+("|\Z))?+'
@@ -141,12 +139,12 @@ def _parsed(row: str, delimiter: str) -> tuple[str, ...]:
     import pyarrow as pa
     from pyarrow import csv
 
-    # Arrow passes over the one at the beginning; a second one is part of a name.
+    # Arrow skips the byte-order mark; a second one would be part of a name.
     block = BOM + f"{row}\n".encode()
     try:
-        # Closed, so that no thread of Arrow's reads ahead while this process ends.
+        # Closed, so that no Arrow thread reads ahead while this process exits.
         with csv.open_csv(
-            # The stubs do not know that pyarrow reads its own files too.
+            # The type stubs do not know that pyarrow accepts its own files.
             pa.BufferReader(block),  # type: ignore[arg-type]
             read_options=csv.ReadOptions(block_size=len(block), use_threads=False),
             parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),

@@ -1,8 +1,8 @@
-"""A file's header against its feed's declaration; decides, and reads nothing.
+"""Check a file's header against its feed declaration; no I/O.
 
-A file without a header shows its first row where names should be. So of a feed that identifies
-people, a name that is not declared is shown only where it is like a declared one; else its
-shape is, where the other names prove that this is a header.
+Without a header, the first row may contain personal data. For a feed with personal columns, an
+undeclared name is shown only if it resembles a declared one. Otherwise its shape is shown, if
+the other names prove that the row is a header.
 """
 
 import re
@@ -23,21 +23,21 @@ _NEW_NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_]*$")
 
 @dataclass(frozen=True)
 class Header:
-    """What of a file is read: `names` are all of its columns in their order, `added` those that
-    bronze gets anew.
+    """The planned columns of a file: `names` are all columns in file order, `added` are new in
+    bronze.
     """
 
     names: tuple[str, ...]
     columns: tuple[str, ...]
-    """The declared ones that it has, in the feed's order, then the added ones."""
+    """The declared columns in the feed's order, then the added ones."""
     added: tuple[str, ...] = ()
 
 
 def plan_header(feed: Feed, names: Sequence[str]) -> Header:
-    """Decide which of a file's columns are read.
+    """Decide which columns of a file are read.
 
-    :param names: of its columns, as bronze has them.
-    :raises FileRejected: no header, or one with a missing, repeated or undeclared column.
+    :param names: the file's columns, by their bronze names.
+    :raises FileRejected: there is no header, or a column is missing, repeated or undeclared.
     """
     if not set(names) & set(feed.column_names):
         raise _no_header(feed, names)
@@ -112,7 +112,7 @@ class _HeaderDescription:
 
 
 def expected_header(feed: Feed) -> str:
-    """Say which header the feed's files have."""
+    """Describe the expected header of the feed's files."""
     columns = feed.declared_columns
     optional = [quoted(column.name_in_files) for column in columns if column.optional]
     required = [quoted(column.name_in_files) for column in columns if not column.optional]
@@ -121,7 +121,7 @@ def expected_header(feed: Feed) -> str:
 
 
 def _in_files(feed: Feed, names: Iterable[str]) -> list[str]:
-    """Return what files call columns; one that is not declared as it is called."""
+    """Return the names of columns in files; undeclared columns keep their name."""
     called = {column.name: column.name_in_files for column in feed.declared_columns}
     return [called.get(name, name) for name in names]
 
@@ -129,10 +129,10 @@ def _in_files(feed: Feed, names: Iterable[str]) -> list[str]:
 def _no_header(feed: Feed, names: Sequence[str]) -> FileRejected:
     fields = "one field" if len(names) == 1 else f"{len(names)} fields"
     step = f"Put the column names in the first row, separated by {feed.delimiters}."
-    others = [mark for mark in DELIMITERS if mark != feed.delimiter and mark in names[0]]
-    if len(names) == 1 and others:
-        fields = f"one field with {DELIMITERS[others[0]]} in it"
-        step = f"{step[:-1]}, or declare Feed(…, delimiter={others[0]!r})."
+    alternatives = [mark for mark in DELIMITERS if mark != feed.delimiter and mark in names[0]]
+    if len(names) == 1 and alternatives:
+        fields = f"one field with {DELIMITERS[alternatives[0]]} in it"
+        step = f"{step[:-1]}, or declare Feed(…, delimiter={alternatives[0]!r})."
     return FileRejected(
         "no header",
         found=f"a first row of {fields}, none of them the name of a declared column",
@@ -142,7 +142,9 @@ def _no_header(feed: Feed, names: Sequence[str]) -> FileRejected:
 
 
 def _is_written_otherwise(feed: Feed, name: str) -> bool:
-    """Whether a name is a declared one but for spaces, signs, or what cannot be seen."""
+    """Return whether a name equals a declared one except for spaces, punctuation or invisible
+    characters.
+    """
     return _letters(name) in map(_letters, _names(feed))
 
 
@@ -152,7 +154,7 @@ def _is_like_declared(feed: Feed, name: str) -> bool:
 
 
 def _names(feed: Feed) -> list[str]:
-    """Return the names of the declared columns, here and in files."""
+    """Return the declared column names in bronze and in files."""
     return [*feed.column_names, *(column.name_in_files for column in feed.declared_columns)]
 
 

@@ -1,7 +1,7 @@
-"""Whether a quoted value of a CSV file ends where its quote closes.
+"""Check that each quoted CSV value ends at its closing quote.
 
-Arrow takes what stands behind a closing quote for more of the value. So two rows with a quote too
-many at the beginning of the same field are one row to it, and those between them a part of a value.
+Arrow appends text after a closing quote to the value. Then two rows with an extra quote at the
+start of the same field become one row, and the rows between them become part of a value.
 """
 
 import re
@@ -16,18 +16,19 @@ if TYPE_CHECKING:
 
 _QUOTE = b'"'
 _LINE_ENDS = (b"\n", b"\r\n", b"\r")
-# What a block begins in is told by these bytes in front of it: nothing of a field yet, a field
-# without quotes, a quoted value, and one whose quote closed, or is the first of two.
+# The state at the end of a block, represented as the bytes to prepend to the next one: at the
+# start of a field, in a plain field, in a quoted value, after a quote that closes or is the
+# first of two.
 _AT_START, _IN_PLAIN, _IN_QUOTED, _CLOSED = b"\n", b"x", b'\n"', b'\n""'
 
 
 class ClosingQuotes:
-    """Looks through the blocks of a file in their order, of which none is kept.
+    """Checks the blocks of a file in order, without storing them.
 
-    Quotes count as Arrow has it: one opens a value at the beginning of a field only, and elsewhere
-    in a field without quotes it is a sign like others.
+    As in Arrow, a quote opens a value only at the start of a field; in a plain field it is a
+    normal character.
 
-    :param counts_rows: whether it is to be known in which row a fault is; that is slow.
+    :param counts_rows: whether to count rows, to locate a fault; this is slow.
     """
 
     def __init__(self, delimiter: str, *, counts_rows: bool) -> None:
@@ -40,14 +41,14 @@ class ClosingQuotes:
 
     @property
     def row(self) -> int:
-        """How many rows ended before the fault, the header among them."""
+        """The number of rows before the fault, including the header."""
         return self._rows
 
     def are_followed(self, block: bytes) -> bool:
-        """Whether a delimiter, a line end or another quote stands behind each closing quote of
+        """Return whether a delimiter, a line end or another quote follows each closing quote in
         the next block.
 
-        The first block is no shorter than a byte-order mark.
+        The first block must be at least as long as a byte-order mark.
         """
         if not self._before:
             self._before, block = _AT_START, block.removeprefix(BOM)
@@ -60,9 +61,7 @@ class ClosingQuotes:
         return self._are_all_simple(text) or self._are_followed_in(text)
 
     def _are_all_simple(self, text: bytes) -> bool:
-        """Whether all quotes are those of quoted values, and these are right: where it is so, each
-        is told by its neighbours.
-        """
+        """Return whether all quotes delimit well-formed values; then their neighbours decide."""
         import numpy as np
 
         signs = np.frombuffer(text, np.uint8)
@@ -115,19 +114,19 @@ class ClosingQuotes:
             self._end(match.string[: match.end()][-1:])
 
     def _end(self, text: bytes) -> None:
-        """Note what the text, which ends outside of quotes, ends in."""
+        """Store the state after a text that ends outside of quotes."""
         self._before = _AT_START if text[-1] in self._ends else _IN_PLAIN
 
 
 @cache
 def _rest(delimiter: str) -> re.Pattern[bytes]:
-    """Return what matches a text to its end, and none with a fault in it."""
+    """Return a pattern that matches a text to its end unless it has a fault."""
     return re.compile(_fields(delimiter, rb'[^"]*+') + rb"(?:\Z|" + _cut(delimiter) + rb")")
 
 
 @cache
 def _row(delimiter: str) -> re.Pattern[bytes]:
-    """Return what matches a row, or what there is of it; none that has a fault in it."""
+    """Return a pattern that matches a complete or truncated row unless it has a fault."""
     line_end = rb"(?P<line_end>\r\n?|\n)"
     cut = _cut(delimiter)
     return re.compile(
@@ -136,7 +135,7 @@ def _row(delimiter: str) -> re.Pattern[bytes]:
 
 
 def _fields(delimiter: str, between: bytes) -> bytes:
-    """Return the pattern of fields up to a value that is cut off; nothing is tried twice."""
+    """Return the pattern of fields up to a truncated value, without backtracking."""
     ends = re.escape(delimiter.encode()) + rb"\r\n"
     quoted = rb"(?<=[" + ends + rb'])(?:"[^"]*+")++(?=[' + ends + rb"])"
     plain = rb"(?<![" + ends + rb'"])"[^' + ends + rb"]*+"
@@ -144,9 +143,9 @@ def _fields(delimiter: str, between: bytes) -> bytes:
 
 
 def _cut(delimiter: str) -> bytes:
-    """Return the pattern of a quoted value at the end of a text: of one that goes on, and of one
-    of which that is not known.
+    """Return the pattern of a quoted value at the end of a text, either open or possibly
+    closed.
     """
-    begins = rb"(?<=[" + re.escape(delimiter.encode()) + rb"\r\n])"
+    start = rb"(?<=[" + re.escape(delimiter.encode()) + rb"\r\n])"
     is_open = rb'(?P<open>(?:"[^"]*+")*+"[^"]*+\Z)'
-    return begins + rb"(?:" + is_open + rb'|(?P<closed>(?:"[^"]*+")++\Z))'
+    return start + rb"(?:" + is_open + rb'|(?P<closed>(?:"[^"]*+")++\Z))'

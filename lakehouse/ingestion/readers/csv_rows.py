@@ -1,5 +1,5 @@
-"""The bytes of each row of a CSV file, told apart and counted as Arrow does, so that some can
-be left out and all others stay byte for byte.
+"""Split a CSV file into the bytes of each row, consistent with Arrow, to remove rows and leave
+all others unchanged.
 """
 
 import re
@@ -11,26 +11,26 @@ from lakehouse.ingestion.readers.csv import LONGEST_ROW_BYTES
 from lakehouse.ingestion.readers.csv_first_row import BOM
 from lakehouse.ingestion.readers.row_bytes import Row, RowBytes
 
-# Arrow reads a row that lies on the border of two blocks. Of a longer one nobody knows where it
-# ends: a quote may never be closed.
+# Arrow reads a row that spans two blocks. The end of a longer row is unknown: a quote may never
+# be closed.
 _MOST_PENDING_BYTES = 2 * LONGEST_ROW_BYTES
 _READ_BYTES = 4 << 20
 _EMPTY_LINES = (b"\n", b"\r\n", b"\r")
-# A quote opens a value only at its beginning, as Arrow has it; `\Z` stands for one that is not
-# closed in what was read. Nothing is tried twice: the work is linear.
+# As in Arrow, a quote opens a value only at its start; `\Z` matches an open quote at the end of
+# the text. The pattern does not backtrack, so it is linear.
 _QUOTED = rb'(?:"[^"]*+(?:""[^"]*+)*+(?:"|\Z))?+'
 
 
 @cache
 def csv_row_bytes(delimiter: str = ",") -> RowBytes:
-    """Return how a file is divided of which that stands between the fields."""
+    """Return the row splitter for a delimiter."""
     return RowBytes(
         partial(csv_rows, delimiter=delimiter), partial(csv_values, delimiter=delimiter)
     )
 
 
 def csv_rows(content: Readable, delimiter: str = ",") -> Iterator[Row]:
-    """Yield all bytes of a file in order, row by row; no more than a row and a block are in
+    """Yield all bytes of a file in order, row by row; at most one row and one block are in
     memory.
     """
     pattern = _row(delimiter)
@@ -42,7 +42,7 @@ def csv_rows(content: Readable, delimiter: str = ",") -> Iterator[Row]:
         block = content.read(_READ_BYTES)
         is_over, pending = not block, pending + block
         end = 0
-        while (match := pattern.match(pending, end)) and _is_whole(
+        while (match := pattern.match(pending, end)) and _is_complete(
             pending, match.end(), is_over
         ):
             end, raw = match.end(), match.group()
@@ -59,7 +59,7 @@ def csv_rows(content: Readable, delimiter: str = ",") -> Iterator[Row]:
 
 
 def csv_values(raw: bytes, delimiter: str = ",") -> list[str]:
-    """Return the values of a row as texts; bytes that are not UTF-8 become U+FFFD."""
+    """Return the values of a row as text; bytes that are not UTF-8 become U+FFFD."""
     values = []
     for match in _field(delimiter).finditer(raw.rstrip(b"\r\n")):
         quoted, plain, mark = match.groups(b"")
@@ -85,20 +85,20 @@ def _field(delimiter: str) -> re.Pattern[bytes]:
 
 
 def _without_mark(content: Readable) -> bytes:
-    """Return the first bytes, as many as a byte-order mark has."""
+    """Read as many bytes as a byte-order mark has."""
     first = b""
     while len(first) < len(BOM) and (block := content.read(len(BOM) - len(first))):
         first += block
     return first
 
 
-def _is_whole(text: bytes, end: int, is_over: bool) -> bool:
-    """Whether a row ends there, whatever follows: behind a carriage return a line feed may."""
+def _is_complete(text: bytes, end: int, is_over: bool) -> bool:
+    """Return whether a row is complete: a line feed may follow a carriage return."""
     return is_over or end < len(text) or text.endswith(b"\n")
 
 
 def _last(raw: bytes, number: int, pattern: re.Pattern[bytes]) -> Row:
-    """Return what has no line end behind it: the last row, or a quote that is not closed."""
+    """Return bytes without a final line end: the last row, or an unclosed quote."""
     is_closed = pattern.fullmatch(raw + b"\n") is not None
     return Row(number, raw) if is_closed else Row(None, raw, is_rest=True)
 

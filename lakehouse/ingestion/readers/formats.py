@@ -1,7 +1,8 @@
-"""The formats that feeds are delivered in, and which reader reads each: a new format is a reader
-in a file of its own, its line here, and its name among `FORMATS` of `tables/feed.py`. Its line
-in `ROW_BYTES` says how its files are searched as bytes, and that in `WRITERS` how rows are left
-out of it where its bytes have no rows.
+"""The file formats of feeds and their readers.
+
+To add a format, write a reader in its own file and add it to `READERS` and to `FORMATS` in
+`tables/feed.py`. An entry in `ROW_BYTES` defines how its bytes are searched. An entry in
+`WRITERS` defines how rows are removed if its bytes have no rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -28,22 +29,22 @@ if TYPE_CHECKING:
 
 
 class FileReader(Protocol):
-    """One file's columns and rows.
+    """Reads a file's columns and rows.
 
-    `use_threads=False` may be slower, and knows the number of a row that it refuses.
+    `use_threads=False` may be slower, but reports the number of an invalid row.
 
-    :raises FileRejected: from the constructor for what is wrong with the columns, from
-        `batches` for the rows.
+    :raises FileRejected: from the constructor for invalid columns, from `batches` for invalid
+        rows.
     """
 
     header: Header
 
     def __init__(self, feed: Feed, content: Readable, *, use_threads: bool) -> None:
-        """Read as much as tells the columns."""
+        """Read as much as needed to determine the columns."""
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
-        """Give the rows in order, in batches of the header's `columns` in the types that the
-        feed declares; none of them is empty.
+        """Yield the rows in order, in non-empty batches of the header's `columns` with the
+        declared types.
         """
 
 
@@ -54,11 +55,11 @@ READERS: Mapping[str, type[FileReader]] = {
     "parquet": ParquetReader,
     "avro": AvroReader,
 }
-"""By the format's name; a compressed file, such as `csv.gz`, is read as what is in it."""
+"""Readers by format; a compressed file, such as `csv.gz`, uses the reader of its content."""
 
 _READERS_OF_LANDED = {"csv": partial(CsvReader, is_strict=False)}
-"""What reads files that landed before their format was looked at so closely, where that is
-another: their rows are numbered as they were then.
+"""Readers for files that landed before a format was checked as strictly, so that their rows
+keep their numbers.
 """
 
 ROW_BYTES: Mapping[str, Callable[[str], RowBytes]] = {
@@ -66,9 +67,7 @@ ROW_BYTES: Mapping[str, Callable[[str], RowBytes]] = {
     "jsonl": json_row_bytes,
     "json": json_row_bytes,
 }
-"""By the format's name, what gives the division of a file with a delimiter; a format that is not
-here cannot be searched as bytes.
-"""
+"""Row splitters by format; other formats cannot be searched as bytes."""
 
 WRITERS: Mapping[str, Callable[[Readable, LeftOut, Writable], None]] = {
     "jsonl": write_json_without,
@@ -76,15 +75,15 @@ WRITERS: Mapping[str, Callable[[Readable, LeftOut, Writable], None]] = {
     "parquet": write_parquet_without,
     "avro": write_avro_without,
 }
-"""By the format's name, what writes a file without some rows; others are written by their bytes."""
+"""Writers that remove rows, by format; other formats are rewritten row by row as bytes."""
 
 
 def open_reader(
     feed: Feed, file_format: str, delivered: Readable, *, use_threads: bool
 ) -> FileReader:
-    """Open a file of a format that the feed has.
+    """Open a file of one of the feed's formats.
 
-    :raises FileRejected: as its reader does.
+    :raises FileRejected: from its reader.
     """
     reader = READERS[uncompressed(file_format)]
     return reader(feed, unpacked(delivered, file_format), use_threads=use_threads)
@@ -93,9 +92,9 @@ def open_reader(
 def open_landed(
     feed: Feed, file_format: str, landed: Readable, *, use_threads: bool
 ) -> FileReader:
-    """Open a file that may have landed at any time.
+    """Open a file that may have landed with an earlier version.
 
-    :raises FileRejected: as its reader does.
+    :raises FileRejected: from its reader.
     """
     name = uncompressed(file_format)
     reader = _READERS_OF_LANDED.get(name, READERS[name])
@@ -103,10 +102,10 @@ def open_landed(
 
 
 def row_bytes(file_format: str, delimiter: str = ",") -> RowBytes:
-    """Return how rows of a format are told apart in its bytes.
+    """Return how a format's bytes are split into rows.
 
-    :param delimiter: that of the feed, for formats of text.
-    :raises LakehouseError: the format does not say so.
+    :param delimiter: the feed's delimiter, for text formats.
+    :raises LakehouseError: the format cannot be split.
     """
     name = uncompressed(file_format)
     if name not in ROW_BYTES:
@@ -125,13 +124,13 @@ def write_without_rows(
     *,
     delimiter: str = ",",
 ) -> None:
-    """Write a file without some of its rows, compressed as it was; all other rows stay as they
-    are, and in a format of text all other bytes.
+    """Write a file without some rows, with the same compression. Other rows do not change; in
+    text formats, neither do other bytes.
 
-    The same rows left out of the same content give the same bytes.
+    The result is deterministic.
 
-    :param left_out: numbers of rows, as they are counted in this content.
-    :raises LakehouseError: the format does not say how.
+    :param left_out: row numbers in this content.
+    :raises LakehouseError: the format cannot be rewritten.
     """
     writer = WRITERS.get(uncompressed(file_format))
     with packed(target, file_format) as content:

@@ -1,5 +1,5 @@
-"""The rows of a JSON file. A column without a declared type is text, so that the next table
-types it and a wrong value rejects its row, not the file.
+"""Read the rows of a JSON file. A column without a declared type is text: the next table casts
+it, and an invalid value rejects its row instead of the file.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,10 +26,10 @@ Record = dict[str, Any]
 
 
 class JsonReader:
-    """One file's columns and rows.
+    """Reads a file's columns and rows.
 
-    A key that an object lacks is NULL. A required column has to be in one object at least.
-    Columns of `on_new_column="add"` have to be in the first 4,096 rows or 4 MB.
+    A missing key is NULL. A required column must be in at least one object. Columns added by
+    `on_new_column="add"` must be in the first 4,096 rows or 4 MB.
     """
 
     def __init__(self, feed: Feed, content: Readable, *, use_threads: bool) -> None:  # noqa: ARG002
@@ -46,9 +46,9 @@ class JsonReader:
         self._types = column_types(feed, self.header.added)
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
-        """Give the rows in order.
+        """Yield the rows in order.
 
-        :raises FileRejected: for what is no JSON, or does not fit the declared columns.
+        :raises FileRejected: the text is not JSON, or does not fit the declared columns.
         """
         import pyarrow as pa
 
@@ -114,7 +114,7 @@ class JsonReader:
             return pa.array([convert(record.get(key)) for record in records], arrow)
         except (ValueError, TypeError, ArithmeticError, pa.ArrowException):
             pass
-        # Raised out of reach of the error, which contains the value.
+        # Raised outside of the handler: the original error contains the value.
         for row, record in enumerate(records, first_row):
             try:
                 pa.array([convert(record.get(key))], arrow)
@@ -136,7 +136,7 @@ class JsonReader:
 
 
 def write_json_without(content: Readable, left_out: LeftOut, target: Writable) -> None:
-    """Write a file without some rows: the text of each other object stays as it is."""
+    """Write a file without some rows; the text of other objects does not change."""
     records = JsonRecords(content)
     number, is_first = 0, True
     for number, (_, text) in enumerate(records, 1):
@@ -149,7 +149,7 @@ def write_json_without(content: Readable, left_out: LeftOut, target: Writable) -
 
 
 def json_row_bytes(_: str = ",") -> RowBytes:
-    """Return how a file that cannot be read is searched: as text without rows."""
+    """Return how an unreadable file is searched: as text without rows."""
     return RowBytes(_rest, lambda _: [])
 
 

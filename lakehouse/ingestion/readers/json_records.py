@@ -1,7 +1,7 @@
-"""The objects of a JSON file, one after the other: JSON Lines, or one array of objects.
+"""Iterate over the objects of a JSON file: JSON Lines, or one array of objects.
 
-Numbers keep their digits as written. The file is parsed in blocks, so that a file of any size
-takes the memory of one block and one object.
+Numbers keep their digits. The file is parsed in blocks, so memory use is limited to one block
+and one object.
 """
 
 import codecs
@@ -14,7 +14,7 @@ from lakehouse.errors import FileRejected
 from lakehouse.ingestion.readers.byte_source import Readable, refuse_damaged
 
 LONGEST_OBJECT = 16 << 20
-"""Characters of the longest object that is read."""
+"""The maximum length of an object, in characters."""
 _BLOCK_BYTES = 1 << 20
 _SPACE = re.compile(r"[ \t\r\n]*")
 
@@ -44,7 +44,7 @@ _DECODER = json.JSONDecoder(
 class JsonRecords:
     """The objects of a file in order, each with its text.
 
-    :raises FileRejected: while it is iterated, for what is no object or no JSON.
+    :raises FileRejected: during iteration, if the text is not JSON or a value is not an object.
     """
 
     def __init__(self, content: Readable) -> None:
@@ -55,7 +55,7 @@ class JsonRecords:
         self._is_over = False
         self._rows = 0
         self.is_array = False
-        """Whether the objects are those of one array; known with the first one."""
+        """Whether the objects are in one array; known after the first one."""
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], str]]:
         first = self._next_character()
@@ -104,7 +104,7 @@ class JsonRecords:
         return value, text
 
     def _next_character(self) -> str:
-        """Return the next character that is no white space; empty at the end."""
+        """Return the next character that is not white space, or an empty string at the end."""
         while True:
             match = _SPACE.match(self._text, self._at)
             self._at = match.end() if match else self._at
@@ -114,7 +114,7 @@ class JsonRecords:
                 return ""
 
     def _read(self) -> bool:
-        """Read another block; False at the end of the file."""
+        """Read another block; return False at the end of the file."""
         if self._is_over:
             return False
         block = refuse_damaged(lambda: self._content.read(_BLOCK_BYTES))
@@ -122,7 +122,7 @@ class JsonRecords:
         try:
             new = self._decoder.decode(block, final=self._is_over)
         except UnicodeDecodeError:
-            # Raised out of reach of the error, which contains the bytes.
+            # Raised outside of the handler: the original error contains the bytes.
             new = None
         if new is None:
             raise _rejected(
@@ -137,7 +137,7 @@ class JsonRecords:
 
 
 def raw_json(value: Any) -> str:
-    """Return a value of a record as JSON, numbers as they were written."""
+    """Return a value of a record as JSON, with numbers as written."""
     if isinstance(value, Number):
         return str(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Values of JSON objects as values of declared column types; never rounded or guessed."""
+"""Convert JSON values to declared column types, without rounding or guessing."""
 
 import base64
 from collections.abc import Callable, Mapping
@@ -51,8 +51,8 @@ def _converter(feed: Feed, column_type: types.ColumnType) -> Convert:
     primitives: dict[str, Convert] = {
         "string": text_of_value,
         "boolean": lambda value: _require(value, bool),
-        "int": _whole,
-        "bigint": _whole,
+        "int": _integer,
+        "bigint": _integer,
         "float": lambda value: float(_require(value, Number)),
         "double": lambda value: float(_require(value, Number)),
         "date": lambda value: date.fromisoformat(_text(value)),
@@ -82,9 +82,9 @@ def _text(value: Any) -> str:
     return value
 
 
-def _whole(value: Any) -> int:
+def _integer(value: Any) -> int:
     number = Decimal(_require(value, Number))
-    # `17.0` is how some tools write a whole number.
+    # Some tools write integers as `17.0`.
     if number != number.to_integral_value():
         raise ValueError
     return int(number)

@@ -1,4 +1,4 @@
-"""The rows of a Parquet file, in the types that the feed declares."""
+"""Read the rows of a Parquet file, in the types that the feed declares."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -41,9 +41,9 @@ class ParquetReader:
             self._opened = stack.pop_all()
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
-        """Give the rows in order.
+        """Yield the rows in order.
 
-        :raises FileRejected: they cannot be read, or do not fit the declared types.
+        :raises FileRejected: the rows cannot be read or do not fit the declared types.
         """
         import pyarrow as pa
 
@@ -69,9 +69,9 @@ class ParquetReader:
 
 
 def open_parquet(file: "IO[bytes] | BinaryIO") -> "ParquetFile":
-    """Open a file that can be read from any position.
+    """Open a seekable file.
 
-    :raises FileRejected: it is no Parquet file, or cut off.
+    :raises FileRejected: it is not a Parquet file, or is truncated.
     """
     from pyarrow import parquet
 
@@ -79,7 +79,7 @@ def open_parquet(file: "IO[bytes] | BinaryIO") -> "ParquetFile":
         return parquet.ParquetFile(
             file,
             pre_buffer=False,
-            # INT96 has nanoseconds, and years that do not fit 64 bits of them.
+            # INT96 has nanoseconds and years that do not fit 64 bits of nanoseconds.
             coerce_int96_timestamp_unit="us",
             page_checksum_verification=True,
         )
@@ -88,10 +88,10 @@ def open_parquet(file: "IO[bytes] | BinaryIO") -> "ParquetFile":
 
 
 def call_parquet(read: Callable[[], T]) -> T:
-    """Call what reads a Parquet file.
+    """Call a function that reads a Parquet file.
 
-    :raises FileRejected: the file is damaged, or has what Arrow does not read; an error of the
-        system passes.
+    :raises FileRejected: the file is damaged or uses features that Arrow does not read; system
+        errors are not caught.
     """
     import pyarrow as pa
 
@@ -103,7 +103,7 @@ def call_parquet(read: Callable[[], T]) -> T:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         found = "one that is damaged, cut off or encrypted"
-    # Raised out of reach of the error, whose text may have a value.
+    # Raised outside of the handler: the original error may contain a value.
     raise FileRejected(
         "not a readable Parquet file",
         found=found,
@@ -113,7 +113,7 @@ def call_parquet(read: Callable[[], T]) -> T:
 
 
 def write_parquet_without(content: Readable, left_out: LeftOut, target: Any) -> None:
-    """Write a file without some rows: the same columns and compression, other row groups."""
+    """Write a file without some rows, with the same columns and compression but new row groups."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -130,7 +130,7 @@ def write_parquet_without(content: Readable, left_out: LeftOut, target: Any) -> 
 
 
 def _codecs(file: "ParquetFile") -> Any:
-    """Return the codec of each column, as the first row group has it."""
+    """Return the codec of each column in the first row group."""
     if not file.metadata.num_row_groups:
         return "snappy"
     group = file.metadata.row_group(0)

@@ -1,5 +1,5 @@
-"""The bytes of a delivered file by its rows, whatever its format: some are left out, and all
-others stay as they are.
+"""Split a file of any format into the bytes of its rows, to remove some and leave others
+unchanged.
 """
 
 from collections.abc import Callable, Container, Iterator
@@ -10,15 +10,15 @@ from lakehouse.ingestion.readers.byte_source import Readable
 
 _BLOCK_BYTES = 1 << 20
 LeftOut = Container[int]
-"""Numbers of rows, as they are counted in a content."""
+"""Row numbers in a content."""
 
 
 class Row(NamedTuple):
-    """Bytes of a file, with the line end behind them.
+    """Bytes of a file including the line end.
 
-    `number` is that of the row as bronze counts, from 1 after the header, which is 0; None for
-    what is no row: a byte-order mark, an empty line, or a part of a rest that cannot be
-    divided into rows, which `is_rest` says.
+    `number` is the row number in bronze, from 1 after the header, which is 0. It is None for a
+    byte-order mark, an empty line or a part of a remainder that cannot be split, marked by
+    `is_rest`.
     """
 
     number: int | None
@@ -28,17 +28,17 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class RowBytes:
-    """How a format divides its bytes into rows, and a row into values, in order.
+    """How a format splits its bytes into rows and a row into values.
 
-    `rows` yields every byte of the file once. Both take what is no valid file as far as they
-    can, and refuse nothing.
+    `rows` yields every byte of the file once. Both functions accept invalid files and never
+    raise.
     """
 
     rows: Callable[[Readable], Iterator[Row]]
     values: Callable[[bytes], list[str]]
 
     def without(self, content: Readable, left_out: Container[int]) -> Iterator[bytes]:
-        """Yield the bytes of a file without those of the rows of some numbers, in blocks."""
+        """Yield the bytes of a file without some rows, in blocks."""
         block = bytearray()
         for row in self.rows(content):
             if row.number is None or row.number not in left_out:

@@ -1,3 +1,1 @@
-"""What a metric's own recent past suggests of its newest value, and the words for it; pure,
-without Dagster.
-"""
+"""Anomaly detection for metrics and its explanations. Pure Python, without Dagster."""

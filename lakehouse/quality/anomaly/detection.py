@@ -1,10 +1,8 @@
-"""Whether a number is outside what its own recent past suggests, by robust statistics; pure,
-and told by days.
+"""Detect outliers in a daily metric with robust statistics.
 
-The past is taken apart into a level that moves, the effect of the weekday, and what is left (a
-decomposition of medians in place of the means of Cleveland et al., STL, 1990). What is left,
-one step ahead, tells how far a day usually is from what was to be expected of it; a day that is
-much further away is an anomaly.
+The history is decomposed into a moving level, a weekday effect and a remainder (medians in
+place of the means of Cleveland et al., STL, 1990). The one-step-ahead remainder measures the
+usual deviation of a day. A day that deviates much more is an anomaly.
 """
 
 from collections import Counter
@@ -16,47 +14,50 @@ from statistics import median
 from lakehouse.quality.anomaly.metric_series import Evaluation, Kind, Point
 
 NORMAL = 1.4826
-"""What makes the median absolute deviation of normal values their standard deviation: 1 /
+"""Scales the median absolute deviation to the standard deviation of a normal distribution: 1 /
 Φ⁻¹(3/4), as in R's `mad` (Rousseeuw and Croux, Alternatives to the Median Absolute Deviation,
 1993).
 """
 FAR = 3.5
-"""Spreads that a value is away from what is expected before it is told (Iglewicz and Hoaglin,
-How to Detect and Handle Outliers, 1993; also in the NIST handbook of statistics, 1.3.5.17).
+"""The distance from the expected value, in spreads, that makes an anomaly (Iglewicz and
+Hoaglin, How to Detect and Handle Outliers, 1993; also in the NIST handbook of statistics,
+1.3.5.17).
 """
 WINDOW_DAYS = 63
-"""How far back is looked: nine weeks, so that eight of each weekday are among them."""
+"""The length of the history: nine weeks, which contain eight of each weekday."""
 LEAST_DAYS = 8
-"""Days with a value before anything is told."""
+"""The minimum number of days with a value."""
 LEAST_SPAN_DAYS = 14
-"""Days that the past goes back before anything is told."""
+"""The minimum age of the history in days."""
 LEAST_WEEKS = 3
-"""Values of a weekday, each with a whole week around it, before its effect is believed; with
-fewer all days are one.
+"""The minimum number of values of a weekday, each within a complete week, to use its effect;
+with fewer, all weekdays are treated equally.
 """
 UNSURE_STEPS, UNSURE_WEEKS = 5, 1
-"""How much few steps and few weeks widen the spread, in parts of their number; found by trying
-on clean series, of which the test has 200.
+"""How much few steps and few weeks widen the spread; tuned on the 200 clean series of the test.
 """
 LEVEL_DAYS = 14
-"""Days before that tell the level: a lasting change is the new normal after half of them."""
+"""The days that determine the level: a lasting change is the new normal after half of them."""
 LEAST_LEVEL_DAYS = 3
 LEAST_RATIO = 0.025
-"""Least spread of what is compared by ratio: less than 8 % away is no anomaly, however constant
-the past was.
+"""The minimum spread of ratios: a deviation of less than 8 % is not an anomaly, even after a
+constant history.
 """
 LEAST_FRACTION = 0.0025
-"""Least spread of fractions: less than 0.8 % of the rows away is none."""
+"""The minimum spread of fractions: a deviation of less than 0.8 % of the rows is not an
+anomaly.
+"""
 _WEEK_AROUND = 3
 
 
 def evaluate(
     past: Sequence[Point], newest: Point, kind: Kind, *, of_rows: int | None = None
 ) -> Evaluation | None:
-    """Compare a value with the days before it; None where there are too few of them.
+    """Compare a value with earlier days; None if there are too few.
 
-    :param past: earlier values, oldest first; the last one of each day counts.
-    :param of_rows: how many rows a fraction is of: one of few rows is uncertain by itself.
+    :param past: earlier values, oldest first; the last one of each day is used.
+    :param of_rows: the row count that a fraction refers to; a fraction of few rows is
+        uncertain.
     """
     days = _days(past, newest.day)
     if len(days) < LEAST_DAYS or newest.day - min(days) < timedelta(days=LEAST_SPAN_DAYS):
@@ -69,7 +70,7 @@ def evaluate(
     effects = {other: median(of_weekday) for other, of_weekday in differences.items()}
     flat = [value - effects.get(day.weekday(), 0.0) for day, value in values.items()]
     ahead = [flat[at] - _level(flat[:at]) for at in range(LEAST_LEVEL_DAYS, len(flat))]
-    # A trend has each day the same way off its level, which is no surprise.
+    # With a trend, every day deviates from the level in the same direction, which is expected.
     drift = median(ahead)
     usual = NORMAL * median(abs(step - drift) for step in ahead)
     expected = _level(flat) + drift + effects.get(weekday, 0.0)
@@ -110,17 +111,17 @@ def _evaluation(
 
 
 def _days(past: Sequence[Point], today: date) -> dict[date, float]:
-    """Return the last value of each day of the window before today, in order."""
+    """Return the last value of each day in the window before today, in order."""
     since = today - timedelta(days=WINDOW_DAYS)
     last = {point.day: point.value for point in past if since <= point.day < today}
     return dict(sorted(last.items()))
 
 
 def _differences(values: Mapping[date, float]) -> dict[int, list[float]]:
-    """Return by weekday how far it was each week from the middle of the week around it; none
-    where weeks are few.
+    """Return, by weekday, its deviations from the median of the surrounding week; empty with
+    too few weeks.
 
-    A week is whole that has all weekdays which the past usually has.
+    A week is complete if it has all weekdays that the history usually has.
     """
     weekdays = Counter(day.weekday() for day in values)
     usual = {weekday for weekday, weeks in weekdays.items() if weeks >= LEAST_WEEKS}
@@ -148,15 +149,14 @@ def _week_around(
 
 
 def _uncertainty(steps: int, weeks: int) -> float:
-    """Return how much wider the spread is for what few steps and few weeks tell less surely."""
+    """Return the factor by which few steps and few weeks widen the spread."""
     return (1 + UNSURE_STEPS / steps) * (1 + UNSURE_WEEKS / weeks if weeks else 1.0)
 
 
 def _beyond(seen: Collection[float], least: float, most: float) -> tuple[float, float]:
-    """Return bounds that lie half of the range seen beyond it.
+    """Return bounds that extend the observed range by half on both sides.
 
-    Where weekdays are not told apart yet, a quiet Sunday is one of the days: outside is what
-    was never seen.
+    Without weekday effects, a quiet Sunday is a normal day; only unseen values are anomalies.
     """
     low, high = min(seen), max(seen)
     return min(least, low - (high - low) / 2), max(most, high + (high - low) / 2)
@@ -169,16 +169,14 @@ def _level(flat: Sequence[float]) -> float:
 def _least_spread(
     kind: Kind, expected: float, days: Mapping[date, float], of_rows: int | None
 ) -> float:
-    """Return the spread that values have at least, however constant they were: of a rounding,
-    or of few rows.
-    """
+    """Return the minimum spread, even for constant values: rounding, or sampling of few rows."""
     if kind.by_ratio:
-        # One more or less of a small count.
+        # A difference of one in a small count.
         return max(LEAST_RATIO, 1 / (1 + max(expected, 0.0)))
     if not kind.is_fraction:
         return max(1.0, LEAST_RATIO * median(map(abs, days.values())))
     if not of_rows or of_rows == 1:
         return LEAST_FRACTION if not of_rows else 0.5
     share = min(max(expected, 1 / of_rows), 1 - 1 / of_rows)
-    # The standard error of a share of so many rows.
+    # The standard error of a fraction of that many rows.
     return max(LEAST_FRACTION, sqrt(share * (1 - share) / of_rows))

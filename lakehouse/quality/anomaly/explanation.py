@@ -1,28 +1,26 @@
-"""A number, and what was to be expected of it, in words that a person can check against a
-calendar.
-"""
+"""Describe a value and its expected range so that a person can verify it with a calendar."""
 
 from statistics import median
 
 from lakehouse.quality.anomaly.metric_series import Evaluation, Kind
 
 _SHOWN = 8
-"""Days that are summed up: of one weekday, those of two months."""
+"""The number of days summarized; for one weekday, two months."""
 
 
 def explain(evaluation: Evaluation, kind: Kind, unit: str) -> str:
-    """Return the value, the past that it is compared with, and the bound that it is beyond or
-    within.
+    """Return the value, the history that it is compared with, and the violated or satisfied
+    bound.
 
-    :param unit: what is counted, such as `rows`; fractions are shown in percent.
+    :param unit: the counted unit, such as `rows`; fractions are shown in percent.
     """
     shown = evaluation.past[-_SHOWN:]
     values = [point.value for point in shown]
     newest = evaluation.point
     days = f"{newest.day:%A}s" if evaluation.same_weekday else "days with a value"
-    counted = f" {unit}" if unit else ""
+    unit_text = f" {unit}" if unit else ""
     return (
-        f"{_number(newest.value, kind)}{counted} on {newest.day:%A}"
+        f"{_number(newest.value, kind)}{unit_text} on {newest.day:%A}"
         f" {newest.day.day} {newest.day:%B %Y}; the last {len(shown)} {days} had"
         f" {_number(min(values), kind)} to {_number(max(values), kind)} (median"
         f" {_number(median(values), kind)}); expected {_bounds(evaluation, kind)}."

@@ -1,4 +1,4 @@
-"""The values of a metric, how they are compared, and what they suggest of the newest."""
+"""Values of a metric, how they are compared, and the result."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -7,7 +7,7 @@ from math import expm1, log1p
 
 @dataclass(frozen=True)
 class Point:
-    """A value of a metric, and its day where the table is at home."""
+    """A value of a metric, and its day in the table's time zone."""
 
     day: date
     value: float
@@ -17,9 +17,9 @@ class Point:
 class Kind:
     """How the values of a metric are compared.
 
-    `by_ratio` is for counts, where half as much is as far away as twice as much. `high` and
-    `low` say which side is worth telling; `low_from` is what a low value must be below, such as
-    0 for what may yet grow in the day.
+    `by_ratio` is for counts, where half is as far away as double. `high` and `low` state which
+    side is an anomaly. `low_from` is an upper limit for low anomalies, such as 0 for a value
+    that can still grow during the day.
     """
 
     by_ratio: bool = False
@@ -29,28 +29,27 @@ class Kind:
     is_fraction: bool = False
 
     def scaled(self, value: float) -> float:
-        """Return a value on the scale where distances are compared."""
+        """Return a value on the comparison scale."""
         return log1p(max(value, 0.0)) if self.by_ratio else value
 
     def unscaled(self, value: float) -> float:
-        """Return what `scaled` was given."""
+        """Return the inverse of `scaled`."""
         return expm1(value) if self.by_ratio else value
 
 
 COUNT = Kind(by_ratio=True)
-"""Rows of an ingest: too few are as telling as too many."""
+"""Rows of an ingest: too few are as suspicious as too many."""
 FRACTION = Kind(low=False, is_fraction=True)
-"""Shares of rows that something is wrong with: less of it is good news."""
+"""Fractions of invalid rows: a lower value is an improvement."""
 GROWTH = Kind(low_from=0.0)
-"""Rows that a table grew by in a day that may not be over: too few are only told where it
-shrank.
+"""Rows that a table gained during an incomplete day; low values are reported only if negative.
 """
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was to be expected of a value: from `least` to `most`; `past` are the days that it
-    is compared with.
+    """The expected range of a value, `least` to `most`; `past` contains the days that it is
+    compared with.
     """
 
     point: Point
@@ -59,13 +58,11 @@ class Evaluation:
     most: float
     past: tuple[Point, ...]
     same_weekday: bool
-    """Whether `past` are the days of the same weekday; all days where there were too few of
-    those.
-    """
+    """Whether `past` contains only the same weekday; all days if there were too few."""
     is_low: bool
     is_high: bool
 
     @property
     def is_anomaly(self) -> bool:
-        """Whether the value is outside."""
+        """Whether the value is outside of the expected range."""
         return self.is_low or self.is_high

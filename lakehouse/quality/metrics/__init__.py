@@ -1,3 +1,1 @@
-"""What each run measured of each table, kept for trends, and told where it is out of the
-ordinary.
-"""
+"""Metrics of each run and table: recorded, plotted, and checked for anomalies."""

@@ -1,6 +1,4 @@
-"""The check of each table that its metrics are what their own recent past suggests; it only
-ever warns.
-"""
+"""The check that a table's metrics match their recent history; it only warns."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -25,12 +23,12 @@ from lakehouse.quality.metrics.run_metrics import metrics_of_run
 def no_anomaly_checks(
     tables: Sequence[str], metrics_table: str, time_zones: Mapping[str, str]
 ) -> list[dg.AssetChecksDefinition]:
-    """Make the check of each table; after a write it compares what the run measured, alone what
-    was measured last.
+    """Make the check of each table. After a write it compares the run's metrics, otherwise the
+    last recorded ones.
 
-    Each is a step of its own, which passes without enough history: where a run fails, Dagster
-    skips the checks that share a step with a failed table, and shows each check without a result
-    as failed. An error is logged, and fails no run.
+    Each check is its own step and passes without enough history. If a run fails, Dagster skips
+    checks that share a step with a failed table, and shows a check without a result as failed.
+    An evaluation error is logged and does not fail the run.
     """
     return [
         _no_anomaly_check(table, metrics_table, ZoneInfo(time_zones.get(table, "UTC")))
@@ -85,8 +83,8 @@ def _compare(
 
 
 def _newest(table: str, of_run: Sequence[Metric], past: Sequence[Metric]) -> list[Metric]:
-    """Return what the run measured of a table; where it did not write it, the last of each
-    metric there is.
+    """Return the run's metrics of a table; if it did not write the table, the last of each
+    metric.
     """
     table_metrics = [metric for metric in of_run if metric.table == table]
     if any(metric.name == RECORD_COUNT for metric in table_metrics):
@@ -95,9 +93,7 @@ def _newest(table: str, of_run: Sequence[Metric], past: Sequence[Metric]) -> lis
 
 
 def anomaly_result(table: str, compared: Sequence[ComparedMetric]) -> dg.AssetCheckResult:
-    """Return the result of the check of a table: a warning that explains each number that is
-    outside.
-    """
+    """Return the check result: a warning that explains each anomaly."""
     anomalies = [str(metric) for metric in compared if metric.evaluation.is_anomaly]
     are = "metric is what its" if len(compared) == 1 else "metrics are what their"
     expected = f"{len(compared)} {are} recent past suggests."

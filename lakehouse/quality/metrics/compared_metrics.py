@@ -1,6 +1,4 @@
-"""Which metrics are compared with their own past, and what they are called in a sentence;
-pure.
-"""
+"""Select the metrics to compare with their history, and describe them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -29,7 +27,7 @@ from lakehouse.quality.metrics.metric import (
 
 @dataclass(frozen=True)
 class ComparedMetric:
-    """A metric, and what its own past suggests of it."""
+    """A metric, and its evaluation against its history."""
 
     metric: Metric
     kind: Kind
@@ -41,11 +39,11 @@ class ComparedMetric:
 
 
 def comparable(measured: Sequence[Metric]) -> list[Metric]:
-    """Return what was measured of a table without the shares that checks alone found, where writes
-    found some.
+    """Return the metrics of a table. If writes recorded failed shares, leave out those recorded
+    by check-only runs.
 
-    A write evaluates the rows that it is given, and a check alone what readers see, where no row
-    is that was refused: beside its zeros, what is refused as always would be out of the ordinary.
+    A write evaluates incoming rows; a check-only run evaluates published rows, which contain no
+    rejected rows. Among its zeros, a normal share of rejected rows would be an anomaly.
     """
     writes = {metric.run_id for metric in measured if metric.name == RECORD_COUNT}
     if not writes:
@@ -59,10 +57,10 @@ def comparable(measured: Sequence[Metric]) -> list[Metric]:
 
 
 def last_measured(measured: Sequence[Metric]) -> list[Metric]:
-    """Return the last of each metric, but for those that the last run which measured others of
-    the kind did not have: they are of a check that was removed or renamed, or of a column.
+    """Return the last value of each metric. Metrics that the last run of their kind did not
+    record are left out: their check or column was removed or renamed.
 
-    :param measured: of one table, oldest first.
+    :param measured: metrics of one table, oldest first.
     """
     last = {metric.name: metric for metric in measured}
     last_runs = {_base(metric): metric.run_id for metric in measured}
@@ -76,11 +74,11 @@ def _base(metric: Metric) -> str:
 def compare_metrics(
     newest: Iterable[Metric], past: Sequence[Metric], zone: tzinfo
 ) -> list[ComparedMetric]:
-    """Compare the newest metrics of a table with those before; what is not compared, or has too
-    little past, is left out.
+    """Compare the newest metrics of a table with their history; skip metrics with too little
+    history.
 
-    :param past: of the same table, oldest first.
-    :param zone: where the table's days begin.
+    :param past: metrics of the same table, oldest first.
+    :param zone: the time zone of the table's days.
     """
     compared = []
     for metric in newest:
@@ -99,9 +97,9 @@ def compare_metrics(
 
 
 def kind_of(metric: Metric) -> Kind | None:
-    """Return how a metric is compared; None of one that is not.
+    """Return how a metric is compared, or None if it is not.
 
-    Counts of runs for some partitions are not: such runs are of one day or of many.
+    Row counts of partition runs are not compared: such runs have one day or many.
     """
     name, _, of = metric.name.partition(".")
     if name in (FAILED_FRACTION, NULL_FRACTION) and of != NO_ANOMALY:

@@ -1,6 +1,4 @@
-"""How many rows a table grew by in a day, by time travel; told by its snapshots, without a
-scan.
-"""
+"""The number of rows that a table gained in a day, from snapshot metadata without a scan."""
 
 from datetime import datetime, tzinfo
 
@@ -13,13 +11,11 @@ from lakehouse.iceberg.metadata.history import History, history_of
 def growth_since_midnight(
     catalog: Catalog, table: str, snapshot_id: int, at: datetime, zone: tzinfo
 ) -> int | None:
-    """Return the rows of a snapshot, less those that readers saw when its day began; None where
-    that is not kept, or the table was dropped since. Rows of people that were erased since count
-    as if they were there still.
+    """Return the row count of a snapshot minus that at the start of its day. None if that is
+    unknown or the table was dropped. Rows erased since count as existing.
 
-    The day begins at the table's midnight, and not 24 hours before: a file that comes at nine
-    each day, give or take minutes, would be counted twice on some days and on others not at
-    all.
+    The day starts at the table's midnight, not 24 hours earlier: a file that arrives at about
+    nine each day would otherwise be counted twice on some days and not at all on others.
     """
     try:
         history = history_of(table, catalog.load(table))
@@ -32,7 +28,7 @@ def growth_since_midnight(
     if before is None:
         return None
     seen = history.seen_at(midnight)
-    # What it had lost by midnight, it had lost then.
+    # Rows lost before midnight do not count.
     erased = rows_erased_between(history, seen.snapshot_id, snapshot_id) if seen else 0
     return rows + erased - before
 
@@ -43,9 +39,7 @@ def midnight_of(at: datetime, zone: tzinfo) -> datetime:
 
 
 def rows_before(history: History, midnight: datetime) -> int | None:
-    """Return the rows that readers saw at midnight; 0 where the table began since, None where
-    history is lost.
-    """
+    """Return the row count at midnight; 0 if the table is newer, None if the history expired."""
     if (
         history.log
         and midnight < history.log[0][0]

@@ -1,4 +1,4 @@
-"""One number that a run measured of a table."""
+"""A value that a run measured for a table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from typing import Any
 RECORD_COUNT, DAILY_GROWTH, NR_ROWS = "record_count", "daily_growth", "nr_rows"
 FAILED_FRACTION = "failed_fraction"
 NO_ANOMALY = "no_anomaly"
-"""Name of the check that compares the others with their past."""
+"""Name of the check that compares metrics with their history."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A number, of which table and snapshot it is, and when it was measured.
+    """A metric value, its table and snapshot, and when it was measured.
 
-    `of_rows` is how many rows a fraction is of, where that is known; it is not kept. `run_id` is
-    the run that measured it, where it was read from what is kept.
+    `of_rows` is the row count that a fraction refers to, if known; it is not stored. `run_id`
+    is the run that measured it, for values read from the metrics table.
     """
 
     table: str
@@ -29,7 +29,7 @@ class Metric:
     run_id: str = ""
 
     def row(self, run_id: str) -> Mapping[str, Any]:
-        """Return the row of `monitoring.data_quality_metrics`."""
+        """Return the row for `monitoring.data_quality_metrics`."""
         return {
             "table_name": self.table,
             "metric": self.name,
@@ -42,7 +42,7 @@ class Metric:
 
 
 def partition_text(partitions: Sequence[str]) -> str | None:
-    """Return a run's partitions in few characters: the one, or the first and the last."""
+    """Describe a run's partitions: the only one, or the first and the last."""
     if not partitions:
         return None
     return partitions[0] if len(partitions) == 1 else f"{partitions[0]}..{partitions[-1]}"

@@ -1,4 +1,4 @@
-"""What runs measured of all tables over time, in few numbers, as plots need them."""
+"""Downsampled metrics of all tables over time, for plots."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 _PREFIX = f"{FAILED_FRACTION}."
 _EACH_MINUTE_FOR = timedelta(days=2)
-"""What is older counts by day: tens of thousands of runs are no more to be told apart."""
+"""Older values are aggregated by day: tens of thousands of runs cannot be distinguished in a
+plot.
+"""
 _KEYS = ["table_name", "metric", "span"]
 _COLUMNS = [*_KEYS, "measured_at", "last", "greatest"]
 _READ = ("table_name", "metric", "value", "measured_at")
@@ -22,8 +24,8 @@ _READ = ("table_name", "metric", "value", "measured_at")
 
 @dataclass
 class MetricHistory:
-    """What was measured of one table: its rows after each write, and by check the share of the
-    rows that failed it, 0 to 1.
+    """The history of one table: its row count after each write, and the failed share of rows by
+    check, 0 to 1.
     """
 
     rows: Series = ()
@@ -31,8 +33,8 @@ class MetricHistory:
 
     @property
     def greatest_failed_shares(self) -> Series:
-        """By moment the share of the check that most rows failed; numbers that are merely
-        unlike their past are no rows that failed.
+        """The largest failed share of all checks by timestamp, without the anomaly check, which
+        does not count rows.
         """
         greatest: dict[datetime, float] = {}
         for check, series in self.failed_shares.items():
@@ -46,11 +48,11 @@ class MetricHistory:
 def metric_history(
     catalog: Catalog, metrics_table: str, since: datetime, now: datetime
 ) -> dict[str, MetricHistory]:
-    """Return by table what was measured since a moment, a value for each day, and for each
-    minute of the last two: the last number of rows, at the moment when it was measured, and the
-    greatest share.
+    """Return metrics by table since a timestamp, with one value per day, or per minute for the
+    last two days: the last row count with its time, and the largest failed share.
 
-    :param metrics_table: `monitoring.data_quality_metrics`; nothing where it is not there.
+    :param metrics_table: `monitoring.data_quality_metrics`; the result is empty if it does not
+        exist.
     """
     if not catalog.has(metrics_table):
         return {}
@@ -58,7 +60,7 @@ def metric_history(
     measured = _measured(catalog, metrics_table, since)
     for row in _by_span(measured, now - _EACH_MINUTE_FOR):
         if row["metric"] == RECORD_COUNT:
-            # Not at the begin of its span: it would come before what was written in between.
+            # At its own time, not at the start of the interval, which may precede other writes.
             point = (row["measured_at"], row["last"])
         else:
             point = (row["span"], row["greatest"])
@@ -80,8 +82,8 @@ def _measured(
 def _by_span(
     batches: "Iterable[pa.RecordBatch]", by_day_until: datetime
 ) -> "list[dict[str, Any]]":
-    """Return the last and the greatest value of each metric of a table in each span of time; a
-    batch at a time, since all that was measured may not fit into memory.
+    """Return the last and the largest value of each metric, table and interval. Batches are
+    reduced one at a time, since all metrics may not fit into memory.
     """
     import pyarrow as pa
 
@@ -99,14 +101,14 @@ def _with_span(batch: "pa.RecordBatch", by_day_until: datetime) -> "pa.Table":
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    moments, values = batch.column("measured_at"), batch.column("value")
-    is_old = pc.less(moments, pa.scalar(by_day_until, moments.type))
-    days, minutes = (pc.floor_temporal(moments, unit=unit) for unit in ("day", "minute"))
+    timestamps, values = batch.column("measured_at"), batch.column("value")
+    is_old = pc.less(timestamps, pa.scalar(by_day_until, timestamps.type))
+    days, minutes = (pc.floor_temporal(timestamps, unit=unit) for unit in ("day", "minute"))
     columns = [
         batch.column("table_name"),
         batch.column("metric"),
         pc.if_else(is_old, days, minutes),
-        moments,
+        timestamps,
         values,
         values,
     ]

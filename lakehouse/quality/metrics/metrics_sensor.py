@@ -1,6 +1,4 @@
-"""When the metrics of runs are recorded: by the command that ran one, else by a sensor; with
-those that other runs are without.
-"""
+"""Record the metrics of runs: after a command's run, or by a sensor for all other runs."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +16,8 @@ from lakehouse.tables.table import IcebergTable
 
 _log = logging.getLogger(__name__)
 _MOST_OTHER_RUNS = 3
-"""Runs that a command records beside its own: those whose process was killed, of which there
-are few.
+"""The maximum number of other runs that a command records; these are runs whose process was
+killed.
 """
 _PER_TICK = 50
 _SECONDS = 30
@@ -27,18 +25,14 @@ _SECONDS = 30
 
 @dataclass(frozen=True)
 class RunMetrics:
-    """What records the metrics of runs: the table that they are kept in, and the time zones of
-    the tables.
-    """
+    """Records the metrics of runs in a table, using the time zones of the tables."""
 
     table: IcebergTable
     time_zones: Mapping[str, str]
     read_settings: Callable[[], Settings]
 
     def definitions(self, tables: Sequence[str]) -> dg.Definitions:
-        """Return the sensor, what commands call after a run, and the checks of tables for
-        anomalies.
-        """
+        """Return the sensor, the hook that commands call after a run, and the anomaly checks."""
         checks = no_anomaly_checks(tables, self.table.name, self.time_zones)
         return dg.Definitions(
             asset_checks=checks,
@@ -47,12 +41,10 @@ class RunMetrics:
         )
 
     def after_run(self, instance: dg.DagsterInstance, run_id: str) -> None:
-        """Record the run that a command made, and the few that were left without; fails
-        nothing.
-        """
+        """Record a command's run and a few unrecorded ones; errors are only logged."""
         try:
             recorder = self.recorder()
-            others = unrecorded(instance, _MOST_OTHER_RUNS)
+            unrecorded_runs = unrecorded(instance, _MOST_OTHER_RUNS)
         except Exception as error:
             _log.warning(
                 "The metrics of run %s are not recorded yet, which is tried again: %s",
@@ -60,11 +52,11 @@ class RunMetrics:
                 error,
             )
             return
-        for ended in dict.fromkeys([run_id, *others]):
-            recorder.try_to_record(instance, ended)
+        for finished_run in dict.fromkeys([run_id, *unrecorded_runs]):
+            recorder.try_to_record(instance, finished_run)
 
     def recorder(self) -> Recorder:
-        """Open the catalog that the table is in."""
+        """Return a recorder on the catalog of the metrics table."""
         zones = {table: ZoneInfo(name) for table, name in self.time_zones.items()}
         return Recorder(open_engine(self.read_settings()), self.table, zones)
 

@@ -1,4 +1,4 @@
-"""The metrics of recent weeks, read from their table without Spark."""
+"""Read the metrics of recent weeks without Spark."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -19,10 +19,10 @@ def recent_metrics(
     *,
     but_run: str,
 ) -> list[Metric]:
-    """Return what was measured of some tables in the weeks that are looked at, oldest first,
-    but for one run.
+    """Return the metrics of some tables within the anomaly window, oldest first, without those
+    of one run.
 
-    Files are left out by the bounds of their moments and table names.
+    Iceberg prunes files by timestamp and table name.
     """
     if not tables or not catalog.has(metrics_table):
         return []

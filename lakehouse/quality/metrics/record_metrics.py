@@ -1,4 +1,4 @@
-"""A run's metrics appended to their table, once; and what runs were left without."""
+"""Append a run's metrics to their table once, and find unrecorded runs."""
 
 import logging
 from dataclasses import dataclass, field, replace
@@ -17,11 +17,11 @@ from lakehouse.tables.table import IcebergTable
 
 MEASURED_AT = "measured_at"
 RECORDED = f"{HIDDEN_PREFIX}metrics"
-"""Tag of a run whose metrics are recorded: its id, and how many there are."""
+"""Tag of a run whose metrics are recorded: its id, and their number."""
 HINDERED = f"{HIDDEN_PREFIX}metrics-hindered"
-"""Tag of a run whose metrics could not be recorded at first: its id; it is reported once."""
+"""Tag of a run whose metrics failed to be recorded: its id; the failure is reported once."""
 LOOK_BACK = timedelta(days=2)
-_ENDED = [
+_FINISHED = [
     dg.DagsterRunStatus.SUCCESS,
     dg.DagsterRunStatus.FAILURE,
     dg.DagsterRunStatus.CANCELED,
@@ -31,16 +31,16 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Recorder:
-    """What the metrics of runs are kept in, and where the days of the tables begin."""
+    """Records metrics of runs in a table, with the time zones of the tables' days."""
 
     engine: Engine
     table: IcebergTable
     zones: Zones = field(default_factory=dict)
 
     def record(self, instance: dg.DagsterInstance, run_id: str) -> int:
-        """Append the metrics of an ended run in one commit, once; return how many there are.
+        """Append the metrics of a finished run in one commit, once; return their number.
 
-        The table itself knows whose metrics it has; the run's tag only spares the look.
+        The table itself prevents duplicates; the run's tag only avoids the check.
         """
         rows = [
             metric.row(run_id)
@@ -57,9 +57,7 @@ class Recorder:
         return len(rows)
 
     def try_to_record(self, instance: dg.DagsterInstance, run_id: str) -> bool:
-        """Record a run; what hinders it is shown, in the log and with the run, and fails
-        nothing.
-        """
+        """Record a run; an error is logged and shown with the run, but not raised."""
         try:
             self.record(instance, run_id)
         except Exception as error:
@@ -82,19 +80,19 @@ def _report(instance: dg.DagsterInstance, run_id: str, message: str) -> None:
 
 
 def unrecorded(instance: dg.DagsterInstance, limit: int) -> list[str]:
-    """Return the runs that ended in the last two days without their metrics recorded, oldest
-    first, at most `limit`.
+    """Return finished runs of the last two days without recorded metrics, oldest first, at most
+    `limit`.
     """
     since = datetime.now(UTC) - LOOK_BACK
-    filters = dg.RunsFilter(statuses=_ENDED, updated_after=since)
+    filters = dg.RunsFilter(statuses=_FINISHED, updated_after=since)
     newest_first = [record.dagster_run for record in instance.get_run_records(filters)]
     run_ids = [run.run_id for run in newest_first if not _is_recorded(run)]
     return run_ids[::-1][:limit]
 
 
 def _is_recorded(run: dg.DagsterRun) -> bool:
-    """Whether the metrics of a run are recorded; one that is executed again has the tags of the
-    one before it, too.
+    """Return whether the metrics of a run are recorded. A re-executed run also has the tags of
+    its parent.
     """
     run_id = run.tags.get(RECORDED, "").partition(" ")[0]
     return run_id == run.run_id
@@ -108,7 +106,7 @@ def _show(
     run_id: str,
     rows: int,
 ) -> None:
-    """Let Dagster show the append; it was made by no step, so it is told beside the runs."""
+    """Report the append as a runless materialization, since no step made it."""
     written = replace(table_metadata(engine.catalog, table, snapshot_id), nr_rows=rows)
     instance.report_runless_asset_event(
         dg.AssetMaterialization(

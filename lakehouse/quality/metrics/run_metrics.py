@@ -1,4 +1,4 @@
-"""What a run measured, read from what Dagster has recorded of it; no table is scanned."""
+"""Metrics of a run, from its Dagster events; no table is scanned."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
@@ -27,15 +27,13 @@ from lakehouse.quality.metrics.metric import (
 )
 
 Zones = Mapping[str, tzinfo]
-"""By table, where its days begin; UTC where it is not named."""
+"""The time zone of each table's days; default: UTC."""
 
 
 def metrics_of_run(
     instance: dg.DagsterInstance, run_id: str, catalog: Catalog, zones: Zones
 ) -> list[Metric]:
-    """Return what a run measured so far: of the tables that it wrote, and of each check that it
-    evaluated.
-    """
+    """Return the metrics of a run so far, from its writes and checks."""
     types = {
         dg.DagsterEventType.ASSET_MATERIALIZATION,
         dg.DagsterEventType.ASSET_CHECK_EVALUATION,
@@ -49,7 +47,7 @@ def metrics_of_run(
             metrics += of_check(event.asset_check_evaluation_data, at)
         else:
             materialization = event.step_materialization_data.materialization
-            # A write of several partitions is told once for each, and is one write.
+            # A write of several partitions has one event per partition, but is one write.
             written = WriteMetadata.from_metadata(materialization.metadata)
             write = (materialization.asset_key, written.snapshot_id)
             if write not in writes:
@@ -61,12 +59,12 @@ def metrics_of_run(
 def of_write(
     materialization: dg.AssetMaterialization, at: datetime, catalog: Catalog, zones: Zones
 ) -> Iterator[Metric]:
-    """Yield what a write measured; nothing of an asset that is no table of ours."""
+    """Yield the metrics of a write; none for assets that are not tables of the lakehouse."""
     written = WriteMetadata.from_metadata(materialization.metadata)
     if written.row_count is None:
         return
     table = table_name(materialization.asset_key)
-    # A run that found nothing to read was no ingest; a delivered file without rows is one.
+    # A run without files is not an ingest; a file without rows is.
     has_files = LandingMetadata.from_metadata(materialization.metadata).files
     nr_rows = written.nr_rows or (0 if has_files else None)
     values: dict[str, float | None] = {RECORD_COUNT: written.row_count, NR_ROWS: nr_rows}
@@ -84,8 +82,8 @@ def of_write(
 
 
 def _reads(written: WriteMetadata, at: datetime, partition: str | None) -> Iterator[Metric]:
-    """Yield how much of each table the write read, as a metric of the table that was read;
-    nothing of those where metadata did not tell.
+    """Yield the share of files that the write read from each input table, if known from
+    metadata.
     """
     for pin in written.inputs.values():
         scanned = WriteMetadata.from_metadata(pin)
@@ -97,11 +95,11 @@ def _reads(written: WriteMetadata, at: datetime, partition: str | None) -> Itera
 
 
 def of_check(evaluation: dg.AssetCheckEvaluation, at: datetime) -> Iterator[Metric]:
-    """Yield the share of the rows that failed a check, all or none where it counts no rows;
-    nothing where none were.
+    """Yield the failed share of a check; 0 or 1 if it does not count rows, nothing if there
+    were none.
     """
-    figures = CheckMetadata.from_metadata(evaluation.metadata)
-    failed, total = figures.failed_rows, figures.total_rows
+    check_metadata = CheckMetadata.from_metadata(evaluation.metadata)
+    failed, total = check_metadata.failed_rows, check_metadata.total_rows
     if total == 0:
         return
     yield Metric(
@@ -109,7 +107,7 @@ def of_check(evaluation: dg.AssetCheckEvaluation, at: datetime) -> Iterator[Metr
         f"{FAILED_FRACTION}.{evaluation.check_name}",
         failed / total if failed is not None and total else float(not evaluation.passed),
         at,
-        figures.snapshot_id,
-        partition_text(figures.partitions),
+        check_metadata.snapshot_id,
+        partition_text(check_metadata.partitions),
         total,
     )

@@ -1,3 +1,1 @@
-"""Transactions of a shop's "buy now, pay later", generated with known defects; and the truth
-about them.
-"""
+"""Generated "buy now, pay later" transactions with known defects, and the expected results."""

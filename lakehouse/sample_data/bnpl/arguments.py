@@ -1,28 +1,26 @@
-"""What decides every byte of a generation, and the names of its files."""
+"""The arguments of a generation and the names of its files."""
 
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 
 EARLIEST = date(2020, 1, 1)
-"""Earlier dates count as out of range, so that no transaction may be older."""
+"""Earlier dates are out of range, so no transaction is older."""
 LATEST = date(2899, 12, 31)
-"""Dates that are out of range since they are in the future are later than this, whenever they
-are looked at.
-"""
+"""Generated future dates are later than this, so they are out of range at any time."""
 MOST_ROWS_PER_DAY = 10**9
-"""Above this, the transaction ids of neighbouring days would meet."""
+"""With more rows, the transaction ids of adjacent days would overlap."""
 TRUTH = "truth.json"
 
 
 class BadArguments(ValueError):
-    """Data cannot be generated as asked; says what was found and what was expected."""
+    """Data cannot be generated with these arguments."""
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """What was asked for; the same arguments make the same bytes.
+    """The arguments of a generation; equal arguments generate equal bytes.
 
-    :raises BadArguments: names the argument that cannot be.
+    :raises BadArguments: states the invalid argument.
     """
 
     start: date
@@ -43,30 +41,30 @@ class Arguments:
 
     @property
     def total_rows(self) -> int:
-        """Rows of all files together."""
+        """The total number of rows."""
         return self.days * self.rows_per_day
 
     @property
     def start_day(self) -> int:
-        """The first day, counted from 1970-01-01."""
+        """The first day, in days since 1970-01-01."""
         return (self.start - date(1970, 1, 1)).days
 
     @property
     def first_day_with_method(self) -> int:
-        """Index of the first file that has the column payment_method: a third of the way
-        through the days.
+        """The index of the first file with the column payment_method: after a third of the
+        days.
         """
         return self.days // 3
 
     @property
     def file_names(self) -> tuple[str, ...]:
-        """One name for each day, in order."""
+        """One name per day, in order."""
         ending = "csv.gz" if self.gzip else "csv"
         days = (self.start + timedelta(days=day) for day in range(self.days))
         return tuple(f"bnpl_{day}.{ending}" for day in days)
 
     def as_json(self) -> dict[str, str | int | bool]:
-        """Return the arguments as `truth.json` keeps them."""
+        """Return the arguments as stored in `truth.json`."""
         return {**asdict(self), "start": self.start.isoformat()}
 
 

@@ -1,4 +1,4 @@
-"""Rows of numbers and codes as the text of a CSV file."""
+"""Convert generated rows to CSV text."""
 
 import gzip
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ from lakehouse.sample_data.bnpl.world import (
 
 METHOD = "payment_method"
 OFFSET = "+08:00"
-"""Of Asia/Kuala_Lumpur, which has no summer time."""
+"""The offset of Asia/Kuala_Lumpur, which has no daylight saving time."""
 COMPRESSION_LEVEL = 6
 _CENTS = pa.array([f".{cents:02}" for cents in range(100)])
 _TIMES = pa.array(
@@ -36,9 +36,7 @@ _TIMES = pa.array(
 def as_text(
     rows: pd.DataFrame, world: World, arguments: Arguments, *, with_method: bool
 ) -> pa.Table:
-    """Return the rows as they stand in a file: all columns as text, NULL where there is
-    nothing.
-    """
+    """Return the rows as text columns, with NULL for empty fields."""
     columns = {str(name): values.to_numpy() for name, values in rows.items()}
     texts = _well_formed(columns, world, arguments)
     for code, defect in enumerate(DEFECTS.values(), start=1):
@@ -47,7 +45,7 @@ def as_text(
             continue
         ids = columns["transaction"][broken]
         for column, choices in defect.items():
-            # By the id, so that a copy of a line is one to the letter.
+            # Chosen by the id, so that a copied line is identical.
             values = pa.array(choices).take(pa.array(ids % len(choices)))
             texts[column] = pc.replace_with_mask(texts[column], pa.array(broken), values)
     if not with_method:
@@ -56,9 +54,7 @@ def as_text(
 
 
 def write_csv(table: pa.Table, path: Path) -> None:
-    """Write a CSV file, compressed where its name says so; the same table makes the same
-    bytes.
-    """
+    """Write a CSV file, compressed according to its name; the output is deterministic."""
     with _open(path) as file:
         file.write((",".join(table.column_names) + "\n").encode())
         options = csv.WriteOptions(
@@ -73,7 +69,7 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
         if path.suffix != ".gz":
             yield file
             return
-        # The name and the time of writing would make other bytes of the same rows.
+        # No name and no timestamp, so that the output is deterministic.
         with gzip.GzipFile("", "wb", COMPRESSION_LEVEL, file, mtime=0) as packed:
             yield cast("IO[bytes]", packed)
 
@@ -94,36 +90,36 @@ def _well_formed(
         METHOD: _look_up(PAYMENT_METHODS, columns["method"]),
         "status": _look_up(STATUSES, columns["status"]),
         "transaction_date": _dates(columns["day"], arguments),
-        "created_at": _moments(columns["created"], arguments),
+        "created_at": _timestamps(columns["created"], arguments),
         "customer_email": _joined("customer", customer_id, "@example.com", ""),
         "region": _look_up(REGIONS, world.customer_regions[customer]),
     }
 
 
 def _look_up(words: Iterable[str], codes: np.ndarray) -> "pa.Array[Any]":
-    """Return the word of each code, NULL for a negative one."""
+    """Return the word of each code; NULL for a negative code."""
     return pa.array(list(words)).take(pa.array(codes, mask=codes < 0))
 
 
 def _joined(*parts: Any) -> "pa.Array[Any]":
-    """Return texts joined value by value; the last part stands between them."""
+    """Join texts element-wise; the last argument is the separator."""
     texts: pa.Array[Any] = pc.binary_join_element_wise(*parts)
     return texts
 
 
 def _amounts(cents: np.ndarray) -> "pa.Array[Any]":
-    whole = pa.array(cents // 100).cast(pa.string())
-    return _joined(whole, _CENTS.take(pa.array(cents % 100)), "")
+    units = pa.array(cents // 100).cast(pa.string())
+    return _joined(units, _CENTS.take(pa.array(cents % 100)), "")
 
 
 def _dates(day: np.ndarray, arguments: Arguments) -> "pa.Array[Any]":
-    # A day more than there are: a version made a second after 23:59:59.
+    # One day more than generated: a version made a second after 23:59:59.
     days = np.arange(arguments.start_day, arguments.start_day + arguments.days + 1).astype(
         "datetime64[D]"
     )
     return _look_up(np.datetime_as_string(days).tolist(), day - arguments.start_day)
 
 
-def _moments(created: np.ndarray, arguments: Arguments) -> "pa.Array[Any]":
+def _timestamps(created: np.ndarray, arguments: Arguments) -> "pa.Array[Any]":
     times = _TIMES.take(pa.array(created % DAY_SECONDS))
     return _joined(_dates(created // DAY_SECONDS, arguments), times, "")

@@ -1,4 +1,4 @@
-"""What may be wrong with a row: the texts that stand in it in place of what belongs there."""
+"""The defects of rows, as texts that replace valid values."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ Texts = tuple[str, ...]
 EMPTY: Texts = ("",)
 
 NONE = 0
-"""The defect of a row that has none; the others count from 1."""
+"""The code of a valid row; defects start at 1."""
 DEFECTS: Mapping[str, Mapping[str, Texts]] = {
     "missing transaction_id": {"transaction_id": EMPTY},
     "unreadable transaction_id": {
@@ -55,12 +55,10 @@ OF_A_VERSION: tuple[str, ...] = (
     "missing merchant_id",
     "amount and status",
 )
-"""What makes one version of a transaction invalid, and leaves clear which transaction it is,
-and which version.
-"""
+"""Defects of a version whose transaction and version order remain readable."""
 CORRECTED: tuple[str, ...] = (
     *OF_A_VERSION,
     "unreadable created_at",
     "unreadable transaction_date",
 )
-"""What a newer, valid version puts right."""
+"""Defects that a newer, valid version corrects."""

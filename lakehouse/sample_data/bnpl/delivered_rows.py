@@ -1,6 +1,6 @@
-"""The rows of all files: transactions, and known amounts of what goes wrong with them.
+"""Generate the rows of all files: transactions with known numbers of defects.
 
-Rates are shares of all rows; of each kind as many are planted as whole rows go into its share.
+Rates are shares of all rows, rounded down to entire rows.
 """
 
 from collections.abc import Mapping
@@ -22,29 +22,27 @@ from lakehouse.sample_data.bnpl.versions import (
 from lakehouse.sample_data.bnpl.world import World
 
 DEFECT_RATE = 0.0006
-"""Of each defect, in transactions that have one version."""
+"""The rate of each defect, among transactions with one version."""
 LATE_RATE = 0.02
-"""Transactions that arrive in the file of a later day."""
+"""The rate of transactions that arrive in the file of a later day."""
 SAME_FILE_COPY_RATE = 0.005
-"""Whole lines that stand in their file again."""
+"""The rate of lines repeated in their file."""
 LATER_FILE_COPY_RATE = 0.005
-"""Whole lines that a later file holds again."""
+"""The rate of lines repeated in a later file."""
 
 
 def planted(arguments: Arguments, rate: float) -> int:
-    """Return how many rows of a kind are planted, where one file is enough for it."""
+    """Return the number of rows of a kind that needs one file."""
     return int(rate * arguments.total_rows)
 
 
 def planted_across_files(arguments: Arguments, rate: float) -> int:
-    """Return how many rows of a kind are planted that needs a second file."""
+    """Return the number of rows of a kind that needs two files."""
     return planted(arguments, rate) if arguments.days > 1 else 0
 
 
 def make_rows(arguments: Arguments, world: World, rng: Generator) -> pd.DataFrame:
-    """Make the rows of all files, in the order of the files; there are exactly as many as asked
-    for.
-    """
+    """Generate the requested number of rows, in file order."""
     seconds = {
         name: planted_across_files(arguments, kind.rate)
         for name, kind in SECOND_VERSIONS.items()
@@ -68,8 +66,8 @@ def _versions(
     thirds: int,
     rng: Generator,
 ) -> list[pd.DataFrame]:
-    """Return further versions, and plant in the transactions themselves what goes wrong; none
-    is picked twice.
+    """Return further versions, and add defects to the transactions; each transaction is used at
+    most once.
     """
     order = rng.permutation(len(transactions))
     file = transactions["file"].to_numpy()
@@ -96,7 +94,7 @@ def _versions(
 
 
 def _deal(order: np.ndarray, counts: Mapping[str, int]) -> dict[str, np.ndarray]:
-    """Deal out the front of an order, each its count."""
+    """Split the start of an array into parts of the given sizes."""
     ends = np.cumsum(list(counts.values()))
     return dict(zip(counts, np.split(order, ends)[:-1], strict=True))
 
@@ -113,8 +111,8 @@ def _later_copies(
 
 
 def _in_files(rows: pd.DataFrame, rng: Generator) -> pd.DataFrame:
-    """Return the rows file by file; within one they stand in no order, so that versions do not
-    either.
+    """Return the rows ordered by file and shuffled within each, so that versions are not in
+    order.
     """
     mixed = rng.permutation(len(rows))
     by_file = np.argsort(rows["file"].to_numpy()[mixed], kind="stable")

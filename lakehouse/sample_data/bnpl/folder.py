@@ -1,5 +1,5 @@
-"""The folder of a generation: nothing in it is overwritten but the same, and no half of a file
-ever shows.
+"""The output folder of a generation: files appear atomically and are only overwritten by equal
+ones.
 """
 
 import json
@@ -13,16 +13,13 @@ _PATTERNS = ("bnpl_*.csv", "bnpl_*.csv.gz", TRUTH)
 
 
 class FolderTaken(ValueError):
-    """The folder holds something else than what would be written; says what was found and what
-    was expected.
-    """
+    """The folder contains other files than those to be written."""
 
 
 def check_folder(out: Path, arguments: Arguments) -> None:
-    """Refuse a folder that holds the files of other arguments, for one truth cannot hold for
-    both.
+    """Reject a folder with files of other arguments, since it can have only one `truth.json`.
 
-    :raises FolderTaken: names the folder and a file in it.
+    :raises FolderTaken: states the folder and a file in it.
     """
     if out.exists() and not out.is_dir():
         raise FolderTaken(f"{out} is a file; expected a folder, or a name that is free.")
@@ -39,12 +36,10 @@ def check_folder(out: Path, arguments: Arguments) -> None:
 
 @contextmanager
 def hidden_until_whole(out: Path, names: Sequence[str]) -> Iterator[dict[str, Path]]:
-    """Give each file a name that begins with a dot; at the end all get their own, and after an
-    error none is left.
-    """
+    """Provide hidden names for files; rename all at the end, or remove them after an error."""
     out.mkdir(parents=True, exist_ok=True)
     for pattern in _PATTERNS:
-        # What a killed run left.
+        # Left by a killed run.
         for file in out.glob(f".{pattern}"):
             file.unlink()
     hidden = {name: out / f".{name}" for name in names}

@@ -1,4 +1,4 @@
-"""One file of transactions for each day, and the truth about all of them."""
+"""Generate one file of transactions per day, and the expected results."""
 
 import json
 import os
@@ -20,13 +20,13 @@ from lakehouse.sample_data.bnpl.truth_rows import SampleFile
 from lakehouse.sample_data.bnpl.world import make_world
 
 Progress = Callable[[int, int], None]
-"""Is told how many steps are done, and of how many."""
+"""Receives the number of completed steps and of all steps."""
 _UTC_OFFSET_SECONDS = 8 * 3600
 
 
 @dataclass(frozen=True)
 class Generated:
-    """What was written: the files in the order of their days, and the truth about them."""
+    """The generated files in the order of their days, and the expected results."""
 
     files: tuple[Path, ...]
     truth_file: Path
@@ -45,11 +45,11 @@ def generate(
 ) -> Generated:
     """Write `bnpl_<date>.csv` for each day, and `truth.json`.
 
-    The same arguments make the same bytes. Files show up all together once they are whole; each
-    was last modified, it says, at the end of its day.
+    Equal arguments generate equal bytes. All files appear together when they are complete. The
+    modification time of each file is the end of its day.
 
-    :raises BadArguments: an argument cannot be.
-    :raises FolderTaken: the folder holds files of other arguments.
+    :raises BadArguments: an argument is invalid.
+    :raises FolderTaken: the folder contains files of other arguments.
     """
     arguments = Arguments(start, days, rows_per_day, seed, gzip)
     check_folder(out, arguments)
@@ -58,8 +58,8 @@ def generate(
     def end_step() -> None:
         progress(next(steps), 2 * days + 2)
 
-    # The truth goes first: by it a run that was stopped between two renames is known as one of
-    # the same arguments.
+    # Renamed first: it identifies the arguments of a generation that was stopped between two
+    # renames.
     with hidden_until_whole(out, [TRUTH, *arguments.file_names]) as hidden:
         _write_days(arguments, hidden, end_step)
         files = [SampleFile(name, hidden[name]) for name in arguments.file_names]
@@ -82,6 +82,6 @@ def _write_days(
         with_method = day >= arguments.first_day_with_method
         write_csv(as_text(rows_of_day, world, arguments, with_method=with_method), paths[name])
         midnight = (arguments.start_day + day + 1) * DAY_SECONDS - _UTC_OFFSET_SECONDS
-        # The oldest file is the first day's, and nothing depends on when it was written.
+        # The first day's file is the oldest, regardless of when it was written.
         os.utime(paths[name], (midnight, midnight))
         end_step()

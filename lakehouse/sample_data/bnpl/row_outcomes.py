@@ -1,6 +1,4 @@
-"""What becomes of each row once all files are in: which version of a transaction wins, and who
-loses to it.
-"""
+"""The outcome of each row after all files are delivered: which version of a transaction wins."""
 
 from collections.abc import Callable, Sequence
 
@@ -17,12 +15,12 @@ _NO_ROW = np.iinfo(np.int64).min
 def assign_outcomes(
     files: Sequence[SampleFile], *, each: Callable[[], None] = lambda: None
 ) -> pd.DataFrame:
-    """Return all rows of the files, each with its `outcome`: `clean`, `superseded` or
+    """Return all rows of the files with their `outcome`: `clean`, `superseded` or
     `quarantined`.
 
-    Of a transaction's valid rows that with the greatest (created_at, file name, row) is clean.
-    A refused row is superseded by a valid row of its transaction that is greater by the same, or
-    by any where it does not tell its own age.
+    Among the valid rows of a transaction, the one with the greatest (created_at, file name,
+    row) is clean. A rejected row is superseded by a greater valid row of its transaction, or by
+    any valid row if its own created_at is unreadable.
     """
     frames = []
     for file in sorted(files, key=lambda file: file.name):
@@ -38,19 +36,19 @@ def assign_outcomes(
 
 
 def _winners(valid: pd.DataFrame) -> pd.Index:
-    """Return the positions of the rows that win."""
-    # Rows stand in the order of (file name, row), and the sort keeps it among equals.
+    """Return the positions of the winning rows."""
+    # Rows are ordered by (file name, row), and a stable sort preserves this order.
     by_age = valid[["transaction_id", "created_at"]].sort_values("created_at", kind="stable")
     return by_age.drop_duplicates("transaction_id", keep="last").index
 
 
 def _is_overtaken(rows: pd.DataFrame, is_valid: pd.Series, winners: pd.Index) -> pd.Series:
-    """Return which rows have a valid one of their transaction that is newer."""
+    """Return which rows have a newer valid row of their transaction."""
     created = rows["created_at"]
     by_transaction = created.where(is_valid, _NO_ROW).groupby(rows["transaction_id"])
     newest = by_transaction.transform("max")
     has_valid = rows["has_transaction_id"] & (newest > _NO_ROW)
     position = pd.Series(winners, index=rows.loc[winners, "transaction_id"])
-    stands_later = rows["transaction_id"].map(position) > rows.index
-    is_newer = (newest > created) | ((newest == created) & stands_later)
+    is_later = rows["transaction_id"].map(position) > rows.index
+    is_newer = (newest > created) | ((newest == created) & is_later)
     return has_valid & (~rows["has_created_at"] | is_newer)

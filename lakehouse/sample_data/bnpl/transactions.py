@@ -1,9 +1,9 @@
-"""The transactions as they were first made: numbers and codes, a row each, in a frame.
+"""Generate the first versions of transactions as numbers and codes in a DataFrame.
 
 Columns: `transaction` (the id), `customer`, `merchant`, `currency`, `installments`, `method`
-and `status` (indexes of what they stand for; a method of -1 is none), `cents`, `day` (the
-transaction date, in days since 1970), `created` (in seconds since 1970 by the local clock),
-`file` (index of the day in whose file the row arrives) and `defect`.
+and `status` (indexes; a method of -1 means none), `cents`, `day` (the transaction date, in days
+since 1970), `created` (in seconds since 1970, local time), `file` (the index of the day in
+whose file the row arrives) and `defect`.
 """
 
 import numpy as np
@@ -26,13 +26,15 @@ STATUSES = ("PENDING", "APPROVED", "DECLINED", "REFUNDED")
 STATUS_WEIGHTS = (0.15, 0.70, 0.12, 0.03)
 DAY_SECONDS = 86_400
 MIDNIGHT_SHARE = 0.04
-"""Share of transactions within five minutes of 23:30 or 00:30, whose days differ in UTC and in
-local time.
+"""The share of transactions within five minutes of 23:30 or 00:30, whose dates differ between
+UTC and local time.
 """
 FOREIGN_SHARE = 0.03
-"""Share of transactions in another currency than the customer's own."""
+"""The share of transactions in another currency than the customer's own."""
 PREFERRED_SHARE = 0.7
-"""Share of transactions by the customer's preferred method; the others are by any."""
+"""The share of transactions with the customer's preferred method; other transactions use any
+method.
+"""
 LARGEST_CENTS = 2_000_000_000
 _HOUR_WEIGHTS = np.array(
     [1, 1, 1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 9, 8, 6, 6, 6, 7, 8, 10, 11, 10, 7, 3], dtype=float
@@ -46,7 +48,7 @@ _SEEDS = 512
 def make_transactions(
     arguments: Arguments, count: int, world: World, rng: Generator
 ) -> pd.DataFrame:
-    """Make the first versions of transactions, in the order of their days."""
+    """Generate the first versions of transactions, in the order of their days."""
     by_day = transactions_by_day(arguments, count, rng)
     file = np.repeat(np.arange(arguments.days), by_day)
     customer = rng.choice(len(world.customer_ids), size=count, p=world.customer_weights)
@@ -74,8 +76,8 @@ def make_transactions(
 
 
 def _ids(arguments: Arguments, file: np.ndarray, by_day: np.ndarray) -> np.ndarray:
-    """Return ids beyond 2^53, where a float cannot tell neighbours apart; seeds and days have
-    ranges of their own.
+    """Return ids above 2^53, where floats cannot distinguish neighbours; seeds and days have
+    separate ranges.
     """
     first_of_day = np.cumsum(by_day) - by_day
     number = np.arange(len(file)) - first_of_day[file]
@@ -98,7 +100,7 @@ def _currencies(customer: np.ndarray, world: World, rng: Generator) -> np.ndarra
 
 
 def _installments(ringgit: np.ndarray, rng: Generator) -> np.ndarray:
-    """Return the dearer, the more instalments."""
+    """Return the number of instalments, larger for higher prices."""
     inclination = np.log(ringgit / 120.0) + rng.normal(0.0, 0.8, size=len(ringgit))
     return np.digitize(inclination, [-0.2, 0.9, 1.9]).astype(np.int8)
 
@@ -110,7 +112,7 @@ def _methods(
     world: World,
     rng: Generator,
 ) -> np.ndarray:
-    """Return how was paid; nobody wrote it down before the column came."""
+    """Return payment methods; -1 before the column was introduced."""
     chosen = np.where(
         rng.random(len(customer)) < PREFERRED_SHARE,
         world.customer_methods[customer],
@@ -120,9 +122,7 @@ def _methods(
 
 
 def _seconds(count: int, rng: Generator) -> np.ndarray:
-    """Return times of the day, in seconds: most in the evening, some around half past eleven
-    and half past twelve.
-    """
+    """Return times of day in seconds: most in the evening, some around 23:30 and 00:30."""
     hours = rng.choice(24, size=count, p=_HOUR_WEIGHTS / _HOUR_WEIGHTS.sum())
     usual = hours * 3600 + rng.integers(3600, size=count)
     half_past = np.where(rng.random(count) < 0.5, 23 * 3600, 0) + 30 * 60

@@ -1,6 +1,4 @@
-"""What the tables must hold after any set of files has been delivered, in whatever order;
-computed from their text.
-"""
+"""Compute the expected tables for any set of delivered files, regardless of their order."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +18,7 @@ from lakehouse.sample_data.bnpl.truth_rows import REASONS, SampleFile
 
 @dataclass(frozen=True)
 class DaySummary:
-    """One row of the daily summary; amounts are text, so that no digit is lost."""
+    """A row of the daily summary; amounts are text, to preserve all digits."""
 
     transaction_date: str
     currency: str
@@ -37,7 +35,7 @@ class DaySummary:
 
 @dataclass(frozen=True)
 class CurrencySums:
-    """All clean transactions in one currency."""
+    """The clean transactions in one currency."""
 
     transactions: int
     gross_amount: str
@@ -46,27 +44,27 @@ class CurrencySums:
 
 @dataclass(frozen=True)
 class Truth:
-    """What holds for a set of files."""
+    """The expected results for a set of files."""
 
     rows_by_file: Mapping[str, int]
     totals: Mapping[str, int]
-    """Rows in `bronze`, and of them `clean`, `superseded` and `quarantined`."""
+    """Rows in `bronze`, of which `clean`, `superseded` and `quarantined`."""
     quarantined_by_reason: Mapping[str, int]
-    """A row that is refused for two reasons counts under both."""
+    """A row that is rejected for two reasons counts for both."""
     clean_by_day: Mapping[str, int]
     customers: int
     sums_by_currency: Mapping[str, CurrencySums]
     daily_summary: Sequence[DaySummary]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as `truth.json` keeps it."""
+        """Return the values as stored in `truth.json`."""
         return asdict(self)
 
 
 def truth_of(files: Sequence[SampleFile], *, each: Callable[[], None] = lambda: None) -> Truth:
-    """Compute the truth about these files.
+    """Compute the expected results for some files.
 
-    :param each: is called after each file.
+    :param each: called after each file.
     """
     rows = assign_outcomes(files, each=each)
     clean = _with_approved(rows[rows["outcome"] == CLEAN])
@@ -83,7 +81,7 @@ def truth_of(files: Sequence[SampleFile], *, each: Callable[[], None] = lambda: 
 
 
 def _counts(column: pd.Series, values: Sequence[str]) -> dict[str, int]:
-    """Return how often each of some values stands in a column."""
+    """Return how often each value occurs in a column."""
     counts = column.value_counts()
     return {value: int(counts.get(value, 0)) for value in values}
 
@@ -164,6 +162,6 @@ def _money(cents: int) -> str:
 
 
 def _average(cents: int, count: int) -> str:
-    """Return an average of positive amounts to four decimals, half up."""
+    """Return the average of positive amounts with four decimals, rounded half up."""
     ten_thousandths = (2 * cents * 100 + count) // (2 * count)
     return f"{ten_thousandths // 10_000}.{ten_thousandths % 10_000:04}"

@@ -1,7 +1,6 @@
-"""Rows of delivered files, typed, with what is wrong with each: read from the text alone, not
-from how it was made.
+"""Parse the rows of delivered files and find their defects, independently of the generator.
 
-What can be read here is what the generated files hold, strictly: a lenient reader may take
+The parser is strict and only accepts what the generator writes; a lenient reader may accept
 more.
 """
 
@@ -36,9 +35,7 @@ TYPED = (
     "transaction_date",
     "created_at",
 )
-"""The columns whose values must be readable as something else than text; all of COLUMNS must
-have one.
-"""
+"""The columns that are cast from text; all of COLUMNS are required."""
 ACCEPTED: Mapping[str, tuple[object, ...]] = {
     "currency": ("MYR", "SGD", "IDR", "THB", "PHP"),
     "installments": (1, 3, 6, 12),
@@ -46,7 +43,7 @@ ACCEPTED: Mapping[str, tuple[object, ...]] = {
 }
 FIRST_DATE = date(2020, 1, 1)
 LAST_DATE = date(2899, 12, 31)
-"""Stands for today: the files hold no date between the last day generated and 2999."""
+"""Represents today: files contain no date between the last generated day and 2999."""
 REASONS = (
     *(f"castable_{column}" for column in TYPED),
     *(f"not_null_{column}" for column in COLUMNS),
@@ -55,24 +52,25 @@ REASONS = (
     "date_in_range",
 )
 _EPOCH = date(1970, 1, 1)
-_LARGEST_WHOLE = "9223372036854775807"
+_LARGEST_BIGINT = "9223372036854775807"
 _DATE = r"\d{4}-\d\d-\d\d"
-_MOMENT = rf"^{_DATE}T\d\d:\d\d:\d\d(\.\d{{1,6}})?(Z|[+-]\d\d:\d\d)$"
+_TIMESTAMP = rf"^{_DATE}T\d\d:\d\d:\d\d(\.\d{{1,6}})?(Z|[+-]\d\d:\d\d)$"
 
 
 @dataclass(frozen=True)
 class SampleFile:
-    """A delivered file: the name that it is known by, and where it is."""
+    """A delivered file: its name and path."""
 
     name: str
     path: Path
 
 
 def read_rows(file: SampleFile) -> pd.DataFrame:
-    """Return a file's rows, numbered from 1; `reasons` has a bit for each of REASONS, in order.
+    """Return a file's rows, numbered from 1; `reasons` has one bit per entry of REASONS, in
+    order.
 
     `amount` is in cents, `transaction_date` in days and `created_at` in microseconds since
-    1970. A number that is NULL is 0, and `has_transaction_id` and `has_created_at` tell.
+    1970. A NULL number is 0; `has_transaction_id` and `has_created_at` distinguish it.
     """
     texts = _read_texts(file.path)
     typed = _typed(texts)
@@ -110,11 +108,11 @@ def _read_texts(path: Path) -> "dict[str, pa.Array[Any]]":
 
 
 def _typed(texts: "Mapping[str, pa.Array[Any]]") -> "dict[str, pa.Array[Any]]":
-    """Return each column as what it stands for, NULL where it cannot be read."""
+    """Return the columns cast to their types, NULL if unreadable."""
     return {
         **texts,
-        "transaction_id": _whole_numbers(texts["transaction_id"]),
-        "customer_id": _whole_numbers(texts["customer_id"]),
+        "transaction_id": _integers(texts["transaction_id"]),
+        "customer_id": _integers(texts["customer_id"]),
         "amount": _cents(texts["amount"]),
         "installments": _matching(texts["installments"], r"^\d{1,9}$").cast(pa.int64()),
         "transaction_date": _days(texts["transaction_date"]),
@@ -129,37 +127,35 @@ def _matching(column: "pa.Array[Any]", pattern: str) -> "pa.Array[Any]":
     return matching
 
 
-def _whole_numbers(column: "pa.Array[Any]") -> "pa.Array[Any]":
+def _integers(column: "pa.Array[Any]") -> "pa.Array[Any]":
     long = _matching(column, r"^\d{19}$")
-    fitting = pc.if_else(pc.less_equal(long, pa.scalar(_LARGEST_WHOLE)), long, None)
-    whole: pa.Array[Any] = pc.coalesce(_matching(column, r"^-?\d{1,18}$"), fitting)
-    return whole.cast(pa.int64())
+    fitting = pc.if_else(pc.less_equal(long, pa.scalar(_LARGEST_BIGINT)), long, None)
+    integers: pa.Array[Any] = pc.coalesce(_matching(column, r"^-?\d{1,18}$"), fitting)
+    return integers.cast(pa.int64())
 
 
 def _cents(column: "pa.Array[Any]") -> "pa.Array[Any]":
-    """Return the cents of a decimal(10,2); what would have to be rounded, or does not fit,
-    cannot be read.
-    """
-    # Below 2^53 a float holds ten digits exactly.
+    """Return the cents of a decimal(10,2); NULL for values that do not fit exactly."""
+    # Below 2^53 a float represents ten digits exactly.
     amounts = _matching(column, r"^-?\d{1,8}(\.\d{1,2})?$").cast(pa.float64())
     return pc.round(pc.multiply(amounts, 100.0)).cast(pa.int64())
 
 
 def _days(column: "pa.Array[Any]") -> "pa.Array[Any]":
-    """Return days since 1970; there are few different dates, so each is read once."""
+    """Return days since 1970; the few distinct dates are parsed once each."""
     dates = column.dictionary_encode()
-    days = _moments(dates.dictionary, rf"^{_DATE}$").cast(pa.date32()).cast(pa.int32())
+    days = _timestamps(dates.dictionary, rf"^{_DATE}$").cast(pa.date32()).cast(pa.int32())
     return days.take(dates.indices).cast(pa.int64())
 
 
 def _microseconds(column: "pa.Array[Any]") -> "pa.Array[Any]":
-    return _moments(column, _MOMENT).cast(pa.int64())
+    return _timestamps(column, _TIMESTAMP).cast(pa.int64())
 
 
-def _moments(column: "pa.Array[Any]", pattern: str) -> "pa.Array[Any]":
+def _timestamps(column: "pa.Array[Any]", pattern: str) -> "pa.Array[Any]":
     texts = _matching(column, pattern).to_pandas()
-    moments = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce")
-    return pa.array(moments.astype("datetime64[us, UTC]"))
+    timestamps = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce")
+    return pa.array(timestamps.astype("datetime64[us, UTC]"))
 
 
 def _reasons(

@@ -1,6 +1,4 @@
-"""Further versions of transactions: what they change, when they were made, and in which file
-they arrive.
-"""
+"""Generate further versions of transactions, their creation times and files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,16 +18,14 @@ SETTLED_WEIGHTS = (0.0, 0.80, 0.12, 0.08)
 
 @dataclass(frozen=True)
 class SecondVersion:
-    """A way in which a second version differs from the first: it is newer, and arrives later,
-    unless said otherwise.
-    """
+    """How a second version differs from the first. By default it is newer and arrives later."""
 
     rate: float
-    """Share of all rows."""
+    """The share of all rows."""
     arrives_first: bool = False
-    same_moment: bool = False
+    same_time: bool = False
     moved: bool = False
-    """To another transaction date."""
+    """Whether the transaction date changes."""
     first_defects: Sequence[str] = ()
     defects: Sequence[str] = ()
 
@@ -38,24 +34,24 @@ SECOND_VERSIONS: Mapping[str, SecondVersion] = {
     "updated": SecondVersion(0.06),
     "moved": SecondVersion(0.01, moved=True),
     "newer first": SecondVersion(0.01, arrives_first=True),
-    "same moment": SecondVersion(0.002, same_moment=True),
+    "same moment": SecondVersion(0.002, same_time=True),
     "invalid newer": SecondVersion(0.005, defects=OF_A_VERSION),
     "invalid older": SecondVersion(0.002, arrives_first=True, first_defects=OF_A_VERSION),
     "corrected": SecondVersion(0.005, first_defects=CORRECTED),
 }
 THIRD_RATE = 0.004
-"""Share of all rows that are third versions, of transactions that were updated."""
+"""The share of all rows that are third versions of updated transactions."""
 
 
 def later_files(file: np.ndarray, arguments: Arguments, rng: Generator) -> np.ndarray:
-    """Return for each file a later one, most of them soon; the last file stays."""
+    """Return a later file for each file, usually close; the last file is unchanged."""
     room = np.minimum(LONGEST_DELAY_DAYS, arguments.days - 1 - file)
     later: np.ndarray = file + _steps(rng.random(len(file)) ** 2, room)
     return later
 
 
 def _steps(share: np.ndarray, room: np.ndarray) -> np.ndarray:
-    """Return a number of steps from 1 to as many as there is room for."""
+    """Return a number of steps from 1 to the available room."""
     steps: np.ndarray = np.minimum(1 + np.floor(share * room).astype(np.int32), room)
     return steps
 
@@ -63,7 +59,7 @@ def _steps(share: np.ndarray, room: np.ndarray) -> np.ndarray:
 def second_versions(
     kind: SecondVersion, first: pd.DataFrame, arguments: Arguments, rng: Generator
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the first versions, changed to suit, and the second ones."""
+    """Return the adjusted first versions, and the second ones."""
     early = first["file"].to_numpy()
     later = later_files(early, arguments, rng)
     first = first.assign(
@@ -73,7 +69,7 @@ def second_versions(
     second = second.assign(defect=_defects(kind.defects, len(first)))
     if kind.moved:
         second = _moved(second, arguments, rng)
-    if kind.same_moment:
+    if kind.same_time:
         second = second.assign(created=first["created"])
     return (first.assign(file=later) if kind.arrives_first else first), second
 
@@ -81,8 +77,8 @@ def second_versions(
 def newer(
     older: pd.DataFrame, file: np.ndarray, arguments: Arguments, rng: Generator
 ) -> pd.DataFrame:
-    """Return settled versions that arrive in the given files, made after the older ones and
-    before their file's end.
+    """Return settled versions that arrive in the given files, created after the older ones and
+    before the end of their file's day.
     """
     end = (arguments.start_day + file.astype(np.int64) + 1) * DAY_SECONDS - 1
     created = older["created"].to_numpy()
@@ -95,8 +91,8 @@ def newer(
 
 
 def _moved(versions: pd.DataFrame, arguments: Arguments, rng: Generator) -> pd.DataFrame:
-    """Return the versions with another transaction date: the day before, or one up to the day
-    that they arrive.
+    """Return the versions with another transaction date: the day before, or a day up to their
+    arrival.
     """
     day = versions["day"].to_numpy()
     ahead = arguments.start_day + versions["file"].to_numpy() - day

@@ -1,4 +1,4 @@
-"""How many transactions a day has: more at weekends and around payday."""
+"""The number of transactions per day: more at weekends and around payday."""
 
 from datetime import date, timedelta
 
@@ -10,19 +10,19 @@ WEEKDAY_FACTORS = (0.90, 0.90, 0.95, 1.00, 1.15, 1.40, 1.35)
 """Monday to Sunday."""
 PAYDAY_FACTOR = 1.3
 FIRST_PAYDAY = 25
-"""Paydays last from here to the first of the next month."""
+"""Paydays last from this day to the first of the next month."""
 NOISE = 0.03
 
 
 def is_payday(day: date) -> bool:
-    """Whether wages have just been paid."""
+    """Return whether wages have just been paid."""
     return day.day >= FIRST_PAYDAY or day.day == 1
 
 
 def transactions_by_day(
     arguments: Arguments, total: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Share a total out among the days; each has one at least where there are enough."""
+    """Distribute a total over the days; each day has at least one if possible."""
     days = [arguments.start + timedelta(days=day) for day in range(arguments.days)]
     factors = [
         WEEKDAY_FACTORS[day.weekday()] * (PAYDAY_FACTOR if is_payday(day) else 1.0)
@@ -34,9 +34,7 @@ def transactions_by_day(
 
 
 def _shares(total: int, weights: np.ndarray) -> np.ndarray:
-    """Round shares to whole numbers that add up: what is left goes to the largest
-    remainders.
-    """
+    """Round shares to integers with the same total, by largest remainders."""
     exact = total * weights
     shares: np.ndarray = np.floor(exact).astype(np.int64)
     largest = np.argsort(shares - exact, kind="stable")[: total - int(shares.sum())]

@@ -1,4 +1,4 @@
-"""The customers and merchants of a generation: a few do most, and each customer has habits."""
+"""The customers and merchants of a generation, with skewed activity and customer habits."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from lakehouse.sample_data.bnpl.arguments import Arguments
 
 CURRENCIES = ("MYR", "SGD", "IDR", "THB", "PHP")
 PRICE_LEVELS = (1.0, 0.32, 3500.0, 7.8, 12.9)
-"""What costs one ringgit, in each currency."""
+"""Relative price levels by currency; one ringgit is 1."""
 REGIONS = {
     "Kuala Lumpur": "MYR",
     "Selangor": "MYR",
@@ -32,13 +32,13 @@ CATEGORIES = {
     "toys": 80.0,
     "travel": 650.0,
 }
-"""The median price in ringgit of what a merchant of the category sells."""
+"""The median price in ringgit by merchant category."""
 PAYMENT_METHODS = ("card", "wallet", "bank_transfer")
 PAYMENT_METHOD_WEIGHTS = (0.5, 0.35, 0.15)
 
 MERCHANTS = 2_000
 MERCHANT_EXPONENT = 1.05
-"""Of Zipf's law: the merchant of rank r sells in proportion to 1 / r**exponent."""
+"""The exponent of Zipf's law: a merchant of rank r sells in proportion to 1 / r**exponent."""
 ROWS_PER_CUSTOMER = 8
 FEWEST_CUSTOMERS = 20
 FIRST_CUSTOMER_ID = 1_000_001
@@ -46,22 +46,22 @@ FIRST_CUSTOMER_ID = 1_000_001
 
 @dataclass(frozen=True)
 class World:
-    """Customers and merchants by index; weights add up to 1."""
+    """Customers and merchants by index; weights have the sum 1."""
 
     customer_ids: np.ndarray
     customer_weights: np.ndarray
     customer_regions: np.ndarray
     customer_methods: np.ndarray
-    """The method that the customer prefers."""
+    """The customer's preferred method."""
     merchant_ids: tuple[str, ...]
     merchant_weights: np.ndarray
     merchant_categories: np.ndarray
 
 
 def make_world(arguments: Arguments, rng: np.random.Generator) -> World:
-    """Make as many customers as the transactions ask for, and the merchants."""
+    """Generate customers in proportion to the number of transactions, and the merchants."""
     customers = max(FEWEST_CUSTOMERS, arguments.total_rows // ROWS_PER_CUSTOMER)
-    # A long tail: most buy now and then, some every week.
+    # A long tail: most customers buy rarely, some every week.
     activity = rng.gamma(1.2, size=customers) + 0.02
     ranks = np.arange(1, MERCHANTS + 1) ** -MERCHANT_EXPONENT
     numbers = rng.permutation(MERCHANTS) + 1

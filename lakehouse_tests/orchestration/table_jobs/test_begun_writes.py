@@ -12,7 +12,7 @@ from lakehouse.iceberg.metadata.write_events import BegunWrite
 from lakehouse.orchestration.table_jobs.job_answer import begun_message, begun_writes
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
 from lakehouse.privacy.gone import GoneList
-from lakehouse.table_job import _note_dead, _TellBegun
+from lakehouse.table_job import _note_dead, _ReportStarted
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
 pytestmark = pytest.mark.unit
@@ -22,7 +22,7 @@ TABLE = IcebergTable("gold.figures", "Figures.", [Column("id", "bigint")], write
 def test_a_begun_write_is_told():
     told: list[object] = ["another message"]
     pipes = SimpleNamespace(report_custom_message=told.append)
-    _TellBegun(pipes).begun(BegunWrite(TABLE, "abc"))
+    _ReportStarted(pipes).begun(BegunWrite(TABLE, "abc"))
 
     assert told[1] == begun_message("gold.figures", "abc")
     assert begun_writes(told) == [("gold.figures", "abc")]

@@ -83,7 +83,7 @@ class Files:
     def collected(self, gone=None) -> Iterator[Delivery]:
         """Take what waits in the inbox, with what is staged of it."""
         with lock_feed(self.feed, self.home) as ingest:
-            yield collect_files(self.store, ingest, gone=gone)
+            yield collect_files(self.store, ingest, suppression=gone)
 
     def staged(self, gone=None) -> list[tuple]:
         """Take what waits, and return (hash, number, id) of each row."""

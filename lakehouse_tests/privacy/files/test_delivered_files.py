@@ -325,7 +325,7 @@ def test_a_format_that_cannot_leave_rows_out_is_named(folder, monkeypatch) -> No
 def ingest(files, gone=None):
     """Collect and archive what waits."""
     with lock_feed(files.feed, files.home) as held:
-        delivery = collect_files(files.store, held, gone=gone)
+        delivery = collect_files(files.store, held, suppression=gone)
         return delivery, archive_files(delivery, files.store)
 
 
