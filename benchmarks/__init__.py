@@ -1,3 +1,1 @@
-"""Performance, measured side by side in one run and stated as a ratio; `make bench` runs all of
-it.
-"""
+"""Benchmarks: alternatives are measured in the same run and reported as ratios; see `make bench`."""

@@ -1,9 +1,8 @@
-"""What rules, staging and orchestration cost the transactions, against a plain script that does
-the same work.
+"""Cost of rules, staging and orchestration for the transactions, against a plain script.
 
-Run as `python -m benchmarks.bench_bnpl [--rounds N] [--millions N]`: files to gold on each
-choice of Java's compilers, the same through Dagster with all rules, late files of 1,000 rows
-against all days computed anew, and the bytes that are stored.
+Run as `python -m benchmarks.bench_bnpl [--rounds N] [--millions N]`: files to gold for each choice
+of Java compilers, the same through Dagster with all rules, late files of 1,000 rows against a
+recompute of all days, and the stored bytes.
 """
 
 import os
@@ -65,9 +64,7 @@ FILE_PROPERTIES = (
     "write.parquet.compression-codec",
     "write.parquet.compression-level",
 )
-"""Of a table: what decides how many bytes the same rows take, and much of the time to write
-them.
-"""
+"""Table properties that determine the file size and most of the write time."""
 CODEC = "ZSTD"
 CHECKSUM = (
     "SELECT count(1), sum(transactions), sum(approved), sum(gross_amount),"
@@ -81,21 +78,21 @@ VALID = """
 """
 
 METADATA_AT_MOST = 0.04
-"""Metadata after upkeep, of the data. 0.02 was the goal: two thirds are the 20 old metadata.json
-files that each table keeps, of which a write leaves four. Ten would come near; but a catalog that is
-set back by three writes, as its backup is, would not find its tables any more.
+"""Limit of metadata bytes after upkeep, as a share of data bytes. The target was 0.02: two thirds
+are the 20 previous metadata.json files of each table. Ten would almost meet it, but a catalog
+restored from a backup three writes old would not find its tables.
 """
 
 
 class Homes:
-    """A fresh home for each measured run, on one JVM, with the same files to take."""
+    """Creates a new home for each run, on one JVM, with the same files."""
 
     def __init__(self, folder: Path, files: Iterable[Path]) -> None:
         self.folder, self.files, self._number = folder, tuple(files), count()
         self.settings = replace(Settings.from_env(), spark_memory=MEMORY)
 
     def fresh(self) -> Settings:
-        """Return a home with all files in its inbox."""
+        """Return a new home with all files in its inbox."""
         home = self.folder / f"home{next(self._number)}"
         inbox = home / FEED.inbox
         inbox.mkdir(parents=True)
@@ -105,16 +102,14 @@ class Homes:
 
 
 def through_dagster(settings: Settings) -> Any:
-    """Ingest all files, with every rule and check."""
+    """Ingest all files with all rules and checks."""
     result = ingest(definitions, TABLES, settings, FEED)
     assert result.success, result.messages
     return checksum(open_engine(settings), SUMMARY.name)
 
 
 def plain(settings: Settings) -> Any:
-    """Do the same in a few statements: no rules, no staging, no orchestration, nothing kept of
-    what is refused.
-    """
+    """Do the same in a few statements: no rules, staging, orchestration or quarantine."""
     engine = open_engine(settings)
     spark = engine.spark
     for layer in ("bronze", "silver", "gold"):
@@ -159,7 +154,7 @@ def _read(spark: Any, header: list[str], paths: list[str]) -> DataFrame:
 
 
 def file_properties(table: IcebergTable) -> dict[str, str]:
-    """Return the properties of a declared table by which its files are written."""
+    """Return the table properties that affect the files."""
     properties = table_properties(table)
     return {name: properties[name] for name in FILE_PROPERTIES}
 
@@ -231,16 +226,14 @@ def _profiles(engine: Engine) -> str:
 
 
 def checksum(engine: Engine, table: str) -> tuple:
-    """Return figures that tell whether two summaries are the same."""
+    """Return values that identify differences between summaries."""
     row = engine.sql(CHECKSUM.format(table=_name(engine, table))).first()
     assert row is not None
     return tuple(row)
 
 
 def measure_compilers(homes: Homes, title: str, rounds: int) -> dict[str, list[Measured]]:
-    """Compare a cold load on Java's first compiler alone with one on both, which is what a
-    command on much data has: `runtime.jvm_compilers`.
-    """
+    """Compare cold loads with only Java's first compiler and with both, see `jvm_compilers`."""
 
     def load(java_options: Sequence[str]) -> Times:
         settings = homes.fresh()
@@ -264,8 +257,9 @@ def measure_compilers(homes: Homes, title: str, rounds: int) -> dict[str, list[M
 def measure_load(
     homes: Homes, rounds: int
 ) -> tuple[list[Measured], list[Settings], list[Settings]]:
-    """Compare the loads, and return the homes of the script and those through Dagster, two or
-    more each; all are made before time is taken.
+    """Compare the loads; return the homes of the script and of Dagster.
+
+    At least two of each; they are created outside of the measured time.
     """
     of_script = [homes.fresh() for _ in range(rounds + 1)]
     of_dagster = [homes.fresh() for _ in range(rounds + 1)]
@@ -286,9 +280,9 @@ def measure_load(
 
 
 def compare_bytes(script: Settings, dagster: Settings) -> Figure:
-    """Return the bytes of a load's tables against those of the script.
+    """Return the stored bytes of a load relative to the script.
 
-    :raises AssertionError: when their files are not written in the same way.
+    :raises AssertionError: the files are written with different properties.
     """
     stored = {}
     for settings in (script, dagster):
@@ -302,9 +296,9 @@ def compare_bytes(script: Settings, dagster: Settings) -> Figure:
 
 
 def check_files(engine: Engine, table: IcebergTable) -> None:
-    """Fail where a table's files are not written as its declaration says.
+    """Check that the files of a table match its declaration.
 
-    A Parquet file names its codec; the level is in the table's properties alone.
+    A Parquet file contains its codec; the level is only in the table properties.
     """
     loaded = engine.catalog.load(table.name)
     for name, value in file_properties(table).items():
@@ -318,31 +312,27 @@ def check_files(engine: Engine, table: IcebergTable) -> None:
 
 
 class Late:
-    """Delivers a file of new transactions of days long past, as often as it is asked to."""
+    """Delivers files of new transactions with old dates."""
 
     def __init__(self, header: str, lines: Sequence[str]) -> None:
-        """Take the lines of a file as patterns."""
+        """Use the lines of a file as templates."""
         self._header, self._lines = header, lines
 
     @classmethod
     def of_one_day(cls, sample: Path) -> "Late":
-        """Take rows of the day that a generated file is named for, which is the easiest
-        case.
-        """
+        """Use rows of the day in the file name, which is the easiest case."""
         header, *lines = sample.read_text(encoding="utf-8").splitlines()
         day = sample.name.removeprefix("bnpl_").removesuffix(".csv")
         return cls(header, [line for line in lines if f",{day}," in line][:LATE_ROWS])
 
     @classmethod
     def of_several_days(cls, sample: Path) -> "Late":
-        """Take the first rows of a generated file as they are: most of its day, some of the
-        days before, and a few that rules refuse.
-        """
+        """Use the first rows of a file: most of its day, some earlier days, some invalid rows."""
         header, *lines = sample.read_text(encoding="utf-8").splitlines()
         return cls(header, lines[:LATE_ROWS])
 
     def deliver(self, settings: Settings) -> bool:
-        """Ingest a file whose transactions no file had before."""
+        """Ingest a file with new transactions."""
         rows = []
         for line in self._lines:
             _, other_columns = line.split(",", 1)
@@ -353,25 +343,23 @@ class Late:
 
 
 _NEW_IDS = count(10**17)
-"""Above those of generated transactions."""
+"""Higher than the ids of generated transactions."""
 
 
 def measure_late(
     settings: Settings, one_day: Late, several_days: Late, rounds: int
 ) -> list[Measured]:
-    """Compare all days computed anew with late files, which other homes have warmed up: this
-    one has had none.
-    """
+    """Compare a recompute of all days with late files; the home has had none before."""
 
-    def anew() -> bool:
+    def recompute() -> bool:
         last = FIRST + timedelta(days=DAYS - 1)
         everything = [CLEAN.name, FIRST.isoformat(), last.isoformat()]
         return backfill(definitions, settings, *everything).success
 
-    assert anew()
+    assert recompute()
     return compare(
         [
-            Way("all days computed anew", anew),
+            Way("all days computed anew", recompute),
             Way(
                 f"a late file of {LATE_ROWS} rows, all of one day (the easiest case)",
                 lambda: one_day.deliver(settings),
@@ -391,11 +379,9 @@ def measure_late(
 
 
 def measure_history(short: Settings, long: Settings, late: Late) -> list[Measured]:
-    """Compare a late file on a tenth of the history with the same on all of it; the day is in
-    both.
+    """Compare a late file on a tenth of the history and on all of it; both contain the day.
 
-    Neither has had late files before: each leaves small files in the profiles, which the next
-    one reads.
+    Neither has had late files: each leaves small files in the profiles, which slow the next.
     """
     return compare(
         [
@@ -408,11 +394,11 @@ def measure_history(short: Settings, long: Settings, late: Late) -> list[Measure
 
 
 def sizes(settings: Settings, files: Iterable[Path]) -> list[Figure]:
-    """Return what is stored, against what was delivered."""
+    """Return stored bytes relative to delivered bytes."""
     engine = open_engine(settings)
     delivered = sum(file.stat().st_size for file in files)
     data = {name: _data_bytes(engine, name) for name in engine.catalog.tables()}
-    # When the snapshots of the loads are older than the policy keeps them.
+    # Late enough that the policy expires the snapshots of the loads.
     later = datetime.now(UTC) + DEFAULTS.keep_snapshots_for + timedelta(hours=1)
     keep_up(engine, data, later)
     metadata = sum(file.size_bytes for name in data for file in metadata_files(engine, name))
@@ -428,14 +414,14 @@ def sizes(settings: Settings, files: Iterable[Path]) -> list[Figure]:
 
 
 def _updated(engine: Engine, mode: str) -> Figure:
-    """Update one profile in a hundred, spread over the table."""
+    """Update every hundredth profile."""
     table = replace(
         PROFILES,
         name=f"bench.profiles_{mode.replace('-', '_')}",
         row_level=mode,
         write=Merge(on=["customer_id"]),
         columns=[column for column in PROFILES.columns if column.name != "updated_at"],
-        # They reconcile the profiles with the transactions, which do not change here.
+        # The rules compare profiles with transactions, which do not change here.
         rules=(),
     )
     source = engine.spark.table(_name(engine, PROFILES.name)).drop("updated_at")
@@ -459,8 +445,8 @@ def _data_bytes(engine: Engine, table: str) -> int:
 
 
 def main(rounds: int, millions: float) -> None:
-    """Measure all parts, and fail where a promise is broken."""
-    began = conditions()
+    """Run all parts; exit with 1 if a limit is exceeded."""
+    environment = conditions()
     title = f"{millions:g} million transactions, from files to gold"
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
@@ -468,11 +454,11 @@ def main(rounds: int, millions: float) -> None:
         generated = generate(folder / "files", FIRST, DAYS, rows_a_day, seed=1)
         show(f"{len(generated.files)} files of {rows_a_day} rows are generated")
         homes = Homes(folder, generated.files)
-        # As long as this process has no Spark beside them.
+        # Before this process starts Spark.
         parts = measure_compilers(homes, f"{title}, cold", rounds)
         measured, (script, *_), (kept, long, *_) = measure_load(homes, rounds)
         parts[title] = measured
-        figures = [compare_bytes(script, kept)]
+        ratios = [compare_bytes(script, kept)]
         sample = generated.files[DAYS // 20]
         one_day, several_days = Late.of_one_day(sample), Late.of_several_days(sample)
         short = Homes(folder / "short", generated.files[: DAYS // 10]).fresh()
@@ -480,8 +466,8 @@ def main(rounds: int, millions: float) -> None:
         history = "A late file of one day (the easiest case) and the length of history"
         parts[history] = measure_history(short, long, one_day)
         parts["What comes late"] = measure_late(kept, one_day, several_days, rounds)
-        figures += sizes(kept, generated.files)
-    sys.exit(0 if report("bnpl", began, parts, {"Bytes": figures}) else 1)
+        ratios += sizes(kept, generated.files)
+    sys.exit(0 if report("bnpl", environment, parts, {"Bytes": ratios}) else 1)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,14 @@
-"""What it costs to delete a customer, and to change one row in a hundred, of a table of 10 million
-rows; through the whole write (compared, staged, audited, published), against a rewrite as plain
-Parquet.
+"""Cost of deleting a customer and of changing 1 % of 10 million rows, against a Parquet rewrite.
 
 Run as `python -m benchmarks.bench_delete_and_upsert [--rounds N] [--millions N]
-[--pyiceberg-millions N]`: with our defaults, and on Iceberg's format 3; what reads cost
-afterwards, until upkeep has run; and PyIceberg's own upsert on a million rows.
+[--pyiceberg-millions N]`. Measures the full write (compare, stage, audit, publish) with our
+defaults and with Iceberg's format 3, reads afterwards until upkeep has run, and PyIceberg's upsert
+on a million rows.
 
-Where the time goes, seen in Spark's jobs on 10 million rows: of the 1.8 s of a delete 0.25 to
-find the customer's keys, 0.4 to look them up in the table, 0.5 to find the rows again for their
-positions, 0.1 to write these, and the rest to plan and to commit. Of the 5 s of an upsert 2.3 to
-compare 1 % of the rows with all columns of the table, which are decoded for all rows, 0.5 to find
-the positions, 0.8 to write, and 0.5 to count what the rules ask.
+Time in Spark jobs on 10 million rows: a delete of 1.8 s has 0.25 to find the customer's keys, 0.4
+to look them up, 0.5 to find the row positions, 0.1 to write these, and the rest for planning and
+commit. An upsert of 5 s has 2.3 to compare 1 % of the rows with all columns, which are decoded for
+all rows, 0.5 to find positions, 0.8 to write, and 0.5 to evaluate rules.
 """
 
 import sys
@@ -38,35 +36,35 @@ if TYPE_CHECKING:
 
 MILLIONS, PYICEBERG_MILLIONS = 10.0, 1.0
 DELETE_AT_MOST, UPSERT_AT_MOST = 1 / 8, 0.3
-"""Of the time of a rewrite. A tenth and a sixth were hoped for."""
+"""Ratios to a rewrite. The targets were a tenth and a sixth."""
 PYICEBERG_AT_MOST = 1.3
-"""Of the time of PyIceberg's upsert, which is neither staged nor audited, and holds in memory what
-it compares. A thirtieth was hoped for; PyIceberg 0.12 compares in Arrow, and is quick.
+"""Ratio to PyIceberg's upsert, which has no staging or audit and compares in memory. The target was
+a thirtieth; PyIceberg 0.12 compares in Arrow and is fast.
 """
 ONE_IN = 100
-"""Rows of which an upsert changes one."""
-OURS = replace(
+"""An upsert changes one of this many rows."""
+DEFAULT_TABLE = replace(
     ORDERS, name="bench.defaults", write=Merge(on=("id",)), rules=FIVE_RULES, format_version=2
 )
-FORMAT_3 = replace(OURS, name="bench.format_3", format_version=3)
+FORMAT_3 = replace(DEFAULT_TABLE, name="bench.format_3", format_version=3)
 
 
 def changed(rows: "DataFrame", batch: int) -> "DataFrame":
-    """Return one row in a hundred with another note, other rows for each batch."""
+    """Return every hundredth row with a new note, different rows for each batch."""
     columns = [name for name in ORDERS.column_names if name != "note"]
     of_batch = rows.where(f"id % {ONE_IN} = {batch % ONE_IN}")
     return of_batch.selectExpr(*columns, f"'changed {batch}' AS note")
 
 
 def some_customers(engine: Engine) -> Iterator[int]:
-    """Return customers who have orders, in some order that is the same each time."""
+    """Return customers with orders in a reproducible order."""
     rows = orders(engine, 0, 100).select("customer_id").distinct().sort("customer_id").collect()
     return iter([row["customer_id"] for row in rows])
 
 
 @dataclass
 class Merged:
-    """One of our tables, and the ways to change it."""
+    """A table of ours and its changes."""
 
     engine: Engine
     table: IcebergTable
@@ -81,16 +79,16 @@ class Merged:
         show(f"{self.table.name}: {self.rows} rows")
 
     def delete(self) -> None:
-        """Delete the orders of one customer, another each time."""
+        """Delete the orders of the next customer."""
         customer = next(self.customers)
         rows = self.engine.spark.table(self.engine.catalog.sql_name(self.table.name))
-        gone = rows.where(f"customer_id = {customer}").selectExpr("id", "true AS _deleted")
-        published = write(self.engine, self.table, lambda: gone)
+        deleted = rows.where(f"customer_id = {customer}").selectExpr("id", "true AS _deleted")
+        published = write(self.engine, self.table, lambda: deleted)
         assert isinstance(published, Published), published
         assert published.removed_rows, published
 
     def upsert(self) -> None:
-        """Change one row in a hundred."""
+        """Change every hundredth row."""
         batch = next(self.batches)
         source = changed(orders(self.engine, 0, self.rows), batch)
         published = write(self.engine, self.table, lambda: source)
@@ -98,7 +96,7 @@ class Merged:
         assert published.updated_rows, published
 
     def head(self) -> int:
-        """Return the snapshot that readers see."""
+        """Return the current snapshot id."""
         main = read_history(self.engine, self.table.name).main
         assert main is not None
         return main.snapshot_id
@@ -112,7 +110,7 @@ class Merged:
 
 
 class Plain:
-    """The same rows as plain Parquet, which any change writes anew as a whole."""
+    """The same rows as plain Parquet; each change rewrites all files."""
 
     def __init__(self, engine: Engine, folder: Path, rows: int) -> None:
         self.engine, self.rows = engine, rows
@@ -121,41 +119,41 @@ class Plain:
         self._write(orders(engine, 0, rows), self._first)
 
     def delete(self) -> None:
-        """Write all orders but those of one customer."""
+        """Write all orders except those of one customer."""
         rows = self.engine.spark.read.parquet(self._first)
         self._write(rows.where(f"customer_id <> {next(self.customers)}"), self._again)
 
     def upsert(self) -> None:
-        """Write all orders, with one in a hundred changed."""
+        """Write all orders with every hundredth changed."""
         rows = self.engine.spark.read.parquet(self._first)
         source = changed(orders(self.engine, 0, self.rows), next(self.batches))
-        others = rows.join(source, "id", "left_anti")
-        self._write(others.unionByName(source), self._again)
+        unchanged = rows.join(source, "id", "left_anti")
+        self._write(unchanged.unionByName(source), self._again)
 
     def _write(self, frame: "DataFrame", target: str) -> None:
         frame.write.mode("overwrite").options(**AS_ICEBERG_WRITES).parquet(target)
 
 
 def measure_changes(
-    plain: Plain, ours: Merged, format_3: Merged, rounds: int
+    plain: Plain, default_table: Merged, format_3: Merged, rounds: int
 ) -> dict[str, list[Measured]]:
-    """Compare deletes and upserts with a rewrite; of format 3 nothing is promised."""
+    """Compare deletes and upserts with a rewrite; format 3 has no limit."""
 
     def ways(
         of_plain: Callable[[], None],
-        of_ours: Callable[[], None],
+        by_default: Callable[[], None],
         of_format_3: Callable[[], None],
         at_most: float,
     ) -> list[Way]:
         return [
             Way("a rewrite as plain Parquet", of_plain),
-            Way("our defaults, staged and audited", of_ours, at_most),
+            Way("our defaults, staged and audited", by_default, at_most),
             Way("the same on format 3", of_format_3),
         ]
 
-    deletes = ways(plain.delete, ours.delete, format_3.delete, DELETE_AT_MOST)
-    upserts = ways(plain.upsert, ours.upsert, format_3.upsert, UPSERT_AT_MOST)
-    title = f"{ours.rows / 1e6:g} million rows"
+    deletes = ways(plain.delete, default_table.delete, format_3.delete, DELETE_AT_MOST)
+    upserts = ways(plain.upsert, default_table.upsert, format_3.upsert, UPSERT_AT_MOST)
+    title = f"{default_table.rows / 1e6:g} million rows"
     return {
         f"{title}: a delete of one customer": compare(deletes, rounds=rounds, warm_ups=1),
         f"{title}: an upsert of 1 %": compare(upserts, rounds=rounds, warm_ups=1),
@@ -163,8 +161,9 @@ def measure_changes(
 
 
 def measure_reads(table: Merged, title: str, rounds: int) -> dict[str, list[Measured]]:
-    """Compare a scan before a delete and an upsert, after them, and after upkeep; the table has
-    been changed before, and is healed first.
+    """Compare scans before a delete and an upsert, after them, and after upkeep.
+
+    Upkeep runs first, since the table was changed before.
     """
     keep_up(table.engine, [table.table.name])
     before = table.head()
@@ -182,26 +181,29 @@ def measure_reads(table: Merged, title: str, rounds: int) -> dict[str, list[Meas
 
 
 def measure_pyiceberg(engine: Engine, rows: int, rounds: int) -> list[Measured]:
-    """Compare our upsert with PyIceberg's own."""
-    ours = Merged(engine, replace(OURS, name="bench.ours"), rows)
-    theirs = Merged(engine, replace(OURS, name="bench.theirs"), rows)
-    for table in (ours, theirs):
+    """Compare our upsert with PyIceberg's."""
+    default_table = Merged(engine, replace(DEFAULT_TABLE, name="bench.ours"), rows)
+    pyiceberg_table = Merged(engine, replace(DEFAULT_TABLE, name="bench.theirs"), rows)
+    for table in (default_table, pyiceberg_table):
         table.fill()
 
     def upsert() -> None:
-        batch = next(theirs.batches)
+        batch = next(pyiceberg_table.batches)
         source = changed(orders(engine, 0, rows), batch).toArrow()
-        loaded = engine.catalog.load(theirs.table.name)
+        loaded = engine.catalog.load(pyiceberg_table.table.name)
         columns = loaded.schema().as_arrow()
         result = loaded.upsert(source.select(columns.names).cast(columns), join_cols=["id"])
         assert result.rows_updated, result
 
-    ways = [Way("PyIceberg", upsert), Way("our defaults", ours.upsert, PYICEBERG_AT_MOST)]
+    ways = [
+        Way("PyIceberg", upsert),
+        Way("our defaults", default_table.upsert, PYICEBERG_AT_MOST),
+    ]
     return compare(ways, rounds=rounds, warm_ups=1)
 
 
 def added_bytes(table: Merged) -> Figure:
-    """Return the bytes that the newest upsert added, of those of the table."""
+    """Return the bytes that the newest upsert added, relative to the table size."""
     history = read_history(table.engine, table.table.name)
     assert history.main is not None
     ratio = history.main.count("added-files-size") / history.main.count("total-files-size")
@@ -209,8 +211,8 @@ def added_bytes(table: Merged) -> Figure:
 
 
 def main(rounds: int, millions: float, pyiceberg_millions: float) -> None:
-    """Measure all parts, and fail where a promise is broken."""
-    began = conditions()
+    """Run all parts; exit with 1 if a limit is exceeded."""
+    environment = conditions()
     rows, few_rows = int(millions * 1_000_000), int(pyiceberg_millions * 1_000_000)
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
@@ -218,17 +220,20 @@ def main(rounds: int, millions: float, pyiceberg_millions: float) -> None:
             replace(Settings.from_env(), home=folder / "home", spark_memory="6g")
         )
         plain = Plain(engine, folder / "plain", rows)
-        ours, format_3 = Merged(engine, OURS, rows), Merged(engine, FORMAT_3, rows)
-        for table in (ours, format_3):
+        default_table, format_3 = (
+            Merged(engine, DEFAULT_TABLE, rows),
+            Merged(engine, FORMAT_3, rows),
+        )
+        for table in (default_table, format_3):
             table.fill()
-        parts = measure_changes(plain, ours, format_3, rounds)
-        figures = [added_bytes(ours), added_bytes(format_3)]
-        parts |= measure_reads(ours, "A scan, our defaults", rounds)
+        parts = measure_changes(plain, default_table, format_3, rounds)
+        ratios = [added_bytes(default_table), added_bytes(format_3)]
+        parts |= measure_reads(default_table, "A scan, our defaults", rounds)
         parts |= measure_reads(format_3, "A scan, format 3", rounds)
         parts[f"An upsert of 1 % of {pyiceberg_millions:g} million rows"] = measure_pyiceberg(
             engine, few_rows, max(1, rounds // 2)
         )
-    sys.exit(0 if report("delete_and_upsert", began, parts, {"Bytes": figures}) else 1)
+    sys.exit(0 if report("delete_and_upsert", environment, parts, {"Bytes": ratios}) else 1)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
-"""What it costs to erase people, against a plain script that writes the Parquet files of tables
-again without them.
+"""Cost of erasing data subjects, against a plain script that rewrites the Parquet files.
 
 Run as `python -m benchmarks.bench_erasure [--rounds N] [--millions N] [--people N]
-[--others-millions N]`: one person leaves the largest table for its readers; one person and many
-leave the whole lakehouse by one request, logically, physically and proven, with what each step
-takes; the bytes that are written for it; and, on fewer rows, PyIceberg's own delete and the four
-calls that people write, with the files in which the verifier still finds the person after each.
+[--others-millions N]`. Measures: one person erased from the largest table; one person and many
+erased from the entire lakehouse by one request (logically, physically, verified), with the time of
+each step and the written bytes; and, on fewer rows, PyIceberg's delete and the usual four Spark
+calls, with the files in which the verifier still finds the person.
 """
 
 import sys
@@ -56,17 +55,17 @@ from lakehouse.tables.person import Person
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import IcebergTable
 
-MILLIONS, OTHERS_MILLIONS, PEOPLE = 5.0, 0.5, 1000
+MILLIONS, ALTERNATIVES_MILLIONS, PEOPLE = 5.0, 0.5, 1000
 SCRIPT = "a plain script, all tables"
 NO_ROWS = "no table has them"
 LOGICALLY, PHYSICALLY, PROVEN = "logically gone", "physically gone", "proven"
-PYICEBERG, FOUR_CALLS, OURS = "PyIceberg's delete", "the usual four calls", "our erasure"
+PYICEBERG, FOUR_CALLS, ERASURE = "PyIceberg's delete", "the usual four calls", "our erasure"
 LARGEST_AT_MOST = 0.1
-"""Of the script's time; a fifteenth was asked for. Half a second finds the files that may have the
-person, reads and rewrites these, and commits.
+"""Ratio to the script; the target was a fifteenth. Half a second finds, reads and rewrites the files
+of the person, and commits.
 """
 AT_MOST = {NO_ROWS: 1 / 3}
-"""Of the script's time, for one person: what it does to tables is done."""
+"""Ratio to the script for one person, until all tables are done."""
 PROCEDURES = ("rewrite_data_files", "expire_snapshots", "remove_orphan_files")
 AGAIN, ALL = "again.parquet", "together"
 Seconds = Mapping[str, float]
@@ -74,15 +73,15 @@ Seconds = Mapping[str, float]
 
 @dataclass
 class Lakehouse:
-    """A filled home, and people to erase from it, others each time."""
+    """A filled home, and different people to erase for each number."""
 
     home: KeptHome
     everyone: list[int] = field(default_factory=list)
-    """The ids of all customers who have a transaction."""
+    """Ids of all customers with a transaction."""
 
     @classmethod
     def filled(cls, folder: Path, millions: float) -> "Lakehouse":
-        """Fill a home through Dagster, with all rules."""
+        """Fill a home through Dagster with all rules."""
         rows_a_day = int(millions * 1_000_000 / DAYS)
         generated = generate(folder / "files", FIRST, DAYS, rows_a_day, seed=1)
         show(f"{len(generated.files)} files of {rows_a_day} rows are generated")
@@ -96,33 +95,33 @@ class Lakehouse:
 
     @property
     def settings(self) -> Settings:
-        """Those of the home."""
+        """Settings of the home."""
         return self.home.settings
 
     @property
     def engine(self) -> Engine:
-        """An engine that knows nothing yet of what was there."""
+        """A new engine without caches."""
         return open_engine(self.settings)
 
     @property
     def erasable(self) -> Erasable:
-        """What there is to erase from."""
+        """Everything that can contain personal data."""
         return PROJECT.erasable(self.settings, self.engine)
 
     def people(self, number: int, size: int) -> list[Named]:
-        """Return some people, spread over all, others for each number."""
+        """Return people distributed over all customers, different ones for each number."""
         apart = len(self.everyone) // size
         first = number * 7919
         chosen = [(first + apart * place) % len(self.everyone) for place in range(size)]
         return [Named(ID, str(self.everyone[place])) for place in chosen]
 
     def identified(self, named: Sequence[Named]) -> list[Person]:
-        """Return people with all that the tables tell of them."""
+        """Return people with all their identifiers from the tables."""
         there = self.erasable
         return [one.person for one in find_people(there.engine, there.subjects, named)]
 
     def files(self, tables: Sequence[IcebergTable]) -> dict[Path, int]:
-        """Return the data files that readers of some tables see, with their sizes in bytes."""
+        """Return the current data files of tables with their sizes in bytes."""
         files = {}
         for table in tables:
             for task in self.engine.catalog.load(table.name).scan().plan_files():
@@ -134,16 +133,17 @@ class Lakehouse:
 def in_turn(
     home: KeptHome, actions: Sequence[Callable[[int], Seconds]], rounds: int, warm_ups: int
 ) -> dict[str, list[float]]:
-    """Do each action once in each round, on the home as it was, the order turned around in every
-    other one; return what each says that it took, by name.
+    """Run each action once per round on a restored home, in alternating order.
+
+    Returns the reported seconds by name.
     """
     seconds: dict[str, list[float]] = defaultdict(list)
     for number in range(-warm_ups, rounds):
         for action in reversed(actions) if number % 2 else actions:
             home.restore()
             took = action(number)
-            told = ", ".join(f"{name} {value:.2f} s" for name, value in took.items())
-            show(f"{'warm-up' if number < 0 else f'round {number + 1} of {rounds}'}: {told}")
+            times = ", ".join(f"{name} {value:.2f} s" for name, value in took.items())
+            show(f"{'warm-up' if number < 0 else f'round {number + 1} of {rounds}'}: {times}")
             if number >= 0:
                 for name, value in took.items():
                     seconds[name].append(value)
@@ -151,7 +151,7 @@ def in_turn(
 
 
 def measure_largest(lakehouse: Lakehouse, folder: Path, rounds: int) -> list[Measured]:
-    """Compare how one person leaves the largest table for its readers; another one each time."""
+    """Compare the erasure of one person from the largest table; a different person each time."""
     lakehouse.home.restore()
     there = lakehouse.erasable
     people = lakehouse.identified(lakehouse.people(0, 100))
@@ -160,19 +160,19 @@ def measure_largest(lakehouse: Lakehouse, folder: Path, rounds: int) -> list[Mea
     )
     table = there.tables[holder.table]
     files = list(lakehouse.files([table]))
-    of_script, of_ours, requests = iter(people), iter(people), count()
+    of_script, people_of_erasure, requests = iter(people), iter(people), count()
 
     def by_script() -> None:
         assert rewrite_parquet(files, [next(of_script)], folder / AGAIN).rows
 
-    def by_ours() -> None:
-        theirs = people_in(holder, [next(of_ours)], frozenset())
-        assert delete_rows(there.engine, table, theirs, f"B-{next(requests)}").rows[MAIN]
+    def by_erasure() -> None:
+        values = people_in(holder, [next(people_of_erasure)], frozenset())
+        assert delete_rows(there.engine, table, values, f"B-{next(requests)}").rows[MAIN]
 
     show(f"{table.name} is the largest table: {len(files)} files")
     ways = [
         Way("a plain script writes its Parquet again", by_script),
-        Way("its rows are erased, as readers see it", by_ours, LARGEST_AT_MOST, times=3),
+        Way("its rows are erased, as readers see it", by_erasure, LARGEST_AT_MOST, times=3),
     ]
     return compare(ways, rounds=rounds, warm_ups=1)
 
@@ -185,54 +185,52 @@ def _sizes(lakehouse: Lakehouse, there: Erasable, table: str) -> list[int]:
 
 @dataclass
 class Clock:
-    """When each step of an erasure began and ended, in seconds from its start."""
+    """Records start and end of each step of an erasure, in seconds from its start."""
 
     started: float = field(default_factory=time.perf_counter)
     steps: list[tuple[str, float, float]] = field(default_factory=list)
 
     @contextmanager
-    def time(self, said: str) -> Iterator[None]:
-        """Time a step, by what is said of it."""
-        began = time.perf_counter() - self.started
+    def time(self, text: str) -> Iterator[None]:
+        """Time a step by its progress text."""
+        started_at = time.perf_counter() - self.started
         yield
-        self.steps.append((said, began, time.perf_counter() - self.started))
+        self.steps.append((text, started_at, time.perf_counter() - self.started))
 
     def took(self) -> dict[str, float]:
-        """Return what each step took; of several with one name, together."""
+        """Return the duration of each step; steps with equal names are added."""
         seconds: dict[str, float] = defaultdict(float)
-        for said, began, ended in self.steps:
-            seconds[said] += ended - began
+        for text, started_at, end in self.steps:
+            seconds[text] += end - started_at
         return seconds
 
     def milestones(self) -> Seconds:
-        """Return when the people were gone: from tables, were these all that there is;
-        logically, physically, and proven.
-        """
-        took, ends = self.took(), {said: ended for said, _, ended in self.steps}
-        physically = ends[_said(remove_physically)]
+        """Return when people were erased from all tables, logically, physically, and verified."""
+        took, ends = self.took(), {text: end for text, _, end in self.steps}
+        physically = ends[_step_text(remove_physically)]
         return {
-            NO_ROWS: ends[_said(erase_rows)] - took[_said(erase_files)],
-            LOGICALLY: physically - took[_said(remove_physically)],
+            NO_ROWS: ends[_step_text(erase_rows)] - took[_step_text(erase_files)],
+            LOGICALLY: physically - took[_step_text(remove_physically)],
             PHYSICALLY: physically,
-            PROVEN: ends[_said(verify_all)],
+            PROVEN: ends[_step_text(verify_all)],
         }
 
 
-def _said(step: Callable[[Erasure], None]) -> str:
-    return next(said for said, one in STEPS if one is step)
+def _step_text(step: Callable[[Erasure], None]) -> str:
+    return next(text for text, one in STEPS if one is step)
 
 
 @dataclass
-class Whole:
-    """People leave the whole lakehouse; and what it took, by step and in bytes."""
+class FullErasure:
+    """Erases people from the entire lakehouse; records step times and bytes."""
 
     lakehouse: Lakehouse
     folder: Path
     size: int
     people: dict[int, list[Person]] = field(default_factory=dict)
-    """With what tables tell of them, by round."""
+    """People with their identifiers, by round."""
     steps: list[Seconds] = field(default_factory=list)
-    held_bytes: int = 0
+    affected_bytes: int = 0
     added_bytes: int = 0
 
     def measure(self, rounds: int, at_most: Mapping[str, float]) -> list[Measured]:
@@ -244,7 +242,7 @@ class Whole:
         ]
 
     def steps_table(self, title: str) -> str:
-        """Return where the time goes."""
+        """Return the time of each step."""
         names = dict.fromkeys(name for took in self.steps for name in took)
         rows = []
         for name in names:
@@ -253,10 +251,8 @@ class Whole:
         return plain_table(title, ("step", "median s"), rows)
 
     def bytes_figure(self, title: str) -> Figure:
-        """Return the bytes of data files that were written, of those of files that held
-        somebody.
-        """
-        return Figure(title, self.added_bytes / self.held_bytes, 1.1)
+        """Return the bytes written to data files relative to the affected files."""
+        return Figure(title, self.added_bytes / self.affected_bytes, 1.1)
 
     def _by_script(self, number: int) -> Seconds:
         files, people = self.lakehouse.files(self._tables), self._people(number)
@@ -272,7 +268,7 @@ class Whole:
         after = self.lakehouse.files(self._tables)
         assert set(before) - set(after) == set(left_out.files), "files of others were written"
         assert sum(rows.get(MAIN, 0) for rows in erasure.record.rows.values()) == left_out.rows
-        self.held_bytes += sum(before[path] for path in left_out.files)
+        self.affected_bytes += sum(before[path] for path in left_out.files)
         self.added_bytes += sum(after[path] for path in set(after) - set(before))
         self.steps.append(clock.took())
         return clock.milestones()
@@ -293,9 +289,9 @@ class Whole:
 
 
 def run_erasure(lakehouse: Lakehouse, named: Sequence[Named], clock: Clock) -> Erasure:
-    """Erase people at once, by one request.
+    """Erase people at once with one request.
 
-    :raises AssertionError: when it was not proved.
+    :raises AssertionError: the erasure was not verified.
     """
     how = How("benchmark", now=True)
     erasure = erase(lakehouse.erasable, "B-1", named, how, progress=clock.time)
@@ -305,39 +301,37 @@ def run_erasure(lakehouse: Lakehouse, named: Sequence[Named], clock: Clock) -> E
 
 
 @dataclass
-class Others:
-    """What people do without an erasure, and ours; and in how many files, by what they are to
-    the lakehouse, the person still is.
-    """
+class Alternatives:
+    """Alternatives to an erasure, and the number of files that still contain the person."""
 
     lakehouse: Lakehouse
     folder: Path
     left: dict[str, Counter[str]] = field(default_factory=dict)
     not_written: set[str] = field(default_factory=set)
-    """Tables that PyIceberg writes with another package alone, which the lakehouse lacks."""
+    """Tables that PyIceberg cannot write without pyiceberg-core."""
 
     def measure(self, rounds: int) -> list[Measured]:
-        """Compare the ways; none is promised anything, and what they leave is no less."""
+        """Compare the alternatives; they have no limits, and erase less."""
         person = self._person()
         self.left["before"] = self._find(person)
         ways = {SCRIPT: self._script, PYICEBERG: self._pyiceberg, FOUR_CALLS: self._four_calls}
-        actions = [*(self._timed(name, way) for name, way in ways.items()), self._ours]
+        actions = [*(self._timed(name, way) for name, way in ways.items()), self._erasure]
         seconds = in_turn(self.lakehouse.home, actions, rounds, 1)
         return [
             measured_against(seconds[SCRIPT], name, None, seconds[name])
-            for name in (*ways, OURS)
+            for name in (*ways, ERASURE)
         ]
 
     def left_table(self, title: str) -> str:
-        """Return in how many files the person still is."""
-        ways = ("before", PYICEBERG, FOUR_CALLS, OURS)
+        """Return the number of files that still contain the person."""
+        ways = ("before", PYICEBERG, FOUR_CALLS, ERASURE)
         places = sorted({place for files in self.left.values() for place in files} - {ALL})
         rows = [
             (place, *(str(self.left[way][place]) for way in ways)) for place in (*places, ALL)
         ]
         tables = ", ".join(sorted(self.not_written)) or "no table"
-        said = f"{PYICEBERG} left out {tables}: without pyiceberg-core it writes no partitions by day."
-        return f"{plain_table(title, ('files', *ways), rows)}\n{said}\n"
+        text = f"{PYICEBERG} left out {tables}: without pyiceberg-core it writes no partitions by day."
+        return f"{plain_table(title, ('files', *ways), rows)}\n{text}\n"
 
     def _timed(
         self, name: str, way: Callable[[Person, Sequence[IcebergTable]], None]
@@ -354,11 +348,11 @@ class Others:
 
         return run
 
-    def _ours(self, _: int) -> Seconds:
+    def _erasure(self, _: int) -> Seconds:
         person, clock = self._person(), Clock()
         run_erasure(self.lakehouse, self.lakehouse.people(0, 1), clock)
-        self.left[OURS] = self._find(person)
-        return {OURS: clock.milestones()[PROVEN]}
+        self.left[ERASURE] = self._find(person)
+        return {ERASURE: clock.milestones()[PROVEN]}
 
     def _person(self) -> Person:
         return self.lakehouse.identified(self.lakehouse.people(0, 1))[0]
@@ -388,7 +382,7 @@ class Others:
                     self.not_written.add(table.name)
 
     def _four_calls(self, person: Person, tables: Sequence[IcebergTable]) -> None:
-        """Do what guides say, with what the procedures do by themselves."""
+        """Run the calls of common guides with the procedures' defaults."""
         engine = self.lakehouse.engine
         for table in tables:
             name = engine.catalog.sql_name(table.name)
@@ -399,42 +393,44 @@ class Others:
                 engine.sql(f"CALL {call}(table => {literal(table.name)})").collect()
 
 
-def main(rounds: int, millions: float, people: int, others_millions: float) -> None:
-    """Measure all parts, and fail where a promise is broken."""
-    began = conditions()
+def main(rounds: int, millions: float, people: int, alternatives_millions: float) -> None:
+    """Run all parts; exit with 1 if a limit is exceeded."""
+    environment = conditions()
     title = f"{millions:g} million transactions"
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
-        # It warms up Spark for what is measured on all rows.
-        others = Others(Lakehouse.filled(folder / "others", others_millions), folder)
-        of_others = others.measure(1)
+        # Also warms up Spark for the measurements on all rows.
+        alternatives = Alternatives(
+            Lakehouse.filled(folder / "others", alternatives_millions), folder
+        )
+        of_alternatives = alternatives.measure(1)
         lakehouse = Lakehouse.filled(folder / "all", millions)
         parts = {
             f"{title}, the largest table, one person": measure_largest(
                 lakehouse, folder, rounds
             )
         }
-        one, many = Whole(lakehouse, folder, 1), Whole(lakehouse, folder, people)
+        one, many = FullErasure(lakehouse, folder, 1), FullErasure(lakehouse, folder, people)
         parts[f"{title}, all that there is, one person"] = one.measure(rounds, AT_MOST)
         parts[f"{title}, all that there is, {people} people"] = many.measure(rounds, {})
-        few = f"{others_millions:g} million transactions, one person"
-        parts[f"{few}, also as others do it"] = of_others
-        figures = [one.bytes_figure("one person"), many.bytes_figure(f"{people} people")]
+        few = f"{alternatives_millions:g} million transactions, one person"
+        parts[f"{few}, also as others do it"] = of_alternatives
+        ratios = [one.bytes_figure("one person"), many.bytes_figure(f"{people} people")]
         more = [
             one.steps_table("Where the time goes, one person"),
             many.steps_table(f"Where the time goes, {people} people"),
-            others.left_table(f"Files in which the verifier finds them after it, {few}"),
+            alternatives.left_table(f"Files in which the verifier finds them after it, {few}"),
         ]
     title_of_bytes = (
         "Bytes of data files that were written, of those of the files that held them"
     )
-    sys.exit(0 if report("erasure", began, parts, {title_of_bytes: figures}, more) else 1)
+    sys.exit(0 if report("erasure", environment, parts, {title_of_bytes: ratios}, more) else 1)
 
 
 if __name__ == "__main__":
     parser = options(__doc__, rounds=3)
     parser.add_argument("--millions", type=float, default=MILLIONS)
     parser.add_argument("--people", type=int, default=PEOPLE)
-    parser.add_argument("--others-millions", type=float, default=OTHERS_MILLIONS)
+    parser.add_argument("--others-millions", type=float, default=ALTERNATIVES_MILLIONS)
     chosen = parser.parse_args()
     main(chosen.rounds, chosen.millions, chosen.people, chosen.others_millions)

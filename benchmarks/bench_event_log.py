@@ -1,10 +1,9 @@
-"""What an event log of our own and kept-open connections save of a late file.
+"""Time that our event log and kept-open connections save for a late file.
 
 Run as `python -m benchmarks.bench_event_log [--rounds N]`: a late file of 1,000 transactions is
-ingested warm into one home, in turn with Dagster's own storage and with ours. Ours is there for
-as long as it saves more than a tenth of the time that a late file takes until it is in gold,
-which is the promise. The time of the processor, that of Java included, stands beside it: of that
-it saves less, since much of what it spares is waiting for the disk.
+ingested warm into one home, alternating between Dagster's storage and ours. Ours must save at least
+10 % of the time until gold. It saves less CPU time (including Java), since it mainly avoids disk
+waits.
 """
 
 import os
@@ -35,7 +34,7 @@ WALL_AT_MOST = 0.9
 
 @contextmanager
 def dagsters_own() -> Iterator[None]:
-    """Open instances as Dagster does, with no storage of ours."""
+    """Use Dagster's default storage for instances."""
     with (
         patch.object(event_log, "kept_open", lambda _: nullcontext()),
         patch.object(instance, "_overrides", lambda _: {"compute_logs": NO_COMPUTE_LOGS}),
@@ -44,21 +43,21 @@ def dagsters_own() -> Iterator[None]:
 
 
 def timed(late: Late, settings: Settings) -> Times:
-    """Return what one late file takes."""
+    """Return the time of one late file."""
     wall, cpu = time.perf_counter(), processor_seconds(os.getpid())
     assert late.deliver(settings)
     return Times(time.perf_counter() - wall, processor_seconds(os.getpid()) - cpu)
 
 
 def timed_on_dagsters_own(late: Late, settings: Settings) -> Times:
-    """Return what one late file takes without a storage of ours."""
+    """Return the time of one late file with Dagster's storage."""
     with dagsters_own():
         return timed(late, settings)
 
 
 def main(rounds: int) -> None:
-    """Compare both, and fail where the promise is broken."""
-    began = conditions()
+    """Compare both; exit with 1 if the limit is exceeded."""
+    environment = conditions()
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
         generated = generate(folder / "files", FIRST, DAYS, ROWS_A_DAY, seed=1)
@@ -79,7 +78,7 @@ def main(rounds: int) -> None:
         ]
         title = f"A late file of {LATE_ROWS:,} rows, ingested warm"
         parts = compare_times(title, ways, rounds=rounds, warm_ups=WARM_UPS)
-    sys.exit(0 if report("event_log", began, parts) else 1)
+    sys.exit(0 if report("event_log", environment, parts) else 1)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,18 @@
-"""What it takes to read delivered files by executors of Spark and by the driver, and what a whole
-load on a cluster takes against a plain script.
+"""Reading of delivered files by Spark executors and by the driver; full loads on a cluster.
 
 Run as `python -m benchmarks.bench_executors [--rounds N] [--load-rounds N] [--small]
 [--part reading|load]`.
 
-Reading: 200 files of 25 MB, 10,000 small ones and one of 5 GB are judged and staged by the driver,
-and by tasks of Spark on one core and on two. Executors are processes of this machine, which begin
-before the time is taken; where Spark has one core, they and the driver have one. The memory is
-that of all Python processes at its peak, and of the JVM what lives at the end after a collection
-of garbage, beside those of 100 files.
+Reading: the driver, and Spark tasks on one and on two cores, validate and stage 200 files of 25 MB,
+10,000 small files and one of 5 GB. Executors are processes of this machine that start before the
+measurement; with one Spark core, they share one core with the driver. Memory is the peak of all
+Python processes and the JVM heap after a garbage collection, relative to 100 files.
 
-Load: `lakehouse ingest` of `--load-files` files of `--load-mb` MB against a script as it is written
-by hand, from files to a typed table, on a standalone cluster of two workers.
+Load: `lakehouse ingest` of `--load-files` files of `--load-mb` MB against a handwritten script, from
+files to a typed table, on a standalone cluster of two workers.
 
-Some twenty minutes on two cores, and 12 GB of disk. `--small` takes a tenth of each. What came of
-the reading is saved before the load begins; a part alone is saved under a name of its own.
+Takes about 20 minutes on two cores and 12 GB of disk; `--small` takes a tenth of each. Results of the
+reading are saved before the load starts; a single part is saved under its own name.
 """
 
 import json
@@ -72,14 +70,12 @@ FORMS = {
     _ONE: (1, 5_000_000_000),
 }
 READERS = {"driver": 2, "executor of one core": 1, "executors of two cores": 2}
-"""How many cores Spark has."""
+"""Number of Spark cores."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What reading took: seconds, bytes of memory of all Python processes at the peak, and those
-    that live in the JVM after a collection; none where no JVM is started.
-    """
+    """Result of a reading: seconds, peak memory of Python processes, and JVM heap (0 without JVM)."""
 
     seconds: float
     python_bytes: int
@@ -88,7 +84,7 @@ class Reading:
 
 
 def deliver(folder: Path, files: int, file_bytes: int) -> None:
-    """Put files into the inbox, no two alike."""
+    """Write distinct files into the inbox."""
     folder.mkdir(parents=True)
     lines = [
         f"{number},customer {number % 997},product {number % 89},{number % 1000}.50,as ordered\n"
@@ -108,7 +104,7 @@ def deliver(folder: Path, files: int, file_bytes: int) -> None:
 
 
 def read(home: Path, reader: str) -> Reading:
-    """Judge and stage what waits in the inbox, by a Spark of this process where it does."""
+    """Validate and stage the files of the inbox, with Spark in this process if required."""
     cores = READERS[reader]
     settings = replace(Settings.from_env(), home=home, spark_master=f"local[{cores}]")
     engine = open_engine(settings)
@@ -117,14 +113,14 @@ def read(home: Path, reader: str) -> Reading:
         engine.session, when, is_elsewhere=False, package=lambda: package_zip(settings)
     )
     store = LocalObjectStore(home, settle_seconds=0)
-    # A core of Spark's is a task at a time, which by itself takes whatever cores there are.
+    # A Spark core runs one task, which can use all CPU cores unless restricted.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     if when == "always":
         _warm_up(executors, home)
     with lock_feed(FEED, home) as ingest, _peak() as peak:
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         delivery = collect_files(store, ingest, executors=executors)
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - started_at
     assert not delivery.rejected, delivery.rejected[0]
     assert not delivery.remark, delivery.remark
     jvm_bytes = _living_bytes(engine.session()) if when == "always" else 0
@@ -132,8 +128,9 @@ def read(home: Path, reader: str) -> Reading:
 
 
 def _living_bytes(session: "SparkSession") -> int:
-    """Return what the JVM holds on its heap once its garbage is collected; the first collection
-    lets Spark forget what nobody asks for any more, which the next ones free.
+    """Return the JVM heap after garbage collection.
+
+    The first collection lets Spark release its unreferenced objects; later ones free them.
     """
     jvm: Any = session.sparkContext._jvm
     runtime = jvm.java.lang.Runtime.getRuntime()
@@ -144,7 +141,7 @@ def _living_bytes(session: "SparkSession") -> int:
 
 
 def _warm_up(executors: ExecutorReading, home: Path) -> None:
-    """Start Spark and the Python of its tasks."""
+    """Start Spark and its Python workers."""
     feed = replace(FEED, name="first")
     folder = home / feed.inbox
     if not folder.exists():
@@ -155,7 +152,7 @@ def _warm_up(executors: ExecutorReading, home: Path) -> None:
 
 @contextmanager
 def _peak() -> Iterator[list[int]]:
-    """Look again and again at how much memory all Python processes take."""
+    """Sample the memory of all Python processes, and record the maximum."""
     peak, is_over = [0], threading.Event()
 
     def look() -> None:
@@ -182,7 +179,7 @@ def _python_bytes() -> int:
 
 
 def measure(home: Path, reader: str) -> Reading:
-    """Read in a process of its own."""
+    """Read in a separate process."""
     command = [sys.executable, "-m", "benchmarks.bench_executors"]
     done = subprocess.run(
         [*command, "--home", str(home), "--reader", reader],
@@ -197,7 +194,7 @@ def measure(home: Path, reader: str) -> Reading:
 def measure_form(
     form: str, *, is_small: bool, rounds: int
 ) -> tuple[list[Measured], dict[str, list[Reading]]]:
-    """Return the times of each reader, and all that it took."""
+    """Return the times and results of each reader."""
     files, file_bytes = FORMS[form]
     if is_small:
         files, file_bytes = max(1, files // 10), file_bytes if files > 1 else file_bytes // 10
@@ -225,32 +222,32 @@ def measure_form(
 
 @dataclass(frozen=True)
 class Memory:
-    """What reading a form took of memory at most, in bytes."""
+    """Maximum memory of a form and reader in bytes."""
 
     python_bytes: int
     jvm_bytes: int
 
     @classmethod
     def of(cls, readings: Sequence[Reading]) -> "Memory":
-        """Return that of some readings of one form by one reader."""
+        """Return the maximum of readings."""
         return cls(
             max(one.python_bytes for one in readings),
             max(one.jvm_bytes for one in readings),
         )
 
 
-def memory_figures(memory: Mapping[tuple[str, str], Memory]) -> list[Figure]:
+def memory_ratios(memory: Mapping[tuple[str, str], Memory]) -> list[Figure]:
     """Compare the memory of each form and reader with that of 100 files."""
-    figures = []
+    ratios = []
     for (form, reader), taken in memory.items():
         of_hundred = memory[_HUNDRED, reader]
         name = f"{form}, {reader}"
         python = taken.python_bytes / of_hundred.python_bytes
-        figures.append(Figure(f"{name}: Python", python, MEMORY_AT_MOST))
+        ratios.append(Figure(f"{name}: Python", python, MEMORY_AT_MOST))
         if taken.jvm_bytes:
             java = taken.jvm_bytes / of_hundred.jvm_bytes
-            figures.append(Figure(f"{name}: JVM", java, MEMORY_AT_MOST))
-    return figures
+            ratios.append(Figure(f"{name}: JVM", java, MEMORY_AT_MOST))
+    return ratios
 
 
 def _memory_table(memory: Mapping[tuple[str, str], Memory]) -> str:
@@ -267,33 +264,31 @@ def _megabytes(size_bytes: int) -> str:
 
 @dataclass
 class Results:
-    """What is reported of a run."""
+    """Results to report."""
 
     parts: dict[str, list[Measured]] = field(default_factory=dict)
-    figures: dict[str, list[Figure]] = field(default_factory=dict)
+    ratios: dict[str, list[Figure]] = field(default_factory=dict)
     more: list[str] = field(default_factory=list)
     minutes: dict[str, float] = field(default_factory=dict)
-    """How long each part of it took."""
+    """Duration of each part."""
 
     @contextmanager
     def taking(self, part: str) -> Iterator[None]:
-        """Note how long a part takes."""
-        began = time.perf_counter()
+        """Record the duration of a part."""
+        started_at = time.perf_counter()
         yield
-        self.minutes[part] = (time.perf_counter() - began) / 60
+        self.minutes[part] = (time.perf_counter() - started_at) / 60
         show(f"{part}: took {self.minutes[part]:.1f} minutes")
 
-    def report(self, name: str, began: str) -> bool:
-        """Save what came of it so far, and how long the parts took; says whether each promise is
-        kept.
-        """
+    def report(self, name: str, environment: str) -> bool:
+        """Save the results so far; return whether all limits are met."""
         rows = [[part, f"{minutes:.1f}"] for part, minutes in self.minutes.items()]
         more = [*self.more, plain_table("How long this took", ["", "minutes"], rows)]
-        return report(name, began, self.parts, self.figures, more)
+        return report(name, environment, self.parts, self.ratios, more)
 
 
 def measure_reading(results: Results, *, is_small: bool, rounds: int) -> None:
-    """Read all forms by all readers."""
+    """Read all forms with all readers."""
     memory = {}
     for form in FORMS:
         with results.taking(form):
@@ -301,12 +296,12 @@ def measure_reading(results: Results, *, is_small: bool, rounds: int) -> None:
         results.parts[f"{form}, a tenth" if is_small else form] = measured
         for reader, each in readings.items():
             memory[form, reader] = Memory.of(each)
-    results.figures["Memory, over that of 100 files of 25 MB"] = memory_figures(memory)
+    results.ratios["Memory, over that of 100 files of 25 MB"] = memory_ratios(memory)
     results.more.append(_memory_table(memory))
 
 
 def measure_load(results: Results, *, files: int, file_bytes: int, rounds: int) -> None:
-    """Load files onto a cluster in both ways."""
+    """Load files on a cluster in both ways."""
     name = f"{files} files of {file_bytes // 1_000_000} MB"
     with tempfile.TemporaryDirectory() as folder, results.taking(f"loads of {name}"):
         measured = measure_loads(
@@ -316,7 +311,7 @@ def measure_load(results: Results, *, files: int, file_bytes: int, rounds: int) 
 
 
 def main() -> None:
-    """Run all parts, or read once as the child of a run."""
+    """Run all parts, or one reading as a child process."""
     parser = options(__doc__, rounds=1)
     parser.add_argument("--load-rounds", type=int, default=2, help="of the load; by default 2")
     parser.add_argument("--small", action="store_true", help="a tenth of each")
@@ -329,17 +324,22 @@ def main() -> None:
     if arguments.home:
         print(json.dumps(asdict(read(arguments.home, arguments.reader))))  # noqa: T201
         return
-    began, results, is_small, part = conditions(), Results(), arguments.small, arguments.part
-    name, holds = f"executors_{part}" if part else "executors", True
+    environment, results, is_small, part = (
+        conditions(),
+        Results(),
+        arguments.small,
+        arguments.part,
+    )
+    name, is_met = f"executors_{part}" if part else "executors", True
     if part != "load":
         measure_reading(results, is_small=is_small, rounds=arguments.rounds)
-        holds = results.report(name, began)
+        is_met = results.report(name, environment)
     if part != "reading":
         files = max(1, arguments.load_files // (10 if is_small else 1))
         file_bytes = arguments.load_mb * 1_000_000
         measure_load(results, files=files, file_bytes=file_bytes, rounds=arguments.load_rounds)
-        holds = results.report(name, began)
-    sys.exit(not holds)
+        is_met = results.report(name, environment)
+    sys.exit(not is_met)
 
 
 if __name__ == "__main__":

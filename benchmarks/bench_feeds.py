@@ -1,8 +1,8 @@
-"""How soon a file that lands is a table's rows, and what many small files cost.
+"""Latency from a landed file to table rows, and the cost of many small files.
 
-Run as `python -m benchmarks.bench_feeds [--rounds DROPS]`: from the drop into the inbox of a
-warm and idle `lakehouse dev`, a folder or a bucket of an emulated S3, to the run that is asked
-for, and to rows that can be queried; then 200 small files in one run against a run for each.
+Run as `python -m benchmarks.bench_feeds [--rounds DROPS]`: time from the drop into the inbox of a
+warm, idle `lakehouse dev` (folder or emulated S3 bucket) to the requested run and to visible rows;
+then 200 small files in one run against one run each.
 """
 
 import contextlib
@@ -49,7 +49,7 @@ _RANDOM = random.Random(1)
 
 
 class Drops:
-    """Files of one fruit each, none like another."""
+    """Distinct files with one fruit each."""
 
     def __init__(self, settings: Settings) -> None:
         settings.home.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ class Drops:
         self._numbers = count(1)
 
     def drop(self, files: int = 1) -> None:
-        """Let files land, whole."""
+        """Write files atomically."""
         for number in (next(self._numbers) for _ in range(files)):
             path = self._folder / f"{number}.csv"
             path.write_text(
@@ -69,12 +69,10 @@ class Drops:
 
 @contextlib.contextmanager
 def bucket(settings: Settings) -> Iterator[Settings]:
-    """Emulate S3 and Glue in a process of their own, with a bucket, and return the settings
-    that say so.
-    """
+    """Start an S3 and Glue emulator with a bucket; yield the settings for it."""
     address = f"http://127.0.0.1:{S3_PORT}"
-    says = environment_of(address)
-    os.environ.update(says)
+    environment = environment_of(address)
+    os.environ.update(environment)
     moto = str(Path(sys.executable).with_name("moto_server"))
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(
@@ -86,17 +84,17 @@ def bucket(settings: Settings) -> Iterator[Settings]:
     finally:
         process.terminate()
         process.wait()
-        for name in says:
+        for name in environment:
             del os.environ[name]
 
 
 def wait(happened: Callable[[], bool]) -> float:
-    """Return how many seconds it took."""
-    began = time.perf_counter()
+    """Wait for a condition and return the seconds."""
+    started_at = time.perf_counter()
     while not happened():
-        assert time.perf_counter() - began < _PATIENCE_SECONDS, "it did not happen"
+        assert time.perf_counter() - started_at < _PATIENCE_SECONDS, "it did not happen"
         time.sleep(_LOOK_SECONDS)
-    return time.perf_counter() - began
+    return time.perf_counter() - started_at
 
 
 def _answers(address: str) -> bool:
@@ -107,9 +105,7 @@ def _answers(address: str) -> bool:
 
 
 def measure_drops(settings: Settings, drops: int) -> list[Measured]:
-    """Drop a file again and again, each into an idle lakehouse, at any moment of the sensor's
-    rounds.
-    """
+    """Drop files one by one into an idle lakehouse, at random times of the sensor interval."""
     catalog, files = Catalog.of(settings), Drops(settings)
     detected, queryable = [], []
     env = os.environ | {"LAKEHOUSE_HOME": str(settings.home)}
@@ -136,7 +132,7 @@ def measure_drops(settings: Settings, drops: int) -> list[Measured]:
             show(
                 f"drop {number} of {drops + 1}: asked for after {seen:.2f} s, rows {rest:.2f} s later"
             )
-    # The first one warms up.
+    # The first drop is the warm-up.
     rows = {
         "from the drop to the run that is asked for": detected[1:],
         "from the drop to its rows": queryable[1:],
@@ -152,15 +148,15 @@ def _rows(catalog: Catalog) -> int:
 
 
 def measure_many(settings: Settings) -> Figure:
-    """Compare many files in one run with a run for each, in one warm process."""
+    """Compare many files in one run with one run per file, in one warm process."""
     files = Drops(settings)
 
     def seconds(how_many: int) -> float:
         files.drop(how_many)
         time.sleep(1)
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         assert ingest(definitions, TABLES, settings, FEED).success
-        return time.perf_counter() - began
+        return time.perf_counter() - started_at
 
     for _ in range(3):
         seconds(1)
@@ -177,8 +173,8 @@ def measure_many(settings: Settings) -> Figure:
 
 
 def main(drops: int) -> None:
-    """Measure all, and fail where a promise is broken."""
-    began = conditions()
+    """Run all parts; exit with 1 if a limit is exceeded."""
+    environment = conditions()
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         settings = Settings.from_env()
         landed = {
@@ -189,7 +185,7 @@ def main(drops: int) -> None:
         with bucket(replace(settings, home=Path(name) / "bucket")) as on_s3:
             landed["A file lands in a bucket"] = measure_drops(on_s3, drops)
         many = measure_many(replace(settings, home=Path(name) / "many"))
-    sys.exit(0 if report("feeds", began, landed, {"Many small files": [many]}) else 1)
+    sys.exit(0 if report("feeds", environment, landed, {"Many small files": [many]}) else 1)
 
 
 if __name__ == "__main__":

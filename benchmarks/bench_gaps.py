@@ -1,9 +1,8 @@
-"""What gaps between the days of one delivery cost: 295 days in 425, against the same rows in 295
-days in a row.
+"""Cost of gaps between the days of a delivery: 295 of 425 days against 295 consecutive days.
 
-Run as `python -m benchmarks.bench_gaps [--rounds N] [--days N] [--rows N]`: one file each time,
-with as many rows for each day as `--rows` says, from the inbox to tables by day of bronze, silver
-and gold, onto an empty home and, again, onto one that has those days already. On one JVM.
+Run as `python -m benchmarks.bench_gaps [--rounds N] [--days N] [--rows N]`: one file with `--rows`
+rows per day, from the inbox to daily tables of bronze, silver and gold, into an empty home and into
+one that already has the days. On one JVM.
 """
 
 import random
@@ -34,7 +33,7 @@ _RUNS_AT_MOST = 3
 
 
 class Homes:
-    """Homes on one JVM, and deliveries none of which has a line of another."""
+    """Homes on one JVM, and deliveries with distinct lines."""
 
     def __init__(self, folder: Path, rows_a_day: int) -> None:
         self.folder, self.rows_a_day = folder, rows_a_day
@@ -42,13 +41,11 @@ class Homes:
         self._numbers, self._lines = count(), count()
 
     def fresh(self) -> Settings:
-        """Return a home with nothing in it."""
+        """Return an empty home."""
         return replace(self.settings, home=self.folder / f"home{next(self._numbers)}")
 
     def deliver(self, settings: Settings, days: Sequence[date]) -> Any:
-        """Ingest a file with rows of all those days, and return how many rows each table has of
-        how many days.
-        """
+        """Ingest a file with rows of all days; return the row and day counts of the tables."""
         inbox = settings.home / FEED.inbox
         inbox.mkdir(parents=True, exist_ok=True)
         lines = ["line_id,invoice_no,sold_on,quantity,price"]
@@ -75,19 +72,19 @@ def _contents(settings: Settings) -> Any:
 
 
 def days_in_a_row(days: int) -> list[date]:
-    """Return that many days, one after the other."""
+    """Return consecutive days."""
     return [_FIRST + timedelta(days=number) for number in range(days)]
 
 
 def days_with_gaps(days: int) -> list[date]:
-    """Return as many days of a span that is longer, its first and its last among them."""
+    """Return as many days of a longer range, including its first and last day."""
     span = days_in_a_row(round(days * SPAN_DAYS / DAYS))
     between = random.Random(1).sample(span[1:-1], days - 2)
     return sorted([span[0], *between, span[-1]])
 
 
 def measure(homes: Homes, days: int, rounds: int) -> dict[str, list[Measured]]:
-    """Compare both, onto nothing and onto the same days."""
+    """Compare both, into an empty home and into existing days."""
     parts: dict[str, list[Measured]] = {}
     kinds = {"in a row": days_in_a_row(days), "with gaps": days_with_gaps(days)}
     empty = [
@@ -119,11 +116,11 @@ def _onto(homes: Homes, settings: Settings, days: Sequence[date]) -> Callable[[]
 
 
 def main(rounds: int, days: int, rows: int) -> None:
-    """Measure all, and fail where a promise is broken."""
-    began = conditions()
+    """Run all parts; exit with 1 if a limit is exceeded."""
+    environment = conditions()
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         parts = measure(Homes(Path(name), rows), days, rounds)
-    sys.exit(0 if report("gaps", began, parts) else 1)
+    sys.exit(0 if report("gaps", environment, parts) else 1)
 
 
 if __name__ == "__main__":

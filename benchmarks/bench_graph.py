@@ -1,10 +1,9 @@
-"""What a warm Spark server saves a run of several tables, against a Spark session for each
-step.
+"""Time that a warm Spark server saves in a run of several tables, against one session per step.
 
 Run as `python -m benchmarks.bench_graph [--rounds N]`: a file of transactions lands, and one run
-computes the whole graph from bronze to gold. Either way is a process of its own, timed from its
-start to its end: one goes to a Spark Connect server as `lakehouse dev` keeps one, the other is
-Dagster's multiprocess executor, whose every step opens Spark.
+computes the graph from bronze to gold. Both are separate processes, measured from start to end: one
+uses a Spark Connect server as `lakehouse dev` does, the other Dagster's multiprocess executor, which
+opens Spark in each step.
 """
 
 import os
@@ -36,16 +35,14 @@ FIRST = date(2026, 1, 1)
 LOADED_DAYS = 7
 ROWS_A_DAY = 1000
 AT_MOST = 0.4
-"""It was 0.2 while the start of a session took three times as long: the way without a warm server
-gained most when it became quicker.
+"""Limit; 0.2 while a session start took three times as long, which affected mainly the way without a
+server.
 """
 GRAPH = dg.AssetSelection.assets(asset_key(SUMMARY.name), asset_key(PROFILES.name)).upstream()
 
 
 class Home:
-    """A lakehouse with a week of transactions; each call lets the next day land and computes
-    all tables of it.
-    """
+    """A lakehouse with a week of transactions; each call delivers and computes the next day."""
 
     def __init__(self, home: Path, files: list[Path], way: str) -> None:
         self.settings, self._way = replace(Settings.from_env(), home=home), way
@@ -57,7 +54,7 @@ class Home:
         assert ingest(definitions, TABLES, self.settings, FEED).success
 
     def __call__(self) -> tuple[int, int]:
-        """Return how many rows are in gold."""
+        """Return the row counts of gold tables."""
         day = next(self._days)
         env = os.environ | {"LAKEHOUSE_HOME": str(self.settings.home)}
         command = [sys.executable, "-m", __spec__.name, self._way, day.isoformat()]
@@ -78,7 +75,7 @@ class Home:
 
 
 def on_the_server(day: str) -> bool:
-    """Run the graph as the UI's run workers do: in one process, on the server of the home."""
+    """Run the graph in one process on the home's server, as the UI's run workers do."""
     settings = Settings.from_env()
     assert spark_server.find(settings), "no server runs"
     with open_instance(settings) as instance:
@@ -86,7 +83,7 @@ def on_the_server(day: str) -> bool:
 
 
 def in_steps(day: str) -> bool:
-    """Run the graph with a process and a Spark session for each step."""
+    """Run the graph with a process and a Spark session per step."""
     with open_instance(Settings.from_env()) as instance:
         return dg.execute_job(
             dg.reconstructable(step_job), instance, tags={"dagster/partition": day}
@@ -94,7 +91,7 @@ def in_steps(day: str) -> bool:
 
 
 def step_job() -> dg.JobDefinition:
-    """Return the job of the graph, each step of which is a process."""
+    """Return the job that runs each step in a process."""
     declared, job = (
         definitions(),
         dg.define_asset_job("steps", GRAPH, executor_def=dg.multiprocess_executor),
@@ -105,8 +102,8 @@ def step_job() -> dg.JobDefinition:
 
 
 def main(rounds: int) -> None:
-    """Compare both, and fail where the promise is broken."""
-    began = conditions()
+    """Compare both; exit with 1 if the limit is exceeded."""
+    environment = conditions()
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         days = LOADED_DAYS + rounds + 1
         files = generate(Path(name) / "files", FIRST, days, ROWS_A_DAY, seed=1).files
@@ -123,14 +120,14 @@ def main(rounds: int) -> None:
             child.terminate()
             child.wait()
     title = f"A day of {ROWS_A_DAY} transactions, from bronze to gold in one run"
-    sys.exit(0 if report("graph", began, {title: measured}) else 1)
+    sys.exit(0 if report("graph", environment, {title: measured}) else 1)
 
 
 WAYS = {"steps": in_steps, "server": on_the_server}
 
 if __name__ == "__main__":
     if sys.argv[1:] and sys.argv[1] in WAYS:
-        # By its name: the processes of the steps look for `step_job` there.
+        # Imported by name, since the step processes look up `step_job` in this module.
         from benchmarks import bench_graph
 
         sys.exit(0 if bench_graph.WAYS[sys.argv[1]](sys.argv[2]) else 1)

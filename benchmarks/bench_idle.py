@@ -1,10 +1,8 @@
-"""What `lakehouse dev` takes while nothing happens: of the processor and of memory, this tree
-against one of before.
+"""CPU and memory of an idle `lakehouse dev`, compared with an earlier commit.
 
-Run as `python -m benchmarks.bench_idle [--minutes N] [--settles N] [--before FOLDER]`, where
-FOLDER is a clone at `BEFORE_COMMIT`; without one, it is made in the cache. Both run in the
-environment of this tree, one after the other, on homes with the demo's tables: first as many
-minutes as `--settles` says, of which nothing counts, then those that are measured.
+Run as `python -m benchmarks.bench_idle [--minutes N] [--settles N] [--before FOLDER]`; FOLDER is a
+clone at `BEFORE_COMMIT` (default: created in the cache). Both run sequentially in this environment,
+on homes with the demo's tables: first `--settles` minutes that are ignored, then the measurement.
 """
 
 import argparse
@@ -26,13 +24,13 @@ from lakehouse.settings import Settings
 
 BEFORE_COMMIT = "c034ce7"
 SHARE_AT_MOST, MEMORY_AT_MOST = 0.3, 1.1
-"""Of what was taken before. Of a core 0.03 was asked for, where before took 0.107 on the machine of
-that day: 0.28; and no more memory than before.
+"""Ratios to the earlier commit. The targets were 0.03 of a core, which is 0.28 of the earlier 0.107
+on that machine, and no more memory than before.
 """
 MINUTES = 5.0
 SETTLES_MINUTES = 3.0
 _OF_CHILDREN = 4
-"""psutil's times of a process begin with user, system and the same two of ended children."""
+"""psutil's process times start with user and system, also of finished children."""
 _NAMES = {
     "java": "Spark",
     "dev_processes.watchdog": "watchdog",
@@ -46,26 +44,24 @@ _NAMES = {
     "grpc": "code",
     "dev": "`lakehouse dev`",
 }
-"""What a process is called, by the first of these that is in its command."""
+"""Process names by the first of these texts in its command."""
 
 
 @dataclass(frozen=True)
 class Used:
-    """What a process took so far of the processor, in seconds, and has of memory, in MB: its
-    proportional share of what it has in common with others.
-    """
+    """CPU seconds of a process, and its proportional share of memory (PSS) in MB."""
 
     cpu: float
     memory: float
 
 
 def main(minutes: float, settles: float, before: Path | None) -> None:
-    """Measure both, and fail where a promise is broken."""
-    began = conditions()
+    """Measure both; exit with 1 if a limit is exceeded."""
+    environment = conditions()
     trees = {f"before ({BEFORE_COMMIT})": before or before_tree(), "now": NOW}
     idle = {name: measure(name, tree, minutes, settles) for name, tree in trees.items()}
     earlier, now = idle.values()
-    figures = [
+    ratios = [
         Figure(
             "share of a core, of that before; 0.28 was asked for",
             cpu_of(now) / cpu_of(earlier),
@@ -80,12 +76,12 @@ def main(minutes: float, settles: float, before: Path | None) -> None:
         ),
     ]
     title = f"`lakehouse dev`, {minutes:g} idle minutes after {settles:g}"
-    done = report("idle", began, {}, {title: figures}, [processes_table(idle)])
+    done = report("idle", environment, {}, {title: ratios}, [processes_table(idle)])
     sys.exit(0 if done else 1)
 
 
 def measure(name: str, tree: Path, minutes: float, settles: float) -> Mapping[str, Used]:
-    """Return what each process took of a core, as a fraction, and had of memory at the end."""
+    """Return the share of a core and the final memory of each process."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         env = os.environ | {
             "LAKEHOUSE_HOME": str(Path(folder, "home")),
@@ -102,13 +98,14 @@ def measure(name: str, tree: Path, minutes: float, settles: float) -> Mapping[st
 
 
 def idle_share(dev: psutil.Process, minutes: float, settles: float) -> Mapping[str, Used]:
-    """Return what each process takes of a core in some minutes, after some that do not count, as a
-    fraction, and has of memory at the end.
+    """Return the share of a core over some minutes and the final memory of each process.
+
+    Waits for `settles` minutes first.
     """
     time.sleep(settles * 60)
-    first, began = used_by(dev), time.monotonic()
+    first, started_at = used_by(dev), time.monotonic()
     time.sleep(minutes * 60)
-    last, seconds = used_by(dev), time.monotonic() - began
+    last, seconds = used_by(dev), time.monotonic() - started_at
     idle = {}
     for process, used in last.items():
         taken = used.cpu - first.get(process, Used(0, 0)).cpu
@@ -117,10 +114,10 @@ def idle_share(dev: psutil.Process, minutes: float, settles: float) -> Mapping[s
 
 
 def used_by(dev: psutil.Process) -> dict[str, Used]:
-    """Return what each process of a `lakehouse dev` took so far, and has."""
+    """Return CPU seconds and memory of each process of a `lakehouse dev`."""
     used: dict[str, Used] = {}
     for process in [dev, *dev.children(recursive=True)]:
-        # One that ended meanwhile counts with its parent.
+        # A finished process counts for its parent.
         with suppress(psutil.NoSuchProcess):
             cpu = sum(process.cpu_times()[:_OF_CHILDREN])
             memory = process.memory_full_info().pss / 1e6
@@ -134,17 +131,17 @@ def _name(process: psutil.Process) -> str:
 
 
 def cpu_of(idle: Mapping[str, Used]) -> float:
-    """Return what all processes took of the processor."""
+    """Return the CPU use of all processes."""
     return sum(used.cpu for used in idle.values())
 
 
 def memory_of(idle: Mapping[str, Used]) -> float:
-    """Return what all processes have of memory."""
+    """Return the memory of all processes."""
     return sum(used.memory for used in idle.values())
 
 
 def processes_table(idle: Mapping[str, Mapping[str, Used]]) -> str:
-    """Return a table in Markdown of each process."""
+    """Return a Markdown table of the processes."""
     heads = ["process"]
     for name in idle:
         heads += [f"% of a core {name}", f"MB {name}"]
@@ -164,7 +161,7 @@ def _cells(of_trees: list[Used | None]) -> Iterator[str]:
 
 
 def before_tree() -> Path:
-    """Return a clone of before."""
+    """Return a clone at the earlier commit."""
     return clone_at(BEFORE_COMMIT, Settings.from_env().cache_dir / "bench" / "idle-before")
 
 

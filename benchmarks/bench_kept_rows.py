@@ -1,5 +1,4 @@
-"""What it costs on one machine to keep rows that a write looks at twice: where they were computed,
-or as staged Parquet as on a cluster.
+"""Cost of caching rows that a write reads twice, on one machine or as staged Parquet on a cluster.
 
 Run as `python -m benchmarks.bench_kept_rows [--rounds N] [--rows N]`.
 """
@@ -24,8 +23,8 @@ ROWS = 2_000_000
 FEW = 1_000
 
 
-def looked_at_twice(engine: Engine, rows: DataFrame) -> int:
-    """Keep rows, count some of them, and read them all once more."""
+def read_twice(engine: Engine, rows: DataFrame) -> int:
+    """Cache rows, count some of them, and read all of them again."""
     with keeping_rows(engine) as kept:
         frame = kept.keep(rows)
         some = frame.where("status = 'APPROVED'").count()
@@ -34,7 +33,7 @@ def looked_at_twice(engine: Engine, rows: DataFrame) -> int:
 
 
 def as_on_a_cluster(action: Callable[[], int]) -> Callable[[], int]:
-    """Return a function that does the same, and takes this machine for a cluster."""
+    """Return a function that runs the action as on a cluster."""
 
     def run() -> int:
         kept_rows.is_on_one_machine = lambda _: False
@@ -47,11 +46,11 @@ def as_on_a_cluster(action: Callable[[], int]) -> Callable[[], int]:
 
 
 def measure(engine: Engine, rows: int, rounds: int) -> list[Measured]:
-    """Compare both for so many rows."""
+    """Compare both for a number of rows."""
     frame = orders(engine, 0, rows)
 
     def action() -> int:
-        return looked_at_twice(engine, frame)
+        return read_twice(engine, frame)
 
     return compare(
         [
@@ -64,7 +63,7 @@ def measure(engine: Engine, rows: int, rounds: int) -> list[Measured]:
 
 def main() -> None:
     """Measure few rows and many."""
-    began = conditions()
+    environment = conditions()
     parser = options(__doc__, rounds=7)
     parser.add_argument("--rows", type=int, default=ROWS)
     arguments = parser.parse_args()
@@ -74,7 +73,7 @@ def main() -> None:
             f"{rows:,} rows": measure(engine, rows, arguments.rounds)
             for rows in (FEW, arguments.rows)
         }
-    sys.exit(not report("kept_rows", began, measured))
+    sys.exit(not report("kept_rows", environment, measured))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,9 @@
-"""What readers see of a table while it is computed anew: of a materialized view of Spark
-Declarative Pipelines, and of a table of ours.
+"""What readers see of a table during a recompute: Spark Declarative Pipelines against our tables.
 
-Run as `python -m benchmarks.bench_refresh [--rounds N] [--rows N]`: both are the same query on
-the same Spark server and in the same catalog, and are refreshed as a whole. Meanwhile a reader,
-PyIceberg, counts the rows of the table again and again. At last a row comes that the query
-cannot read, and both are refreshed once more. The promise is that no reader of ours ever sees
-less than a whole table.
+Run as `python -m benchmarks.bench_refresh [--rounds N] [--rows N]`: both run the same query on the
+same Spark server and catalog, and are refreshed in full. A PyIceberg reader counts the rows
+continuously. Finally, a row arrives that the query cannot read, and both are refreshed again.
+Limit: readers of our table never see a partial table.
 """
 
 import os
@@ -80,7 +78,7 @@ GROUP BY customer_id
 
 @dataclass(frozen=True)
 class Read:
-    """How many rows a reader counted, and when: seconds of a clock that only goes on."""
+    """Row count of a reader and its time in seconds of a monotonic clock."""
 
     at: float
     rows: int
@@ -88,22 +86,20 @@ class Read:
 
 @dataclass(frozen=True)
 class Refreshed:
-    """One refresh: whether it went through, how long it took, and what was read meanwhile."""
+    """One refresh: success, duration, and the reads during it."""
 
-    went_through: bool
+    succeeded: bool
     seconds: float
     reads: Sequence[Read]
 
     @cached_property
     def empty_reads(self) -> int:
-        """How many reads saw a table without rows."""
+        """Number of reads without rows."""
         return sum(read.rows == 0 for read in self.reads)
 
     @cached_property
     def empty_seconds(self) -> float:
-        """From the first read that saw no row to the first that saw some again, or to the last
-        one.
-        """
+        """Seconds from the first empty read to the next non-empty or last read."""
         first = next((read.at for read in self.reads if read.rows == 0), None)
         if first is None:
             return 0.0
@@ -112,33 +108,33 @@ class Refreshed:
 
     @property
     def rows_afterwards(self) -> int:
-        """What the last read saw."""
+        """Row count of the last read."""
         return self.reads[-1].rows
 
 
 class Reader:
-    """Counts the rows of a table again and again, and has no part in what is written."""
+    """Counts the rows of a table continuously; does not write."""
 
     def __init__(self, settings: Settings, table: str) -> None:
         self._catalog, self._table = Catalog.of(settings), table
         self._reads: list[Read] = []
-        self._ended = Event()
+        self._stopped = Event()
 
-    def beside(self, refresh: Callable[[], bool]) -> Refreshed:
-        """Refresh the table, and return what was read from before it until after."""
+    def during(self, refresh: Callable[[], bool]) -> Refreshed:
+        """Refresh the table and return the reads from before until after it."""
         thread = Thread(target=self._read_on)
         thread.start()
         started = time.perf_counter()
         try:
-            went_through = refresh()
+            succeeded = refresh()
             seconds = time.perf_counter() - started
         finally:
-            self._ended.set()
+            self._stopped.set()
             thread.join()
-        return Refreshed(went_through, seconds, [*self._reads, self._read()])
+        return Refreshed(succeeded, seconds, [*self._reads, self._read()])
 
     def _read_on(self) -> None:
-        while not self._ended.wait(PAUSE_SECONDS):
+        while not self._stopped.wait(PAUSE_SECONDS):
             self._reads.append(self._read())
 
     def _read(self) -> Read:
@@ -147,7 +143,7 @@ class Reader:
 
 
 class Pipeline:
-    """A pipeline with one materialized view, as `spark-pipelines` runs it."""
+    """A pipeline with one materialized view, as run by `spark-pipelines`."""
 
     def __init__(
         self, folder: Path, settings: Settings, server: spark_server.SparkServer
@@ -171,7 +167,7 @@ class Pipeline:
         )
 
     def refresh(self) -> bool:
-        """Run the pipeline; says whether it went through."""
+        """Run the pipeline; return whether it succeeded."""
         # What `spark-pipelines run` starts, without the JVM that starts it.
         command = [sys.executable, "-m", "pyspark.pipelines.cli", "run"]
         env = os.environ | {"SPARK_REMOTE": self._server.remote}
@@ -182,8 +178,8 @@ class Pipeline:
         return done.returncode == 0
 
 
-def refresh_ours(engine: Engine) -> bool:
-    """Compute our table anew; says whether it was published."""
+def refresh_table(engine: Engine) -> bool:
+    """Recompute our table; return whether it was published."""
     try:
         outcome = write(engine, CUSTOMER_SUMS, partial(sums, engine), {"sales": latest(SALES)})
     except PySparkException as e:
@@ -198,7 +194,7 @@ def sums(engine: Engine, sales: DataFrame) -> DataFrame:
 
 
 def sales(engine: Engine, rows: int) -> DataFrame:
-    """Return sales, the same ones each time."""
+    """Return reproducible sales."""
     return engine.spark.range(rows).selectExpr(
         "id",
         f"pmod(hash(id), {CUSTOMERS}) AS customer_id",
@@ -207,7 +203,7 @@ def sales(engine: Engine, rows: int) -> DataFrame:
 
 
 def one_more_sale(engine: Engine, amount: str) -> None:
-    """Add a sale, so that there is something to compute."""
+    """Add a sale, so that the table is stale."""
     engine.sql(f"INSERT INTO {SALES.name} VALUES (-1, 7, '{amount}')").collect()
 
 
@@ -225,7 +221,7 @@ def on_a_server(settings: Settings) -> Iterator[spark_server.SparkServer]:
 
 @dataclass(frozen=True)
 class Way:
-    """One way to compute the sums anew: its table, and what refreshes it."""
+    """A way to recompute the sums: its table and its refresh function."""
 
     name: str
     table: str
@@ -235,23 +231,21 @@ class Way:
 def refresh_in_turn(
     engine: Engine, settings: Settings, ways: Sequence[Way], rounds: int
 ) -> Iterator[tuple[str, Refreshed]]:
-    """Refresh each way beside a reader, after a sale came; at last after one that cannot be
-    read.
-    """
+    """Refresh each way with a concurrent reader after a new sale; finally after an invalid one."""
     for amount in [*repeat("1.00", rounds), UNREADABLE]:
         one_more_sale(engine, amount)
         for way in ways:
             name = f"{way.name}, a row cannot be read" if amount == UNREADABLE else way.name
-            refreshed = Reader(settings, way.table).beside(way.refresh)
+            refreshed = Reader(settings, way.table).during(way.refresh)
             show(", ".join(line(name, refreshed)))
             yield name, refreshed
 
 
 def line(name: str, refreshed: Refreshed) -> Sequence[str]:
-    """Return one refresh as a line of the table."""
+    """Return one refresh as a table row."""
     return (
         name,
-        "yes" if refreshed.went_through else "no",
+        "yes" if refreshed.succeeded else "no",
         f"{refreshed.seconds:.1f}",
         f"{len(refreshed.reads)}",
         f"{refreshed.empty_reads}",
@@ -261,7 +255,7 @@ def line(name: str, refreshed: Refreshed) -> Sequence[str]:
 
 
 def commits(engine: Engine, table: str, last: int) -> Iterator[Sequence[str]]:
-    """Yield the last commits of a table: what each did, and what rows there were then."""
+    """Yield the last commits of a table: operation and row count."""
     for snapshot in engine.catalog.load(table).metadata.snapshots[-last:]:
         if snapshot.summary is not None:
             operation = snapshot.summary.operation.value
@@ -269,14 +263,14 @@ def commits(engine: Engine, table: str, last: int) -> Iterator[Sequence[str]]:
 
 
 def measure(settings: Settings, folder: Path, rounds: int, rows: int) -> bool:
-    """Refresh both in turn, and report; return whether each read of ours saw all rows."""
-    began = conditions()
+    """Refresh both alternately and report; return whether our readers always saw all rows."""
+    environment = conditions()
     with on_a_server(settings) as server:
         engine = open_engine(settings)
         write(engine, SALES, lambda: sales(engine, rows))
         pipeline = Pipeline(folder / "pipeline", settings, server)
-        ours = Way("ours", CUSTOMER_SUMS.name, partial(refresh_ours, engine))
-        ways = [Way("Spark Declarative Pipelines", VIEW, pipeline.refresh), ours]
+        own_way = Way("ours", CUSTOMER_SUMS.name, partial(refresh_table, engine))
+        ways = [Way("Spark Declarative Pipelines", VIEW, pipeline.refresh), own_way]
         for way in ways:
             assert way.refresh(), f"{way.name} computes nothing: {pipeline.output}"
         refreshed = [*refresh_in_turn(engine, settings, ways, rounds)]
@@ -289,19 +283,19 @@ def measure(settings: Settings, folder: Path, rounds: int, rows: int) -> bool:
         plain_table(title, HEADS, lines),
         plain_table("The last commits", ("table", "operation", "rows then"), history),
     ]
-    report("refresh", began, {}, more=tables)
+    report("refresh", environment, {}, more=tables)
     return not any(of_one.empty_reads for name, of_one in refreshed if name.startswith("ours"))
 
 
 def main(rounds: int, rows: int) -> None:
-    """Show what readers see, and fail where one of ours sees no row."""
+    """Show what readers see; exit with 1 if a reader of our table sees no rows."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
         settings = replace(
             Settings.from_env(), home=folder / "home", spark_memory="4g", spark_remote=None
         )
-        is_whole = measure(settings, folder, rounds, rows)
-    sys.exit(0 if is_whole else 1)
+        is_complete = measure(settings, folder, rounds, rows)
+    sys.exit(0 if is_complete else 1)
 
 
 if __name__ == "__main__":

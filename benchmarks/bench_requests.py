@@ -1,10 +1,8 @@
-"""What a write, a read, a step of upkeep and a look cost in jobs of Spark and requests of Glue and
-S3.
+"""Spark jobs and Glue and S3 requests of a write, a read, an upkeep step and a sensor check.
 
-Run as `python -m benchmarks.bench_requests [--rows N] [--commits N]`. Each is done once in a
-session that is warm, on an emulator of AWS that counts what it is asked. Tables have few files, so
-that what is counted is what a commit or a look costs by itself. There are no seconds in it, and it
-needs no idle machine.
+Run as `python -m benchmarks.bench_requests [--rows N] [--commits N]`. Each runs once in a warm session
+on an AWS emulator that counts requests. Tables have few files, so the counts are the fixed cost of a
+commit or check. No times are measured, so no idle machine is required.
 """
 
 import os
@@ -21,9 +19,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks.bench_write import FIVE_RULES, ORDERS, orders
-from benchmarks.counted_requests import KINDS, Requests, counted_account
 from benchmarks.emulated_account import environment_of, prepared_account
 from benchmarks.harness import conditions, options, plain_table, report, show
+from benchmarks.request_counter import KINDS, Requests, counting_account
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.write_result import Published, Unchanged
@@ -45,7 +43,7 @@ T = TypeVar("T")
 ROWS, COMMITS = 1_000, 20
 _TARGET_BYTES = 128 * 1024**2
 _SHARE = 50
-"""One row in so many is merged anew, and as many new ones beside it."""
+"""One of this many rows is merged as a change, with the same number of new rows."""
 _HEADS = ("once", "Spark jobs", *KINDS)
 _BLOCKING = tuple(replace(rule, on_failure="block") for rule in FIVE_RULES)
 PLAIN = replace(ORDERS, name="bench.plain")
@@ -58,62 +56,62 @@ MARKED = replace(COPIED, name="bench.marked", row_level="merge-on-read")
 
 @dataclass
 class Counts:
-    """What is counted of each thing that is done."""
+    """Counts of each operation."""
 
     engine: Engine
     requests: Requests
     lines: list[list[str]] = field(default_factory=list)
 
     def of(self, name: str, work: Callable[[], T]) -> T:
-        """Do a thing once, and keep what it took."""
-        jobs, asked = self._jobs(), Counter(self.requests.counts)
+        """Run an operation once and record its counts."""
+        jobs, previous = self._jobs(), Counter(self.requests.counts)
         done = work()
         took = [
             self._jobs() - jobs,
-            *(self.requests.counts[kind] - asked[kind] for kind in KINDS),
+            *(self.requests.counts[kind] - previous[kind] for kind in KINDS),
         ]
         self.lines.append([name, *map(str, took)])
         show(f"{name}: {dict(zip(_HEADS[1:], took, strict=True))}")
         return done
 
     def _jobs(self) -> int:
-        """Return how many jobs were begun so far; Iceberg's own name their groups themselves."""
+        """Return the number of jobs started so far; Iceberg sets its own job groups."""
         return int(self.engine.spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs())
 
 
 @contextmanager
 def account() -> Iterator[tuple[Settings, Requests]]:
-    """Emulate an account with a bucket, and return the settings of a deployment there."""
-    with counted_account() as (address, requests), tempfile.TemporaryDirectory() as home:
+    """Emulate an account with a bucket; yield the settings of a deployment in it."""
+    with counting_account() as (address, requests), tempfile.TemporaryDirectory() as home:
         os.environ.update(environment_of(address), LAKEHOUSE_HOME=home)
         yield prepared_account(Path(home)), requests
 
 
 def main(rows: int, commits: int) -> None:
-    """Count all, and keep it."""
-    began = conditions()
+    """Count all operations and save the result."""
+    environment = conditions()
     with account() as (settings, requests):
         counts = Counts(open_engine(settings), requests)
         _count_appends(counts, rows, commits)
         _count_merges(counts, rows)
         _count_reads(counts, rows * (commits + 2))
         _count_upkeep(counts)
-        _count_looks(counts, settings)
+        _count_checks(counts, settings)
         title = f"Tables of some {rows:,} rows; {commits} commits before upkeep, of a file each"
         more = [plain_table(title, _HEADS, counts.lines)]
-    sys.exit(0 if report("requests", began, {}, {}, more) else 1)
+    sys.exit(0 if report("requests", environment, {}, {}, more) else 1)
 
 
 def _count_appends(counts: Counts, rows: int, commits: int) -> None:
     first = count(0, rows)
 
     def append(table: IcebergTable) -> None:
-        # Each to a file.
+        # One file each.
         frame = orders(counts.engine, next(first), rows).coalesce(1)
         assert isinstance(write(counts.engine, table, lambda: frame), Published)
 
     for table in (PLAIN, APPENDED):
-        # What only a first write does: it makes the table, and an empty one has no keys.
+        # The first write creates the table, and an empty table has no keys.
         append(table)
     counts.of(f"append of {rows:,} rows, no rule", lambda: append(PLAIN))
     counts.of("append, five rules and one that is unique", lambda: append(APPENDED))
@@ -172,7 +170,7 @@ def _count_upkeep(counts: Counts) -> None:
         assert done.outcome == expected, done
 
 
-def _count_looks(counts: Counts, settings: Settings) -> None:
+def _count_checks(counts: Counts, settings: Settings) -> None:
     engine = counts.engine
     declared = [PLAIN.name]
 

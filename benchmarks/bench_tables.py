@@ -1,10 +1,9 @@
-"""What grows with tables and feeds: 1,000 tables and 100 feeds against 10 tables and one feed.
+"""Scaling with tables and feeds: 1,000 tables and 100 feeds against 10 tables and one feed.
 
 Run as `python -m benchmarks.bench_tables [--rounds N] [--minutes N] [--settles N] [--idle]`. Both
-projects are written as a user would, and are up to date: see `many_tables`. Commands run as
-processes of their own, and so do looks of the sensors; the queries of the UI's first page are asked
-of a `lakehouse dev`, whose idle share is measured after them. `--idle` measures that share alone,
-and keeps it as `results/tables_idle.md`.
+projects have user-like code and current tables, see `many_tables`. Commands and sensor checks run in
+separate processes; the queries of the UI's first page run on a `lakehouse dev`, whose idle CPU share
+is measured afterwards. `--idle` measures only this share and saves it as `results/tables_idle.md`.
 """
 
 import os
@@ -51,23 +50,23 @@ from dagster_shared.serdes import serialize_value
 from {package}.definitions import defs
 serialize_value(RepositorySnap.from_def(defs.get_repository_def()))
 """
-"""What Dagster's server of code does when it loads the code, and its daemon and webserver ask."""
+"""What Dagster's code server does when it loads code and serves the daemon and webserver."""
 _COMMANDS = ("status", "plan")
 _CHECKS = """
 query { assetNodes { assetKey { path } assetChecksOrError { ... on AssetChecks { checks {
   name description blocking
 } } } } }
 """
-"""All checks; the UI asks for those of one table, and `status` for the last results of all."""
+"""All checks; the UI queries those of one table, and `status` the last results of all."""
 _FIRST_PAGE, _ALL_CHECKS = "First page of the UI", "All checks, by name, of Dagster's server"
 _CHECKS_OF_TABLE = "All checks of a table, as its page in the UI lists them"
 _NO_SPARK = "sc://127.0.0.1:1"
-"""Nothing here asks Spark, and `dev` keeps none where another is named: what it would take is the
-same for both, and would hide what is not.
+"""No part of this uses Spark, and `dev` starts no server if a remote one is set: its constant cost
+would hide differences.
 """
 _BATCH = 1_000
-_SETTLING_LOOKS = 3
-_ASKED = 5
+_WARM_UP_CHECKS = 3
+_REPETITIONS = 5
 _RUN_SECONDS = 300
 _NOTHING_NEW = "A look of all sensors that finds nothing new"
 _CLOCKS = {"wall": "until it ends", "cpu": "time of the processor"}
@@ -75,7 +74,7 @@ _CLOCKS = {"wall": "until it ends", "cpu": "time of the processor"}
 
 @dataclass(frozen=True)
 class Lakehouse:
-    """A project whose home is filled."""
+    """A project with a filled home."""
 
     root: Path
     project: Project
@@ -83,49 +82,49 @@ class Lakehouse:
 
     @property
     def env(self) -> dict[str, str]:
-        """What its commands are told."""
+        """Environment of its commands."""
         kept = {name: value for name, value in os.environ.items() if name != "LAKEHOUSE_HOME"}
         path = os.pathsep.join([str(NOW), str(self.root)])
         return kept | {"PYTHONPATH": path, "SPARK_REMOTE": _NO_SPARK}
 
     @property
     def name(self) -> str:
-        """How many tables and feeds it has."""
+        """Number of tables and feeds as text."""
         feeds = len(self.project.feeds)
         return f"{feeds * TABLES_OF_FEED:,} tables, {feeds} feed{'s' * (feeds > 1)}"
 
 
-def main(rounds: int, minutes: float, settles: float, *, idle_alone: bool) -> None:
-    """Measure both, and fail where a promise is broken."""
-    began = conditions()
+def main(rounds: int, minutes: float, settles: float, *, idle_only: bool) -> None:
+    """Measure both; exit with 1 if a limit is exceeded."""
+    environment = conditions()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         both = [_made(Path(folder, name), feeds) for name, feeds in FEEDS.items()]
         sizes = _sizes(both)
-        parts = {} if idle_alone else _commands(both, rounds) | _looks(both, rounds)
-        asked, idle = {}, {}
+        parts = {} if idle_only else _commands(both, rounds) | _sensor_checks(both, rounds)
+        queries, idle = {}, {}
         for lakehouse in both:
             with open_dev(lakehouse.env, lakehouse.root) as dev:
-                if not idle_alone:
-                    asked[lakehouse.name] = _asked_of_ui(lakehouse)
+                if not idle_only:
+                    queries[lakehouse.name] = _ui_query_seconds(lakehouse)
                 idle[lakehouse.name] = idle_share(dev, minutes, settles)
             show(f"{lakehouse.name}: idle, {cpu_of(idle[lakehouse.name]):.2%} of a core")
-    if not idle_alone:
-        parts |= _ui_parts(asked)
+    if not idle_only:
+        parts |= _ui_parts(queries)
     title = f"`lakehouse dev`, {minutes:g} idle minutes after {settles:g}"
     few, many = map(cpu_of, idle.values())
-    figures = {title: [Figure("share of a core, of that of few", many / few, IDLE_AT_MOST)]}
+    ratios = {title: [Figure("share of a core, of that of few", many / few, IDLE_AT_MOST)]}
     more = [sizes, processes_table(idle)]
-    name = "tables_idle" if idle_alone else "tables"
-    sys.exit(0 if report(name, began, parts, figures, more) else 1)
+    name = "tables_idle" if idle_only else "tables"
+    sys.exit(0 if report(name, environment, parts, ratios, more) else 1)
 
 
 def _made(root: Path, feeds: int) -> Lakehouse:
     make_project(root, feeds)
     project, settings = open_project(root)
-    began = time.perf_counter()
+    started_at = time.perf_counter()
     fill_home(project, settings)
     made = Lakehouse(root, project, settings)
-    show(f"{made.name}: made in {time.perf_counter() - began:.0f} s")
+    show(f"{made.name}: made in {time.perf_counter() - started_at:.0f} s")
     return made
 
 
@@ -152,22 +151,23 @@ def _processes(
     return compare_times(title, [way(one) for one in both], rounds=rounds)
 
 
-def _looks(both: Sequence[Lakehouse], rounds: int) -> dict[str, list[Measured]]:
-    """Compare the first look of all sensors after a start, and those that find nothing new."""
+def _sensor_checks(both: Sequence[Lakehouse], rounds: int) -> dict[str, list[Measured]]:
+    """Compare the first check of all sensors after a start, and checks without news."""
     taken: dict[str, list[list[Times]]] = {one.name: [] for one in both}
     for number in range(-1, rounds):
         for one in both if number % 2 else both[::-1]:
-            looks = _looks_of(one)
-            show(f"Looks of all sensors: {one.name}, {looks[0]} and {looks[-1]}")
-            # In the first round, the home was never looked at.
+            sensor_times = _checks_of(one)
+            show(f"Looks of all sensors: {one.name}, {sensor_times[0]} and {sensor_times[-1]}")
+            # The first round is the first check of the home.
             if number >= 0:
-                taken[one.name].append(looks)
+                taken[one.name].append(sensor_times)
     parts: dict[str, list[Measured]] = {}
     kinds = {"First look of all sensors after a start": AT_MOST, _NOTHING_NEW: LOOK_AT_MOST}
     for title, at_most in kinds.items():
         for what in ("wall", "cpu"):
             seconds = [
-                [_seconds(looks, title, what) for looks in taken[one.name]] for one in both
+                [_seconds(sensor_times, title, what) for sensor_times in taken[one.name]]
+                for one in both
             ]
             parts[f"{title}: {_CLOCKS[what]}"] = [
                 measured_against(seconds[0], both[0].name, None, seconds[0]),
@@ -176,8 +176,13 @@ def _looks(both: Sequence[Lakehouse], rounds: int) -> dict[str, list[Measured]]:
     return parts
 
 
-def _looks_of(one: Lakehouse) -> list[Times]:
-    command = [sys.executable, "-m", "benchmarks.sensor_looks", str(_SETTLING_LOOKS + _ASKED)]
+def _checks_of(one: Lakehouse) -> list[Times]:
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.sensor_looks",
+        str(_WARM_UP_CHECKS + _REPETITIONS),
+    ]
     done = subprocess.run(
         command, cwd=one.root, env=one.env, capture_output=True, text=True, check=False
     )
@@ -185,15 +190,13 @@ def _looks_of(one: Lakehouse) -> list[Times]:
     return [Times(*map(float, line.split())) for line in done.stdout.splitlines()]
 
 
-def _seconds(looks: Sequence[Times], title: str, what: str) -> float:
-    chosen = looks[_SETTLING_LOOKS:] if title == _NOTHING_NEW else looks[:1]
+def _seconds(sensor_times: Sequence[Times], title: str, what: str) -> float:
+    chosen = sensor_times[_WARM_UP_CHECKS:] if title == _NOTHING_NEW else sensor_times[:1]
     return statistics.median(getattr(look, what) for look in chosen)
 
 
-def _asked_of_ui(one: Lakehouse) -> Mapping[str, list[float]]:
-    """Return the seconds of what the UI asks for its first page and for the checks of a table, and
-    of all checks by name.
-    """
+def _ui_query_seconds(one: Lakehouse) -> Mapping[str, list[float]]:
+    """Return the seconds of the UI queries for the first page, one table's checks, and all checks."""
     location = {"name": f"{one.root.name}.definitions"}
 
     def first_page() -> None:
@@ -218,12 +221,12 @@ def _asked_of_ui(one: Lakehouse) -> Mapping[str, list[float]]:
         assert node["assetNodeOrError"]["assetChecksOrError"]["checks"], path
 
     took: dict[str, list[float]] = {}
-    asked = {_FIRST_PAGE: first_page, _CHECKS_OF_TABLE: checks_of_table, _ALL_CHECKS: checks}
-    for title, ask in asked.items():
-        for _ in range(_ASKED):
-            began = time.perf_counter()
+    queries = {_FIRST_PAGE: first_page, _CHECKS_OF_TABLE: checks_of_table, _ALL_CHECKS: checks}
+    for title, ask in queries.items():
+        for _ in range(_REPETITIONS):
+            started_at = time.perf_counter()
             ask()
-            took.setdefault(title, []).append(time.perf_counter() - began)
+            took.setdefault(title, []).append(time.perf_counter() - started_at)
         show(f"{one.name}: {title}, {statistics.median(took[title]):.2f} s")
     return took
 
@@ -239,8 +242,8 @@ def _ask(query: str, variables: Mapping[str, object]) -> dict[str, Any]:
     return data
 
 
-def _ui_parts(asked: Mapping[str, Mapping[str, list[float]]]) -> dict[str, list[Measured]]:
-    (few, of_few), (many, of_many) = asked.items()
+def _ui_parts(queries: Mapping[str, Mapping[str, list[float]]]) -> dict[str, list[Measured]]:
+    (few, of_few), (many, of_many) = queries.items()
     return {
         title: [
             measured_against(of_few[title], few, None, of_few[title]),
@@ -251,7 +254,7 @@ def _ui_parts(asked: Mapping[str, Mapping[str, list[float]]]) -> dict[str, list[
 
 
 def _sizes(both: Sequence[Lakehouse]) -> str:
-    """Say what the homes hold."""
+    """Return a table with the sizes of the homes."""
     rows = []
     for one in both:
         done = subprocess.run(
@@ -271,4 +274,4 @@ if __name__ == "__main__":
     parser.add_argument("--idle", action="store_true", help="the idle share alone")
     given = parser.parse_args()
     with suppress(KeyboardInterrupt):
-        main(given.rounds, given.minutes, given.settles, idle_alone=given.idle)
+        main(given.rounds, given.minutes, given.settles, idle_only=given.idle)

@@ -1,10 +1,10 @@
-"""How soon one small file is rows with `lakehouse dev` open: this tree against one of before.
+"""Latency of one small file with `lakehouse dev`, compared with an earlier commit.
 
-Run as `python -m benchmarks.bench_warm [--rounds N] [--files N] [--before FOLDER]`, where FOLDER
-is a clone at `BEFORE_COMMIT`; without one, it is made in the cache. Both run on the packages of
-this environment. In each round each tree opens `dev` on a home that it filled before, once for
-files of fruits and once for files of 500 transactions; each is dropped into an idle lakehouse,
-the first one as soon as `dev` says that it is open.
+Run as `python -m benchmarks.bench_warm [--rounds N] [--files N] [--before FOLDER]`; FOLDER is a clone
+at `BEFORE_COMMIT` (default: created in the cache). Both use the packages of this environment. In each
+round, each tree opens `dev` on a filled home, once for fruit files and once for files of 500
+transactions; files are dropped while it is idle, the first one as soon as `dev` reports that it is
+open.
 """
 
 import os
@@ -42,12 +42,11 @@ from lakehouse.sample_data.bnpl.generate import generate
 from lakehouse.settings import Settings
 
 BEFORE_COMMIT = "c8753dc"
-"""The last one before `lakehouse new feed`."""
+"""The last commit before `lakehouse new feed`."""
 SILVER, GOLD = "in silver", "in all of gold"
 FIRST_AT_MOST = 4.5
-"""Of the median of those after it; 2.0 was asked for, and 2.3 to 4.0 were measured, the most where those
-after it are quickest. The warm-up of Spark goes on beside it: where it made way, the files after the
-first one were slower by a third and more.
+"""Ratio to the median of later files. The target was 2.0; 2.3 to 4.0 were measured, highest with fast
+later files. Spark's warm-up runs concurrently; pausing it made later files slower by a third.
 """
 _TRANSACTIONS = 500
 _LOOK_SECONDS = 0.1
@@ -58,9 +57,7 @@ _RANDOM = random.Random(1)
 
 @dataclass(frozen=True)
 class Kind:
-    """Files of a feed; `tables` that have new rows by then, and the ratio to before that each
-    must not exceed.
-    """
+    """Files of a feed, the tables that receive rows, and the limits as ratios to before."""
 
     name: str
     feed: str
@@ -88,7 +85,7 @@ KINDS = (
 
 
 class Tree:
-    """The code of a folder, on a home of its own, and the files that it gets."""
+    """Code of a folder with its own home and files."""
 
     def __init__(
         self, name: str, code: Path, home: Path, files: dict[str, Iterator[Path]]
@@ -99,7 +96,7 @@ class Tree:
 
     @contextmanager
     def dev(self) -> Iterator[None]:
-        """Open `lakehouse dev`, and end it."""
+        """Run `lakehouse dev` during the block."""
         home = self.settings.home
         home.mkdir(mode=0o700, exist_ok=True)
         env = os.environ | {"LAKEHOUSE_HOME": str(home), "PYTHONPATH": str(self._code)}
@@ -107,9 +104,7 @@ class Tree:
             yield
 
     def seconds(self, kind: Kind) -> dict[str, float]:
-        """Drop the next file of a kind; return how long it took until its rows were where they
-        belong.
-        """
+        """Drop the next file; return the seconds until its rows are in each place."""
         every = [table for tables in kind.tables.values() for table in tables]
         before = {table: self._snapshot(table) for table in every}
         inbox = self.settings.home / "inbox" / kind.feed
@@ -117,13 +112,13 @@ class Tree:
         file = next(self._files[kind.name])
         shutil.copy(file, self.settings.home / file.name)
         (self.settings.home / file.name).rename(inbox / file.name)
-        began, took = time.perf_counter(), {}
+        started_at, took = time.perf_counter(), {}
         for place, tables in kind.tables.items():
             for table in tables:
                 wait(
                     lambda name=table: self._snapshot(name) != before[name], f"rows in {table}"
                 )
-            took[place] = time.perf_counter() - began
+            took[place] = time.perf_counter() - started_at
         self._wait_until_idle()
         return took
 
@@ -140,12 +135,12 @@ class Tree:
                 if instance.get_runs_count(dg.RunsFilter(statuses=UNFINISHED)):
                     idle_since = time.monotonic()
                 time.sleep(1)
-        # At any moment of a sensor's rounds.
+        # At a random time of a sensor interval.
         time.sleep(_RANDOM.random() * 4)
 
 
 def wait(happened: Callable[[], bool], what: str) -> None:
-    """Wait until something happened."""
+    """Wait for a condition."""
     until = time.monotonic() + _PATIENCE_SECONDS
     while not happened():
         assert time.monotonic() < until, f"waited {_PATIENCE_SECONDS} s for {what}"
@@ -153,7 +148,7 @@ def wait(happened: Callable[[], bool], what: str) -> None:
 
 
 def fruits(folder: Path) -> Iterator[Path]:
-    """Write files of one fruit each, none like another."""
+    """Yield distinct files with one fruit each."""
     for number in count(1):
         file = folder / f"{number}.csv"
         file.write_text(f"id,fruit,berry\n{number},Fruit {number},false\n", encoding="utf-8")
@@ -161,37 +156,39 @@ def fruits(folder: Path) -> Iterator[Path]:
 
 
 def session(tree: Tree, kind: Kind, files: int) -> tuple[dict[str, float], dict[str, float]]:
-    """Open `dev`, and drop files; return the seconds of the first one, and the medians of the
-    others.
-    """
+    """Run `dev` and drop files; return the seconds of the first and the medians of the rest."""
     with tree.dev():
         first = tree.seconds(kind)
-        show(f"{tree.name}, {kind.name}, first file: {said(first)}")
-        others = []
+        show(f"{tree.name}, {kind.name}, first file: {seconds_text(first)}")
+        later = []
         for number in range(files):
-            others.append(tree.seconds(kind))
-            show(f"{tree.name}, {kind.name}, file {number + 1} of {files}: {said(others[-1])}")
-    places = {place: [took[place] for took in others] for place in kind.tables}
+            later.append(tree.seconds(kind))
+            show(
+                f"{tree.name}, {kind.name}, file {number + 1} of {files}: {seconds_text(later[-1])}"
+            )
+    places = {place: [took[place] for took in later] for place in kind.tables}
     return first, {place: statistics.median(seconds) for place, seconds in places.items()}
 
 
-def said(seconds: dict[str, float]) -> str:
-    """Return seconds as they are told."""
+def seconds_text(seconds: dict[str, float]) -> str:
+    """Format seconds by place."""
     return ", ".join(f"{place} after {took:.2f} s" for place, took in seconds.items())
 
 
 def fill(trees: Sequence[Tree]) -> None:
-    """Let all tables have rows before anything is measured."""
+    """Fill all tables before the measurement."""
     for tree in trees:
         with tree.dev():
             for kind in KINDS:
-                show(f"{tree.name}, filled with {kind.name}: {said(tree.seconds(kind))}")
+                show(
+                    f"{tree.name}, filled with {kind.name}: {seconds_text(tree.seconds(kind))}"
+                )
 
 
 def measure(
     trees: Sequence[Tree], rounds: int, files: int
 ) -> tuple[dict[str, list[Measured]], list[Figure]]:
-    """Compare the trees, in alternating order; and the first file of now with those after it."""
+    """Compare the trees in alternating order, and the first file with later ones."""
     parts, firsts = {}, []
     before, now = trees
     for kind in KINDS:
@@ -218,13 +215,13 @@ def measure(
 
 
 def before_tree(settings: Settings) -> Path:
-    """Return a clone of before."""
+    """Return a clone at the earlier commit."""
     return clone_at(BEFORE_COMMIT, settings.cache_dir / "bench" / "warm-before")
 
 
 def main(rounds: int, files: int, before: Path | None) -> None:
-    """Measure both, and fail where a promise is broken."""
-    began = conditions()
+    """Measure both; exit with 1 if a limit is exceeded."""
+    environment = conditions()
     settings = Settings.from_env()
     folders = {f"before ({BEFORE_COMMIT})": before or before_tree(settings), "now": NOW}
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
@@ -243,7 +240,7 @@ def main(rounds: int, files: int, before: Path | None) -> None:
         ]
         fill(trees)
         parts, firsts = measure(trees, rounds, files)
-    sys.exit(0 if report("warm", began, parts, {"The first file": firsts}) else 1)
+    sys.exit(0 if report("warm", environment, parts, {"The first file": firsts}) else 1)
 
 
 if __name__ == "__main__":

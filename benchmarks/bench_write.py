@@ -1,7 +1,6 @@
-"""What it costs to stage and audit a write of 2 million rows, against a bare append of the same
-frame.
+"""Cost of staging and auditing a write of 2 million rows, against a bare append of the same rows.
 
-Run as `python -m benchmarks.bench_write [--rounds N]`; the second part writes onto a table of
+Run as `python -m benchmarks.bench_write [--rounds N]`; the second part writes to a table of
 10 million rows.
 """
 
@@ -55,7 +54,7 @@ FIVE_RULES = (
 
 
 def orders(engine: Engine, first_id: int, rows: int) -> DataFrame:
-    """Return orders, the same ones each time, with ids from `first_id` on."""
+    """Return reproducible orders with ids from `first_id`."""
     return engine.spark.range(first_id, first_id + rows).selectExpr(
         "id",
         "pmod(hash(id), 200000) AS customer_id",
@@ -70,9 +69,7 @@ def orders(engine: Engine, first_id: int, rows: int) -> DataFrame:
 
 
 class Targets:
-    """Tables to write to, a fresh one for each run, or one with rows that is put back after
-    each run.
-    """
+    """Tables to write to: a new one for each run, empty or with existing rows."""
 
     def __init__(
         self, engine: Engine, standing: Callable[[IcebergTable], None] | None = None
@@ -80,7 +77,7 @@ class Targets:
         self.engine, self.standing = engine, standing
 
     def fresh(self, rules: Sequence[Rule] = ()) -> IcebergTable:
-        """Return a table that is ready to be written."""
+        """Return a table that is ready for a write."""
         table = replace(ORDERS, name=f"bench.orders_{uuid4().hex[:8]}", rules=rules)
         planning.ensure(self.engine, table, "")
         if self.standing:
@@ -89,7 +86,7 @@ class Targets:
 
 
 def bare_append(engine: Engine, table: IcebergTable) -> int:
-    """Append the source as anyone would without a lakehouse."""
+    """Append the source without a lakehouse."""
     source(engine).writeTo(engine.catalog.sql_name(table.name)).append()
     return ROWS
 
@@ -102,15 +99,16 @@ def staged(engine: Engine, table: IcebergTable) -> int:
 
 
 def source(engine: Engine) -> DataFrame:
-    """Return the rows that are written, read from a table as an asset's input is."""
+    """Return the rows to write, read from a table like an asset input."""
     return engine.spark.table(engine.catalog.sql_name(SOURCE))
 
 
 def measure(
     engine: Engine, standing: Callable[[IcebergTable], None] | None, rounds: int
 ) -> list[Measured]:
-    """Compare a bare append with staged ones under more and more rules; tables are made outside
-    the measured time.
+    """Compare a bare append with staged writes with different rules.
+
+    Tables are created outside of the measured time.
     """
     blocking = tuple(replace(rule, on_failure="block") for rule in FIVE_RULES)
     targets = Targets(engine, standing)
@@ -122,7 +120,7 @@ def measure(
         run: Callable[[Engine, IcebergTable], int],
         at_most: float | None,
     ) -> Way:
-        # The warm-ups and the rounds each take a table.
+        # One table for each warm-up and round.
         ready[name] = [targets.fresh(rules) for _ in range(rounds + 2)]
         return Way(name, lambda: run(engine, ready[name].pop()), at_most)
 
@@ -143,9 +141,7 @@ def measure(
 
 
 def standing_rows(engine: Engine) -> Callable[[IcebergTable], None]:
-    """Make 10 million rows once, and return what gives a table those rows without writing them
-    again.
-    """
+    """Write 10 million rows once; return a function that adds their files to a table."""
     full = replace(ORDERS, name="bench.full")
     write(engine, full, lambda: orders(engine, ROWS, STANDING_ROWS))
     catalog = engine.catalog.name
@@ -163,14 +159,14 @@ def standing_rows(engine: Engine) -> Callable[[IcebergTable], None]:
 
 
 def main(rounds: int) -> None:
-    """Measure both parts, and fail where a promise is broken."""
-    began = conditions()
+    """Run both parts; exit with 1 if a limit is exceeded."""
+    environment = conditions()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         engine = open_engine(replace(Settings.from_env(), home=Path(folder), spark_memory="6g"))
         write(engine, replace(ORDERS, name=SOURCE), lambda: orders(engine, 0, ROWS))
         parts = {"2 million rows onto an empty table": measure(engine, None, rounds)}
         parts["2 million rows onto 10 million"] = measure(engine, standing_rows(engine), rounds)
-    sys.exit(0 if report("write", began, parts) else 1)
+    sys.exit(0 if report("write", environment, parts) else 1)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""A whole load on a Spark cluster, from delivered files to a typed table, against a plain script.
+"""A full load on a Spark cluster, from delivered files to a typed table, against a plain script.
 
-Both are processes of their own that begin and end with their Spark, on one standalone cluster of
-two workers of one core on this machine, whose files lie where all of them see them. Each load
-begins with empty tables.
+Both are separate processes that start and stop their Spark, on a standalone cluster of two workers
+with one core each on this machine, with shared files. Each load starts with empty tables.
 """
 
 import os
@@ -32,9 +31,9 @@ FILES, FILE_BYTES = 40, 25_000_000
 EASIEST = "each line typed and appended, the easiest"
 ORDINARY = "the newest line of each id"
 LOAD_AT_MOST = {EASIEST: 1.5, ORDINARY: 1.4}
-"""1.4 was asked for of both. Beside what a script does, files are judged and staged before their rows
-land (a quarter of a second of a core for each of 25 MB), rows keep where they came from, values are
-read strictly, and each row that came is looked for in the end.
+"""The target was 1.4 for both. In addition to the script, files are validated and staged before their
+rows land (0.25 core seconds per 25 MB), rows keep their source, values are parsed strictly, and each
+new row is verified at the end.
 """
 _SEED = 26
 _TAILS = 20_000
@@ -96,9 +95,7 @@ _FORMS = {
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a load came to: seconds until its process ended, and what tells whether the rows are
-    right.
-    """
+    """Result of a load: seconds of its process, and values that identify wrong rows."""
 
     seconds: float
     rows: int
@@ -107,7 +104,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Loads:
-    """Loads of the same files on one cluster, each in a folder of its own below `folder`."""
+    """Loads of the same files on one cluster, each in a subfolder of `folder`."""
 
     folder: Path
     cluster: SparkCluster
@@ -115,11 +112,11 @@ class Loads:
 
     @property
     def delivered(self) -> Path:
-        """Where the files are, of which each load has links."""
+        """Folder of the files, which each load hard-links."""
         return self.folder / "delivered"
 
     def through_lakehouse(self, form: str) -> Loaded:
-        """Load by `lakehouse ingest`, with every rule, check and record of it."""
+        """Load with `lakehouse ingest`, including all rules, checks and records."""
         root = self.folder / _PACKAGE
         settings = replace(self.settings, home=root / "home")
         _make_project(root, form)
@@ -133,10 +130,10 @@ class Loads:
         }
         seconds = _seconds_of(command, env, root)
         table = Catalog.of(settings).load(f"silver.{_NAME}")
-        return self._ended(root, seconds, Path(table.location().removeprefix("file://")))
+        return self._result(root, seconds, Path(table.location().removeprefix("file://")))
 
     def by_hand(self, form: str) -> Loaded:
-        """Load by the plain script."""
+        """Load with the plain script."""
         root = self.folder / "plain"
         _link(self.delivered, root / "inbox")
         local = (jars.path(self.settings, jar) for jar in jars.pinned(self.settings))
@@ -146,10 +143,10 @@ class Loads:
         command += ["--newest"] * (form == ORDINARY)
         env = {"PYSPARK_PYTHON": sys.executable}
         seconds = _seconds_of(command, env, root)
-        return self._ended(root, seconds, root / "warehouse" / "silver" / _NAME)
+        return self._result(root, seconds, root / "warehouse" / "silver" / _NAME)
 
-    def _ended(self, root: Path, seconds: float, table: Path) -> Loaded:
-        """Look at the rows of a load onto an empty table, and remove it."""
+    def _result(self, root: Path, seconds: float, table: Path) -> Loaded:
+        """Read the rows of a load into an empty table, and delete it."""
         files = dataset.dataset(table / "data", format="parquet")
         rows, amount = 0, Decimal()
         for batch in files.to_batches(columns=["amount"]):
@@ -161,7 +158,7 @@ class Loads:
 
 @contextmanager
 def loads(folder: Path, files: int, file_bytes: int) -> Iterator[Loads]:
-    """Deliver files, and start a cluster for as long as the block takes."""
+    """Deliver files, and run a cluster during the block."""
     shared = folder / "shared"
     deliver_orders(shared / "delivered", files, file_bytes)
     settings = replace(Settings.from_env(), home=folder / "home")
@@ -170,7 +167,7 @@ def loads(folder: Path, files: int, file_bytes: int) -> Iterator[Loads]:
 
 
 def deliver_orders(folder: Path, files: int, file_bytes: int) -> None:
-    """Write files of orders, of which no two have one id."""
+    """Write files of orders with distinct ids."""
     folder.mkdir(parents=True)
     tails, number = _tails(), 0
     for name in range(files):
@@ -185,7 +182,7 @@ def deliver_orders(folder: Path, files: int, file_bytes: int) -> None:
 
 
 def _tails() -> list[str]:
-    """Return what stands in the lines behind the id."""
+    """Return the rest of the lines after the id."""
     chosen = random.Random(_SEED)
     tails = []
     for number in range(_TAILS):
@@ -208,7 +205,7 @@ def _lines_left(bytes_left: int) -> int:
 def measure_loads(
     folder: Path, *, files: int, file_bytes: int, rounds: int
 ) -> dict[str, list[Measured]]:
-    """Compare both ways in both forms; the rows must be the same ones."""
+    """Compare both ways in both forms; their rows must be equal."""
     measured = {}
     with loads(folder, files, file_bytes) as running:
         ways: Sequence[tuple[str, Callable[[str], Loaded]]] = (
@@ -257,7 +254,7 @@ def _link(folder: Path, target: Path) -> None:
 
 
 def _seconds_of(command: Sequence[str], env: dict[str, str], folder: Path) -> float:
-    began = time.perf_counter()
+    started_at = time.perf_counter()
     done = subprocess.run(
         command,
         cwd=folder,
@@ -266,6 +263,6 @@ def _seconds_of(command: Sequence[str], env: dict[str, str], folder: Path) -> fl
         text=True,
         check=False,
     )
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - started_at
     assert done.returncode == 0, (done.stdout + done.stderr)[-_SHOWN:]
     return seconds

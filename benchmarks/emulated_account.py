@@ -1,4 +1,4 @@
-"""An account of AWS that is emulated, as benchmarks work on it."""
+"""Setup of an emulated AWS account for benchmarks."""
 
 import os
 from dataclasses import replace
@@ -12,7 +12,7 @@ from lakehouse.settings import Settings
 
 
 def environment_of(address: str) -> dict[str, str]:
-    """Return what says that the account at an address is worked on."""
+    """Return the environment for the account at an address."""
     return {
         "AWS_ACCESS_KEY_ID": "testing",
         "AWS_SECRET_ACCESS_KEY": "testing",
@@ -25,9 +25,7 @@ def environment_of(address: str) -> dict[str, str]:
 
 
 def prepared_account(home: Path) -> Settings:
-    """Make the bucket that the environment names, and fetch what Spark needs for it; return the
-    settings, with a home.
-    """
+    """Create the bucket and fetch the jars; return the settings with a home."""
     where = {"LocationConstraint": os.environ["AWS_REGION"]}
     boto3.client("s3").create_bucket(
         Bucket=os.environ["LAKEHOUSE_BUCKET"], CreateBucketConfiguration=where

@@ -1,8 +1,7 @@
-"""Compare ways to do one thing: warmed up, in alternating order, by the ratio of neighbouring
-runs.
+"""Compares alternatives: with warm-up, in alternating order, by the ratio of adjacent runs.
 
-A machine's speed drifts, and so absolute times say little; the ratio of two runs beside each
-other holds. Ways whose results differ are not compared: the run fails.
+The speed of a machine drifts, so absolute times mean little, but ratios of adjacent runs are stable.
+Alternatives with different results fail.
 """
 
 import argparse
@@ -25,18 +24,16 @@ from benchmarks.process_times import Times
 from benchmarks.results_index import RESULTS, write_index
 
 NOW = Path(__file__).parent.parent
-"""The code that is measured."""
+"""The measured code."""
 _PACKAGES = ("pyspark", "pyiceberg", "dagster")
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to do the thing: `run` does it and returns a value that tells whether it was done
-    right.
+    """An alternative: `run` returns a value to verify the result.
 
-    `at_most` is the ratio to the first way that it must not exceed; None where nothing is
-    promised. A way that is much shorter than the others is run several `times` in its turn, of
-    which the median counts: it is as warm as they are.
+    `at_most`: limit of the ratio to the first way; None without a limit. A much shorter way runs
+    `times` times per turn, of which the median counts, so that it is equally warm.
     """
 
     name: str
@@ -47,9 +44,9 @@ class Way:
 
 @dataclass(frozen=True)
 class TimedWay:
-    """One way that says itself what it took, such as the processor's time of other processes.
+    """An alternative that measures itself, such as CPU time of other processes.
 
-    `cpu_at_most` and `wall_at_most` are the ratios to the first way that it must not exceed.
+    `cpu_at_most` and `wall_at_most`: limits of the ratios to the first way.
     """
 
     name: str
@@ -63,9 +60,7 @@ _AnyWay = TypeVar("_AnyWay", Way, TimedWay)
 
 @dataclass(frozen=True)
 class Measured:
-    """What came of one way: its times, and in each round its time over that of the first
-    way.
-    """
+    """Result of one way: its times, and the ratio to the first way in each round."""
 
     name: str
     at_most: float | None
@@ -78,29 +73,27 @@ class Measured:
         return statistics.median(self.ratios)
 
     @property
-    def holds(self) -> bool:
-        """Whether the promise is kept."""
+    def is_met(self) -> bool:
+        """Whether the limit is met."""
         return self.at_most is None or self.ratio <= self.at_most
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A ratio that does not follow from time, such as of bytes; `at_most` is what is promised
-    of it.
-    """
+    """A ratio of other values than times, such as bytes, with its limit `at_most`."""
 
     name: str
     ratio: float
     at_most: float | None = None
 
     @property
-    def holds(self) -> bool:
-        """Whether the promise is kept."""
+    def is_met(self) -> bool:
+        """Whether the limit is met."""
         return self.at_most is None or self.ratio <= self.at_most
 
 
 def options(description: str | None, *, rounds: int) -> argparse.ArgumentParser:
-    """Return the command line of a benchmark; `--rounds` is what all of them take."""
+    """Return the argument parser of a benchmark with the common option `--rounds`."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -109,9 +102,7 @@ def options(description: str | None, *, rounds: int) -> argparse.ArgumentParser:
 
 
 def clone_at(commit: str, folder: Path) -> Path:
-    """Return a clone of this code as it was at a commit, in a folder; it is made where there is
-    none.
-    """
+    """Return a clone of this repository at a commit; creates it if it is missing."""
     if not (folder / "lakehouse").exists():
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run(["git", "clone", "--quiet", str(NOW), str(folder)], check=True)
@@ -120,17 +111,15 @@ def clone_at(commit: str, folder: Path) -> Path:
 
 
 def conditions() -> str:
-    """Return the day, the commit and the load of the machine, to be asked when a benchmark
-    begins.
-    """
+    """Return date, commit and machine load; call it at the start of a benchmark."""
     load = f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     return f"{date.today():%Y-%m-%d} at {_commit()}; the load was {load} when it began"
 
 
 def compare(ways: Sequence[Way], *, rounds: int = 7, warm_ups: int = 2) -> list[Measured]:
-    """Run each way once in each round, the order turned around in every other one.
+    """Run each way once per round, in alternating order.
 
-    :raises AssertionError: when two ways gave different results.
+    :raises AssertionError: two ways have different results.
     """
     times = []
     for number in range(-warm_ups, rounds):
@@ -148,9 +137,7 @@ def compare(ways: Sequence[Way], *, rounds: int = 7, warm_ups: int = 2) -> list[
 def compare_times(
     title: str, ways: Sequence[TimedWay], *, rounds: int, warm_ups: int = 1
 ) -> dict[str, list[Measured]]:
-    """Run each way once in each round, the order turned around in every other one; return a
-    part of the processor's time, and one of the time until it ends.
-    """
+    """Run each way once per round, in alternating order; return CPU and wall times as parts."""
     cpu: dict[str, list[float]] = {way.name: [] for way in ways}
     wall: dict[str, list[float]] = {way.name: [] for way in ways}
     for number in range(-warm_ups, rounds):
@@ -175,18 +162,18 @@ def compare_times(
 def measured_against(
     first: Sequence[float], name: str, at_most: float | None, seconds: Sequence[float]
 ) -> Measured:
-    """Return what came of a way, given the seconds of the first way in the same rounds."""
+    """Return the result of a way, given the seconds of the first way in the same rounds."""
     ratios = [own / of_first for of_first, own in zip(first, seconds, strict=True)]
     return Measured(name, at_most, seconds, ratios)
 
 
 def show(progress: str) -> None:
-    """Print what was done: a benchmark takes minutes to hours."""
+    """Print progress: benchmarks take minutes to hours."""
     print(f"{time.strftime('%H:%M:%S')} {progress}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def table(title: str, measured: Sequence[Measured]) -> str:
-    """Return the figures as a table in Markdown, with what they were measured on."""
+    """Return the results as a Markdown table with the environment."""
     lines = [
         f"## {title}",
         "",
@@ -200,15 +187,15 @@ def table(title: str, measured: Sequence[Measured]) -> str:
     return "\n".join(lines)
 
 
-def figures_table(title: str, figures: Sequence[Figure]) -> str:
-    """Return ratios as a table in Markdown."""
+def ratios_table(title: str, ratios: Sequence[Figure]) -> str:
+    """Return ratios as a Markdown table."""
     lines = [f"## {title}", "", "| | ratio | promised |", "|---|--:|--:|"]
     return "\n".join(
         [
             *lines,
             *(
                 f"| {figure.name} | {figure.ratio:.3f} | {_promised(figure)} |"
-                for figure in figures
+                for figure in ratios
             ),
             "",
         ]
@@ -216,31 +203,29 @@ def figures_table(title: str, figures: Sequence[Figure]) -> str:
 
 
 def plain_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown of which nothing is promised; all columns but the first are
-    numbers.
-    """
+    """Return a Markdown table without limits; all columns but the first are numeric."""
     lines = [heads, ["---", *["--:"] * (len(heads) - 1)], *rows]
     return "\n".join([f"## {title}", "", *(f"| {' | '.join(line)} |" for line in lines), ""])
 
 
 def report(
     name: str,
-    began: str,
+    environment: str,
     parts: Mapping[str, Sequence[Measured]],
-    figures: Mapping[str, Sequence[Figure]] = MappingProxyType({}),
+    ratios: Mapping[str, Sequence[Figure]] = MappingProxyType({}),
     more: Sequence[str] = (),
 ) -> bool:
-    """Print the tables and save them as `results/<name>.md`; says whether each promise is kept.
+    """Print the tables and save them as `results/<name>.md`; return whether all limits are met.
 
-    :param began: the `conditions` when it began.
-    :param more: what is told besides, as Markdown.
+    :param environment: `conditions()` at the start.
+    :param more: additional Markdown.
     """
     tables = [table(title, measured) for title, measured in parts.items()]
     text = "\n".join(
         [
-            f"Measured on {began}.\n",
+            f"Measured on {environment}.\n",
             *tables,
-            *(figures_table(title, of_title) for title, of_title in figures.items()),
+            *(ratios_table(title, of_title) for title, of_title in ratios.items()),
             *more,
         ]
     )
@@ -248,7 +233,7 @@ def report(
     (RESULTS / f"{name}.md").write_text(f"# {name}\n\n{text}", encoding="utf-8")
     write_index(RESULTS)
     print(text)  # noqa: T201
-    return all(result.holds for part in (*parts.values(), *figures.values()) for result in part)
+    return all(result.is_met for part in (*parts.values(), *ratios.values()) for result in part)
 
 
 def _in_turn(ways: Sequence[_AnyWay], number: int) -> Sequence[_AnyWay]:
@@ -290,11 +275,11 @@ def _line(result: Measured) -> str:
 def _promised(result: Measured | Figure) -> str:
     if result.at_most is None:
         return ""
-    return f"{result.at_most:.2f}{'' if result.holds else ' (broken)'}"
+    return f"{result.at_most:.2f}{'' if result.is_met else ' (broken)'}"
 
 
 def _commit() -> str:
-    """Return the commit that is measured; `+` where files but results were changed since."""
+    """Return the measured commit, with `+` if files other than results are modified."""
     commit = _git("rev-parse", "--short", "HEAD")
     changed = _git("diff", "--name-only", "HEAD", "--", ":/", ":(exclude,top)*/results/*.md")
     return f"{commit or 'an unknown commit'}{'+' if changed else ''}"

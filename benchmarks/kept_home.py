@@ -1,4 +1,4 @@
-"""A filled home that is put back to what it was, as often as something is erased from it."""
+"""A filled home that can be restored to its original state after each erasure."""
 
 import os
 import shutil
@@ -10,19 +10,18 @@ from pathlib import Path
 from lakehouse.settings import Settings
 
 _FOLDERS = ("warehouse", "archive", "inbox", "rejected", "privacy")
-"""Their files are removed and replaced, and never written in place."""
+"""Their files are replaced, and never modified in place."""
 
 
 class KeptHome:
-    """A home beside a second one that holds what it had: tables know their files by their path,
-    so that no copy could be used in its place.
+    """A home and its backup: table metadata contains file paths, so a copy would not work.
 
-    Files of tables and delivered files are linked, since nothing writes in them; databases are
-    written back by SQLite, since Spark and Dagster have them open.
+    Table files and delivered files are hard links, since they are never modified in place; databases
+    are restored with SQLite's backup API, since Spark and Dagster have them open.
     """
 
     def __init__(self, settings: Settings) -> None:
-        """Keep what a home has; nothing writes to it meanwhile."""
+        """Back up a home; nothing may write to it meanwhile."""
         self.settings = settings
         self._kept = settings.home.with_name(f"{settings.home.name}-kept")
         for folder in _FOLDERS:
@@ -31,7 +30,7 @@ class KeptHome:
             _back_up(database, self._kept / database.relative_to(settings.home))
 
     def restore(self) -> None:
-        """Give the home what it had, and wait until nothing is left to be written to disk."""
+        """Restore the home, and wait until all writes are on disk."""
         home = self.settings.home
         for folder in _FOLDERS:
             shutil.rmtree(home / folder, ignore_errors=True)

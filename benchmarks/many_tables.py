@@ -1,9 +1,7 @@
-"""A project of as many tables and feeds as are asked for, as a user would write it, and a home in
-which all of them are up to date.
+"""A generated project with any number of tables and feeds, and a home in which they are current.
 
-Each feed has nine tables that follow from it: three that are merged from what was delivered, and
-two that are computed from each of these. Tables are made and filled by PyIceberg, so that no JVM
-is needed; Dagster is told what runs would have told it.
+Each feed has nine downstream tables: three merged from the deliveries, and two computed from each of
+these. PyIceberg creates and fills tables without a JVM; Dagster gets the events of runs.
 """
 
 from collections.abc import Iterator, Mapping
@@ -113,8 +111,9 @@ def {name}(orders):
 
 
 def make_project(root: Path, feeds: int) -> None:
-    """Write a project with some feeds and what follows from them, as `lakehouse init` begins one.
-    Its package has the folder's name.
+    """Write a project with feeds and downstream tables, based on `lakehouse init`.
+
+    The package has the name of the folder.
     """
     begin_project(root, root.name, "0.1.0")
     for path, text in _asset_files(root.name, feeds):
@@ -140,10 +139,9 @@ def fill_home(
     settings: Settings,
     undeclared: Mapping[str, int] = MappingProxyType({}),
 ) -> None:
-    """Make the tables of a project, each with rows, and tell Dagster of a run of each whose checks
-    passed; nothing is stale then.
+    """Create the tables of a project with rows, and report passed runs to Dagster; none is stale.
 
-    :param undeclared: the snapshots of tables that are read and not declared.
+    :param undeclared: snapshot ids of undeclared input tables.
     """
     engine = open_engine(settings)
     for feed in project.feeds.values():
@@ -161,7 +159,7 @@ def fill_home(
             inputs = {source: snapshots[source] for source in read}
             snapshots[name] = _fill(engine, table, inputs, node.code_version or "")
             if node.is_executable:
-                _tell(instance, key, sorted(node.check_keys))
+                _report_run(instance, key, sorted(node.check_keys))
 
 
 def _fill(
@@ -195,7 +193,7 @@ def _value(kind: pa.DataType) -> Any:
     return "1" if pa.types.is_large_string(kind) or pa.types.is_string(kind) else 1
 
 
-def _tell(
+def _report_run(
     instance: dg.DagsterInstance, key: dg.AssetKey, checks: list[dg.AssetCheckKey]
 ) -> None:
     instance.report_runless_asset_event(dg.AssetMaterialization(key))
@@ -205,6 +203,6 @@ def _tell(
 
 
 def open_project(root: Path) -> tuple[Project, Settings]:
-    """Return a project of `make_project`, with the settings of its home, which lies in it."""
+    """Return a project of `make_project`, with the settings of its home."""
     settings = Settings.from_env({}, folder=root)
     return load_project(settings), settings

@@ -1,4 +1,4 @@
-"""A `lakehouse dev` that is open for as long as something is measured beside it."""
+"""Runs `lakehouse dev` during measurements."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ COMMAND = (
     "-c",
     "import sys; from lakehouse.cli import main; sys.exit(main())",
 )
-"""The command line of the tree that is first on the path of Python."""
+"""Runs the code that is first on the Python path."""
 _OPENS_SECONDS = 600.0
 
 
@@ -23,7 +23,7 @@ _OPENS_SECONDS = 600.0
 def open_dev(
     env: Mapping[str, str], folder: Path, command: Sequence[str] = COMMAND
 ) -> Iterator[psutil.Process]:
-    """Run `lakehouse dev` in a folder, from when it is open until the end of the block."""
+    """Run `lakehouse dev` in a folder; yields once it is open."""
     log_file = folder / "dev.log"
     with log_file.open("wb") as log:
         dev = subprocess.Popen(
@@ -35,8 +35,10 @@ def open_dev(
         )
     try:
         until = time.monotonic() + _OPENS_SECONDS
-        while "is open at" not in (said := log_file.read_text()):
-            assert dev.poll() is None and time.monotonic() < until, f"dev did not open: {said}"
+        while "is open at" not in (log_text := log_file.read_text()):
+            assert dev.poll() is None and time.monotonic() < until, (
+                f"dev did not open: {log_text}"
+            )
             time.sleep(1)
         yield psutil.Process(dev.pid)
     finally:

@@ -1,6 +1,4 @@
-"""A person leaves Parquet files as by a plain script, for whom there is no Iceberg: each file is
-read, filtered, and written again.
-"""
+"""Removes people from Parquet files with a plain script: reads, filters and rewrites each file."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,29 +13,28 @@ from lakehouse.tables.person import Person
 
 ID, ADDRESS = "customer_id", "customer_email"
 CODEC, LEVEL = "zstd", 1
-"""As the tables' own files are written (`tables.table_properties`)."""
+"""As in the tables' files (`tables.table_properties`)."""
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """How many rows a script left out, and of which files."""
+    """Number of removed rows, and the affected files."""
 
     rows: int = 0
     files: tuple[Path, ...] = ()
 
 
 def rewrite_parquet(files: Iterable[Path], people: Sequence[Person], target: Path) -> LeftOut:
-    """Write files again without the rows of some people: those with their id, and those without
-    any id that have their address.
+    """Rewrite files without the rows of people: rows with their id, or their address without an id.
 
-    They are written to a folder, one over the other: the files themselves are used again.
+    All output goes to the same target file: the inputs are used again.
     """
     ids = {text for person in people for text in person.ids}
     addresses = {text for person in people for text in person.personal.get(ADDRESS, ())}
     rows, changed = 0, []
     for file in files:
         table = pq.read_table(file, partitioning=None)
-        kept = table.filter(pc.invert(_theirs(table, ids, addresses)))
+        kept = table.filter(pc.invert(_matches(table, ids, addresses)))
         pq.write_table(kept, target, compression=CODEC, compression_level=LEVEL)
         if kept.num_rows < table.num_rows:
             rows += table.num_rows - kept.num_rows
@@ -45,13 +42,13 @@ def rewrite_parquet(files: Iterable[Path], people: Sequence[Person], target: Pat
     return LeftOut(rows, tuple(changed))
 
 
-def _theirs(table: pa.Table, ids: set[str], addresses: set[str]) -> Any:
+def _matches(table: pa.Table, ids: set[str], addresses: set[str]) -> Any:
     column = table.column(ID)
-    theirs = pc.is_in(column, value_set=pa.array(sorted(ids)).cast(column.type))
+    matches = pc.is_in(column, value_set=pa.array(sorted(ids)).cast(column.type))
     if ADDRESS not in table.column_names:
-        return theirs
+        return matches
     by_address = pc.is_in(table.column(ADDRESS), value_set=pa.array(sorted(addresses)))
-    return pc.or_(theirs, pc.and_(_is_blank(column), by_address))
+    return pc.or_(matches, pc.and_(_is_blank(column), by_address))
 
 
 def _is_blank(column: Any) -> Any:

@@ -1,8 +1,8 @@
-"""A load as it is written by hand: CSV files into a bronze table, and typed into a silver one.
+"""A handwritten load: CSV files to a bronze table, and typed to a silver table.
 
 Run as `python -m benchmarks.plain_load --inbox FOLDER --warehouse FOLDER --jars FILES --master URL
-[--newest]`. Nothing of the lakehouse is in it: no file is judged, archived or landed once, no row
-is audited, nothing is kept of what is refused, and a second run would load all files again.
+[--newest]`. Without lakehouse features: no validation, archive, exactly-once landing, audit or
+quarantine; a second run would load all files again.
 """
 
 import argparse
@@ -19,14 +19,14 @@ COLUMNS = {
     "placed_at": "timestamp",
     "note": "string",
 }
-"""The columns of the files, and what each is in silver; both ways to load have them from here."""
+"""Columns of the files with their silver types; both ways to load use them."""
 NEWEST = "row_number() OVER (PARTITION BY id ORDER BY _ingested_at DESC, _source_file DESC)"
 
 
 def load(spark: SparkSession, inbox: str, *, newest: bool) -> None:
-    """Append all lines to bronze, and what is typed of them to silver.
+    """Append all lines to bronze and the typed lines to silver.
 
-    :param newest: whether silver gets the newest line of each id alone.
+    :param newest: silver gets only the newest line of each id.
     """
     texts = ", ".join(f"{name} string" for name in COLUMNS)
     types = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())

@@ -1,8 +1,7 @@
-"""Time a command: until it ends, and the processor's time of it and all that it started.
+"""Measures wall time of a command, and CPU time including its child processes.
 
-Run as `python -m benchmarks.process_times COMMAND…`; prints `WALL CPU` in seconds. A JVM may
-outlive the command that started it, and its time would be lost: on Linux this process adopts
-what is orphaned, and waits for it.
+Run as `python -m benchmarks.process_times COMMAND…`; prints `WALL CPU` in seconds. A JVM can outlive
+its command: on Linux, this process adopts orphaned processes and waits for them.
 """
 
 import ctypes
@@ -19,14 +18,14 @@ from pathlib import Path
 import psutil
 
 _PR_SET_CHILD_SUBREAPER = 36
-"""Of `prctl(2)`."""
+"""Constant of `prctl(2)`."""
 _OF_CHILDREN = 4
-"""psutil's times of a process begin with user, system and the same two of ended children."""
+"""psutil's process times start with user and system, also of finished children."""
 
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of a command: until it ends, and of the processor."""
+    """Wall and CPU seconds of a command."""
 
     wall: float
     cpu: float
@@ -38,10 +37,10 @@ class Times:
 def times_of(
     command: Sequence[str], env: Mapping[str, str], folder: Path | None = None
 ) -> Times:
-    """Run a command in a process that does nothing else, and time it.
+    """Run a command in a separate process and measure it.
 
-    :param folder: where it is run; here, if left out.
-    :raises AssertionError: when it failed; holds what it said.
+    :param folder: working directory; default: the current one.
+    :raises AssertionError: the command failed; contains its output.
     """
     process = subprocess.run(
         [sys.executable, Path(__file__), *command],
@@ -57,18 +56,18 @@ def times_of(
 
 
 def processor_seconds(pid: int) -> float:
-    """Return what a process that runs, and all below it, have taken of the processor so far."""
+    """Return the CPU seconds of a running process and its descendants."""
     process = psutil.Process(pid)
     seconds = 0.0
     for member in [process, *process.children(recursive=True)]:
-        # It may have ended meanwhile, and counts with its parent then.
+        # A finished process counts for its parent.
         with suppress(psutil.NoSuchProcess):
             seconds += sum(member.cpu_times()[:_OF_CHILDREN])
     return seconds
 
 
 def main() -> None:
-    """Run the command of this process's arguments."""
+    """Run the command of the arguments."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     started = time.perf_counter()
     code = subprocess.run(sys.argv[1:], check=False).returncode

@@ -1,4 +1,4 @@
-"""Upkeep as `lakehouse maintain` does it, for tables of a benchmark."""
+"""Upkeep of benchmark tables, as in `lakehouse maintain`."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -13,11 +13,10 @@ from lakehouse.maintenance.upkeep_round import carry_out, plan_round
 def keep_up(
     engine: Engine, tables: Iterable[str], now: datetime | None = None
 ) -> list[UpkeepRecord]:
-    """Do what the health of some tables calls for, as asked for by name; return what came of
-    it.
+    """Run the due upkeep of named tables and return its records.
 
-    :param now: when it is, for the plan; what is older than the policy keeps goes.
-    :raises AssertionError: when a step failed.
+    :param now: time for the plan; older snapshots than the policy's retention expire.
+    :raises AssertionError: a step failed.
     """
     planned = plan_round(engine, PROJECT.upkept(), list(tables), asked_by_name=True, now=now)
     records = carry_out(engine, PROJECT.upkept(), planned, run_id=uuid4().hex)

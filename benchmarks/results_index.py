@@ -1,6 +1,6 @@
-"""The page of all results: of which day each is, and which promises do not hold.
+"""Index page of all results: dates, and limits that are exceeded.
 
-`report` writes it anew with each result; by hand it is `python -m benchmarks.results_index`.
+`report` updates it with each result; to update it manually: `python -m benchmarks.results_index`.
 """
 
 import re
@@ -17,26 +17,24 @@ _BROKEN = " (broken)"
 _WHAT_IT_IS = """\
 # Results
 
-Written with each result. Each was measured on the day and commit that stand beside it, `+` where files were changed since; the load of the machine is what it was when the benchmark began, and on two cores more than 1 says that something else ran.
-A promise is a ratio that must not be exceeded, of the first way in its table where it is one of time.
+This page is updated with each result. The table shows the day and commit of each measurement (`+`: with modified files), and the load of the machine at its start; on two cores, a load above 1 means that something else was running.
+A promise is an enforced limit of a ratio; ratios of times refer to the first row of their table.
 """
 
 
 @dataclass(frozen=True)
 class Promise:
-    """A ratio that is promised: the title of its table, what it is of, and both numbers as they
-    are printed.
-    """
+    """A limit: the title of its table, its name, and both numbers as printed."""
 
     title: str
     of: str
     found: str
     promised: str
-    holds: bool
+    is_met: bool
 
 
 def promises_of(result: str) -> Iterator[Promise]:
-    """Yield all that is promised in a result."""
+    """Yield all limits in a result."""
     title = ""
     for line in result.splitlines():
         if line.startswith("## "):
@@ -52,7 +50,7 @@ def promises_of(result: str) -> Iterator[Promise]:
 
 
 def index_of(results: Sequence[Path]) -> str:
-    """Return the page on some results."""
+    """Return the index page of results."""
     of_each, broken = [], []
     for path in sorted(results):
         text = path.read_text(encoding="utf-8")
@@ -60,12 +58,12 @@ def index_of(results: Sequence[Path]) -> str:
         assert measured, f"{path}: it does not say when it was measured"
         promises = list(promises_of(text))
         link = f"[{path.stem}]({path.name})"
-        kept = f"{sum(one.holds for one in promises)} of {len(promises)}" if promises else ""
+        kept = f"{sum(one.is_met for one in promises)} of {len(promises)}" if promises else ""
         of_each.append([link, *measured.group("day", "commit", "load"), kept])
         broken += [
             [link, f"{one.title}: {one.of}", one.found, one.promised]
             for one in promises
-            if not one.holds
+            if not one.is_met
         ]
     parts = [_WHAT_IT_IS, _table(["result", "day", "commit", "load", "promises kept"], of_each)]
     if broken:
@@ -81,7 +79,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def write_index(folder: Path = RESULTS) -> None:
-    """Write the page on all results of a folder."""
+    """Write the index page of a results folder."""
     results = [path for path in folder.glob("*.md") if path.name != INDEX]
     (folder / INDEX).write_text(index_of(results), encoding="utf-8")
 

@@ -1,8 +1,8 @@
-"""What looks of all sensors of a project take, in a process that has just loaded its definitions.
+"""Times of sensor checks of a project, in a process that has just loaded its definitions.
 
-Run in the folder of a project as `python -m benchmarks.sensor_looks LOOKS`; prints the seconds of
-each look, until it ends and of the processor. Cursors are kept beside the home, as Dagster keeps
-them. No sensor may ask for a run, nor wait for files.
+Run in a project folder as `python -m benchmarks.sensor_looks LOOKS`; prints wall and CPU seconds of
+each check. Cursors are saved next to the home, as Dagster does. No sensor may request a run or wait
+for files.
 """
 
 import json
@@ -17,15 +17,15 @@ from lakehouse.project import load_project
 from lakehouse.settings import Settings
 
 
-def main(looks: int) -> None:
-    """Look some times."""
+def main(checks: int) -> None:
+    """Run some checks."""
     feed_sensors.WATCH_SECONDS = shared_sensor.WATCH_SECONDS = 0.0
     settings = Settings.from_env()
     repository = load_project(settings).definitions().get_repository_def()
     kept = settings.home.with_name("cursors.json")
     cursors = json.loads(kept.read_text()) if kept.exists() else {}
     with open_instance(settings) as instance:
-        for _ in range(looks):
+        for _ in range(checks):
             wall, cpu = time.perf_counter(), time.process_time()
             _look(instance, repository, cursors)
             print(time.perf_counter() - wall, time.process_time() - cpu)  # noqa: T201

@@ -1,4 +1,4 @@
-"""The queries of Dagster's UI, as its installed pages have them."""
+"""The queries of Dagster's UI, extracted from its installed pages."""
 
 import re
 from functools import cache
@@ -10,7 +10,7 @@ _DEFINITION = re.compile(r"\b(?:query|fragment) (\w+)[^{}\"]*{")
 
 
 def query_text(name: str) -> str:
-    """Return a query by its name, with the fragments that it is made of."""
+    """Return a query with its fragments."""
     known, needed = _definitions(), [name]
     for each in needed:
         for spread in _SPREAD.findall(known[each]):
@@ -21,7 +21,7 @@ def query_text(name: str) -> str:
 
 @cache
 def _definitions() -> dict[str, str]:
-    """Return all queries and fragments by their names."""
+    """Return all queries and fragments by name."""
     spec = find_spec("dagster_webserver")
     assert spec is not None and spec.origin is not None
     found: dict[str, str] = {}
@@ -33,7 +33,7 @@ def _definitions() -> dict[str, str]:
 
 
 def _end(text: str, start: int) -> int:
-    """Return where what was opened before a place is closed."""
+    """Return the position of the matching closing brace."""
     depth = 1
     for brace in re.compile(r"[{}]").finditer(text, start):
         depth += 1 if brace[0] == "{" else -1

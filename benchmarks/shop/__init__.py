@@ -1,3 +1,1 @@
-"""Tables that a benchmark fills, as somebody's own would be: invoice lines by day, and their
-sums.
-"""
+"""Tables of a benchmark, written like user code: invoice lines by day, and their sums."""

@@ -79,7 +79,7 @@ def invoice_lines(delivered: DataFrame) -> DataFrame:
 
 @iceberg_asset(DAILY, inputs={"lines": latest(LINES, by="sold_on")})
 def invoice_lines_daily(lines: DataFrame) -> DataFrame:
-    """One row for each day of silver.invoice_lines, in figures."""
+    """One row for each day of silver.invoice_lines, with sums."""
     from pyspark.sql.functions import expr
 
     return lines.groupBy("sold_on").agg(

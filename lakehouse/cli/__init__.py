@@ -1,5 +1,5 @@
-"""`lakehouse …`: a thin shell over the same functions that Dagster calls. One module for each
-group of commands.
+"""The `lakehouse` command line: one module per group of commands, over the functions that Dagster
+uses.
 """
 
 import logging
@@ -10,10 +10,10 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Run the command that this process was started with, and exit with its code."""
+    """Run the command of this process and exit with its code."""
     from lakehouse.cli.program import run
 
-    # Without a handler, Python would print what libraries log in the middle of an interrupt.
+    # Without a handler, Python prints log records of libraries during an interrupt.
     logging.getLogger().addHandler(logging.NullHandler())
     _print_in_utf8()
     typed = Path(sys.argv[0])
@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def _print_in_utf8() -> None:
-    """Print what the locale cannot: as UTF-8 to other programs, as escapes to a terminal."""
+    """Print unsupported characters as UTF-8 to pipes and as escapes to terminals."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper) and stream.encoding.lower() != "utf-8":
             if stream.isatty():
@@ -33,7 +33,7 @@ def _print_in_utf8() -> None:
 
 
 def _let_go_of_broken_pipe() -> None:
-    """Write what is left; where nobody reads it, Python would complain at its end."""
+    """Flush standard output; a closed pipe would cause an error message of Python at exit."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

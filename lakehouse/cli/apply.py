@@ -1,4 +1,4 @@
-"""`lakehouse apply`: tables brought to their declarations."""
+"""`lakehouse apply`: changes tables to match their declarations."""
 
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def apply(state: State, names: tuple[str, ...]) -> None:
     """Bring tables to their declarations.
 
-    All tables where none is named. A table of which a change would lose data or break readers is
-    left as it is, and the others are changed.
+    Without names: all tables. A table is not changed if the change would lose data or break
+    readers; the remaining tables are.
     """
     applied = [_apply(state, table) for table in declared_tables(state, names)]
     if not all(applied):

@@ -1,4 +1,4 @@
-"""The option that says where declarations are written to, and what is said of those that were."""
+"""The option `--into` for the assets folder, and output about written declarations."""
 
 import importlib
 from collections.abc import Callable, Iterable
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def into_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Take `--into`, the folder of the assets."""
+    """Add the option `--into`, the folder of the assets."""
     return click.option(
         "--into",
         type=click.Path(path_type=Path),
         metavar="FOLDER",
-        help="Folder of the assets, a Python package; that of the project where it is left out.",
+        help="Folder of the assets, a Python package; default: that of the project.",
     )(function)
 
 
 def folder_in(state: State, into: Path | None) -> "AssetsFolder":
-    """Return a folder of assets; where none is given, that of the project."""
+    """Return the assets folder; default: the folder of the project."""
     from lakehouse.scaffolding.assets_folder import assets_folder_of
 
     if into is not None:
@@ -33,8 +33,8 @@ def folder_in(state: State, into: Path | None) -> "AssetsFolder":
     return assets_folder_of(Path(importlib.import_module(package).__path__[0]), package=package)
 
 
-def say_written(texts: Iterable[Path], written: Iterable[Path]) -> None:
-    """Say which files were written, and which were there already."""
+def print_written(texts: Iterable[Path], written: Iterable[Path]) -> None:
+    """Print which files were written and which existed."""
     new = set(written)
     for path in texts:
         verb = "wrote" if path in new else "unchanged"
@@ -42,6 +42,6 @@ def say_written(texts: Iterable[Path], written: Iterable[Path]) -> None:
 
 
 def near(path: Path) -> str:
-    """Return a path as it is typed from the working directory, where it lies below that."""
+    """Return a path relative to the working directory if it is below it."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)

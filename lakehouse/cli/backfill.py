@@ -1,4 +1,4 @@
-"""`lakehouse backfill`: a table, or partitions of it, computed in full."""
+"""`lakehouse backfill`: recomputes a table or partitions of it."""
 
 import click
 
@@ -14,28 +14,25 @@ from lakehouse.errors import UsageError
     "--from",
     "first",
     metavar="KEY",
-    help="First partition, such as 2026-03-01; of a table without partitions none.",
+    help="First partition, such as 2026-03-01; omit it for an unpartitioned table.",
 )
-@click.option(
-    "--to", "last", metavar="KEY", help="Last partition; the first where it is left out."
-)
+@click.option("--to", "last", metavar="KEY", help="Last partition; default: the first.")
 @click.option(
     "--stale",
     is_flag=True,
-    help="Compute what was computed by older code than the table has now, and no more.",
+    help="Compute only rows of older code than the current one.",
 )
 def backfill(state: State, name: str, first: str | None, last: str | None, stale: bool) -> None:
     """Compute a table, or partitions, in full, and what follows.
 
-    Of a table with partitions, those from --from to --to are computed; others that are stale
-    stay stale. What is computed comes out the same where nothing new arrived. A table with
-    another partitions definition, and what follows from it, is computed by the sensor or the
-    next ingest.
+    For a partitioned table, --from and --to select the partitions; other stale partitions stay
+    stale. Without new input, the result is the same. Downstream tables with different
+    partitions are computed by the sensor or the next ingest.
 
-    A table that is merged or appended to keeps the rows that its sources have no more.
+    A table that is merged or appended to keeps rows that its sources no longer have.
 
-    With --stale, that is computed of which older code made the rows: `lakehouse status` shows
-    it. Rows of which the code is not known, such as those that another tool wrote, stay.
+    With --stale, only rows of older code are recomputed: `lakehouse status` shows them. Rows of
+    unknown code, such as those of other tools, are not.
     """
     from lakehouse.orchestration.backfill import backfill as compute
 

@@ -1,7 +1,6 @@
-"""What the commands of one call share: settings, the engine, and what is declared; each made
-when first asked for.
+"""State of a command: settings, engine and declarations, each created on first use.
 
-Nothing here imports Spark or Dagster until a command needs it, so that reading is quick.
+Imports Spark and Dagster only when a command needs them, for a fast start.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,14 +28,14 @@ _LISTED = "`lakehouse status` lists the tables."
 
 @dataclass
 class State:
-    """One call of the command line."""
+    """State of one call of the command line."""
 
     verbose: bool = False
     progress: Progress = field(default_factory=Progress)
 
     @cached_property
     def settings(self) -> Settings:
-        """What the environment says."""
+        """Settings from the environment."""
         return Settings.from_env()
 
     @cached_property
@@ -48,33 +47,31 @@ class State:
 
     @cached_property
     def project(self) -> "Project":
-        """What exists: that of the project that the working directory lies in, or the samples."""
+        """The project of the working directory, or the samples."""
         from lakehouse.project import load_project
 
         return load_project(self.settings)
 
     @cached_property
     def declared(self) -> "Mapping[str, IcebergTable]":
-        """The declared tables by name, and the quarantines that follow from them."""
+        """Declared tables and their quarantines by name."""
         return self.project.tables
 
     @cached_property
     def feeds(self) -> "Mapping[str, Feed]":
-        """The declared feeds by name."""
+        """Declared feeds by name."""
         return self.project.feeds
 
     @cached_property
     def functions(self) -> "Mapping[str, TableFunction]":
-        """What computes the declared tables, by their names."""
+        """Functions of declared tables by table name."""
         from lakehouse.orchestration.discovery import declared_assets
         from lakehouse.orchestration.table_function import functions_by_table
 
         return functions_by_table(declared_assets(self.project.modules))
 
     def start_spark(self) -> None:
-        """Start Spark, or connect to the one that is named or that `lakehouse dev` keeps, and
-        say which.
-        """
+        """Start Spark or connect to a running server, and show which."""
         from lakehouse.runtime.spark_server import with_server
 
         is_there = with_server(self.settings).spark_remote is not None
@@ -84,7 +81,7 @@ class State:
     def feed(self, name: str) -> "Feed":
         """Return a feed by name.
 
-        :raises UsageError: when none is called so; names the near one, or those that there are.
+        :raises UsageError: unknown name; suggests a similar one or lists all.
         """
         if name not in self.feeds:
             raise UsageError(f"There is no feed {name!r}; {meant_name(name, self.feeds)}")
@@ -93,7 +90,7 @@ class State:
     def declared_table(self, name: str) -> "IcebergTable":
         """Return a declared table by name.
 
-        :raises UsageError: when none is called so; names the near one, or those that there are.
+        :raises UsageError: unknown name; suggests a similar one or lists all.
         """
         table = self.declared.get(plain_name(name))
         if table is None:
@@ -104,10 +101,9 @@ class State:
         return table
 
     def computed_table(self, name: str) -> "IcebergTable":
-        """Return a declared table that a function or a feed computes, which a quarantine is
-        not.
+        """Return a declared table that a function or a feed computes; no quarantine.
 
-        :raises UsageError: when it is none, or not declared.
+        :raises UsageError: the table is a quarantine or is not declared.
         """
         table = self.declared_table(name)
         for owner in self.declared.values():
@@ -120,9 +116,9 @@ class State:
         return table
 
     def table_function(self, name: str) -> "TableFunction":
-        """Return what computes a table, with its declaration as the project as a whole has it.
+        """Return the function of a table, with the declaration of the project.
 
-        :raises UsageError: when it is not declared, a quarantine, or filled by no function.
+        :raises UsageError: not declared, a quarantine, or without a function.
         """
         table = self.computed_table(name)
         function = self.functions.get(table.name)
@@ -135,14 +131,14 @@ class State:
         return replace(function, table=table)
 
     def existing_table(self, name: str) -> str:
-        """Return the name of a table that the catalog has, declared or not.
+        """Return the name of a table in the catalog, declared or not.
 
-        :raises UsageError: when nothing is called so; names the near one.
-        :raises TableNotFound: when it is declared, and no run has made it yet.
+        :raises UsageError: unknown name; suggests a similar one.
+        :raises TableNotFound: declared, but no run has created it yet.
         """
         plain = plain_name(name)
         has_layer = all(plain.partition("."))
-        # What no table can be called is not asked for: SQLite takes no half of a character.
+        # Do not query impossible names: SQLite rejects unpaired surrogates.
         if has_layer and plain.isprintable() and self.engine.catalog.has(plain):
             return plain
         if plain in self._declared_names():
@@ -156,13 +152,11 @@ class State:
         raise UsageError(f"{error}{hint}", next_step=_LISTED)
 
     def known_tables(self) -> set[str]:
-        """Names of the tables that exist or are declared; without the latter where a
-        declaration is wrong.
-        """
+        """Names of existing and declared tables; only existing ones if a declaration is invalid."""
         return {*self.tables_there(), *self._declared_names()}
 
     def tables_there(self) -> list[str]:
-        """Names of the tables that exist, see `lakehouse.cli.tables_there`."""
+        """Names of existing tables, see `lakehouse.cli.tables_there`."""
         from lakehouse.cli.tables_there import tables_there
 
         return tables_there(self.engine.catalog, lambda: self.declared)
@@ -171,13 +165,12 @@ class State:
         try:
             return set(self.declared)
         except LakehouseError:
-            # To read a table, no declaration is needed; a command that needs them says what
-            # is wrong.
+            # Reading a table needs no declaration; commands that need them report the error.
             return set()
 
 
 def not_created_yet(name: str) -> TableNotFound:
-    """Return the error for a declared table that no run has made."""
+    """Return the error for a declared table that no run has created."""
     return TableNotFound(
         f"{name} is declared, and not there yet.",
         next_step="`lakehouse ingest` makes the tables of a feed.",
@@ -185,7 +178,7 @@ def not_created_yet(name: str) -> TableNotFound:
 
 
 def plain_name(name: str) -> str:
-    """Return `silver.fruits` for `lakehouse.silver.fruits` too."""
+    """Return a table name without the catalog name."""
     from lakehouse.iceberg.metadata.catalog import CATALOG_NAME
 
     parts = name.replace("`", "").split(".")
@@ -193,13 +186,11 @@ def plain_name(name: str) -> str:
 
 
 def command(name: str, **options: Any) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a command whose function is given the `State` first; `--verbose` is understood
-    behind its name too.
-    """
+    """Create a command: passes `State` first, and accepts `--verbose` after its name."""
 
     def decorate(function: Callable[..., None]) -> click.Command:
         with_state = click.pass_obj(function)
-        # Click gives a decorator with options no types.
+        # Click's decorator with options is untyped.
         result: click.Command = click.command(name, **options)(with_state)  # type: ignore[no-untyped-call]
         result.params.append(verbose_option())
         return result

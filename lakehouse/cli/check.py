@@ -1,4 +1,4 @@
-"""`lakehouse check`: the checks of tables alone."""
+"""`lakehouse check`: evaluates the checks of tables without a write."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -23,9 +23,9 @@ _NO_TABLES = (
 def check(state: State, names: tuple[str, ...], form: str) -> None:
     """Evaluate the checks of tables, and write to none of them.
 
-    They read what readers see, of all tables where none is named. It fails where a check of
-    severity ERROR does; one that only warns is shown. What they found is kept among the numbers
-    of runs, in monitoring.data_quality_metrics.
+    Checks evaluate published rows, without names those of all tables. Exits with 1 if a check of
+    severity ERROR fails; warnings are shown. The results are metrics of runs in
+    monitoring.data_quality_metrics.
     """
     from lakehouse.quality.check_runs import check as evaluate
 
@@ -50,7 +50,7 @@ def check(state: State, names: tuple[str, ...], form: str) -> None:
 
 
 def _tables_to_check(state: State, names: tuple[str, ...]) -> list[str]:
-    """Return the tables to check: those that are named, or all that exist."""
+    """Return the named tables, or all existing ones."""
     catalog = state.engine.catalog
     if not names:
         return list(filter(catalog.has, state.declared))

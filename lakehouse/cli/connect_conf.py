@@ -1,4 +1,4 @@
-"""`lakehouse connect-conf`: what a Spark Connect server must be started with."""
+"""`lakehouse connect-conf`: prints the configuration of a Spark Connect server."""
 
 import click
 
@@ -10,14 +10,14 @@ from lakehouse.cli.call_context import State, command
     "--jars",
     "jar_folder",
     metavar="DIR",
-    help="Where the jars lie on the server; unless given, it fetches them.",
+    help="Folder of the jars on the server; by default, the server fetches them.",
 )
 def connect_conf(state: State, jar_folder: str | None) -> None:
     """Print what a Spark Connect server must be started with.
 
-    It is a file of properties for spark-submit, without credentials. Of the cluster that
-    LAKEHOUSE_SPARK_MASTER names it takes no more than a command does. `lakehouse doctor` checks a
-    server that SPARK_REMOTE names.
+    The output is a properties file for spark-submit without credentials. On the cluster of
+    LAKEHOUSE_SPARK_MASTER, it uses no more resources than a command does. `lakehouse doctor`
+    checks a server that SPARK_REMOTE names.
     """
     import pyspark
 

@@ -1,4 +1,4 @@
-"""`lakehouse contract`: what tables promise to those who read them, for other tools."""
+"""`lakehouse contract`: data contracts of tables for other tools."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lakehouse.tables.table import IcebergTable
 
 _READABLE = 0o644
-"""A contract is for others."""
+"""Contracts are readable by all users."""
 
 
 @command("contract")
@@ -38,9 +38,9 @@ _READABLE = 0o644
 def contract(state: State, names: tuple[str, ...], form: str, folder: Path | None) -> None:  # noqa: ARG001
     """Show tables as data contracts.
 
-    Of all tables that are declared but quarantines, or of those that are named: columns, rules,
-    personal data, freshness, owner, and where they are. Several are documents of one stream of
-    YAML. The same declaration gives the same document on the same deployment.
+    Contains columns, rules, personal data, freshness, owner and location of the named tables, or
+    of all declared tables except quarantines. Several contracts are one YAML stream. The output
+    depends only on the declaration and the deployment.
     """
     contracts = _contracts(state, names)
     if folder is None:
@@ -54,11 +54,11 @@ def contract(state: State, names: tuple[str, ...], form: str, folder: Path | Non
 def _contracts(state: State, names: tuple[str, ...]) -> Mapping[str, str]:
     from lakehouse.contracts.odcs import contract_text
 
-    tables = declared_tables(state, names or _read_by_others(state.declared))
+    tables = declared_tables(state, names or _without_quarantines(state.declared))
     return {table.name: contract_text(table, state.settings, state.feeds) for table in tables}
 
 
-def _read_by_others(declared: "Mapping[str, IcebergTable]") -> tuple[str, ...]:
-    """Return the names of the tables that are no quarantine of another."""
+def _without_quarantines(declared: "Mapping[str, IcebergTable]") -> tuple[str, ...]:
+    """Return the names of the tables that are not quarantines."""
     quarantines = {table.quarantine.name for table in declared.values() if table.quarantine}
     return tuple(sorted(declared.keys() - quarantines))

@@ -1,4 +1,4 @@
-"""`lakehouse copy`: tables from one deployment to another, without a JVM."""
+"""`lakehouse copy`: copies tables to another deployment without a JVM."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,20 +24,19 @@ if TYPE_CHECKING:
 def copy(state: State, source: str, target: str, names: tuple[str, ...], dry_run: bool) -> None:
     """Copy tables from one deployment to another.
 
-    FROM and TO are homes, by their folders, or one of them is a bucket (s3://NAME) with the
-    Glue catalog of the account that the environment names. All tables, or those that are named,
-    come with their snapshots, tags and branches, as they all were at one moment, and with the
-    records of who was erased. A table is there once its rows were counted and compared at the
-    new place by a checksum (or its files, where they are Avro), and not before; one that is
-    there already with other rows is refused, and one that only Spark reads is left out and
-    named. After Ctrl-C or a kill the same command goes on. Nothing is changed at FROM.
+    FROM and TO are folders of homes; one of them can be a bucket (s3://NAME) with the Glue catalog
+    of the account in the environment. All or the named tables are copied in a consistent state,
+    with snapshots, tags, branches and the records of erased people. A copied table becomes
+    visible after its row count and checksum are verified (for Avro: those of its files). Tables
+    that exist with different rows are rejected; tables that only Spark can read are skipped and
+    named. After Ctrl-C or a kill, run the same command again to continue. FROM is not changed.
     """
     from lakehouse.recovery.copy_home import check_who_is_gone
     from lakehouse.recovery.copy_tables import plan_copy
 
     settings = state.settings
     places = settings.at(source), settings.at(target)
-    with _while_nobody_is_erased(places[0]):
+    with _erasure_lock_held(places[0]):
         with state.progress("Looking into the tables of both places"):
             plan = plan_copy(*places, list(map(plain_name, names)))
             check_who_is_gone(*places)
@@ -49,22 +48,20 @@ def copy(state: State, source: str, target: str, names: tuple[str, ...], dry_run
                 click.echo(f"{table.name} would be copied.")
         else:
             _copy(state, plan)
-    _say_what_stays(plan)
+    _print_not_copied(plan)
     left_out = [f"{name} is not copied: {why}" for name, why in plan.unsupported.items()]
     conclude((), left_out, success=not left_out)
 
 
 @contextmanager
-def _while_nobody_is_erased(settings: Settings) -> Iterator[None]:
-    """Hold the lock of erasures: rows that one takes away would come to the other place, unknown
-    to it.
-    """
+def _erasure_lock_held(settings: Settings) -> Iterator[None]:
+    """Hold the erasure lock: rows erased during the copy would be unknown at the target."""
     from lakehouse.privacy.folder import erase_lock
     from lakehouse.storage.file_lock import file_lock
 
     lock = erase_lock(settings)
     if not lock.parent.is_dir():
-        # Nothing is made where it is copied from: who is gone is looked at again later.
+        # Do not create anything at the source; erased people are checked again later.
         yield
         return
     busy = TableBusy(
@@ -83,8 +80,8 @@ def _copy(state: State, plan: "CopyPlan") -> None:
         _copy_tables(state, plan)
         return
     privacy_folder(plan.target)
-    with _while_nobody_is_erased(plan.target):
-        # Again: an erasure may have ended since.
+    with _erasure_lock_held(plan.target):
+        # Check again: an erasure may have finished in the meantime.
         check_who_is_gone(plan.source, plan.target)
         _copy_tables(state, plan)
 
@@ -101,7 +98,7 @@ def _copy_tables(state: State, plan: "CopyPlan") -> None:
             f" {place_text(plan.target)}: tables that it had before may hold rows of theirs, which"
             " `lakehouse erase` takes away there."
         )
-    # First: a row of who is gone is known as such once it is there.
+    # First, so that rows of erased people are recognized at the target.
     for name in copy_who_is_gone(plan.source, plan.target):
         click.echo(f"{name} copied.")
     with state.progress(f"Copying {count(len(plan.left), 'table')}") as update:
@@ -119,7 +116,7 @@ def _line(done: "TableCopy") -> str:
     )
 
 
-def _say_what_stays(plan: "CopyPlan") -> None:
+def _print_not_copied(plan: "CopyPlan") -> None:
     from lakehouse.recovery.copy_home import left_behind
 
     for name in plan.elsewhere:

@@ -1,4 +1,4 @@
-"""`lakehouse cost`: what tables keep, what was read and written of them, and the money for it."""
+"""`lakehouse cost`: storage, traffic and price of tables."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -29,14 +29,14 @@ _UPKEEP_NUMBERS = ("read", "rewritten", "seconds", "DPU-hours", "$")
     "--prices",
     "price_file",
     type=click.Path(path_type=Path),
-    help="Reckon with the prices of this TOML file, in place of those that come with it.",
+    help="TOML file with prices; default: the prices of this package.",
 )
 @table_or_json
 def cost(state: State, names: tuple[str, ...], price_file: Path | None, form: str) -> None:
     """Show what tables cost a month, as if they were on S3.
 
-    Of all tables that are there, or of those that are named, and then of each of their upkeep
-    too. What was written, rewritten and read is of the last 30 days, as far as it is recorded.
+    Without names: all existing tables. With names, the cost of each upkeep run is included. Bytes
+    written, rewritten and read are those recorded in the last 30 days.
     """
     from lakehouse.maintenance.measure_costs import measure_costs
     from lakehouse.maintenance.prices import PRICES, read_prices

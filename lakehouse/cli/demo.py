@@ -1,4 +1,4 @@
-"""`lakehouse demo`: both pipelines on sample files."""
+"""`lakehouse demo`: runs both sample pipelines."""
 
 from datetime import timedelta
 
@@ -31,9 +31,8 @@ Try next:
 def demo(state: State) -> None:
     """Run both pipelines on sample files.
 
-    The shipped files of the feed fruits and two generated weeks of the feed bnpl are delivered
-    to their inboxes and ingested; the daily summary of the last week is shown. Running it again
-    changes nothing.
+    Delivers the sample files of the feed fruits and two generated weeks of the feed bnpl,
+    ingests them, and shows the daily summary of the last week. A second run changes nothing.
     """
     from lakehouse.cli.sample_files import PUT
     from lakehouse.storage.stores import open_store
@@ -60,7 +59,7 @@ def demo(state: State) -> None:
 
 
 def _last_week(state: State) -> str:
-    """Return the daily summary of the last seven days that it has, read without Spark."""
+    """Return the last seven days of the daily summary, read without Spark."""
     from pyarrow import compute
 
     summary = state.engine.catalog.load(SUMMARY).scan(selected_fields=_SHOWN).to_arrow()

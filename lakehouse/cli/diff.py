@@ -1,4 +1,4 @@
-"""`lakehouse diff`: the rows that differ between two snapshots of a table."""
+"""`lakehouse diff`: shows the rows that differ between two snapshots of a table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lakehouse.iceberg.diff.row_diff import Counts
 
 TABLE_ROWS = 100
-"""How many rows a table for people shows at most, unless they ask for another number."""
+"""Default row limit of tables in the terminal."""
 
 
 @command("diff")
@@ -30,7 +30,7 @@ TABLE_ROWS = 100
     "--from",
     "since",
     metavar="SNAPSHOT",
-    help="What to compare with; by default what readers saw before.",
+    help="What to compare with; default: the previous current snapshot.",
 )
 @click.option(
     "--to",
@@ -43,7 +43,7 @@ TABLE_ROWS = 100
 @click.option(
     "--key",
     metavar="COLUMNS",
-    help="What tells rows apart, such as a,b; by default as declared.",
+    help="Key columns of rows, such as a,b; default: as declared.",
 )
 @click.option(
     "--limit",
@@ -64,16 +64,15 @@ def diff(
 ) -> None:
     """Show the rows that differ between two snapshots.
 
-    A SNAPSHOT is an id, a tag, a branch, or a moment with its time zone
+    A SNAPSHOT is an id, a tag, a branch, or a timestamp with its time zone
     (2026-01-31T08:00:00Z).
 
-    Rows that were only carried into another file do not count. A row of a key that has another
-    row by then is changed, and shown before and after; without a key, rows are added and
-    removed. Times are in UTC.
+    Rows that were only moved to another file do not count. With a key, changed rows are shown
+    before and after; without a key, rows are added and removed. Times are in UTC.
 
-    Personal values are masked. In a table that has some, another text is shown where rows of
-    five persons share it, or else its shape and a mask, as an e-mail may stand in a wrong
-    column; `lakehouse sql` shows it in clear.
+    Personal values are masked. In a table with personal columns, other text is shown only if
+    rows of five people have the same value; otherwise its shape and a mask are shown, since a
+    personal value can be in a wrong column. `lakehouse sql` shows it unmasked.
     """
     from lakehouse.iceberg.diff.diff_plan import plan_diff
 
@@ -91,24 +90,24 @@ def diff(
 
 @dataclass(frozen=True)
 class Changes:
-    """How many rows differ, and those that are shown."""
+    """Number of changed rows, and the rows to show."""
 
     counts: "Counts"
     columns: Sequence[Column]
     rows: Sequence[Sequence[Any]] = field(default=())
     by_partition: Sequence[Mapping[str, Any]] = field(default=())
-    """How many differ by the values of a column, where that is asked for."""
+    """Number of changed rows by partition value, if requested."""
 
     @property
-    def counted(self) -> str:
-        """How many rows differ, in words."""
+    def summary(self) -> str:
+        """Change counts as text."""
         counts = self.counts
         return f"{counts.added:,} added, {counts.removed:,} removed, {counts.changed:,} changed"
 
     def as_table(self, more: str = "") -> str:
-        """Return the rows that are shown as a table, and of how many they are some.
+        """Return the shown rows as a table with the total count.
 
-        :param more: what is said behind that.
+        :param more: text after the count.
         """
         total = self.counts.added + self.counts.removed + 2 * self.counts.changed
         footer = ""
@@ -118,7 +117,7 @@ class Changes:
 
 
 def key_of(state: State, table: str) -> Sequence[str]:
-    """Return what tells the rows of a table apart by its declaration, if it has one."""
+    """Return the declared key of a table, if it has one."""
     from lakehouse.iceberg.diff.diff_plan import declared_key
 
     return declared_key(state.declared[table]) if table in state.declared else ()
@@ -132,11 +131,11 @@ def compare(
     is_key_named: bool = False,
     by: str | None = None,
 ) -> Changes:
-    """Count the rows that differ, and read some of them.
+    """Count the changed rows and read some of them.
 
-    :param limit: how many to read; None for all.
-    :param is_key_named: whether a person named the key, which may be none then.
-    :param by: the column by whose values they are counted too.
+    :param limit: number of rows to read; None for all.
+    :param is_key_named: the user named the key, so its uniqueness must be checked.
+    :param by: column for counts by value.
     """
     from lakehouse.iceberg.diff.key import check_unique
     from lakehouse.iceberg.diff.row_diff import Counts
@@ -164,7 +163,7 @@ def _read_changes(state: State, planned: "Diff", limit: int | None, by: str | No
         order_changes,
     )
 
-    # Counted and shown: what differs is kept, so that the table is read once.
+    # Cached: counting and reading use the diff twice.
     frame = apply_diff(state.engine, planned).persist()
     try:
         counts = count_changes(planned, frame)
@@ -190,9 +189,9 @@ def _rows(state: State, planned: "Diff", frame: "DataFrame") -> list[list[Any]]:
 def _shown(
     state: State, planned: "Diff", rows: Sequence[Mapping[str, Any]]
 ) -> Sequence[Mapping[str, Any]]:
-    """Return rows as samples show them, with masks that tell apart what has one shape.
+    """Return masked rows; equal shapes get different masks.
 
-    A column that the declaration does not have is masked: nobody says what it held.
+    Columns that are not declared are masked, since their content is unknown.
     """
     from lakehouse.iceberg.diff.row_diff import sample_rows
     from lakehouse.tables.masking import COUNTED_ROWS, mask, redacted
@@ -201,10 +200,10 @@ def _shown(
     if declared is None:
         return rows
     is_personal = declared.holds_personal_data and bool(rows)
-    counted: Sequence[Mapping[str, Any]] = ()
+    sampled: Sequence[Mapping[str, Any]] = ()
     if is_personal:
-        counted = [*rows, *sample_rows(state.engine, planned, COUNTED_ROWS)]
-    redacted_rows = redacted(key, declared, rows, counted, is_compared=True)
+        sampled = [*rows, *sample_rows(state.engine, planned, COUNTED_ROWS)]
+    redacted_rows = redacted(key, declared, rows, sampled, is_compared=True)
     unknown = {shared.name for shared in planned.columns} - set(declared.column_names)
     change = planned.change_column
     shown_rows = []
@@ -219,7 +218,7 @@ def _print(planned: "Diff", result: Changes, form: Format, summary: bool) -> Non
     by = f" by {', '.join(planned.key)}" if planned.key else ""
     line = (
         f"{planned.table} from {_snapshot(planned.before)} to {_snapshot(planned.after)}"
-        f"{by}: {result.counted}"
+        f"{by}: {result.summary}"
     )
     if form == "table":
         click.echo(line)
@@ -234,7 +233,7 @@ def _print(planned: "Diff", result: Changes, form: Format, summary: bool) -> Non
         row = [*ends, counts.added, counts.removed, counts.changed]
         click.echo(render(form, columns, [row]))
     else:
-        # What is not a row stays out of what a program reads.
+        # Programs read only rows from standard output.
         click.echo(line, err=True)
         click.echo(render(form, result.columns, result.rows))
 

@@ -1,4 +1,4 @@
-"""`lakehouse docs`: a static site of the tables, for those who only read."""
+"""`lakehouse docs`: creates a static site of the tables."""
 
 import webbrowser
 from datetime import UTC, datetime
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     "--out",
     metavar="PLACE",
     help=(
-        "A folder or s3://bucket/prefix; LAKEHOUSE_DOCS, or the folder `site` of the home, where"
-        " it is left out."
+        "A folder or s3://bucket/prefix; default: LAKEHOUSE_DOCS, or the folder `site` of the"
+        " home."
     ),
 )
-@click.option("--open", "opens", is_flag=True, help="Open it in a browser; of a folder alone.")
+@click.option("--open", "opens", is_flag=True, help="Open it in a browser; only for a folder.")
 def docs(state: State, out: str | None, opens: bool) -> None:
     """Make a static site of the tables, for those who only read.
 
-    An index by layer, and a page for each table, with its contract beside it: columns, owner,
-    lineage, rules with their last results, freshness, rows and sizes over time, quarantine, open
-    incidents, upkeep, and how to read it in five engines; and one page of quality over time. It
-    opens from a folder as from a web server, runs no script, and asks nothing of another host.
-    No value of a row is in it. Starts no JVM. The same again writes what changed.
+    The site has an index by layer, one page of data quality, and a page for each table with its
+    contract: columns, owner, lineage, rules and results, freshness, rows and sizes over time,
+    quarantine, open incidents, upkeep, and read examples for five engines. It works from a folder
+    or a web server, contains no scripts, external requests or row values, and needs no JVM. A
+    second run writes only changes.
     """
     with state.progress("Making the site"):
         made = _make(state, out)
@@ -48,7 +48,7 @@ def _make(state: State, out: str | None) -> "PublishedSite":
     from lakehouse.site.make_site import make_site
 
     settings, source, now = state.settings, state.project.site_source(), datetime.now(UTC)
-    # Before the first run there is no instance, and no check was made.
+    # Before the first run there is no instance and there are no check results.
     if not settings.dagster_home.exists():
         return make_site(source, settings, None, now, out=out)
     with open_instance(settings) as instance:

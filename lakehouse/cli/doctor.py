@@ -1,4 +1,4 @@
-"""`lakehouse doctor`: whether this machine has what the lakehouse needs."""
+"""`lakehouse doctor`: checks the requirements on this machine."""
 
 import click
 
@@ -11,7 +11,7 @@ from lakehouse.errors import LakehouseError
 def doctor(state: State) -> None:
     """Check what the lakehouse needs of this machine.
 
-    Each line that fails says what to do, and then the exit code is 1.
+    Each failed line contains the next step, and the exit code is 1.
     """
     from lakehouse.cli.doctor_checks import findings
 

@@ -1,6 +1,4 @@
-"""What the lakehouse needs of this machine and what it found, a line for each; no Spark is
-started for it, and one that is elsewhere is asked.
-"""
+"""Checks of `lakehouse doctor`, one line each; starts no Spark, but contacts a remote one."""
 
 import os
 import shlex
@@ -40,29 +38,27 @@ from lakehouse.runtime.spark_properties import spark_defaults
 from lakehouse.settings import SAMPLES, Settings
 
 PYTHON_VERSIONS = ((3, 11), (3, 14))
-"""From the first, up to and without the second."""
+"""Supported versions: first included, last excluded."""
 _LATE = timedelta(minutes=5)
-"""A last look that is older is none: one is taken every ten seconds."""
-_ELSEWHERE = "not needed: Spark runs elsewhere"
+"""Maximum age of the monitor's heartbeat, which is written every ten seconds."""
+_REMOTE_SPARK = "not needed: Spark runs elsewhere"
 _NAMES = {LOG: "the log", FILE: FILE_NAME}
-_LOOK = (
-    "What breaks is told to nobody: LAKEHOUSE_HEARTBEAT_URL says that somebody looks; start"
-    " `lakehouse dev`."
+_START_DEV = (
+    "No alerts are sent: LAKEHOUSE_HEARTBEAT_URL is set, but no monitor runs; start `lakehouse"
+    " dev`."
 )
-_LOOK_AGAIN = (
-    "What breaks is told to nobody: stop `lakehouse dev` where it runs, and start it again; its"
-    " last words are in its terminal and in logs/."
+_RESTART_DEV = (
+    "No alerts are sent: stop `lakehouse dev` if it runs, and start it again; its last messages"
+    " are in its terminal and in logs/."
 )
 _PASSED_THROUGH = 0o011
-"""What others may do with a folder that they may neither list nor change."""
+"""Allowed mode for other users of a folder that they can neither list nor change."""
 NEEDED_BYTES = 2_000_000_000
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: what was looked at, whether it will do, what was found, and what to do about
-    it.
-    """
+    """One line: the checked item, its result, its description and the next step."""
 
     name: str
     ok: bool
@@ -71,8 +67,8 @@ class Finding:
 
 
 def findings(settings: Settings) -> list[Finding]:
-    """Look at everything, in the order in which one thing needs another."""
-    looks: dict[str, Callable[[Settings], str]] = {
+    """Run all checks in order of their dependencies."""
+    checks: dict[str, Callable[[Settings], str]] = {
         "python": _python,
         "java": _java,
         "jars": _jars,
@@ -89,18 +85,17 @@ def findings(settings: Settings) -> list[Finding]:
         "alerts": _alerts,
         "feeds": _feeds,
     }
-    return [_look(name, look, settings) for name, look in looks.items()]
+    return [_look(name, look, settings) for name, look in checks.items()]
 
 
 def _look(name: str, look: Callable[[Settings], str], settings: Settings) -> Finding:
-    """Return what a look says, or the error that it raises where that will not do."""
+    """Return the result of a check, or its error."""
     try:
         return Finding(name, ok=True, found=look(settings))
     except LakehouseError as error:
         return Finding(name, ok=False, found=error.args[0], next_step=error.next_step)
     except Exception as error:
-        # What a catalog raises depends on its kind and on the network; the other lines are
-        # wanted all the same.
+        # Catalog errors depend on its kind and the network; continue with the other checks.
         return Finding(
             name,
             ok=False,
@@ -138,7 +133,7 @@ def _project(settings: Settings) -> str:
 
 def _java(settings: Settings) -> str:
     if settings.spark_remote:
-        return _ELSEWHERE
+        return _REMOTE_SPARK
     chosen = jvm.find(settings)
     aside = f"; passed over: {' '.join(chosen.passed_over)}" if chosen.passed_over else ""
     return f"Java {chosen.version}, from {chosen.source} ({chosen.home}){aside}"
@@ -146,7 +141,7 @@ def _java(settings: Settings) -> str:
 
 def _jars(settings: Settings) -> str:
     if settings.spark_remote:
-        return _ELSEWHERE
+        return _REMOTE_SPARK
     problems = [
         problem
         for jar in jars.pinned(settings)
@@ -166,7 +161,7 @@ def _iceberg(settings: Settings) -> str:
 
 def _classes(settings: Settings) -> str:
     if settings.spark_remote:
-        return _ELSEWHERE
+        return _REMOTE_SPARK
     if not jars.reads_catalog_file(settings.iceberg):
         return (
             f"each start of Spark reads all of them: Iceberg {settings.iceberg} has no archive"
@@ -244,14 +239,12 @@ def _home(settings: Settings) -> str:
     if not home.exists():
         return f"{home}, made by the first run"
     require_own_tables(settings.home)
-    _require_closed_to_others(home)
+    _require_private(home)
     return str(home)
 
 
-def _require_closed_to_others(home: Path) -> None:
-    """Refuse a home that other users can look into: one that was made before homes were closed,
-    or by hand. Who delivers as another user may pass through it to the inbox.
-    """
+def _require_private(home: Path) -> None:
+    """Raise if other users can read the home; they may traverse it to deliver to the inbox."""
     _require_mode(home, _PASSED_THROUGH)
     if home.stat().st_mode & 0o011:
         for entry in sorted(home.iterdir()):
@@ -290,15 +283,12 @@ def _tables_there(settings: Settings, catalog: Catalog) -> list[str]:
 
 
 def _opened(settings: Settings) -> Catalog | None:
-    """Return the catalog; None where there is none and no table. Looking makes no home, and no
-    catalog.
-    """
+    """Return the catalog; None if neither a catalog nor tables exist. Creates nothing."""
     if settings.deployment == "local" and not (settings.home / "catalog.db").exists():
         require_catalog_file(settings.home / "catalog.db", settings.home / "warehouse")
         return None
     described = Catalog.of(settings)
-    # It asks ten times otherwise, for half a minute, where nothing answers; PyIceberg hands on
-    # the number as it stands.
+    # The default of ten retries would take half a minute; PyIceberg passes the number unchanged.
     fewer: dict[str, Any] = {"glue.max-retries": 2}
     return replace(described, pyiceberg={**described.pyiceberg, **fewer})
 
@@ -308,7 +298,7 @@ def _table_files(settings: Settings) -> str:
         catalog = _opened(settings)
         names = _tables_there(settings, catalog) if catalog else []
     except Exception as error:
-        # The line of the catalog says why.
+        # The line of the catalog shows the cause.
         raise LakehouseError("cannot be told as long as the catalog cannot be read") from error
     damaged = [damage for name in names if catalog and (damage := _damage(catalog, name))]
     if damaged:
@@ -318,7 +308,7 @@ def _table_files(settings: Settings) -> str:
                 "Put the files back from a backup; `lakehouse status` shows the other tables."
             ),
         )
-    behind = [told for name in names if catalog and (told := _unknown(catalog, name))]
+    behind = [unknown for name in names if catalog and (unknown := _unknown(catalog, name))]
     if behind:
         raise LakehouseError(
             " ".join(behind),
@@ -331,7 +321,7 @@ def _table_files(settings: Settings) -> str:
 
 
 def _unsupported(catalog: Catalog, table: str) -> str:
-    """Say of a table that only Spark reads, why."""
+    """Return why only Spark can read a table, or an empty string."""
     try:
         catalog.load(table)
     except TypeUnsupported as error:
@@ -350,7 +340,7 @@ def _damage(catalog: Catalog, table: str) -> str:
 
 
 def _unknown(catalog: Catalog, table: str) -> str:
-    """Say of a table which commits the catalog does not know, as one from a backup."""
+    """Return the commits that the catalog does not know, for example after a restore."""
     path = find_unknown_commits(catalog.load_for_files(table))
     if path is None:
         return ""
@@ -380,20 +370,20 @@ def _alerts(settings: Settings) -> str:
         check_url(settings, url)
     dev, heartbeat, now = running_dev(settings), read_heartbeat(settings), datetime.now(UTC)
     at = heartbeat.at if heartbeat else None
-    # What `dev` tells is by its own environment, and not by that of this command.
+    # `dev` sends alerts with its own environment, not with that of this command.
     sinks = (FILE, LOG, *map(name_of, routes.urls))
     if dev and heartbeat:
         sinks = heartbeat.places
     named = ", ".join(_NAMES.get(sink, sink) for sink in sinks)
-    words = f"{_looked(dev, at, now)}; told are: {named}"
+    words = f"{_last_heartbeat(dev, at, now)}; alerts go to: {named}"
     since = max(filter(None, (at, dev.started_at if dev else None)), default=None)
     if not (dev or settings.heartbeat_url) or (since and now - since <= _LATE):
         return words
-    raise LakehouseError(words, next_step=_LOOK_AGAIN if since else _LOOK)
+    raise LakehouseError(words, next_step=_RESTART_DEV if since else _START_DEV)
 
 
 def _feeds(settings: Settings) -> str:
-    """Look for sensors and schedules that are stopped while files wait; makes no instance."""
+    """Check for stopped sensors and schedules of feeds with waiting files; creates no instance."""
     from lakehouse.ingestion.stopped_feeds import stopped_feeds
     from lakehouse.orchestration.instance import open_instance
     from lakehouse.project import load_project
@@ -411,12 +401,12 @@ def _feeds(settings: Settings) -> str:
     return "none is stopped while files wait"
 
 
-def _looked(dev: DevNote | None, at: datetime | None, now: datetime) -> str:
-    last = f"last look {_ago(now - at)} ago" if at else "nobody looked yet"
+def _last_heartbeat(dev: DevNote | None, at: datetime | None, now: datetime) -> str:
+    last = f"last heartbeat {_ago(now - at)} ago" if at else "no heartbeat yet"
     if dev:
         return f"{last}, by `lakehouse dev` at {dev.url}"
-    nobody_now = ", and nobody looks now" if at else ""
-    return f"{last}{nobody_now}; `lakehouse dev` does"
+    not_running = ", and no monitor runs now" if at else ""
+    return f"{last}{not_running}; start `lakehouse dev`"
 
 
 def _ago(span: timedelta) -> str:
@@ -429,5 +419,5 @@ def _ago(span: timedelta) -> str:
 
 
 def _nearest(path: Path) -> Path:
-    """Return the path itself, or the nearest folder above it that is there."""
+    """Return the path or its nearest existing parent folder."""
     return next(folder for folder in (path, *path.parents) if folder.exists())

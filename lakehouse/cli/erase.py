@@ -1,4 +1,4 @@
-"""`lakehouse erase`: people are erased from everything that the lakehouse holds, by request."""
+"""`lakehouse erase`: erases data subjects on request."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -38,31 +38,33 @@ _DELIVERED = re.compile(r"^(?:s3://[^/]+/)?((?:inbox|archive|rejected)/[^/]+/.+)
     metavar="ID",
     required=True,
     help="The request's id, such as R-17: a letter or digit, and up to 63 letters, digits, dots,"
-    " hyphens and underscores; the same again carries it on.",
+    " hyphens and underscores; the same id continues the request.",
 )
 @why_option("Why; it is kept with the request, without a value of the person.", required=False)
 @by_option
 @click.option(
     "--file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Read people from a file, a line of SUBJECT=VALUE for each.",
+    help="Read people from a file with lines of SUBJECT=VALUE.",
 )
-@click.option("--dry-run", "is_dry", is_flag=True, help="Count what would go; change nothing.")
+@click.option(
+    "--dry-run", "is_dry", is_flag=True, help="Count what would be erased; change nothing."
+)
 @click.option(
     "--now",
     is_flag=True,
-    help="Do not wait a day until files that nothing names are removed.",
+    help="Remove unreferenced files at once instead of after a day.",
 )
 @click.option(
     "--erase-whole",
     metavar="FILE",
     multiple=True,
-    help="Empty a delivered file that nobody can read, of whatever feed, by its key or SHA-256.",
+    help="Empty an unreadable delivered file of any feed, by its key or SHA-256.",
 )
 @click.option(
     "--elsewhere-done",
     is_flag=True,
-    help="The places outside of the lakehouse that it named are seen to.",
+    help="Confirm that the reported places outside of the lakehouse are done.",
 )
 def erase(
     state: State,
@@ -76,18 +78,17 @@ def erase(
     erase_whole: tuple[str, ...],
     elsewhere_done: bool,
 ) -> None:
-    """Erase people from everything that the lakehouse holds.
+    """Erase people from all data of the lakehouse.
 
-    A person is named by the column that stands for them (customer_id=123), or by one that
-    identifies them (customer_email=a@b.c). In place of a value, - reads values from standard
-    input, one a line; - alone reads lines of SUBJECT=VALUE. The same request again goes on from
-    where it was, also without the people.
+    Name a person by the subject column (customer_id=123) or by an identifying column
+    (customer_email=a@b.c). A value of - reads values from standard input, one per line; a single
+    - reads lines of SUBJECT=VALUE. The same request continues an unfinished erasure; naming the
+    people again is optional.
 
-    Readers see the person no more at once; what Iceberg keeps is removed a day later by the
-    same call again or by `lakehouse dev`, or with --now at once: no past state of the tables
-    that hold people can be read any more then, and nothing may be written meanwhile. On aws
-    files that nothing names wait for that day all the same, since another host may be about to
-    commit them.
+    Readers stop seeing the person at once. Files are removed a day later by the same command or
+    by `lakehouse dev`, or immediately with --now. Past states of the tables with personal data are
+    then not readable, and no writes are allowed during the removal. On aws, unreferenced
+    files always wait for a day, since another host may be committing them.
     """
     from lakehouse.privacy.erase import erase as erase_people
     from lakehouse.privacy.erasure import How
@@ -100,7 +101,7 @@ def erase(
         _dry_run(state, there, named)
         return
     if now and not _is_done(there, request_id):
-        _say_cost(there)
+        _print_cost(there)
     how = How(by, why, now, erase_whole, elsewhere_done)
     erasure = erase_people(there, request_id, named, how, progress=state.progress)
     is_done = not (erasure.failed_proof or erasure.not_emptied)
@@ -117,7 +118,7 @@ def _dry_run(state: State, there: "Erasable", named: "Sequence[Named]") -> None:
     conclude(_would_go(would_go), (), success=True)
 
 
-def _say_cost(there: "Erasable") -> None:
+def _print_cost(there: "Erasable") -> None:
     from lakehouse.privacy.erase_now import cost_of_erasure
 
     cost = cost_of_erasure(there)
@@ -170,28 +171,28 @@ def _rows(by_table: "Mapping[str, Mapping[str, int]]") -> Iterator[str]:
 
 
 def _place(place: "ScrubbedPlace") -> str:
-    said: list[str] = [place.outcome]
+    parts: list[str] = [place.outcome]
     if place.values:
-        said.append(count(place.values, "value"))
+        parts.append(count(place.values, "value"))
     if place.files and place.outcome == "removed":
-        said.append(count(place.files, "file"))
+        parts.append(count(place.files, "file"))
     if place.shared:
-        said.append(f"{place.shared:,} shared with others stay")
+        parts.append(f"{place.shared:,} shared with others stay")
     if place.why:
-        said.append(place.why.rstrip("."))
+        parts.append(place.why.rstrip("."))
     if place.owner:
-        said.append(f"{place.owner} sees to it")
-    return f"{place.place}: {'; '.join(said)}"
+        parts.append(f"{place.owner} sees to it")
+    return f"{place.place}: {'; '.join(parts)}"
 
 
 def _done(erasure: "Erasure") -> Iterator[str]:
     record = erasure.record
     yield from _unknown(record.unknown)
     if erasure.request.is_final and erasure.proof is None:
-        # It was done before, or there was nothing to do.
+        # Already done, or nothing to do.
         yield _state(erasure)
         return
-    yield from _went(record)
+    yield from _erased(record)
     yield from map(_place, record.places)
     if erasure.proof:
         yield from _shared(erasure.proof.shared)
@@ -199,7 +200,7 @@ def _done(erasure: "Erasure") -> Iterator[str]:
 
 
 def _shared(findings: "Sequence[Finding]") -> Iterator[str]:
-    """Give one line for each column: a first name alone is in most files."""
+    """Yield one line per column: values such as first names occur in many files."""
     files: dict[str, set[str]] = {}
     for finding in findings:
         files.setdefault(finding.column or finding.kind, set()).add(finding.file)
@@ -210,7 +211,7 @@ def _shared(findings: "Sequence[Finding]") -> Iterator[str]:
         )
 
 
-def _went(record: "ErasureRecord") -> Iterator[str]:
+def _erased(record: "ErasureRecord") -> Iterator[str]:
     yield from _rows(record.rows)
     for table, tags in record.tags.items():
         yield f"{table}: tags moved or dropped: {', '.join(tags)}"
@@ -260,12 +261,13 @@ def _complaints(erasure: "Erasure") -> Iterator[str]:
         yield from erasure.failed_proof.as_text().splitlines()[:1]
         yield from erasure.failed_proof.obstacles
         yield from _ways_out(erasure, erasure.failed_proof)
-        yield from _in_folders_of_others(erasure, erasure.failed_proof)
+        yield from _in_shared_folders(erasure, erasure.failed_proof)
 
 
 def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
-    """Say what to do about delivered files that stand in the way: those that cannot be read, and
-    those whose feed does not say that it holds people.
+    """Yield the next step for delivered files that prevent a proof.
+
+    These are unreadable files, and files of feeds without declared personal columns.
     """
     from lakehouse.privacy.verifier.file_part import MASK
     from lakehouse.privacy.verifier.roots import LINK
@@ -276,7 +278,7 @@ def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
     links = [_delivered_key(gap.file, home) for gap in proof.gaps if gap.what == LINK]
     found = [_delivered_key(finding.file, home) for finding in proof.findings]
     for key in filter(None, dict.fromkeys([*gaps, *found])):
-        # A name with a value of a person in it is written otherwise here.
+        # A name that contains a personal value is masked in the report.
         name = "SHA256" if MASK in key else shell_word(key)
         empty = f"lakehouse erase --request {request} --erase-whole {name}"
         place, feed, file = key.split("/", 2)
@@ -293,10 +295,8 @@ def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
             )
 
 
-def _in_folders_of_others(erasure: "Erasure", proof: "Report") -> Iterator[str]:
-    """Say what to do about files where a declaration puts those of a table, which may be another
-    home's.
-    """
+def _in_shared_folders(erasure: "Erasure", proof: "Report") -> Iterator[str]:
+    """Yield the next step for files in a declared location that other homes may share."""
     from lakehouse.privacy.searched_roots import folders_of_others
 
     for folder in folders_of_others(erasure.erasable, erasure.record.folders):
@@ -309,6 +309,6 @@ def _in_folders_of_others(erasure: "Erasure", proof: "Report") -> Iterator[str]:
 
 
 def _delivered_key(file: str, home: Path) -> str | None:
-    """Return the key of a delivered file that a report names; None of any other file."""
+    """Return the key of a delivered file in a report; None for other files."""
     found = _DELIVERED.search(file.removeprefix(f"{home}/"))
     return found[1] if found else None

@@ -1,6 +1,4 @@
-"""`lakehouse erasures`: requests to erase people, how far each is, and its proof once more; no
-JVM.
-"""
+"""`lakehouse erasures`: lists erasure requests and verifies them again; no JVM."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -29,11 +27,10 @@ _COLUMNS = ("request", "state", "people", "requested", "due", "removed from", "b
 def erasures(context: click.Context, form: str) -> None:
     """List the requests to erase people.
 
-    `lakehouse erasures ID` shows one alone, and `verify ID` searches for its people once more. A
-    request is requested, logically_deleted (no reader sees the person any more),
-    pending_physical (what Iceberg keeps waits for its time, from which it is removed), verified,
-    not_found, or an exception: something cannot be reached. It is due a month after it was made.
-    Times are in UTC.
+    `lakehouse erasures ID` shows one, and `verify ID` searches for its people again. States:
+    requested, logically_deleted (readers do not see the person), pending_physical (old files
+    wait for their removal), verified, not_found, or exception (a place cannot be reached).
+    Requests are due after one month. Times are in UTC.
     """
     from lakehouse.privacy.requests import read_requests
 
@@ -62,9 +59,9 @@ def show(state: State, request_id: str, form: str) -> None:
 def allow(state: State, people: tuple[str, ...], why: str, by: str) -> None:
     """Let new rows of erased people land again.
 
-    Name each person by the column and the id that were erased; - reads standard input. What was
-    erased stays erased. Rows that arrive from now on, or are computed again, are no longer left
-    out. Who allowed it and why are kept in privacy/gone.json, who and when in audit.gdpr_actions.
+    Name each person by the column and the id that were erased; - reads standard input. Erased
+    rows stay erased; rows that arrive or are computed from now on are kept. The user and the
+    reason are recorded in privacy/gone.json, the user and the time in audit.gdpr_actions.
     """
     from lakehouse.privacy.allow import allow_people
 

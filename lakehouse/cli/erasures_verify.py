@@ -1,4 +1,4 @@
-"""`lakehouse erasures verify`: the people of a request are searched once more, without a JVM."""
+"""`lakehouse erasures verify`: searches again for the people of a request; no JVM."""
 
 import json
 
@@ -23,11 +23,10 @@ from lakehouse.cli.subject_arguments import parse_people
 def verify(state: State, request_id: str, people: tuple[str, ...], form: str) -> None:
     """Search for the people of a request once more.
 
-    Their values are destroyed once a request is verified. By what is kept of them, keyed hashes,
-    the decoded values of the declared columns are compared, and the report says so; with
-    --subject every byte is searched for that value. The record of what was done about all
-    requests is looked through as well: whether each of its rows is as it was appended. It exits
-    with 1 where this is no proof, or the record was changed.
+    The values are destroyed once a request is verified. The remaining keyed hashes are compared
+    with the decoded values of the declared columns; with --subject, every byte is searched for
+    the given value. The audit log of all requests is verified too. Exits with 1 if this is
+    no proof, or if the audit log was changed.
     """
     from lakehouse.privacy.audit_chain import verify_chain
     from lakehouse.privacy.proof import prove_again

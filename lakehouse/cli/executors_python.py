@@ -1,13 +1,13 @@
-"""Which Python executors have, as `lakehouse doctor` says it."""
+"""The Python of Spark executors, for `lakehouse doctor`."""
 
 from lakehouse.runtime.executor_archive import require_archive
 from lakehouse.settings import Settings
 
 
 def describe_python(settings: Settings) -> str:
-    """Say which Python runs what is Python in tasks of Spark; none of it is started.
+    """Return which Python runs Spark's Python tasks; does not start it.
 
-    :raises SetupError: when the archive that they are sent is missing or old.
+    :raises SetupError: the archive for executors is missing or outdated.
     """
     cluster = settings.cluster
     if not settings.spark_remote and not settings.is_on_cluster:

@@ -1,4 +1,4 @@
-"""`lakehouse export`: all rows that tables have of a person, without a JVM."""
+"""`lakehouse export`: exports all rows of a data subject; no JVM."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write it to this file, which nobody else may read.",
+    help="Write it to this file, which only you can read.",
 )
 def export(state: State, people: tuple[str, ...], output: Path | None) -> None:
     """Print all rows that tables have of a person.
 
-    They are JSON, each with its table, as readers see them now. A person is named by the column
-    that stands for them (customer_id=123), or by one that identifies them
-    (customer_email=a@b.c). In place of a value, - reads values from standard input, one a line;
-    - alone reads lines of SUBJECT=VALUE. Which tables were looked at is said on standard error.
-    Delivered files that no table has, such as rejected ones, are not searched.
+    The output is JSON: published rows with their table. Name a person by the subject column
+    (customer_id=123) or by an identifying column (customer_email=a@b.c). A value of - reads
+    values from standard input, one per line; a single - reads lines of SUBJECT=VALUE. The searched
+    tables are listed on standard error. Delivered files that are in no table, such as
+    rejected ones, are not searched.
     """
     from lakehouse.privacy.export import export_people
     from lakehouse.privacy.identity import find_people
@@ -42,20 +42,22 @@ def export(state: State, people: tuple[str, ...], output: Path | None) -> None:
     for identity in identities:
         if not identity.is_known:
             complain(f"No table has the {identity.person.subject} that was given.")
-    _say_where(exported)
+    _print_searched(exported)
 
 
 def _print(exported: "Export", output: Path | None) -> None:
     from lakehouse.storage.atomic_files import replace_text
 
-    text = records_text({"table": held.table, "row": held.row} for held in exported.rows)
+    text = records_text(
+        {"table": exported_row.table, "row": exported_row.row} for exported_row in exported.rows
+    )
     if output is None:
         click.echo(text)
     else:
         replace_text(output, f"{text}\n")
 
 
-def _say_where(exported: "Export") -> None:
+def _print_searched(exported: "Export") -> None:
     complain(
         f"{count(len(exported.rows), 'row')}; looked at"
         f" {count(len(exported.tables), 'table')}: {', '.join(exported.tables) or 'none'}."

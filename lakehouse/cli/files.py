@@ -1,4 +1,4 @@
-"""`lakehouse files`: the files of a table, without a JVM."""
+"""`lakehouse files`: lists the files of a table; no JVM."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 def files(state: State, name: str, form: str) -> None:
     """List the files of a table.
 
-    Data and delete files are those of the current snapshot, metadata files those of all
-    snapshots that are kept.
+    Lists data and delete files of the current snapshot, and metadata files of all snapshots.
     """
     from lakehouse.iceberg.metadata.manifests import files as table_files
     from lakehouse.iceberg.metadata.metadata_files import metadata_files

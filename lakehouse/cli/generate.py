@@ -1,4 +1,4 @@
-"""`lakehouse generate`: files to try the lakehouse with, and what it must make of them."""
+"""`lakehouse generate`: generates sample files and the expected table contents."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ def _folder(_: click.Context, __: click.Parameter, folder: str) -> Path:
     required=True,
     callback=_folder,
     metavar="DIR",
-    help="Folder to write to; made where missing.",
+    help="Folder to write to; created if missing.",
 )
 @click.option(
     "--start",
@@ -58,9 +58,9 @@ def generate(
 ) -> None:
     """Write files of transactions.
 
-    One CSV file a day, with known defects in it, and truth.json: what the tables must hold once
-    all are ingested. The same arguments make the same bytes, so that files of the same
-    arguments are overwritten; a folder that holds others is refused.
+    Writes one CSV file per day with known defects, and truth.json with the expected contents of
+    the tables. Files depend only on the arguments, and are overwritten by the same
+    arguments; folders with other files are rejected.
     """
     from lakehouse.sample_data.bnpl.generate import generate as write_files
 
@@ -82,7 +82,7 @@ def generate(
 
 @contextmanager
 def _explained(out: Path) -> Iterator[None]:
-    """Say which argument is wrong, or that the folder is."""
+    """Name the wrong argument or the folder in errors."""
     from lakehouse.sample_data.bnpl.arguments import BadArguments
     from lakehouse.sample_data.bnpl.folder import FolderTaken
 
@@ -101,7 +101,7 @@ def _explained(out: Path) -> Iterator[None]:
 
 @contextmanager
 def _bar(state: State) -> Iterator[OnProgress]:
-    """Show a bar to a person, and one plain line in a log."""
+    """Show a progress bar on a terminal, else one line."""
     what = "Generating transactions"
     if not is_terminal(sys.stderr):
         with state.progress(what):

@@ -1,6 +1,4 @@
-"""`lakehouse history`: the snapshots of a table and what made them, or how its columns came to
-be; without a JVM.
-"""
+"""`lakehouse history`: lists the snapshots or the schema changes of a table; no JVM."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 
 _NUMBERS = ("added_rows", "deleted_rows", "rows")
 _RUN_DIGITS = 8
-"""How much of a run id is shown in a table, as in Dagster's UI."""
+"""Number of digits of a run id in tables, as in the Dagster UI."""
 
 
 @command("history")
@@ -32,11 +30,10 @@ _RUN_DIGITS = 8
 def history(state: State, name: str, schema: bool, form: Format) -> None:
     """List a table's snapshots, oldest first.
 
-    Shown is when readers first saw each (a rollback lists none again), what made it (what the
-    lakehouse did, or nothing where something else wrote, and of the empty snapshot that a table
-    begins with), in which run, and its rows. Added and
-    deleted rows are as Iceberg counts them, rows that were carried into another file among
-    them; `lakehouse diff` tells those that changed. Times are in UTC.
+    Shows when each snapshot became current, the operation (empty for other writers and for the
+    initial empty snapshot), the run, and row counts. A rollback does not list a snapshot again.
+    Added and deleted rows are Iceberg's counts, including rows that were only moved to another
+    file; `lakehouse diff` shows changed rows. Times are in UTC.
     """
     with state.progress("Reading the table's metadata"):
         read = _schema_records if schema else _snapshot_records
@@ -60,11 +57,9 @@ def _snapshot_records(state: State, name: str) -> list[dict[str, Any]]:
 
 
 def _published(history: "History") -> "Iterator[tuple[datetime | None, Snapshot]]":
-    """Yield what main was, and when first; before each the steps that were published with it,
-    which nobody saw alone.
+    """Yield snapshots with the first time they were current, after their unpublished steps.
 
-    A rollback makes an old snapshot current again, and the log of the table has it twice; here
-    it is once.
+    A rollback adds a snapshot to the log twice; it is yielded once.
     """
     first_times: dict[int, datetime] = {}
     for at, snapshot_id in history.log:

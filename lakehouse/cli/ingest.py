@@ -1,4 +1,4 @@
-"""`lakehouse ingest`: delivered files through Dagster into the tables."""
+"""`lakehouse ingest`: ingests delivered files with Dagster."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 def ingest(state: State, names: tuple[str, ...], path: str | None, form: str) -> None:
     """Ingest the files that wait in an inbox.
 
-    Of all feeds where none is named. Every table that follows from them is brought up to date.
-    A file that is not what its feed declares is rejected (exit code 1) and the others go on. A
-    row that a rule refuses is quarantined, and the rest goes on. Files that --path names stay
-    where they are; a copy is archived, where the feed has its files archived.
+    Without names: all feeds. All downstream tables are updated. A file that does not match its
+    feed is rejected (exit code 1) and the remaining files are ingested. Rows that violate a rule
+    are quarantined. Files of --path stay where they are; a copy is archived if the feed
+    archives its files.
     """
     feeds = [state.feed(name).name for name in names] or list(state.feeds)
     if not feeds:
@@ -64,8 +64,9 @@ def ingest(state: State, names: tuple[str, ...], path: str | None, form: str) ->
 def _ingest_each(
     state: State, feeds: Sequence[str], path: str | None
 ) -> "Iterator[IngestResult]":
-    """Ingest feeds one after the other. What lacks a table that another one may bring is computed
-    again at the end, and what failed for that is not told.
+    """Ingest feeds one after the other.
+
+    Failures because of a missing table are retried at the end, and reported only then.
     """
     if len(feeds) == 1:
         yield ingest_one(state, feeds[0], path)
@@ -80,7 +81,7 @@ def _ingest_each(
 
 
 def _ingest_lacking(state: State, lacking: "list[IngestResult]") -> "Iterator[IngestResult]":
-    """Ingest feeds again, until nothing more of them comes to have the tables that it needs."""
+    """Repeat the ingests with missing tables until no more tables appear."""
     while lacking:
         still_lacking = []
         for before in lacking:
@@ -100,11 +101,11 @@ def _lacking_tables(results: "Sequence[IngestResult]") -> set[str]:
 
 
 def ingest_one(state: State, name: str, path: str | None = None) -> "IngestResult":
-    """Ingest one feed; where that is interrupted, say which files were refused by then."""
+    """Ingest one feed; after an interrupt, list the rejected files."""
     from lakehouse.ingestion.feed_runs import ingest as ingest_feed
     from lakehouse.ingestion.feed_runs import list_rejected_since
 
-    feed, began_at = state.feeds[name], datetime.now(UTC)
+    feed, started_at = state.feeds[name], datetime.now(UTC)
     try:
         with state.progress(f"Ingesting {name}") as update:
             return ingest_feed(
@@ -116,14 +117,14 @@ def ingest_one(state: State, name: str, path: str | None = None) -> "IngestResul
                 on_progress=lambda progress: update(describe_progress(progress)),
             )
     except KeyboardInterrupt:
-        # They are in the inbox no more: the next ingest would not name them.
-        for line in describe_rejected(list_rejected_since(state.settings, feed, began_at)):
+        # They are no longer in the inbox: the next ingest would not list them.
+        for line in describe_rejected(list_rejected_since(state.settings, feed, started_at)):
             complain(line)
         raise
 
 
 def report(result: "IngestResult", *, is_json: bool = False) -> None:
-    """Say what became of an ingest; what failed stands on standard error, also beside JSON."""
+    """Print the result of an ingest; failures on standard error, also with JSON."""
     for line in () if is_json else summarize(result):
         click.echo(line)
     for line in describe_failures(result):

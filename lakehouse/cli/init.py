@@ -1,4 +1,4 @@
-"""`lakehouse init`: a project of one's own, which depends on this package."""
+"""`lakehouse init`: creates a project that depends on this package."""
 
 import importlib.metadata
 import shlex
@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 
 @command("init")
 @click.argument("folder")
-@click.option("--name", help="Name of its package; that of the folder by itself.")
+@click.option("--name", help="Name of its package; default: the name of the folder.")
 def init(state: State, folder: str, name: str | None) -> None:
     """Make FOLDER a project of your own.
 
-    It has a package for your tables, definitions for Dagster, tests, a Makefile, and continuous
-    integration; the sample pipelines are not in it. In that folder, and below it, all commands
-    are about your project. Nothing that is there is overwritten: the same command again writes
-    what is missing.
+    The project has a package for tables, Dagster definitions, tests, a Makefile and continuous
+    integration, without the sample pipelines. Commands in this folder and below use the
+    project. Existing files are not overwritten; a second run creates missing files.
     """
     from lakehouse.scaffolding.begin_project import begin_project
 
@@ -33,7 +32,7 @@ def init(state: State, folder: str, name: str | None) -> None:
     root = Path(folder)
     with state.progress(f"Making {near(root.absolute())} a project"):
         begun = begin_project(root, name, importlib.metadata.version("lakehouse"))
-    _say_files(begun)
+    _print_files(begun)
     click.echo("Next:")
     if root.resolve() != Path.cwd():
         click.echo(f"  cd {shlex.quote(folder)}")
@@ -41,7 +40,7 @@ def init(state: State, folder: str, name: str | None) -> None:
     click.echo("  lakehouse new feed FILE...")
 
 
-def _say_files(begun: "BegunProject") -> None:
+def _print_files(begun: "BegunProject") -> None:
     for path in begun.texts:
         verb = "wrote" if path in begun.written else "unchanged"
         click.echo(f"{'kept' if path in begun.kept else verb} {path}")

@@ -1,4 +1,4 @@
-"""`lakehouse maintain`: upkeep of tables, and what is due of it."""
+"""`lakehouse maintain`: runs or shows the upkeep of tables."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -32,10 +32,10 @@ _COLUMNS = (
 def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> None:
     """Keep tables healthy, each as its metadata calls for.
 
-    Compacts, expires snapshots, removes what nothing names any more. Of all declared tables where
-    none is named, and then within the bytes of a day, what is read most first; of tables that are
-    named, all that they need now. A writer is never waited for; one of this machine waits for a
-    step that goes on, and of a compaction mostly for no more than 512 MB of it.
+    Compacts files, expires snapshots, and removes unreferenced files. Without names: all declared
+    tables within the daily byte budget, most read tables first. With names: all that these tables
+    need now. Upkeep does not wait for writers; a writer on this machine waits for a running step,
+    in a compaction usually for at most 512 MB of it.
     """
     from lakehouse.maintenance.run_upkeep import maintain as run
     from lakehouse.maintenance.upkeep_round import at_one_moment, plan_round
@@ -93,7 +93,7 @@ def _unmet(step: "PlannedStep") -> list[str]:
 
 
 def _retains(step: "PlannedStep") -> bool:
-    """Whether a reader, a tag or a branch retains snapshots that are old enough to expire."""
+    """Whether a reader, tag or branch retains snapshots that are old enough to expire."""
     return step.step == "expire_snapshots" and len(_unmet(step)) > 1
 
 

@@ -1,4 +1,4 @@
-"""The declared tables that a command is about."""
+"""Table arguments of commands."""
 
 from typing import TYPE_CHECKING
 
@@ -9,9 +9,7 @@ if TYPE_CHECKING:
 
 
 def declared_tables(state: State, names: tuple[str, ...]) -> "list[IcebergTable]":
-    """Return the tables of these names, or all; a feed's with the columns that its files added
-    by themselves.
-    """
+    """Return the named tables, or all; tables of feeds include automatically added columns."""
     from lakehouse.ingestion.staged_frame import plan_landing_table
 
     feeds = {feed.table: feed for feed in state.feeds.values()}

@@ -1,4 +1,4 @@
-"""`lakehouse new`: declarations of your own, begun from files and tables that are there."""
+"""`lakehouse new`: declarations from existing files and tables."""
 
 import click
 
@@ -11,8 +11,7 @@ from lakehouse.cli.new_table import table
 def new() -> None:
     """Begin a feed from its files, or a table from another one.
 
-    What is written are plain Python files, to be read, corrected and kept; nothing that is
-    there is overwritten.
+    Writes plain Python files to read, correct and keep; existing files are not overwritten.
     """
 
 

@@ -1,4 +1,4 @@
-"""`lakehouse new feed`: a feed with its tables, a test and a sample, from files of it."""
+"""`lakehouse new feed`: a feed with tables, a test and a sample from example files."""
 
 import keyword
 import re
@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
-from lakehouse.cli.assets_folder import folder_in, into_option, say_written
+from lakehouse.cli.assets_folder import folder_in, into_option, print_written
 from lakehouse.cli.call_context import State, command
 from lakehouse.cli.output.printing import count
 from lakehouse.cli.output.progress import is_terminal
@@ -30,11 +30,11 @@ _ZONE_HINT = "such as UTC or Europe/London"
 @click.argument(
     "paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@click.option("--name", help="Name of the feed; that which the files have in common by itself.")
+@click.option("--name", help="Name of the feed; default: the common prefix of the file names.")
 @click.option(
     "--time-zone",
     metavar="ZONE",
-    help="Where its days begin and moments without an offset were written, such as UTC or"
+    help="Time zone of its days and of timestamps without an offset, such as UTC or"
     " Europe/London.",
 )
 @into_option
@@ -47,11 +47,10 @@ def feed(
 ) -> None:
     """Declare a feed from sample files of it.
 
-    Looks at the files, and writes the feed with its bronze table, a typed silver table, a test
-    and a small sample, in which values of people are replaced. What it guessed stands in
-    comments, to be confirmed; what it cannot tell stays text, and is said. Files are CSV in
-    UTF-8, with commas, semicolons, tabs or bars between the fields, and with the names of the
-    columns in the first row; or JSON, Parquet or Avro, whose types are used.
+    Inspects the files, and writes the feed with its bronze table, a typed silver table, a test and
+    a small sample with replaced personal values. Guesses are marked by comments for your
+    confirmation; unclear columns stay text and are listed. Supported: CSV in UTF-8 with commas,
+    semicolons, tabs or bars and a header row; JSON, Parquet and Avro with their types.
     """
     from lakehouse.scaffolding.feed_plan import plan_feed
     from lakehouse.scaffolding.sample_files import open_samples, read_samples
@@ -67,9 +66,9 @@ def feed(
     if folder.is_of_project and not folder.table_path(plan.bronze).exists():
         _check_is_new(state, plan)
     texts = feed_files(plan, folder)
-    say_written(texts, write_files(texts))
-    _say_guesses(plan)
-    _say_next(plan, paths)
+    print_written(texts, write_files(texts))
+    _print_guesses(plan)
+    _print_next_steps(plan, paths)
 
 
 def _checked_name(name: str) -> str:
@@ -82,11 +81,11 @@ def _checked_name(name: str) -> str:
 
 
 def _common_name(paths: Sequence[Path]) -> str:
-    """Return what the names of the files begin with, without days and numbers."""
-    begins = {_begin(path.name) for path in paths}
-    name = begins.pop()
-    if begins or not _NAME.fullmatch(name) or keyword.iskeyword(name):
-        what = "differ" if begins else "tell no name of a feed"
+    """Return the common prefix of the file names, without dates and numbers."""
+    prefixes = {_begin(path.name) for path in paths}
+    name = prefixes.pop()
+    if prefixes or not _NAME.fullmatch(name) or keyword.iskeyword(name):
+        what = "differ" if prefixes else "tell no name of a feed"
         raise UsageError(
             f"The names of the files {what}; expected --name, the name of the feed.",
             next_step="Say --name, such as orders.",
@@ -100,9 +99,9 @@ def _begin(file_name: str) -> str:
 
 
 def _zone(time_zone: str | None) -> str:
-    """Return the time zone; asked for where a person can answer.
+    """Return the time zone; prompts for it on a terminal.
 
-    :raises UsageError: it is left out and nobody can be asked, or there is none such.
+    :raises UsageError: it is missing without a terminal, or unknown.
     """
     if time_zone is None:
         if not is_terminal(sys.stdin):
@@ -121,7 +120,7 @@ def _zone(time_zone: str | None) -> str:
 
 
 def _check_is_new(state: State, plan: "FeedPlan") -> None:
-    """Refuse a name that a feed or a table has which is declared elsewhere."""
+    """Raise if a feed or table with this name is already declared."""
     taken = [f"a feed {plan.name}"] if plan.name in state.feeds else []
     taken += [name for name in (plan.bronze, plan.silver) if name in state.declared]
     if taken:
@@ -131,7 +130,7 @@ def _check_is_new(state: State, plan: "FeedPlan") -> None:
         )
 
 
-def _say_guesses(plan: "FeedPlan") -> None:
+def _print_guesses(plan: "FeedPlan") -> None:
     from lakehouse.scaffolding.feed_notes import bronze_notes, silver_notes, unclear_notes
 
     part = "" if plan.samples.is_complete else ", the first of more"
@@ -142,7 +141,7 @@ def _say_guesses(plan: "FeedPlan") -> None:
         click.echo(f"  stays text: {note}")
 
 
-def _say_next(plan: "FeedPlan", paths: Sequence[Path]) -> None:
+def _print_next_steps(plan: "FeedPlan", paths: Sequence[Path]) -> None:
     click.echo(
         "Look through the sample before you share it: text is in it as it was delivered."
     )
@@ -155,9 +154,7 @@ def _say_next(plan: "FeedPlan", paths: Sequence[Path]) -> None:
 
 
 def _places(paths: Sequence[Path]) -> list[Path]:
-    """Return what an ingest is to be given: each folder of the files where it has no others
-    that a feed would take, else each of its files.
-    """
+    """Return the paths for an ingest: a folder if it has only these files, else the files."""
     by_folder: dict[Path, list[Path]] = {}
     for path in dict.fromkeys(paths):
         by_folder.setdefault(path.parent, []).append(path)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from lakehouse.cli.assets_folder import folder_in, into_option, say_written
+from lakehouse.cli.assets_folder import folder_in, into_option, print_written
 from lakehouse.cli.call_context import State, command
 from lakehouse.errors import UsageError
 
@@ -21,9 +21,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*")
 def table(state: State, name: str, source: str, into: Path | None) -> None:
     """Declare a table that is computed from another one.
 
-    NAME is its layer and its name, such as gold.daily_sales. Of a table that is written by days
-    it is begun as figures of each day, of another one as its rows without those columns that
-    identify people.
+    NAME is layer and name, such as gold.daily_sales. From a table that is written by days, the
+    template aggregates by day; from other tables, it selects rows without identifying columns.
     """
     from lakehouse.scaffolding.table_text import source_of, table_text
     from lakehouse.scaffolding.write_files import write_files
@@ -38,8 +37,8 @@ def table(state: State, name: str, source: str, into: Path | None) -> None:
     read = source_of(state.project.modules, declared)
     text = table_text(name, read, folder.package, folder.line_length)
     texts = folder.with_packages({folder.table_path(name): text})
-    say_written(texts, write_files(texts))
+    print_written(texts, write_files(texts))
     click.echo("Next:")
     click.echo(f"  lakehouse plan {name}")
-    # Of a table by days `backfill` has to be told which; an ingest computes all that it lacks.
+    # `backfill` needs the days of a table by days; an ingest computes all missing ones.
     click.echo("  lakehouse ingest" if read.day else f"  lakehouse backfill {name}")

@@ -1,4 +1,4 @@
-"""`lakehouse pack-python`: the packages that Python on a cluster needs, as one file."""
+"""`lakehouse pack-python`: packs Python packages for executors into one file."""
 
 import click
 
@@ -17,17 +17,16 @@ _FILE = "executors.tar.gz"
     "more",
     metavar="PACKAGE",
     multiple=True,
-    help="Another package that executors need, such as pandas; may be said several times.",
+    help="Another package that executors need, such as pandas; repeatable.",
 )
 def pack_python(state: State, file: str | None, more: tuple[str, ...]) -> None:
     """Write the packages that Python on executors needs to FILE.
 
-    FILE is a .tar.gz here or at s3://bucket/key; what LAKEHOUSE_EXECUTOR_ARCHIVE says, or
-    executors.tar.gz in this folder, where it is left out. In it are pyarrow, numpy, boto3 and what
-    these require, of the versions that are installed here and copied from here, and a program
-    that runs the worker's own Python, of the minor version that this is, with them. Uses no
-    network but for a bucket. With LAKEHOUSE_EXECUTOR_ARCHIVE set to it, Spark unpacks it where
-    tasks run. The same packages again give the same bytes.
+    FILE is a local .tar.gz or s3://bucket/key; default: LAKEHOUSE_EXECUTOR_ARCHIVE, else
+    executors.tar.gz in this folder. It contains the installed versions of pyarrow, numpy, boto3 and
+    their dependencies, and a launcher that runs the worker's own Python of the same minor
+    version with them. Network is used only for a bucket. If LAKEHOUSE_EXECUTOR_ARCHIVE is set,
+    Spark unpacks it for tasks. The same packages give the same bytes.
     """
     from lakehouse.runtime.executor_archive import write_archive
 

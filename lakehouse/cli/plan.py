@@ -1,4 +1,4 @@
-"""`lakehouse plan`: what the declarations ask of the tables."""
+"""`lakehouse plan`: shows the differences between declarations and tables."""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @command("plan")
 @click.argument("names", metavar="[TABLE]...", nargs=-1)
-@click.option("--check", is_flag=True, help="Exit with 1 where a table is not as declared.")
+@click.option("--check", is_flag=True, help="Exit with 1 if a table is not as declared.")
 @click.option(
     "--functions",
     is_flag=True,
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 def plan(state: State, names: tuple[str, ...], check: bool, functions: bool, form: str) -> None:
     """Show what the declarations would change.
 
-    In all tables where none is named. A line marked "by lakehouse apply" waits for that; the
-    others happen by themselves at the next write. No write of a table succeeds while one of its
-    changes is refused, or a rename or a drop waits. A table that is not there yet is made by its
-    first run, and is nothing to --check.
+    Without names: all tables. Changes marked "by lakehouse apply" need that command; the next
+    write makes all other changes. Writes of a table fail while one of its changes is rejected
+    or a rename or drop is pending. Its first run creates a missing table; --check ignores it.
 
     With --functions, it fails if a function fails or returns columns that its table does not
     declare, and names all such tables.

@@ -1,4 +1,4 @@
-"""`lakehouse preview`: what a run of a whole table would change, with nothing published."""
+"""`lakehouse preview`: shows what a full run of a table would change, without publishing."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -27,15 +27,14 @@ _BY_PARTITION = ("added", "removed", "changed")
 )
 @table_csv_or_json
 def preview(state: State, name: str, limit: int | None, form: Format) -> None:
-    """Show what a run of a whole table would change.
+    """Show what a run of a full table would change.
 
-    It is computed in full, in all of its partitions where it has some, and staged and audited on a
-    branch as a run does it. Shown are the rows that would differ from what readers see, how many
-    of which partition, and the rules that do not hold. Then the branch is dropped: nothing is
-    published, nor put into a quarantine. Writers of the table wait meanwhile.
+    Computes all partitions, and stages and audits the result on a branch as a run does. Shows the
+    rows that differ from the published rows, counts by partition, and failed rules. The branch
+    is then dropped: nothing is published or quarantined. Writers of the table wait meanwhile.
 
-    Rows that a merged table has and its sources no more stay, as in a run. Personal values are
-    masked.
+    Rows that a merged table has but its sources do not have stay, as in a run. Personal values
+    are masked.
     """
     from lakehouse.orchestration.table_preview import preview_table
 
@@ -67,7 +66,7 @@ def _print(outcome: "Outcome", changes: Changes | None, form: Format) -> None:
     if form == "json":
         print_records([_record(outcome, changes)])
         return
-    # What is not a row stays out of what a program reads.
+    # Programs read only rows from standard output.
     for line in _summary(outcome, changes):
         click.echo(printable(line), err=form != "table")
     if changes is None:
@@ -77,14 +76,18 @@ def _print(outcome: "Outcome", changes: Changes | None, form: Format) -> None:
         return
     if changes.by_partition:
         names = list(changes.by_partition[0])
-        counted = [[plain_json(row[name]) for name in names] for row in changes.by_partition]
-        click.echo(table(columns_named(names, _BY_PARTITION), counted, noun="partition"))
+        partition_counts = [
+            [plain_json(row[name]) for name in names] for row in changes.by_partition
+        ]
+        click.echo(
+            table(columns_named(names, _BY_PARTITION), partition_counts, noun="partition")
+        )
     if changes.rows:
         click.echo(changes.as_table())
 
 
 def _summary(outcome: "Outcome", changes: Changes | None) -> list[str]:
-    found = changes.counted if changes else _without_changes(outcome)
+    found = changes.summary if changes else _without_changes(outcome)
     lines = [f"{outcome.table}: {found}; nothing is published."]
     for result in outcome.results:
         if not result.passed:
@@ -95,10 +98,10 @@ def _summary(outcome: "Outcome", changes: Changes | None) -> list[str]:
 
 
 def _without_changes(outcome: "Outcome") -> str:
-    """Say why nothing was compared."""
+    """Return why nothing was compared."""
     from lakehouse.iceberg.metadata.write_result import Refused
 
-    # Rows of which one key has several cannot be staged.
+    # Rows with duplicate keys cannot be staged.
     return "no row was staged" if isinstance(outcome, Refused) else "no row would change"
 
 

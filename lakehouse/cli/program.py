@@ -1,6 +1,4 @@
-"""The commands in one program, and the boundary where errors become one line and an exit
-code.
-"""
+"""The command group, and the conversion of errors to one line and an exit code."""
 
 import logging
 import traceback
@@ -50,23 +48,23 @@ from lakehouse.errors import LakehouseError
 from lakehouse.storage.atomic_files import keep_private
 
 INTERRUPTED = 130
-"""What a shell expects of a program that Ctrl-C ended."""
+"""Shell convention for a program that Ctrl-C stopped."""
 
 
 UNREAD = 141
-"""What a shell expects of a program whose output nobody reads any more, as of `| head -1`."""
+"""Shell convention for a closed output pipe, as with `| head -1`."""
 
 
 class _Group(click.Group):
     def invoke(self, context: click.Context) -> Any:
-        """Run a command; where nobody reads on, it ends there, as other programs do."""
+        """Run a command; stop if the output pipe is closed, as other programs do."""
         try:
             return super().invoke(context)
         except BrokenPipeError:
             context.exit(UNREAD)
 
     def list_commands(self, _: click.Context) -> list[str]:
-        """List the commands in the order in which a newcomer meets them."""
+        """List commands in the order for new users."""
         return list(self.commands)
 
 
@@ -76,7 +74,7 @@ def lakehouse() -> None:
     """Iceberg tables as Dagster assets, on Spark.
 
     Exit codes: 0 done, 1 the work failed, 2 the command is wrong, 130 stopped by Ctrl-C, 141
-    nobody read on what it printed.
+    the output pipe was closed.
     """
 
 
@@ -116,15 +114,13 @@ for _command in _COMMANDS:
 
 
 def run(arguments: Sequence[str], program: str = "lakehouse") -> int:
-    """Run one command; return its exit code. An error is one line on standard error, its
-    traceback only on demand.
+    """Run a command and return its exit code; prints errors in one line on standard error.
 
-    :param program: what the user typed to call this, so that what is printed can be typed
-        again.
+    :param program: the program name as the user typed it, for printed commands.
     """
     keep_private()
     state = State()
-    # PySpark would log each SQL error, with the whole Java stack, beside our line.
+    # PySpark logs each SQL error with its Java stack.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     try:
         code = lakehouse.main(
@@ -151,9 +147,7 @@ def _stopped() -> int:
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
-    """Whether an error came of Ctrl-C: PySpark calls the JVM once more on the way out, which
-    may be cut by then.
-    """
+    """Whether Ctrl-C caused an error: PySpark calls the JVM again, which may have stopped."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True

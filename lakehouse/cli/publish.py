@@ -1,4 +1,4 @@
-"""`lakehouse publish`: what a rule refused, published by a person who says why."""
+"""`lakehouse publish`: publishes a blocked write against its rules."""
 
 import click
 
@@ -15,14 +15,14 @@ from lakehouse.errors import UsageError
     "run_id",
     required=True,
     metavar="ID",
-    help="The run that was refused, or how its id begins.",
+    help="The blocked run: its id, or the start of it.",
 )
 @why_kept_option
 @by_option
 def publish(state: State, name: str, run_id: str, why: str, by: str) -> None:
-    """Publish what a rule refused, all the same.
+    """Publish what a rule blocked, all the same.
 
-    Who and why stand in the snapshot's summary, and beside the materialization in Dagster.
+    The user and the reason are recorded in the snapshot summary and in the materialization.
     """
     from lakehouse.ingestion.forced_publish import publish as overrule
 

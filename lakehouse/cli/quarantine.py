@@ -1,6 +1,4 @@
-"""`lakehouse quarantine`: the rows that rules refused, why and with which files, and judged
-again after a correction.
-"""
+"""`lakehouse quarantine`: counts, shows, re-evaluates and deletes quarantined rows."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -26,8 +24,8 @@ if TYPE_CHECKING:
 
 _SAMPLED = 5
 _MOST_FILES = 20
-"""Files that a table lists; `--format csv` and `json` list all."""
-_COUNTED = ("rows", "first refused at", "last refused at")
+"""Maximum number of files in a table; `--format csv` and `json` list all."""
+_COUNT_COLUMNS = ("rows", "first refused at", "last refused at")
 _FLAT = ("table", "by", "name", "rows", "first_refused_at", "last_refused_at")
 
 
@@ -35,21 +33,21 @@ _FLAT = ("table", "by", "name", "rows", "first_refused_at", "last_refused_at")
 @table_csv_or_json
 @click.pass_context
 def quarantine(context: click.Context, form: Format) -> None:
-    """Count the rows that rules refused, by table.
+    """Count the rows that rules rejected, by table.
 
-    `lakehouse quarantine TABLE` counts those of one table by rule and by file, and shows some of
-    them; `replay TABLE` judges them again, and `clear TABLE` deletes them. Times are in UTC.
+    `lakehouse quarantine TABLE` counts the rows of a table by rule and by file, and shows some
+    of them; `replay TABLE` re-evaluates them, and `clear TABLE` deletes them. Times are in UTC.
     """
     from lakehouse.iceberg.read.refused_rows import count_refused
 
     state: State = context.find_object(State)  # type: ignore[assignment]
     if context.invoked_subcommand is None:
         engine = state.engine
-        counted = [count_refused(engine, owner) for owner in all_with_quarantine(state)]
+        counts = [count_refused(engine, owner) for owner in all_with_quarantine(state)]
         if form == "json":
-            print_records(map(_record, counted))
+            print_records(map(_record, counts))
         else:
-            click.echo(_flat(counted) if form == "csv" else _table_of_tables(counted))
+            click.echo(_flat(counts) if form == "csv" else _table_of_tables(counts))
 
 
 quarantine.params.append(verbose_option())
@@ -72,8 +70,8 @@ def show(
 ) -> None:
     """Count the refused rows of a table by rule and by file, and show some of them.
 
-    Rows are shown as the table's function returned them, as text, with the rules that they
-    break; values of people are masked. CSV has the counts alone.
+    Rows are shown as the table's function returned them, as text, with the violated rules;
+    personal values are masked. CSV contains only the counts.
     """
     from lakehouse.iceberg.read.cleared_rows import clearings
     from lakehouse.iceberg.read.refused_rows import count_refused, sample_refused
@@ -82,23 +80,23 @@ def show(
     assert owner.quarantine is not None
     if not state.engine.catalog.has(owner.quarantine.name):
         raise not_created_yet(owner.quarantine.name)
-    counted = count_refused(state.engine, owner)
+    counts = count_refused(state.engine, owner)
     declared = [one.name for one in owner.quarantining_rules]
-    _check_named("--rule", rule, [*declared, *(one.name for one in counted.by_rule)])
-    _check_named("--file", file, [one.name for one in counted.by_file])
+    _check_named("--rule", rule, [*declared, *(one.name for one in counts.by_rule)])
+    _check_named("--file", file, [one.name for one in counts.by_file])
     if form == "csv":
-        click.echo(_flat([counted]))
+        click.echo(_flat([counts]))
         return
     rows = sample_refused(state.engine, owner, limit, rule=rule, file=file)
     cleared = clearings(state.engine, owner)
     if form == "json":
         print_records(
-            [{**_record(counted), "sample": rows, "cleared": list(map(asdict, cleared))}]
+            [{**_record(counts), "sample": rows, "cleared": list(map(asdict, cleared))}]
         )
         return
-    for text in (*_shown(counted, rows), *map(_clearing_line, cleared)):
+    for text in (*_shown(counts, rows), *map(_clearing_line, cleared)):
         click.echo(text)
-    if limit and counted.rows and not rows:
+    if limit and counts.rows and not rows:
         by = f" by {rule}" if rule else ""
         of = f" of {shown(file)}" if file else ""
         click.echo(f"No row is shown: none{of} was refused{by}.")
@@ -116,15 +114,15 @@ for _command in (show, replay, clear):
     quarantine.add_command(_command)
 
 
-def _record(counted: "RefusedRows") -> dict[str, Any]:
+def _record(counts: "RefusedRows") -> dict[str, Any]:
     return {
-        "table": counted.table,
-        "quarantine": counted.quarantine,
-        "rows": counted.rows,
-        "first_refused_at": counted.first_at,
-        "last_refused_at": counted.last_at,
-        "rules": [_refusals_record("rule", refusals) for refusals in counted.by_rule],
-        "files": [_refusals_record("file", refusals) for refusals in counted.by_file],
+        "table": counts.table,
+        "quarantine": counts.quarantine,
+        "rows": counts.rows,
+        "first_refused_at": counts.first_at,
+        "last_refused_at": counts.last_at,
+        "rules": [_refusals_record("rule", refusals) for refusals in counts.by_rule],
+        "files": [_refusals_record("file", refusals) for refusals in counts.by_file],
     }
 
 
@@ -137,10 +135,10 @@ def _refusals_record(noun: str, refusals: "Refusals") -> dict[str, Any]:
     }
 
 
-def _flat(counted: "Iterable[RefusedRows]") -> str:
-    """Return a line for each rule and each file of some tables, as CSV."""
+def _flat(counts: "Iterable[RefusedRows]") -> str:
+    """Return a CSV line for each rule and file of the tables."""
     rows: list[list[Any]] = []
-    for of_table in counted:
+    for of_table in counts:
         for noun, by in (("rule", of_table.by_rule), ("file", of_table.by_file)):
             for refusals in by:
                 values = _refusals_record("name", refusals).values()
@@ -148,16 +146,16 @@ def _flat(counted: "Iterable[RefusedRows]") -> str:
     return render("csv", columns_named(_FLAT), rows)
 
 
-def _table_of_tables(counted: "Sequence[RefusedRows]") -> str:
+def _table_of_tables(counts: "Sequence[RefusedRows]") -> str:
     columns = [
         Column("table"),
         Column("rows", is_number=True),
         Column("files", is_number=True),
-        *columns_named(_COUNTED[1:]),
+        *columns_named(_COUNT_COLUMNS[1:]),
         Column("rules"),
     ]
     rows: list[list[Any]] = []
-    for of_table in counted:
+    for of_table in counts:
         first, last = of_table.first_at, of_table.last_at
         rules = (f"{refusals.name} {refusals.rows:,}" for refusals in of_table.by_rule)
         rows.append(
@@ -173,13 +171,13 @@ def _table_of_tables(counted: "Sequence[RefusedRows]") -> str:
     return table(columns, rows, noun="table")
 
 
-def _shown(counted: "RefusedRows", rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    if not counted.rows:
-        yield f"{counted.table}: no row is in quarantine."
+def _shown(counts: "RefusedRows", rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if not counts.rows:
+        yield f"{counts.table}: no row is in quarantine."
         return
-    yield _counts_table("rule", counted.by_rule)
+    yield _counts_table("rule", counts.by_rule)
     yield ""
-    files = counted.by_file
+    files = counts.by_file
     footer = f"{_MOST_FILES} of {count(len(files), 'file')}"
     yield _counts_table("file", files[:_MOST_FILES], footer if len(files) > _MOST_FILES else "")
     if rows:
@@ -188,21 +186,21 @@ def _shown(counted: "RefusedRows", rows: Sequence[Mapping[str, Any]]) -> Iterato
         yield table(
             columns_named(rows[0]),
             values,
-            footer=f"{len(rows):,} of {count(counted.rows, 'row')}",
+            footer=f"{len(rows):,} of {count(counts.rows, 'row')}",
         )
-    yield f"lakehouse quarantine replay {counted.table}: judges them again after a correction."
+    yield f"lakehouse quarantine replay {counts.table}: judges them again after a correction."
 
 
 def _clearing_line(clearing: "Clearing") -> str:
     rows = count(clearing.rows, "row")
-    said = f"{rows} cleared by {clearing.by} at {utc_seconds(clearing.at)}: {clearing.why}"
-    return printable(said)
+    text = f"{rows} cleared by {clearing.by} at {utc_seconds(clearing.at)}: {clearing.why}"
+    return printable(text)
 
 
 def _counts_table(noun: str, by: "Sequence[Refusals]", footer: str = "") -> str:
     rows = []
     for its in by:
-        moments = (utc_seconds(its.first_at), utc_seconds(its.last_at))
-        rows.append([its.name, its.rows, *moments])
-    columns = columns_named((noun, *_COUNTED), numbers=("rows",))
+        times = (utc_seconds(its.first_at), utc_seconds(its.last_at))
+        rows.append([its.name, its.rows, *times])
+    columns = columns_named((noun, *_COUNT_COLUMNS), numbers=("rows",))
     return table(columns, rows, noun=noun, footer=footer)

@@ -1,4 +1,4 @@
-"""`lakehouse quarantine clear`: refused rows that nobody will correct, taken out."""
+"""`lakehouse quarantine clear`: deletes quarantined rows."""
 
 import click
 
@@ -19,9 +19,9 @@ def clear(
 ) -> None:
     """Delete the refused rows of a table from its quarantine.
 
-    Which rows they were, without their values, when, by whom and why stays in a table beside
-    the quarantine, so that they are accounted for. They do not come back where they are refused
-    once more; where they hold after a correction, they come into the table.
+    A table next to the quarantine records the deleted rows without their values, with time,
+    user and reason, so that all rows are accounted for. If they are rejected again, they do not
+    return; if they pass after a correction, they are inserted into the table.
     """
     from lakehouse.iceberg.write.clear_quarantine import clear_quarantine
 

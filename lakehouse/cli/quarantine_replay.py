@@ -1,4 +1,4 @@
-"""`lakehouse quarantine replay`: the refused rows of a table judged again."""
+"""`lakehouse quarantine replay`: re-evaluates the quarantined rows of a table."""
 
 from typing import TYPE_CHECKING
 
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 @command("replay")
 @click.argument("name", metavar="TABLE")
 def replay(state: State, name: str) -> None:
-    """Judge the refused rows of a table again, and compute what follows.
+    """Evaluate the refused rows of a table again, and compute what follows.
 
-    After the function of the table, one of its rules, or its declaration was corrected. Rows
-    that hold now come into the table, and the others stay. Of a table with partitions those are
-    computed in full in which refused rows lie, and a table without is computed as a whole, as
-    by `lakehouse backfill`.
+    Use it after a correction of the table's function, rules or declaration. Passing rows are
+    inserted into the table, and the remaining rows stay in quarantine. Partitions with such rows
+    are recomputed in full, an unpartitioned table entirely, as by `lakehouse backfill`.
     """
     from lakehouse.iceberg.read.refused_rows import count_refused
     from lakehouse.orchestration.replay import replay as judge_again
@@ -52,7 +51,7 @@ def _describe(table: str, replayed: "Replayed") -> list[str]:
 
 
 def _describe_outside(table: str, refused: "RefusedRows") -> list[str]:
-    """Say what to do about rows that no correction of the table itself reaches."""
+    """Return the next step for rows that no correction of the table can change."""
     rows = sum(rule.rows for rule in refused.by_rule if rule.name == HAS_PARTITION)
     if not rows:
         return []

@@ -1,6 +1,4 @@
-"""The tables that the commands of `lakehouse quarantine` are about: those of which rules refuse
-rows.
-"""
+"""Table arguments of `lakehouse quarantine`."""
 
 from typing import TYPE_CHECKING
 
@@ -12,16 +10,15 @@ if TYPE_CHECKING:
 
 
 def all_with_quarantine(state: State) -> "list[IcebergTable]":
-    """Return the declared tables that have a quarantine, by name."""
+    """Return the declared tables with a quarantine, by name."""
     declared = (state.declared[name] for name in sorted(state.declared))
     return [table for table in declared if table.quarantine]
 
 
 def table_with_quarantine(state: State, name: str) -> "IcebergTable":
-    """Return the table of a name, or the one whose quarantine is called so.
+    """Return a table by its name or the name of its quarantine.
 
-    :raises UsageError: when nothing is called so, or no rule refuses rows of it; names those
-        that have a quarantine.
+    :raises UsageError: unknown name, or a table without a quarantine; lists those with one.
     """
     owners = all_with_quarantine(state)
     by_name = {table.name: table for table in owners}

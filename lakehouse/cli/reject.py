@@ -1,6 +1,4 @@
-"""`lakehouse reject`: a delivered file's rows out of bronze again, and what was computed from
-them.
-"""
+"""`lakehouse reject`: removes the rows of a delivered file."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     "--sha256",
     metavar="HASH",
     default="",
-    help="Which delivery of that name: how its hash begins.",
+    help="Start of the hash, to select one of several deliveries.",
 )
 @why_kept_option
 @by_option
@@ -35,12 +33,11 @@ def reject(
 ) -> None:
     """Delete a delivered file's rows from bronze again.
 
-    FILE is its name in the inbox, as `_source_file` has it; where several deliveries had that
-    name they are listed, and --sha256 says which. It is put with the rejected ones from the
-    archive; one that its feed leaves in the inbox stays there, and lands no row until it is
-    delivered anew. Rows of it that were refused leave the quarantines too, and with the next
-    ingest those that were merged of it alone; where another delivery gives them, its values come
-    back.
+    FILE is its name in the inbox, as in `_source_file`; --sha256 selects one of several
+    deliveries with the same name, which are listed. The file moves from the archive to the
+    rejected files; if its feed leaves files in the inbox, it stays there and lands no rows until
+    it is delivered again. Its quarantined rows are removed, and the next ingest removes merged
+    rows that only this file contained; older values of other deliveries are restored.
     """
     from lakehouse.ingestion.withdraw_delivery import SeveralDeliveries
 
@@ -86,5 +83,7 @@ def _reject(state: State, feed: "Feed", file: str, sha256: str, *, why: str, by:
 
 def _listed(deliveries: "Sequence[Came]") -> str:
     columns = [Column("ingested_at"), Column("rows", is_number=True), Column("sha256")]
-    rows = [(utc_text(came.at), came.rows, came.short_sha256) for came in deliveries]
+    rows = [
+        (utc_text(delivery.at), delivery.rows, delivery.short_sha256) for delivery in deliveries
+    ]
     return render("table", columns, rows)

@@ -1,4 +1,4 @@
-"""`lakehouse retry`: a blocked or failed table computed again, and what follows from it."""
+"""`lakehouse retry`: recomputes a blocked or failed table and its downstream tables."""
 
 import click
 
@@ -12,10 +12,10 @@ from lakehouse.cli.output.printing import conclude
 def retry(state: State, name: str) -> None:
     """Compute a table that is blocked or failed, and what follows.
 
-    Such as after its rows or its function were corrected. It may be refused again.
+    Use it after a correction of its rows or its function. It can be blocked again.
 
-    Of a table with partitions, those that are stale are computed; an input that is read without
-    by= makes none stale.
+    For a partitioned table, its stale partitions are computed; a change of an input without
+    by= makes no partition stale.
     """
     from lakehouse.ingestion.feed_runs import retry as compute
 
@@ -32,7 +32,7 @@ def retry(state: State, name: str) -> None:
 
 
 def _nothing_to_compute(state: State, name: str) -> str:
-    """Say that nothing of a table is stale, and what may have changed all the same."""
+    """Return the line for a table without stale partitions, with possible changes."""
     from lakehouse.iceberg.read.stale_tables import is_stale
     from lakehouse.iceberg.read.unfollowed_inputs import unfollowed
     from lakehouse.orchestration.asset_inputs import inputs_of

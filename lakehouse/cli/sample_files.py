@@ -1,4 +1,4 @@
-"""Files to try the lakehouse with, shipped or generated, delivered as any other file."""
+"""Sample files, shipped or generated, for the demo."""
 
 import tempfile
 from collections.abc import Callable, Sequence
@@ -15,19 +15,16 @@ DAYS = 14
 
 
 def put_samples(settings: Settings, feed: Feed) -> list[str]:
-    """Put the feed's sample files into its inbox, one after the other by name, and return their
-    keys.
+    """Put the sample files of a feed into its inbox in order, and return their keys.
 
-    A file of that name that already waits is left as it is.
+    A waiting file with the same name is not replaced.
     """
     with as_file(files("lakehouse.sample_data") / feed.name) as folder:
         return _put(settings, feed, sorted(folder.glob("*.csv")))
 
 
 def put_generated(settings: Settings, feed: Feed) -> list[str]:
-    """Generate two weeks of transactions, the same ones each time, and put a file for each day
-    into the inbox.
-    """
+    """Generate two weeks of transactions, always the same, as one file per day in the inbox."""
     from lakehouse.sample_data.bnpl.generate import generate
 
     with tempfile.TemporaryDirectory(prefix="bnpl-") as folder:
@@ -39,7 +36,7 @@ PUT: dict[str, Callable[[Settings, Feed], list[str]]] = {
     "fruits": put_samples,
     "bnpl": put_generated,
 }
-"""What the demo delivers, by feed."""
+"""Deliveries of the demo by feed."""
 
 
 def _put(settings: Settings, feed: Feed, paths: Sequence[Path]) -> list[str]:

@@ -1,4 +1,4 @@
-"""`lakehouse setup`: what Spark needs, fetched and made once."""
+"""`lakehouse setup`: downloads and creates what Spark needs."""
 
 import click
 
@@ -10,7 +10,7 @@ from lakehouse.cli.call_context import State, command
 def setup(state: State, no_archive: bool) -> None:
     """Fetch Spark's jars, and archive Java's classes, once.
 
-    By the archive, of some 190 MB, each start of Spark is quicker. Where all is there it says so,
+    With the archive of about 190 MB, Spark starts faster. If everything exists, it reports that
     and uses no network.
     """
     from rich.console import Console

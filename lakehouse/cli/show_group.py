@@ -1,10 +1,10 @@
-"""A group of commands whose own word may be followed by what is shown."""
+"""Command group with `show` as its default command."""
 
 import click
 
 
 class ShowGroup(click.Group):
-    """A group of which any word that is none of its commands names what its `show` is given."""
+    """A group that passes an unknown first word to its command `show`."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -1,4 +1,4 @@
-"""`lakehouse sql`: any Spark SQL on the catalog, one statement or several, in one JVM."""
+"""`lakehouse sql`: runs Spark SQL statements on the catalog in one JVM."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -52,7 +52,7 @@ def sql(state: State, statements: str, form: Format, write: bool) -> None:
     tables = _start(state, parts, write)
     shown = ShownColumns()
     with _locked(state, tables):
-        # Queries lock no table, and need no more requests to the catalog.
+        # Queries lock no tables; skip the requests to the catalog.
         before = state.engine.catalog.metadata_locations(tables) if tables else {}
         _run_all(state, parts if write else [*map(as_query, parts)], tables, form, shown)
         after = state.engine.catalog.metadata_locations(tables) if tables else {}
@@ -91,9 +91,7 @@ def _run_all(
     form: Format,
     shown: ShownColumns,
 ) -> None:
-    """Run statements and print their results; those of several in JSON as one array, also if one
-    fails.
-    """
+    """Run statements and print their results; JSON results are one array, also after an error."""
     is_array = form == "json" and len(statements) > 1
     results: list[str] = []
     try:
@@ -127,7 +125,7 @@ def _run(
 ) -> tuple[str, bool]:
     """Run one statement; return what to print, and whether that is rows."""
     spark = state.engine.spark
-    # With it, the text that was checked is not what Spark runs; an earlier statement can set it.
+    # Otherwise Spark would run a different text than the validated one.
     spark.conf.set("spark.sql.variable.substitute", "false")
     before = list_snapshots(state.engine.catalog, statement)
     with kept_watermarks(state.engine, statement, locked):
@@ -146,9 +144,7 @@ def _rendered(frame: "DataFrame", form: Format) -> str:
 
 @contextmanager
 def _explained(state: State, number: int, total: int) -> Iterator[None]:
-    """Turn an error of Spark into one line, with the number of the statement where there are
-    several.
-    """
+    """Convert Spark errors to one line, with the number of the statement if there are several."""
     try:
         yield
     except LakehouseError:
@@ -164,9 +160,7 @@ def _explained(state: State, number: int, total: int) -> Iterator[None]:
 
 
 def _no_table(state: State, missing: MissingTable, which: str) -> LakehouseError:
-    """Return the error for a table that does not exist, with the near name: that of every other
-    command.
-    """
+    """Return the error for a missing table, with a similar name as in other commands."""
     name = plain_name(missing.name)
     if name in state.known_tables() and not state.engine.catalog.has(name):
         return not_created_yet(f"{which}{name}{missing.place}")

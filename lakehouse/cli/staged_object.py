@@ -1,4 +1,4 @@
-"""One small object, staged as delivered rows are, and read by a Spark Connect server."""
+"""Doctor check: a Spark Connect server reads a small staged object."""
 
 import re
 import tempfile
@@ -21,9 +21,9 @@ _NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme|S3AFileSystem not found"
 
 
 def read_staged_object(settings: Settings) -> None:
-    """Have the server that SPARK_REMOTE names read a staged object; nothing is left of it.
+    """Let the server of SPARK_REMOTE read a staged object, which is removed afterwards.
 
-    :raises LakehouseError: says in one line what the server lacks.
+    :raises LakehouseError: states what the server lacks.
     """
     from lakehouse.ingestion.staged_rows import LocalRows, StagedRows, open_staging
     from lakehouse.runtime.spark import open_session

@@ -1,4 +1,4 @@
-"""`lakehouse status`: the tables and how they are, without a JVM."""
+"""`lakehouse status`: lists the tables and their states; no JVM."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from lakehouse.site.read_feeds import FeedWarnings
 
 _WIDTH = 100
-"""Columns of the output where that is no terminal."""
+"""Output width without a terminal."""
 
 
 @command("status")
-@click.option("--trend", is_flag=True, help="Show how they changed over time instead.")
+@click.option("--trend", is_flag=True, help="Show trends instead.")
 @table_or_json
 def status(state: State, trend: bool, form: str) -> None:
     """List the tables and their states, the worst first.
 
-    A table is damaged, blocked (a run refused it, and would again), failed (its last run or a
-    check), error (another open incident), late, not read, stale (a table that it is computed from
-    has news for it), not there, or ok, which is left empty. Rows of older code are shown too.
+    States: damaged, blocked (a run was blocked, and a new run would be too), failed (its last run
+    or a check), error (another open incident), late, not read, stale (a source has new data), not
+    there, or ok, which is left empty. Rows of older code are shown too.
 
-    Below: checks that failed or warned, rows in quarantine, files that upkeep could spare, changes
-    that wait, feeds with rejected files or a stopped sensor, and open incidents. JSON has more.
+    Below the table: failed checks and warnings, quarantined rows, needless files, pending changes,
+    feeds with rejected files or a stopped sensor, and open incidents. JSON has more.
 
-    --trend shows rows, sizes, and the share of rows that failed the check which most rows
-    failed, a mark for each span of the last 90 days at most; JSON has the numbers.
+    --trend shows rows, sizes, and the highest share of rows that failed a check, as one character
+    per interval of up to 90 days; JSON has the numbers.
     """
     with state.progress("Reading the tables' metadata"):
         tables, feeds = _read_tables(state)
@@ -90,7 +90,7 @@ def _print_trends(state: State, tables: "Sequence[TableStatus]", form: str) -> N
 
 
 def _read_tables(state: State) -> "tuple[Sequence[TableStatus], FeedWarnings]":
-    """Return the statuses of the tables, and the warnings of each feed by its name."""
+    """Return the table statuses, and the warnings by feed."""
     from lakehouse.cli.table_status import (
         last_checks,
         table_statuses,
@@ -107,7 +107,7 @@ def _read_tables(state: State) -> "tuple[Sequence[TableStatus], FeedWarnings]":
     engine = at_one_moment(state.engine, upkept)
     graph, catalog, declared = state.project.graph, engine.catalog, state.declared
     settings, feeds = state.settings, state.feeds.values()
-    # Reading creates nothing: before the first run there is no instance.
+    # Do not create an instance: there is none before the first run.
     has_instance = settings.dagster_home.exists()
     with open_instance(settings) if has_instance else nullcontext() as instance:
         tables = table_statuses(catalog, declared, last_checks(instance, graph, declared))
@@ -121,7 +121,7 @@ def _read_tables(state: State) -> "tuple[Sequence[TableStatus], FeedWarnings]":
 
 
 def _open_incidents(state: State) -> "list[Incident]":
-    """Return the open incidents, the errors and the oldest first."""
+    """Return the open incidents, by severity and age."""
     from lakehouse.monitoring.alert_state import read_state
 
     incidents = read_state(state.settings).open.values()
@@ -183,7 +183,7 @@ def _status_row(status: "TableStatus") -> list[Any]:
 
 
 def _notes(tables: "Sequence[TableStatus]", feeds: "FeedWarnings") -> Iterator[str]:
-    """Yield a line for each table and feed that has more to show than its row."""
+    """Yield a line for each table and feed with additional information."""
     for status in tables:
         notes = [
             "" if status.declared else "not declared",
@@ -200,7 +200,7 @@ def _notes(tables: "Sequence[TableStatus]", feeds: "FeedWarnings") -> Iterator[s
 
 
 def _incident_line(incident: "Incident") -> str:
-    """Return an incident in one line; its title is a link where a terminal shows it."""
+    """Return an incident in one line, with a link on a terminal."""
     title = printable(incident.firing.title)
     if incident.url and terminal_width():
         title = f"\x1b]8;;{printable(incident.url)}\x1b\\{title}\x1b]8;;\x1b\\"

@@ -1,4 +1,4 @@
-"""`lakehouse status --trend`: how rows, sizes and failed rows of tables changed over time."""
+"""`lakehouse status --trend`: rows, sizes and failed rows over time."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from lakehouse.iceberg.metadata.time_series import Series
     from lakehouse.site.table_trends import TableTrend
 
-_SPANS = 24
+_INTERVALS = 24
 _NUMBERS = ("rows", "size", "failed")
 
 
 def read_table_trends(
     state: "State", tables: "Iterable[TableStatus]", now: datetime
 ) -> "dict[str, TableTrend]":
-    """Return by table how it changed in the last 90 days."""
+    """Return the trends of the last 90 days by table."""
     from lakehouse.project import MONITORING
     from lakehouse.site.table_trends import read_trends
 
@@ -31,7 +31,7 @@ def read_table_trends(
 
 
 def trend_record(trend: "TableTrend | None") -> dict[str, Any]:
-    """Return how a table changed as JSON has it: moments and values, oldest first."""
+    """Return the JSON record of a trend: timestamps and values, oldest first."""
     if trend is None:
         return {"rows": [], "bytes": [], "failed_share": []}
     return {
@@ -46,19 +46,17 @@ def _points(series: "Series", number: type) -> list[list[Any]]:
 
 
 def trend_table(trends: "Mapping[str, TableTrend]") -> str:
-    """Return the tables with their numbers, and a line of marks for each; all lines are of the
-    same time.
-    """
+    """Return a table with the current numbers and a sparkline of each; all have the same scale."""
     names = ("table", "rows", "rows over time", "size", "size over time")
     columns = columns_named((*names, "failed", "failed over time"), numbers=_NUMBERS)
-    moments = []
+    times = []
     for trend in trends.values():
         for series in (trend.rows, trend.size_bytes, trend.failed_share):
-            moments += [at for at, _ in series]
-    begin, end = (min(moments), max(moments)) if moments else (datetime.now(UTC),) * 2
+            times += [at for at, _ in series]
+    begin, end = (min(times), max(times)) if times else (datetime.now(UTC),) * 2
     marks = marks_for(getattr(sys.stdout, "encoding", None))
     rows = [_row(name, trend, (begin, end), marks) for name, trend in sorted(trends.items())]
-    mark = _describe_span((end - begin) / _SPANS)
+    mark = _describe_span((end - begin) / _INTERVALS)
     footer = (
         f"{count(len(rows), 'table')}, {utc_seconds(begin)} to {utc_seconds(end)};"
         f" a mark is {mark}"
@@ -72,7 +70,7 @@ def _row(
     from lakehouse.iceberg.metadata.time_series import values_in_spans
 
     rows, sizes, shares = (
-        values_in_spans(series, *bounds, _SPANS, is_kept=is_kept)
+        values_in_spans(series, *bounds, _INTERVALS, is_kept=is_kept)
         for series, is_kept in (
             (trend.rows, True),
             (trend.size_bytes, True),

@@ -1,6 +1,4 @@
-"""How commands are told of people: as SUBJECT=VALUE, also from standard input, so that no value
-stays in a shell's history.
-"""
+"""SUBJECT=VALUE arguments, also from standard input to keep values out of the shell history."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,12 +16,12 @@ _VALUES = "lines of values"
 
 
 def parse_people(texts: Iterable[str], file: Path | None = None) -> "list[Named]":
-    """Return who is named by some arguments, and by the lines of a file.
+    """Return the people named by arguments and by the lines of a file.
 
-    `-` stands for the lines of standard input, each SUBJECT=VALUE; `SUBJECT=-` for lines of
-    values alone. Blank lines are left out.
+    `-` reads lines of SUBJECT=VALUE from standard input, `SUBJECT=-` lines of values. Blank
+    lines are ignored.
 
-    :raises UsageError: when one is not of this form, or nobody is named; tells no value.
+    :raises UsageError: invalid form or no people; contains no values.
     """
     from lakehouse.privacy.identity import Named
 
@@ -60,7 +58,7 @@ def _pairs_of(file: Path | None) -> Iterator[tuple[str, str]]:
 def _pair(text: str, place: str) -> tuple[str, str]:
     column, sign, value = text.partition("=")
     if not (sign and column.strip() and value.strip()):
-        # It may be a value alone, which has no place in an error.
+        # The text can be a personal value: keep it out of the error.
         raise UsageError(
             f"{place} is not SUBJECT=VALUE; expected a column that stands for a person or"
             " identifies one, and its value, such as customer_id=123.",

@@ -1,6 +1,4 @@
-"""What `lakehouse status` knows of each table, from metadata and from Dagster's storage: no
-JVM, no scan of data.
-"""
+"""Table states for `lakehouse status` from metadata and Dagster's storage; no JVM, no scan."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,18 +26,18 @@ if TYPE_CHECKING:
     from lakehouse.orchestration.older_code import TableCode
     from lakehouse.tables.table import IcebergTable
 
-_SAID_SMALL_FILES = 5
-"""Small files from which on they are worth a word; an ordinary day leaves a few."""
+_MIN_SMALL_FILES = 5
+"""Minimum number of small files to report; a few per day are normal."""
 _NAMED = 2
-"""How many failed checks are named; of more, their number is shown."""
+"""Maximum number of failed checks to name."""
 
 
 @dataclass(frozen=True)
 class Checks:
-    """The last results of a table's checks.
+    """Last results of a table's checks.
 
-    One that failed only for rows of a run that were quarantined holds of what readers see, and
-    counts as passed: the quarantine itself says how many rows it has.
+    A check that failed only for quarantined rows counts as passed, since published rows pass
+    it; the quarantine has its own count.
     """
 
     passed: int = 0
@@ -48,7 +46,7 @@ class Checks:
 
     @property
     def summary(self) -> str:
-        """The number of checks with the worst result."""
+        """Number of checks with the worst result."""
         if self.failed:
             return f"{len(self.failed)} failed"
         if self.warned:
@@ -66,9 +64,7 @@ def _named(checks: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class TableStatus:
-    """What is known of one table; a declared one that no run has made yet has only its name and
-    its plan.
-    """
+    """State of one table; a table that no run has created has only its name and plan."""
 
     table: str
     declared: bool
@@ -79,32 +75,28 @@ class TableStatus:
     size_bytes: int = 0
     written_at: datetime | None = None
     kind: str | None = None
-    """What the last commit was: its kind, or Iceberg's operation where the
-    lakehouse did not make it.
-    """
+    """Kind of the last commit; Iceberg's operation for other writers."""
     checks: Checks = Checks()
     pending: Sequence[str] = ()
-    """What its declaration has and the table has not."""
+    """Differences between its declaration and the table."""
     damage: str = ""
-    """Why it cannot be read, where it cannot, and somebody has to do something about it."""
+    """Error that a user must fix to make it readable."""
     unsupported: str = ""
-    """Why it is not read, where others made it with a type that only Spark reads."""
+    """Why a table of other writers is skipped: it has a type that only Spark reads."""
     quarantined: int = 0
-    """Rows of it that are in its quarantine now."""
+    """Current number of its quarantined rows."""
     small_files: int = 0
-    """Data files that joining its small ones would spare."""
+    """Number of data files that compaction would save."""
     delete_files: int = 0
-    """Delete files, which each read opens too."""
+    """Number of delete files, which each read opens."""
     upkeep: str = ""
-    """What upkeep does with them: `due`, or why it leaves them; empty where there are few."""
+    """Upkeep of these files: `due`, or why not; empty if there are few."""
     condition: Condition = field(default_factory=Condition)
     code: "TableCode | None" = None
-    """By which code its rows were computed; None of a table that no code computes, or that is
-    appended to.
-    """
+    """Code state of its rows; None for tables without code or append-only tables."""
     history: History | None = field(default=None, repr=False)
     measured: TableHealth | None = field(default=None, repr=False)
-    """Its health; None where it has few files."""
+    """Its health; None if it has few files."""
 
     @property
     def is_read(self) -> bool:
@@ -113,7 +105,7 @@ class TableStatus:
 
     @property
     def worst_state(self) -> State:
-        """Its worst state, which the site shows too."""
+        """Its worst state, as on the site."""
         return self.condition.state(
             exists=self.exists,
             damage=self.damage,
@@ -123,7 +115,7 @@ class TableStatus:
 
     @property
     def state(self) -> str:
-        """Its worst state, and whether it has rows of older code; empty where it is ok."""
+        """Its worst state, and whether it has rows of older code; empty if ok."""
         states = [] if self.worst_state == "ok" else [str(self.worst_state)]
         if self.code and self.code.is_older:
             partitions = len(self.code.older_partitions)
@@ -132,9 +124,7 @@ class TableStatus:
 
     @property
     def code_state(self) -> str | None:
-        """Whether rows were computed by `older` code, by code that is `unknown`, or all by the
-        `current`; None where there is nothing to compute again.
-        """
+        """`older`, `unknown` or `current` code; None if nothing can be recomputed."""
         if self.code is None:
             return None
         if self.code.is_older:
@@ -143,7 +133,7 @@ class TableStatus:
 
     @property
     def health(self) -> str:
-        """What there is to say of its files, in few words; nothing of a healthy table."""
+        """Short note about its files; empty for a healthy table."""
         if not self._needless:
             return ""
         return f"{self._needless}; {self.upkeep}" if self.upkeep else self._needless
@@ -151,7 +141,7 @@ class TableStatus:
     @property
     def _needless(self) -> str:
         notes = []
-        if self.small_files >= _SAID_SMALL_FILES:
+        if self.small_files >= _MIN_SMALL_FILES:
             notes.append(f"small files {self.small_files}")
         if self.delete_files:
             notes.append(f"deletes {self.delete_files}")
@@ -163,7 +153,7 @@ def table_statuses(
     declared: "Mapping[str, IcebergTable]",
     checks: Mapping[str, Checks],
 ) -> list[TableStatus]:
-    """Return the status of every table, declared or not, by name."""
+    """Return the status of each table, declared or not, by name."""
     existing = catalog.tables()
     statuses = []
     for name in sorted({*existing, *declared}):
@@ -175,10 +165,9 @@ def table_statuses(
 
 
 def with_conditions(statuses: Sequence[TableStatus], states: TableStates) -> list[TableStatus]:
-    """Return statuses with what decides about their states, the worst first.
+    """Return statuses with their conditions, the worst first.
 
-    No passed checks are shown of a blocked table: they evaluated a candidate that readers do
-    not see.
+    Blocked tables show no passed checks: these evaluated an unpublished candidate.
     """
     conditions = states.conditions(status.table for status in statuses)
     changed = []
@@ -196,7 +185,7 @@ def with_code(
     declared: "Mapping[str, IcebergTable]",
     graph: "AssetGraph",
 ) -> list[TableStatus]:
-    """Return statuses that say which tables hold rows of older code."""
+    """Return statuses with the code state of their rows."""
     from lakehouse.orchestration.older_code import code_of_tables
 
     histories = {status.table: status.history for status in statuses if status.history}
@@ -207,32 +196,30 @@ def with_code(
 def with_upkeep(
     statuses: Sequence[TableStatus], engine: "Engine", upkept: "Upkept", now: datetime
 ) -> list[TableStatus]:
-    """Return statuses that say what upkeep does with the needless files of each table, by the
-    plan of `lakehouse maintain`; starts no JVM.
-    """
+    """Return statuses with the upkeep plan of tables with needless files; no JVM."""
     healths: list[TableHealth] = []
-    said: dict[str, str] = {}
+    upkeep: dict[str, str] = {}
     for status in statuses:
         if status.health and status.declared and status.measured:
             healths.append(status.measured)
         elif status.health:
-            said[status.table] = "not declared, so that `maintain` keeps it where it is named"
+            upkeep[status.table] = "not declared, so that `maintain` keeps it where it is named"
     if healths:
-        said |= _compactions(healths, engine, upkept, now)
-    return [replace(status, upkeep=said.get(status.table, "")) for status in statuses]
+        upkeep |= _compactions(healths, engine, upkept, now)
+    return [replace(status, upkeep=upkeep.get(status.table, "")) for status in statuses]
 
 
 def _compactions(
     healths: Sequence[TableHealth], engine: "Engine", upkept: "Upkept", now: datetime
 ) -> dict[str, str]:
-    """Return, by table, whether its compaction is due, or why not."""
+    """Return by table whether its compaction is due, or why not."""
     from lakehouse.maintenance.planner import plan_compactions
     from lakehouse.maintenance.upkeep_round import known_of
 
     try:
         known = known_of(engine, upkept, now)
     except (TableUnreadable, OSError):
-        # The tables are wanted all the same.
+        # Show the tables even so.
         why = "unknown, since what upkeep remembers cannot be read; see `lakehouse doctor`"
         return {health.table: why for health in healths}
     steps = plan_compactions(healths, known, now)
@@ -244,7 +231,7 @@ def last_checks(
     graph: "AssetGraph",
     declared: "Mapping[str, IcebergTable]",
 ) -> dict[str, Checks]:
-    """Return the last results of all checks by table, as Dagster stores them."""
+    """Return the last stored check results by table."""
     from lakehouse.site.read_checks import read_checks
 
     results = {}
@@ -269,7 +256,7 @@ def _status(
         known = _known(name, table, loaded, checks)
         pending = _pending(table, state_of(name, loaded), catalog.iceberg)
     except TableDamaged as error:
-        # The others are wanted all the same.
+        # Show the remaining tables even so.
         return TableStatus(
             name,
             declared=table is not None,
@@ -286,7 +273,7 @@ def _status(
             exists=True,
             kind="not read",
             checks=checks,
-            # No run reads or writes it any more.
+            # No run can read or write it.
             damage=str(error) if is_declared else "",
             unsupported="" if is_declared else str(error),
         )
@@ -318,10 +305,10 @@ def _known(
 
 
 def _measured(name: str, loaded: "Table", main: Snapshot | None) -> TableHealth | None:
-    """Measure a table's health; the manifests of a table of few files are not worth a look."""
+    """Measure a table's health; skips tables with few files."""
     if main is None:
         return None
-    is_small = main.count("total-data-files") <= _SAID_SMALL_FILES
+    is_small = main.count("total-data-files") <= _MIN_SMALL_FILES
     if is_small and not main.count("total-delete-files"):
         return None
     with explain_table(name):
@@ -336,7 +323,7 @@ def _quarantined(catalog: "Catalog", table: "IcebergTable | None") -> int:
         main = history_of(quarantine.name, catalog.load(quarantine.name)).main
         return main.rows if main else 0
     except (TableNotFound, TableUnreadable):
-        # Where it cannot be read, its own line says so.
+        # An unreadable quarantine has its own line.
         return 0
 
 

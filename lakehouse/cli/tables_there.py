@@ -1,4 +1,4 @@
-"""The tables that commands list, of a catalog that may have those of others."""
+"""Lists the tables of a catalog that other projects may share."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 def tables_there(catalog: "Catalog", read_declared: Callable[[], Iterable[str]]) -> list[str]:
-    """Return the names of the tables that exist, declared or not; in Glue, which has the databases
-    of a whole account, of the namespaces that declared tables are in.
+    """Return the names of existing tables, declared or not.
 
-    :param read_declared: names of the declared tables, which take seconds to load; asked only
-        where the catalog is not of this home alone. Where a declaration is wrong, which the
-        commands that need it say, all databases are listed.
+    In Glue, which has all databases of an account: only namespaces of declared tables.
+
+    :param read_declared: loads the declared names, which takes seconds; called only for a
+        shared catalog. With an invalid declaration, all databases are listed.
     """
     if catalog.is_embedded:
         return catalog.tables()

@@ -1,6 +1,4 @@
-"""Text that a command reads, from standard input or a file: what cannot be read is named, without
-what stands in it.
-"""
+"""Reads text from standard input or a file; errors do not contain the text."""
 
 import sys
 from collections.abc import Iterator
@@ -16,8 +14,8 @@ _BYTE_ORDER_MARK = "\ufeff"
 def read_standard_input(expected: str) -> str:
     """Return all of standard input.
 
-    :param expected: what should stand there, such as `statements`.
-    :raises UsageError: it is closed, or holds what is no text.
+    :param expected: expected content, such as `statements`, for errors.
+    :raises UsageError: it is closed or not text.
     """
     if sys.stdin is None or sys.stdin.closed:
         raise UsageError(f"{_STANDARD_INPUT} is closed; expected {expected} there.")
@@ -26,20 +24,20 @@ def read_standard_input(expected: str) -> str:
 
 
 def lines_of_standard_input(expected: str) -> Iterator[tuple[int, str]]:
-    """Yield the number and text of each line of standard input that is not blank.
+    """Yield number and text of each non-blank line of standard input.
 
-    :raises UsageError: as `read_standard_input`.
+    :raises UsageError: see `read_standard_input`.
     """
     yield from _lines(read_standard_input(expected))
 
 
 def lines_of_file(file: Path, expected: str) -> Iterator[tuple[int, str]]:
-    """Yield the number and text of each line of a file in UTF-8 that is not blank.
+    """Yield number and text of each non-blank line of a UTF-8 file.
 
-    :raises UsageError: it cannot be read, or holds what is no text.
+    :raises UsageError: it cannot be read or is not text.
     """
     with _explained(str(file), expected):
-        # Some editors begin a file with a mark of its encoding.
+        # Some editors write a byte order mark.
         text = file.read_text(encoding="utf-8-sig")
     yield from _lines(text)
 
@@ -55,7 +53,7 @@ def _explained(name: str, expected: str) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
-        # Its own text shows the byte, which may be of a value.
+        # The error text contains the byte, which can be part of a value.
         raise UsageError(
             f"{name} is not {error.encoding}; expected {expected} in it."
         ) from error

@@ -1,6 +1,4 @@
-"""`lakehouse try`: what a run would make of a sample, or of a delivered file, with nothing
-written.
-"""
+"""`lakehouse try`: computes a table on a sample or a delivered file without writing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,9 +22,9 @@ if TYPE_CHECKING:
     from lakehouse.tables.table import IcebergTable
 
 TAKEN_ROWS = 10_000
-"""How many rows are taken of each input, unless somebody asks for another number."""
+"""Default number of rows per input."""
 SHOWN_ROWS = 20
-"""How many rows a table for people shows of those that were computed, and of the refused."""
+"""Maximum number of computed and of rejected rows in a table."""
 
 
 @command("try")
@@ -47,10 +45,9 @@ SHOWN_ROWS = 20
 def try_table(state: State, name: str, file: Path | None, limit: int, form: Format) -> None:
     """Compute a table on a sample, and write nothing.
 
-    The sample is the first rows that each of its inputs gives, or those of a file that is not
-    delivered yet. Shown are the rows, those that the rules refuse and why, what each broken rule
-    found, and the columns. The table is computed as if it were empty; rules on its files and
-    its age are not evaluated.
+    The sample is the first rows of each input, or of a file that is not delivered yet. Shows the
+    computed rows, rejected rows with their reasons, the result of each failed rule, and the
+    columns. The table is computed as if it were empty; rules on files and age are not evaluated.
 
     Personal values are masked.
     """
@@ -80,7 +77,7 @@ def _trials(state: State, limit: int, keep: "Keep") -> "TableTrials":
 
 @dataclass(frozen=True)
 class _Shown:
-    """The rows of a trial as people may see them."""
+    """Masked rows of a dry run."""
 
     trial: "Trial"
     columns: Sequence[Column]
@@ -100,7 +97,10 @@ def _shown(state: State, trial: "Trial") -> _Shown:
     quarantine = trial.table.quarantine
     if quarantine is None or trial.refused is None or not trial.refused_rows:
         return _Shown(trial, columns, rows, types)
-    names = ["_reasons", *(name for name in quarantine.column_names if name in _told(trial))]
+    names = [
+        "_reasons",
+        *(name for name in quarantine.column_names if name in _identifying_columns(trial)),
+    ]
     refused = trial.refused.select(*names)
     return _Shown(
         trial,
@@ -112,8 +112,8 @@ def _shown(state: State, trial: "Trial") -> _Shown:
     )
 
 
-def _told(trial: "Trial") -> list[str]:
-    """Return the names of the columns that tell a refused row: those that were delivered."""
+def _identifying_columns(trial: "Trial") -> list[str]:
+    """Return the columns that identify a rejected row."""
     return [
         name
         for name in (*trial.table.column_names, "_source_file", "_source_row")
@@ -122,7 +122,7 @@ def _told(trial: "Trial") -> list[str]:
 
 
 def _masked_rows(state: State, declared: "IcebergTable", frame: "DataFrame") -> list[list[Any]]:
-    """Return rows as samples show them: personal values masked, and what else may be one."""
+    """Return rows with personal and possibly personal values masked."""
     from lakehouse.iceberg.metadata.collected_rows import collect
     from lakehouse.tables.masking import redacted
 
@@ -137,7 +137,7 @@ def _print(tried: "Tried", shown: Sequence[_Shown], form: Format) -> None:
     if form == "json":
         print_records(map(_record, shown))
         return
-    # What is not a row stays out of what a program reads.
+    # Programs read only rows from standard output.
     is_table = form == "table"
     for line in _summary(tried):
         click.echo(printable(line), err=not is_table)
@@ -157,7 +157,7 @@ def _print(tried: "Tried", shown: Sequence[_Shown], form: Format) -> None:
 def without_hash(
     columns: Sequence[Column], rows: Sequence[Sequence[Any]]
 ) -> tuple[list[Column], list[list[Any]]]:
-    """Return a table without the hash of the file, which says nothing to people."""
+    """Return a table without the column of the file hash."""
     kept = [at for at, column in enumerate(columns) if column.name != _HASH]
     return [columns[at] for at in kept], [[row[at] for at in kept] for row in rows]
 
@@ -183,14 +183,14 @@ def _summary(tried: "Tried") -> list[str]:
 
 
 def effect_of(result: "RuleResult") -> str:
-    """Say what comes of a rule that does not hold."""
+    """Return the effect of a failed rule."""
     if result.rule.on_failure == "quarantine":
         return "quarantined"
     return "nothing would be published" if result.blocks else "warns"
 
 
 def rule_record(result: "RuleResult") -> Mapping[str, Any]:
-    """Return what a rule found that does not hold."""
+    """Return the record of a failed rule."""
     return {
         "rule": result.rule.name,
         "found": result.summary,

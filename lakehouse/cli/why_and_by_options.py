@@ -1,6 +1,4 @@
-"""Who decided something and why: the options of the commands by which a person overrules,
-rejects or silences.
-"""
+"""Options `--why` and `--by` of commands that override, reject or mute."""
 
 import getpass
 import re
@@ -13,19 +11,17 @@ from lakehouse.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 _PLACEHOLDER = re.compile(r"[\s.…<>?!*_'\"-]*|<?(TEXT|NAME|WHY|REASON)>?", re.IGNORECASE)
-"""What stands for a text in messages and help, so that nobody's reason is that a command was
-pasted.
-"""
+"""Placeholder texts of messages and help, which are not a valid reason."""
 
 
 def why_option(text: str, *, required: bool = True) -> Callable[[F], F]:
-    """Add `--why`: why it was decided, in words and not as the `…` that messages have there."""
+    """Add `--why`; rejects placeholders."""
     presence: dict[str, Any] = {"required": True} if required else {"default": ""}
     return click.option("--why", metavar="TEXT", callback=_check_words, help=text, **presence)
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether a text only stands for one: nothing, `…`, `...`, `TEXT`."""
+    """Whether a text is empty or a placeholder: `…`, `...`, `TEXT`."""
     return _PLACEHOLDER.fullmatch(text.strip()) is not None
 
 
@@ -47,8 +43,8 @@ by_option = click.option(
     metavar="NAME",
     default=getpass.getuser,
     callback=_check_words,
-    help="Who decided it; you, where it is left out.",
+    help="Who decided it; default: you.",
 )
-"""Adds `--by`: who decided it."""
+"""Adds `--by`: the deciding user."""
 why_kept_option = why_option("Why; it is kept with the table.")
-"""Adds `--why` of a decision about a table, which its snapshots keep."""
+"""Adds `--why` for a decision about a table, which its snapshots record."""

@@ -1,1 +1,1 @@
-"""What is told to lineage tools of each write, by OpenLineage's specification."""
+"""Emits OpenLineage events for each write."""

@@ -1,8 +1,7 @@
-"""Events on their way to an HTTP address: in order, each until it was received, and never so
-that a write waits for it for long.
+"""Delivers events to an HTTP endpoint: in order, at least once, without blocking writes for long.
 
-What waits are the lines of the file of events after the one that was sent last. So it is bounded
-as the file is: what leaves the file before the address answers again is not sent.
+The queue is the part of the event file after the last delivered line. Events that leave the
+size-limited file before the endpoint responds are not delivered.
 """
 
 import hashlib
@@ -23,25 +22,25 @@ from lakehouse.storage.file_lock import file_lock
 from lakehouse.storage.json_files import read_json, write_json
 
 SECONDS = 3.0
-"""How long one call sends at most."""
+"""Maximum duration of one delivery call."""
 _MOST_EVENTS = 1000
-"""How many are looked at in one call; more than are sent in that time."""
+"""Maximum number of events per call; more than can be sent in that time."""
 PAUSE_SECONDS = 60.0
-"""How long an address that did not answer is left in peace."""
+"""Delay after an unsuccessful request."""
 _TIMEOUT_SECONDS = 2.0
 _TRY_AGAIN = (401, 403, 404, 408, 425, 429)
-"""Answers that are not about the event: one that gets another below 500 would get it each time,
-and is passed over.
-"""
+"""Retryable status codes. Other 4xx responses reject the event permanently; it is skipped."""
 
 
 class _FollowsNothing(urllib.request.HTTPRedirectHandler):
-    """Leaves an address that leads elsewhere as the answer: what is followed is a GET without the
-    event, which a page to sign in answers too, and it takes the key along.
+    """Returns redirects as responses.
+
+    A redirected POST would become a GET without the event, which a login page answers with 200,
+    and would forward the key.
     """
 
     def redirect_request(self, *_: object) -> None:
-        """Ask nobody else."""
+        """Do not follow the redirect."""
 
 
 _OPENER = urllib.request.build_opener(_FollowsNothing)
@@ -49,23 +48,21 @@ _OPENER = urllib.request.build_opener(_FollowsNothing)
 
 @dataclass(frozen=True)
 class Sent:
-    """How far the events were sent: in which file, known by its first line, and to which
-    byte.
-    """
+    """Delivery position: the file, identified by its first line, and the byte offset."""
 
     file: str = ""
     offset: int = 0
     failed_at: float = 0.0
-    """When the address did not answer, in seconds since 1970; 0 where it did."""
+    """Time of the last failed request in seconds since 1970; 0 after a success."""
     passed_over: int = 0
-    """How many events the address refused for good."""
+    """Number of events that the endpoint rejected permanently."""
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """Sends the events of a file to an address.
+    """Sends the events of a file to an endpoint.
 
-    Neither the address nor the key is ever shown: each may be a secret.
+    Neither the URL nor the key is logged: both can be secret.
     """
 
     log: EventLog
@@ -78,10 +75,9 @@ class Delivery:
         return self.log.folder / "sent.json"
 
     def send_waiting(self, seconds: float = SECONDS) -> int:
-        """Send what waits, for so long at most, and return how many events were received.
+        """Send queued events for a limited time; return the number of accepted events.
 
-        Nothing is sent while another process sends, nor within a minute after the address did
-        not answer.
+        Does nothing while another process sends, or within a minute after a failure.
         """
         busy = TableBusy("Another process sends.")
         try:
@@ -100,7 +96,7 @@ class Delivery:
             problem, is_final = self._post(line)
             if problem and not is_final:
                 self.logger.warning("Events of OpenLineage wait: %s.", problem)
-                # Where none was sent yet, this one is the first of those that wait.
+                # Without a delivered event, this one is the start of the queue.
                 waits_in = sent.file or after.file
                 self._keep(replace(sent, file=waits_in, failed_at=time.time()))
                 break
@@ -113,23 +109,21 @@ class Delivery:
         return received
 
     def _post(self, line: bytes) -> tuple[str, bool]:
-        """Return what was wrong, and whether it would be again; nothing where the event was
-        received.
-        """
+        """Return the error and whether it is permanent; an empty error means success."""
         headers = {"Content-Type": "application/json"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
-        # The settings let nothing but http and https through.
+        # Settings validation allows only http and https.
         request = urllib.request.Request(self.url, line, headers)  # noqa: S310
         try:
             with _OPENER.open(request, timeout=_TIMEOUT_SECONDS):
                 return "", False
         except urllib.error.HTTPError as error:
             is_final = 400 <= error.code < 500 and error.code not in _TRY_AGAIN
-            elsewhere = ", and leads elsewhere" if 300 <= error.code < 400 else ""
-            return f"the address answered {error.code}{elsewhere}", is_final
+            redirect_note = ", and leads elsewhere" if 300 <= error.code < 400 else ""
+            return f"the address answered {error.code}{redirect_note}", is_final
         except (OSError, ValueError, http.client.HTTPException) as error:
-            # Its text may hold the address, and that a secret.
+            # The error text can contain the URL, which can be secret.
             return f"the address was not reached ({type(error).__name__})", False
 
     def _sent(self) -> Sent:
@@ -138,7 +132,7 @@ class Delivery:
         try:
             sent: Sent = read_json(self._state, Sent)
         except LakehouseError:
-            # Whoever receives events knows one that comes twice by its run.
+            # Receivers deduplicate events by run id.
             return Sent()
         return sent
 
@@ -147,10 +141,11 @@ class Delivery:
 
 
 def _waiting(log: EventLog, sent: Sent) -> list[tuple[bytes, Sent]]:
-    """Return the events after those that were sent, each with where sending stands after it; of
-    both files where the earlier one was not sent to its end.
+    """Return the queued events, each with the delivery position after it.
 
-    :raises LakehouseError: when another process holds the file for seconds.
+    Includes the previous file if it was not fully sent.
+
+    :raises LakehouseError: another process locks the file for several seconds.
     """
     waiting: list[tuple[bytes, Sent]] = []
     with log.locked():
@@ -165,9 +160,10 @@ def _waiting(log: EventLog, sent: Sent) -> list[tuple[bytes, Sent]]:
 
 
 def _unsent_files(log: EventLog, sent: Sent) -> tuple[Path, ...]:
-    """Return the files that may have events which were not sent. Where the file of the last one
-    that was is gone, all that are left came after it; where none was sent, those of the earlier
-    file were told before the address was.
+    """Return the files that can contain unsent events.
+
+    If the file of the last sent event does not exist any more, all files are newer. If nothing
+    was sent, the previous file predates the endpoint.
     """
     is_in_newest = not sent.file or sent.file == _name(log.path)
     return (log.path,) if is_in_newest else (log.earlier, log.path)
@@ -181,7 +177,7 @@ def _lines_after(path: Path, offset: int) -> Iterator[bytes]:
 
 
 def _name(path: Path) -> str:
-    """Return what a file is known by, also after it was moved; nothing where it has no line."""
+    """Return a file id that is stable across renames; empty without a complete line."""
     if not path.is_file():
         return ""
     with path.open("rb") as file:
@@ -193,5 +189,5 @@ def _is_event(line: bytes) -> bool:
     try:
         return isinstance(json.loads(line), dict)
     except ValueError:
-        # Half a line, of a process that was killed.
+        # A partial line of a killed process.
         return False

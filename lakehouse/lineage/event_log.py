@@ -1,4 +1,4 @@
-"""The file of events: one JSON object a line, in the order in which they came."""
+"""The event file: one JSON object per line, in chronological order."""
 
 import json
 from collections.abc import Iterator
@@ -12,39 +12,37 @@ from lakehouse.storage.append_line import append_line
 from lakehouse.storage.file_lock import file_lock
 
 MAX_BYTES = 16 * 2**20
-"""How large the file becomes before another begins; the one before it is kept, none else."""
+"""Size limit of the file before rotation; one previous file is kept."""
 _LOCK_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class EventLog:
-    """Events in a file, and the earlier ones in a second file beside it.
+    """Events in a file, and older events in a second file next to it.
 
-    A line is written in one call, so that readers see none in parts; an incomplete one of a
-    killed process is removed by the next.
+    A line is written in one call, so readers never see partial lines; the next writer removes
+    a partial line of a killed process.
     """
 
     path: Path
 
     @property
     def earlier(self) -> Path:
-        """Where the events before those of the file are."""
+        """The file with older events."""
         return self.path.with_name(f"{self.path.stem}.earlier{self.path.suffix}")
 
     @property
     def folder(self) -> Path:
-        """Where is kept what is known of the events beside them: which writes have not ended,
-        and what was sent.
-        """
+        """Folder with state: open runs and the delivery position."""
         if not self.path.suffix:
-            # A folder cannot be called as the file is.
+            # A folder cannot have the same name as the file.
             return self.path.with_name(f"{self.path.name}.state")
         return self.path.with_suffix("")
 
     def append(self, event: dict[str, Any]) -> None:
-        """Add an event.
+        """Append an event.
 
-        :raises LakehouseError: when another process holds the file for seconds.
+        :raises LakehouseError: another process locks the file for several seconds.
         """
         line = json.dumps(event, ensure_ascii=False).encode()
         with self.locked():
@@ -52,9 +50,9 @@ class EventLog:
             append_line(self.path, line)
 
     def locked(self) -> AbstractContextManager[None]:
-        """Keep other processes from adding events, and from beginning another file.
+        """Lock the file against other writers and rotation.
 
-        :raises LakehouseError: when another process holds the file for seconds.
+        :raises LakehouseError: another process locks the file for several seconds.
         """
         busy = LakehouseError(
             f"{self.path} was being written by another process for {_LOCK_SECONDS:.0f} s;"
@@ -64,7 +62,7 @@ class EventLog:
         return file_lock(self.folder / "write.lock", _LOCK_SECONDS, busy)
 
     def recorded(self, run_id: str) -> set[str]:
-        """Return the types of the events that the files have of a run."""
+        """Return the types of the recorded events of a run."""
         kinds = set()
         for path in (self.earlier, self.path):
             for line in _lines(path):
@@ -72,11 +70,11 @@ class EventLog:
                     kinds |= _kind(line, run_id)
         return kinds
 
-    def _make_room(self, wanted_bytes: int) -> None:
+    def _make_room(self, added_bytes: int) -> None:
         if not self.path.is_file():
             return
         size = self.path.stat().st_size
-        if size and size + wanted_bytes > MAX_BYTES:
+        if size and size + added_bytes > MAX_BYTES:
             self.path.replace(self.earlier)
 
 
@@ -90,6 +88,6 @@ def _kind(line: bytes, run_id: str) -> set[str]:
     try:
         event = json.loads(line)
     except ValueError:
-        # An incomplete line of a killed process.
+        # A partial line of a killed process.
         return set()
     return {event["eventType"]} if event["run"]["runId"] == run_id else set()

@@ -1,9 +1,8 @@
-"""Events of OpenLineage, as the JSON that they are sent as.
+"""OpenLineage events as JSON.
 
-Made by hand: of OpenLineage's own client only its dataclasses would be used, and it brings two
-HTTP clients along. CI reads the events by that client.
-
-Nothing of rows is in them: no sample, no value of a personal column, no text of an error.
+Built without the OpenLineage client, which would add two HTTP clients for a few dataclasses. CI
+parses the events with that client. Events contain no row data: no samples, no values of personal
+columns, no error texts.
 """
 
 from collections.abc import Mapping
@@ -33,7 +32,7 @@ PRODUCER = "urn:lakehouse"
 _SPECIFICATION = "https://openlineage.io/spec"
 _EVENT_SCHEMA = f"{_SPECIFICATION}/2-0-2/OpenLineage.json#/$defs/RunEvent"
 _MOST_PARTITIONS = 100
-"""How many partitions an event names at most."""
+"""Maximum number of partitions in an event."""
 _VERSIONS = {
     "CatalogDatasetFacet": "1-1-0",
     "DataQualityAssertionsDatasetFacet": "1-1-0",
@@ -53,21 +52,18 @@ _VERSIONS = {
 
 @dataclass(frozen=True)
 class EventMaker:
-    """Makes the events of one lakehouse.
-
-    `namespace` is what its jobs are told under; each table is a job.
-    """
+    """Creates the events of one lakehouse. Each table is a job in `namespace`."""
 
     namespace: str
     names: DatasetNames
     warehouse: str
 
     def start(self, write: BegunWrite) -> Json:
-        """Return the event that a write begins."""
+        """Return the event for the start of a write."""
         return self._event("START", write, self._inputs(write), self._output(write.table, {}))
 
     def end(self, write: BegunWrite, outcome: Outcome) -> Json:
-        """Return the event of what came of a write."""
+        """Return the event for the outcome of a write."""
         pins = outcome.pins or write.pins
         inputs = self._inputs(BegunWrite(write.table, write.write_id, write.run, pins))
         output = self._output(write.table, _facets_of(write.table, outcome))
@@ -76,18 +72,18 @@ class EventMaker:
         return self._event(kind, write, inputs, output, _run_facets(write.table, outcome))
 
     def failure(self, write: BegunWrite, error: BaseException, *, lost_race: bool) -> Json:
-        """Return the event that a write published nothing: it failed, or another writer came
-        first and it is tried again.
-        """
+        """Return the event of a write that failed or lost a commit race and is retried."""
         kind: EventType = "ABORT" if lost_race else "FAIL"
         message = "Another writer came first." if lost_race else type(error).__name__
         output = self._output(write.table, {})
         return self._event(kind, write, self._inputs(write), output, _error(message))
 
-    def end_of_dead(self, start: Json, write: BegunWrite, published: Published | None) -> Json:
-        """Return the event of what came of a write whose process was killed.
+    def end_of_crashed(
+        self, start: Json, write: BegunWrite, published: Published | None
+    ) -> Json:
+        """Return the final event of a write whose process was killed.
 
-        :param start: the event that it began.
+        :param start: its START event.
         """
         event = {**start, "eventTime": _now(), "eventType": "COMPLETE"}
         if published is None:
@@ -127,7 +123,7 @@ class EventMaker:
         }
 
     def _parent(self, write: BegunWrite) -> dict[str, Json]:
-        """Return what names the run of Dagster; none where it is no run of Dagster."""
+        """Return the parent facet of a Dagster run; empty for other runs."""
         try:
             parent = str(UUID(write.run.run_id))
         except ValueError:
@@ -183,7 +179,7 @@ class EventMaker:
 
 
 def facet(kind: str, fields: Json) -> Json:
-    """Return a facet of the specification, or one of the lakehouse's own."""
+    """Return a facet of the specification or of the lakehouse."""
     version = _VERSIONS.get(kind)
     schema = f"{_SPECIFICATION}/facets/{version}/{kind}.json#/$defs/{kind}"
     return {
@@ -258,7 +254,7 @@ def _assertion(table: IcebergTable, result: RuleResult) -> Json:
     }
     if len(rule.columns) == 1 and rule.columns[0] in table.column_names:
         assertion["column"] = rule.columns[0]
-    # A rule on personal columns may name values of theirs, and what was measured be one.
+    # The description or value of a rule on personal columns can contain personal values.
     if not table.masked_columns.intersection(rule.columns):
         assertion["description"] = rule.description
         assertion |= _measured(result)
@@ -310,7 +306,7 @@ def _write(table: IcebergTable, outcome: Outcome) -> Json:
 
 
 def _partitions(write: BegunWrite) -> dict[str, Json]:
-    """Return the partitions of the run; a declaration lets none be of a personal column."""
+    """Return the partitions facet of a run; partition columns are never personal."""
     values, by = write.run.partition_values, write.table.overwritten_by
     if not values or by is None:
         return {}

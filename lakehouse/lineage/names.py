@@ -1,8 +1,7 @@
-"""What runs and tables are called, by OpenLineage's specification of names.
+"""Names of runs and datasets according to OpenLineage's naming specification.
 
-A dataset is called by where its files are, as OpenLineage's own integration for Spark calls
-Iceberg tables: `file` and a path, or `s3://bucket` and a key. Its name in the catalog is a
-second one (`symlinks`).
+A dataset is named by its location, as in OpenLineage's Spark integration for Iceberg: `file` and
+a path, or `s3://bucket` and a key. Its catalog name is an alias (`symlinks`).
 """
 
 import re
@@ -18,13 +17,11 @@ _VERSION, _VARIANT = 7, 0b10
 
 
 def run_id_of(write_id: str) -> str:
-    """Return the id of the run that a write is: the same UUID each time, of version 7 where the
-    write id begins with the time, as those of the lakehouse do.
-    """
+    """Return the run id of a write: a deterministic UUID, version 7 for ids of this package."""
     if not _WRITE_ID.fullmatch(write_id):
         return str(uuid5(NAMESPACE_OID, write_id))
     milliseconds, rest = int(write_id[:12], 16), int(write_id[12:], 16)
-    # 12 and 62 of the 80 bits that are left.
+    # 12 and 62 of the remaining 80 bits.
     high, low = rest >> 68, rest & ((1 << 62) - 1)
     return str(
         UUID(int=milliseconds << 80 | _VERSION << 76 | high << 64 | _VARIANT << 62 | low)
@@ -33,9 +30,7 @@ def run_id_of(write_id: str) -> str:
 
 @dataclass(frozen=True)
 class DatasetName:
-    """What a table is called: by its files, and in the catalog where that has a name of its
-    own.
-    """
+    """Dataset name of a table by location, and its catalog name if it has one."""
 
     namespace: str
     name: str
@@ -44,14 +39,14 @@ class DatasetName:
 
 @dataclass(frozen=True)
 class DatasetNames:
-    """What the tables of a catalog are called; where one's files are is asked once."""
+    """Dataset names of a catalog's tables; caches locations."""
 
     catalog: Catalog
     region: str | None = None
     _known: dict[str, DatasetName] = field(default_factory=dict, init=False, repr=False)
 
     def of(self, table: str) -> DatasetName:
-        """Return what a table is called; one that is gone has its name in the catalog alone."""
+        """Return the dataset name of a table; a deleted table has only its catalog name."""
         if table not in self._known:
             try:
                 location = self.catalog.load(table).location()
@@ -73,14 +68,14 @@ class DatasetNames:
         return f"arn:aws:glue:{self.region}:{account}", f"table/{namespace}/{name}"
 
     def _account(self, namespace: str) -> str:
-        """Return the account that the databases of Glue are in."""
+        """Return the AWS account of a Glue database."""
         client: Any = self.catalog.client
         account: str = client.glue.get_database(Name=namespace)["Database"].get("CatalogId", "")
         return account
 
 
 def name_of_location(location: str) -> tuple[str, str]:
-    """Return the namespace and the name of files below an address."""
+    """Return the dataset namespace and name of a location."""
     scheme, _, rest = location.partition("://")
     if not rest or scheme == "file":
         return "file", location.removeprefix("file:").removeprefix("//")

@@ -1,6 +1,4 @@
-"""Tells each write as events of OpenLineage: in a file, and at an HTTP address that the settings
-name.
-"""
+"""Emits OpenLineage events of writes to a file and to a configured HTTP endpoint."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -19,15 +17,15 @@ from lakehouse.settings import Settings
 
 _logger = logging.getLogger("lakehouse.lineage")
 NAMESPACE = "lakehouse"
-"""What jobs are told under where the lakehouse has no name."""
+"""Default job namespace if the lakehouse has no name."""
 
 
 @dataclass(frozen=True)
 class OpenLineageEvents:
-    """Tells of writes: one START, and one COMPLETE, FAIL or ABORT, for each write id.
+    """Emits one START and one COMPLETE, FAIL or ABORT event for each write id.
 
-    What keeps an event from being told is logged; the write goes on, and where its end was not
-    told, the next writer of the table tells it.
+    Errors are logged and do not fail the write; the next writer of the table emits a missing
+    end event.
     """
 
     settings: Settings
@@ -35,7 +33,7 @@ class OpenLineageEvents:
 
     @cached_property
     def log(self) -> EventLog:
-        """The file of events."""
+        """The event file."""
         return EventLog(self.settings.openlineage_file)
 
     @cached_property
@@ -48,55 +46,53 @@ class OpenLineageEvents:
         return EventMaker(self.settings.name or NAMESPACE, names, self.settings.warehouse)
 
     def begun(self, write: BegunWrite) -> None:
-        """Tell that a write begins."""
+        """Emit the start of a write."""
 
-        def tell() -> None:
+        def emit() -> None:
             start = self._maker.start(write)
             self._open_runs.begin(write.table.name, write.write_id, start)
             self.log.append(start)
 
-        _attempt(tell)
+        _attempt(emit)
 
     def ended(self, write: BegunWrite, outcome: Outcome) -> None:
-        """Tell what came of a write."""
+        """Emit the outcome of a write."""
         self._end(write, lambda: self._maker.end(write, outcome))
 
     def failed(self, write: BegunWrite, error: BaseException, *, lost_race: bool) -> None:
-        """Tell that a write published nothing."""
+        """Emit the failure of a write."""
         self._end(write, lambda: self._maker.failure(write, error, lost_race=lost_race))
 
     def unended(self, table: str) -> Sequence[str]:
-        """Return the ids of the writes of a table whose end was not told."""
+        """Return the ids of writes of a table without an end event."""
         return self._open_runs.of(table)
 
     def found_ended(self, write: BegunWrite, published: Published | None) -> None:
-        """Tell what came of a write whose process did not say; what it told is not told
-        again.
-        """
+        """Emit the missing events of a write whose process crashed."""
 
-        def tell() -> None:
+        def emit() -> None:
             start = self._open_runs.start(write.table.name, write.write_id)
-            told = self.log.recorded(run_id_of(write.write_id))
-            if "START" not in told:
+            recorded = self.log.recorded(run_id_of(write.write_id))
+            if "START" not in recorded:
                 self.log.append(start)
-            if not told - {"START"}:
-                self.log.append(self._maker.end_of_dead(start, write, published))
+            if not recorded - {"START"}:
+                self.log.append(self._maker.end_of_crashed(start, write, published))
             self._open_runs.end(write.table.name, write.write_id)
 
-        _attempt(tell)
+        _attempt(emit)
         send_waiting(self.settings)
 
     def _end(self, write: BegunWrite, make: Callable[[], Json]) -> None:
-        def tell() -> None:
+        def emit() -> None:
             self.log.append(make())
             self._open_runs.end(write.table.name, write.write_id)
 
-        _attempt(tell)
+        _attempt(emit)
         send_waiting(self.settings)
 
 
 def send_waiting(settings: Settings) -> None:
-    """Send the events that wait for the address of the settings, where they name one."""
+    """Send queued events to the configured endpoint, if any."""
     if settings.openlineage_url is None:
         return
     delivery = Delivery(
@@ -108,9 +104,9 @@ def send_waiting(settings: Settings) -> None:
     _attempt(delivery.send_waiting)
 
 
-def _attempt(tell: Callable[[], object]) -> None:
-    """Do what no write may fail for: a full disk, a file of another user."""
+def _attempt(emit: Callable[[], object]) -> None:
+    """Log errors that must not fail a write, such as a full disk."""
     try:
-        tell()
+        emit()
     except Exception as error:
         _logger.warning("An event of OpenLineage was not told: %s.", type(error).__name__)

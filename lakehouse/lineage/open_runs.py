@@ -1,4 +1,4 @@
-"""Which writes began and have not ended: a file for each, with the event that it began."""
+"""Started writes without an end event: one file each, with the START event."""
 
 import json
 from dataclasses import dataclass
@@ -10,25 +10,25 @@ from lakehouse.storage.atomic_files import replace_text
 
 @dataclass(frozen=True)
 class OpenRuns:
-    """The writes of a home that have not ended, by table; used under the lock of the table."""
+    """Open writes of a home by table; used under the table lock."""
 
     folder: Path
 
     def begin(self, table: str, write_id: str, start: dict[str, Any]) -> None:
-        """Note a write, before it is told."""
+        """Record a write before its START event is emitted."""
         replace_text(self._file(table, write_id), json.dumps(start, ensure_ascii=False))
 
     def end(self, table: str, write_id: str) -> None:
-        """Forget a write whose end was told."""
+        """Remove a write after its end event."""
         self._file(table, write_id).unlink(missing_ok=True)
 
     def of(self, table: str) -> list[str]:
-        """Return the ids of the writes of a table, in the order in which they began."""
+        """Return the open write ids of a table, oldest first."""
         folder = self.folder / table
         return sorted(file.stem for file in folder.glob("*.json")) if folder.is_dir() else []
 
     def start(self, table: str, write_id: str) -> dict[str, Any]:
-        """Return the event that a write began."""
+        """Return the START event of a write."""
         event: dict[str, Any] = json.loads(
             self._file(table, write_id).read_text(encoding="utf-8")
         )

@@ -1,1 +1,1 @@
-"""Upkeep: what grows by itself is kept to a size."""
+"""Table maintenance: plans and runs compaction, expiry, orphan removal and statistics."""

@@ -1,6 +1,4 @@
-"""Which partitions of all tables are compacted today, of those that gain: the most valuable
-first, as far as the day's bytes go; pure.
-"""
+"""Chooses the partitions to compact today, most valuable first, within the daily byte budget."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -21,7 +19,7 @@ from lakehouse.tables.upkeep import UpkeepPolicy
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen of the candidates of all tables, and what waits."""
+    """The chosen candidates of all tables, and those that wait, by reason."""
 
     chosen: tuple[Candidate, ...]
     over_budget: tuple[Candidate, ...] = ()
@@ -33,10 +31,9 @@ class Choice:
 def choose(
     candidates: Iterable[Candidate], budget: DailyBytes, *, asked_by_name: bool = False
 ) -> Choice:
-    """Choose what is compacted now; the budget goes down by it.
+    """Choose the partitions to compact now and deduct their cost from the budget.
 
-    :param asked_by_name: a person asked for these tables: nothing but vain repetition holds
-        them back.
+    :param asked_by_name: a user named these tables: only ineffective compactions wait.
     """
     chosen, over_budget, hot, unpaid, in_vain = [], [], [], [], []
     for candidate in sorted(candidates, key=_most_valuable_first):
@@ -62,7 +59,7 @@ def _most_valuable_first(candidate: Candidate) -> tuple[float, str, str]:
 def planned_compaction(
     health: TableHealth, choice: Choice, policy: UpkeepPolicy, now: datetime, bytes_a_day: int
 ) -> PlannedStep:
-    """Return the compaction of one table: due where any of its partitions was chosen."""
+    """Return the compaction of one table: due if any of its partitions was chosen."""
     chosen = _of(choice.chosen, health.table)
     conditions = list(_conditions(health, choice, chosen, bytes_a_day))
     unmet = [condition.text for condition in conditions if not condition.is_met]
@@ -91,7 +88,7 @@ def planned_compaction(
 
 
 def value_of(table: str, choice: Choice) -> float:
-    """Return the greatest value among the chosen partitions of a table; 0 without any."""
+    """Return the maximum value of the chosen partitions of a table; 0 without any."""
     return max((candidate.value for candidate in _of(choice.chosen, table)), default=0.0)
 
 
@@ -114,9 +111,11 @@ def _conditions(
     if chosen:
         yield Condition(f"{counted(len(chosen), 'partition')} gain by it (1 or more)", True)
     for candidates, why in waiting:
-        held = _of(candidates, health.table)
-        if held:
-            yield Condition(f"{counted(len(held), 'partition')} {_needs(held)}: {why}", False)
+        blocked = _of(candidates, health.table)
+        if blocked:
+            yield Condition(
+                f"{counted(len(blocked), 'partition')} {_needs(blocked)}: {why}", False
+            )
     is_well = not any(_of(candidates, health.table) for candidates, _ in waiting)
     if is_well and not chosen:
         yield Condition(_nothing_gains(health), False)
@@ -136,7 +135,7 @@ def _reason(chosen: Sequence[Candidate]) -> str:
 
 
 def _needs(candidates: Sequence[Candidate]) -> str:
-    """Return what is wrong with partitions: of one as it is, of many the sums of files."""
+    """Return the reasons of one partition, or the sums of many."""
     if len(candidates) == 1:
         return f"with {' and '.join(candidates[0].need.reasons)}"
     files = sum(candidate.need.files for candidate in candidates)
@@ -148,9 +147,7 @@ def _needs(candidates: Sequence[Candidate]) -> str:
 
 
 def _mean_reads(chosen: Sequence[Candidate]) -> float:
-    """Return the reads a day that give, with the files of all, the opens that all of them
-    save.
-    """
+    """Return the mean reads per day, weighted by saved files."""
     files = sum(
         candidate.gain.fewer_files + candidate.gain.skipped_files for candidate in chosen
     )
@@ -159,20 +156,20 @@ def _mean_reads(chosen: Sequence[Candidate]) -> float:
 
 
 def _not_before(health: TableHealth, choice: Choice, now: datetime) -> datetime | None:
-    moments = [
+    times = [
         candidate.hot_until
         for candidate in _of(choice.hot, health.table)
         if candidate.hot_until
     ]
     if _of(choice.over_budget, health.table):
-        moments.append(next_day(now))
-    return min(moments, default=None)
+        times.append(next_day(now))
+    return min(times, default=None)
 
 
 def _parameters(health: TableHealth, policy: UpkeepPolicy) -> dict[str, str]:
     parameters = {"target_bytes": str(health.target_bytes)}
     if policy.sort_by:
-        # A name may have a comma.
+        # A name can contain a comma.
         parameters["sort_by"] = json.dumps(policy.sort_by)
         parameters["z_order"] = str(policy.z_order).lower()
     return parameters

@@ -1,4 +1,4 @@
-"""The bytes that upkeep may read and write on one day, and sizes as people write them."""
+"""The daily byte budget of upkeep, and size formatting."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -6,10 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 @dataclass
 class DailyBytes:
-    """The bytes that upkeep may read and write on one day, and what is left of them; shared by
-    all tables.
+    """Daily budget of bytes to read and write, shared by all tables.
 
-    What is larger than a whole day's bytes is done on a day of its own, or it never would.
+    A step that exceeds the entire budget runs if nothing else ran that day.
     """
 
     bytes_a_day: int
@@ -17,11 +16,11 @@ class DailyBytes:
 
     @property
     def left_bytes(self) -> int:
-        """What is left of the day."""
+        """Remaining bytes of the day."""
         return max(0, self.bytes_a_day - self.spent_bytes)
 
     def take(self, cost_bytes: int) -> bool:
-        """Take bytes off what is left; return whether there are so many."""
+        """Deduct bytes; return False if the budget is exceeded."""
         is_a_day_of_its_own = cost_bytes > self.bytes_a_day and not self.spent_bytes
         if cost_bytes > self.left_bytes and not is_a_day_of_its_own:
             return False
@@ -30,13 +29,13 @@ class DailyBytes:
 
 
 def next_day(now: datetime) -> datetime:
-    """Return when the next day begins, in UTC."""
+    """Return the start of the next UTC day."""
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return midnight + timedelta(days=1)
 
 
 def size_text(size_bytes: int) -> str:
-    """Return a size as people write it: `3 kB`, `1.5 MB`, `100 GB`."""
+    """Return a size with a unit: `3 kB`, `1.5 MB`, `100 GB`."""
     size = float(size_bytes)
     for unit in ("B", "kB", "MB", "GB"):
         if size < 1000:

@@ -1,6 +1,4 @@
-"""The check of each table that it is healthy: no more has gathered in it than its health rules
-allow.
-"""
+"""The Dagster check `healthy` of each table, from its health rules."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -23,10 +21,10 @@ HEALTHY = "healthy"
 
 
 def health_checks(declared: Mapping[str, IcebergTable]) -> list[dg.AssetChecksDefinition]:
-    """Make the check of each declared table, without Spark.
+    """Create the check of each declared table; needs no Spark.
 
-    Sensors and commands evaluate them alone, as once a day and by `lakehouse check`: a write is
-    not to wait for them. Each is a step of its own, so that an error of one table fails no other.
+    Sensors and commands run the checks separately, so that writes do not wait for them. Each is
+    a separate step, so that an error in one table does not affect another.
     """
     return [_health_check(table) for table in declared.values()]
 
@@ -61,9 +59,7 @@ def _health_check(table: IcebergTable) -> dg.AssetChecksDefinition:
 
 
 def evaluate_health(engine: Engine, table: IcebergTable) -> list[RuleResult]:
-    """Evaluate the health rules of a table on what readers see; those that it declares itself
-    have checks of their own.
-    """
+    """Evaluate the default health rules; rules that the table declares have their own checks."""
     declared = {type(rule) for rule in table.rules}
     rules = [rule for rule in DEFAULT_RULES if type(rule) not in declared]
     history = read_history(engine, table.name)
@@ -71,9 +67,7 @@ def evaluate_health(engine: Engine, table: IcebergTable) -> list[RuleResult]:
 
 
 def health_result(table: IcebergTable, results: Sequence[RuleResult]) -> dg.AssetCheckResult:
-    """Return the result of the check of a table: its worst, what is outside, and each value as
-    a number that Dagster plots.
-    """
+    """Return the check result of a table: failed rules, and each value as a plotted number."""
     ill = [result for result in results if not result.passed]
     is_error = any(result_severity(result) == dg.AssetCheckSeverity.ERROR for result in ill)
     values = {result.rule.name: result.value for result in results if result.value is not None}

@@ -1,6 +1,4 @@
-"""What tables cost, measured from their metadata, a listing, and the records of runs and upkeep;
-no JVM.
-"""
+"""Measures table costs from metadata, a file listing, run metrics and upkeep records; no JVM."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -15,7 +13,7 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.upkeep.table_files import read_table_files
 from lakehouse.maintenance.prices import Prices
 from lakehouse.maintenance.table_cost import (
-    COUNTED,
+    COST_WINDOW,
     Storage,
     TableCost,
     cost_of_upkeep,
@@ -31,7 +29,7 @@ from lakehouse.maintenance.upkeep_round import Upkept
 
 @dataclass(frozen=True)
 class MeasuredCosts:
-    """What tables cost, and which could not be measured, with the reason."""
+    """Costs of tables, and the reasons for tables that could not be measured."""
 
     costs: Sequence[TableCost]
     unread: Mapping[str, str]
@@ -46,15 +44,14 @@ def measure_costs(
     asked_by_name: bool,
     now: datetime | None = None,
 ) -> MeasuredCosts:
-    """Return what each table costs.
+    """Return the cost of each table.
 
-    One that cannot be read, or is dropped meanwhile, is left out, unless somebody asks for it by
-    name.
+    A table that cannot be read or was dropped is skipped, unless a user named it.
 
-    :param tables: names of tables that are there.
+    :param tables: names of existing tables.
     """
     now = now or datetime.now(UTC)
-    since = now - COUNTED
+    since = now - COST_WINDOW
     reads = recorded_reads(engine.catalog, upkept.metrics_table, since)
     reads_of: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for read in reads or ():

@@ -1,6 +1,4 @@
-"""Dagster's memory of runs, which it keeps for ever by itself: the old ones are forgotten
-once a day, but for what it shows of tables.
-"""
+"""Deletes old Dagster runs once a day; Dagster itself keeps them forever."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -10,8 +8,8 @@ from lakehouse.orchestration.dagster_internals import last_materializations
 
 KEPT_DAYS = 90
 _BATCH = 500
-"""Runs, or materializations, that one query asks for."""
-_ENDED = [
+"""Runs or materializations per query."""
+_FINISHED = [
     dg.DagsterRunStatus.SUCCESS,
     dg.DagsterRunStatus.FAILURE,
     dg.DagsterRunStatus.CANCELED,
@@ -19,15 +17,13 @@ _ENDED = [
 
 
 def forget_runs(instance: dg.DagsterInstance, before: datetime) -> int:
-    """Delete the ended runs that were made before a moment, with their events; return how many
-    those were.
+    """Delete finished runs that were created before a time, with their events; return the count.
 
-    The last run of each table, and of each of its partitions, is kept, however old: what it
-    materialized is what Dagster shows, and without it a partition counts as missing. It can be
-    interrupted and done again.
+    Keeps the run of the last materialization of each table and partition: without it, Dagster
+    shows the partition as missing. Idempotent.
     """
     shown = _shown_runs(instance)
-    filters = dg.RunsFilter(statuses=_ENDED, created_before=before)
+    filters = dg.RunsFilter(statuses=_FINISHED, created_before=before)
     forgotten: list[str] = []
     cursor = None
     while old := instance.get_run_records(filters, _BATCH, ascending=True, cursor=cursor):
@@ -40,7 +36,7 @@ def forget_runs(instance: dg.DagsterInstance, before: datetime) -> int:
 
 
 def _shown_runs(instance: dg.DagsterInstance) -> set[str]:
-    """Return the runs whose materializations are the last of a table or a partition."""
+    """Return the runs with the last materialization of a table or partition."""
     shown: set[str] = set()
     for record in instance.get_asset_records():
         entry = record.asset_entry
@@ -57,7 +53,7 @@ def _shown_runs(instance: dg.DagsterInstance) -> set[str]:
 
 
 def old_runs_definitions() -> dg.Definitions:
-    """Make the job that forgets old runs, and the schedule that starts it once a day."""
+    """Create the job that deletes old runs, and its daily schedule."""
 
     @dg.op(
         description=f"Deletes runs that are older than `days`, {KEPT_DAYS} unless it is said."

@@ -1,6 +1,4 @@
-"""What earlier upkeep says of the next: whether anything changed since, what was tried in vain,
-what failed, and how far estimates were off; pure.
-"""
+"""History of upkeep runs: unchanged tables, ineffective runs, failures, estimate corrections."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -17,18 +15,16 @@ from lakehouse.maintenance.upkeep_record import (
 )
 
 CORRECTED_BY = 5
-"""So many of the newest runs correct an estimate: fewer follow chance, more follow a table that
-has changed too late.
-"""
+"""Number of newest runs for a correction: fewer are noisy, more adapt too slowly."""
 LEAST_FACTOR, MOST_FACTOR = 0.25, 4.0
-"""Bounds of a correction, so that one odd run neither stops upkeep nor sets it loose."""
+"""Bounds of a correction, so that one outlier neither stops upkeep nor unbounds it."""
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=15), timedelta(days=1)
-"""How long a step that failed waits; twice as long after each further failure."""
+"""Delay after a failed step; doubles after each further failure."""
 
 
 @dataclass(frozen=True)
 class Correction:
-    """What estimates of a step are multiplied by."""
+    """Factors for the estimates of a step."""
 
     of_gain: float = 1.0
     of_cost: float = 1.0
@@ -36,7 +32,7 @@ class Correction:
 
 @dataclass(frozen=True)
 class PastUpkeep:
-    """The records of earlier upkeep of all tables."""
+    """Records of past upkeep of all tables."""
 
     records: tuple[UpkeepRecord, ...] = ()
 
@@ -52,29 +48,25 @@ class PastUpkeep:
         return self._by_step.get((table, step), [])
 
     def times_of(self, table: str) -> list[datetime]:
-        """Return when upkeep did anything of a table."""
+        """Return the times of all upkeep records of a table."""
         return [record.ended_at for record in self.records if record.table == table]
 
     def last_done(self, table: str, step: StepName) -> UpkeepRecord | None:
-        """Return the newest record of a step that did something; None where there is none."""
+        """Return the newest successful record of a step; None without one."""
         done = [record for record in self.of(table, step) if record.is_done]
         return done[-1] if done else None
 
     def last_look(self, table: str, step: StepName) -> UpkeepRecord | None:
-        """Return the newest record of a step that saw what there was to do; None where there is
-        none.
-        """
-        looks = [record for record in self.of(table, step) if record.has_looked]
-        return looks[-1] if looks else None
+        """Return the newest record of a step that evaluated the table; None without one."""
+        evaluated = [record for record in self.of(table, step) if record.has_evaluated]
+        return evaluated[-1] if evaluated else None
 
     def pause_until(self, table: str, step: StepName) -> datetime | None:
-        """Return until when a step that failed, or that a writer came before, waits; None where
-        its last run got to look.
-        """
+        """Return the end of the delay after failures or lost commit races; None without one."""
         in_vain = 0
         records = self.of(table, step)
         for record in reversed(records):
-            if record.has_looked:
+            if record.has_evaluated:
                 break
             in_vain += 1
         if not in_vain:
@@ -84,27 +76,23 @@ class PastUpkeep:
 
     @cached_property
     def _compacted_files(self) -> Counter[tuple[str, str, str]]:
-        """How often the same files of a partition of a table were compacted."""
+        """Number of compactions of the same files of a partition."""
         times: Counter[tuple[str, str, str]] = Counter()
         for record in self.records:
-            if record.step == "compact" and record.has_looked:
+            if record.step == "compact" and record.has_evaluated:
                 for before in record.partitions:
                     times[record.table, before.partition, before.files_digest] += 1
         return times
 
     def times_in_vain(self, table: str, partition: PartitionHealth) -> int:
-        """Return how often the very files that a partition has now were compacted already: each
-        time they were left as they were.
-        """
+        """Return how often the current files of a partition were compacted without effect."""
         files = (table, partition_text(partition.key), partition.files_digest)
         return self._compacted_files[files]
 
     def compactions_since(
         self, table: str, since: datetime
     ) -> dict[str, list[CompactedPartition]]:
-        """Return what each partition of a table was each time it was compacted since a moment,
-        oldest first.
-        """
+        """Return the state of each partition before its compactions since a time, oldest first."""
         compacted = defaultdict(list)
         for record in self.of(table, "compact"):
             if record.is_done and record.ended_at >= since:
@@ -113,9 +101,7 @@ class PastUpkeep:
         return dict(compacted)
 
     def spent_bytes(self, now: datetime) -> int:
-        """Return the bytes that upkeep has read and written on this day, in UTC, whoever asked
-        for it.
-        """
+        """Return the bytes read and written by all upkeep on this UTC day."""
         today = now.astimezone(UTC).date()
         return sum(
             record.cost_bytes
@@ -124,9 +110,7 @@ class PastUpkeep:
         )
 
     def correction(self, table: str, step: StepName) -> Correction:
-        """Return what estimates of a step of a table are multiplied by: what its last runs came
-        to, over what was expected before it was corrected.
-        """
+        """Return the correction of a step's estimates: actual over uncorrected values."""
         done = [record for record in self.of(table, step) if record.is_done][-CORRECTED_BY:]
         return Correction(
             of_gain=_ratio(
@@ -139,11 +123,11 @@ class PastUpkeep:
 
 
 def _ratio(pairs: Iterable[tuple[int, int]]) -> float:
-    came_to = expected = 0
+    actual = expected = 0
     for realised, estimated in pairs:
         if estimated > 0:
-            came_to += realised
+            actual += realised
             expected += estimated
     if not expected:
         return 1.0
-    return min(max(came_to / expected, LEAST_FACTOR), MOST_FACTOR)
+    return min(max(actual / expected, LEAST_FACTOR), MOST_FACTOR)

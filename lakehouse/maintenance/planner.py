@@ -1,6 +1,4 @@
-"""What upkeep does now: health, policies, reads and earlier upkeep to a plan with reasons;
-pure, so that the same plan is printed, carried out and tested.
-"""
+"""Plans upkeep from health, policies, reads and past upkeep; pure functions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,21 +24,16 @@ from lakehouse.maintenance.writer_proposals import proposals
 from lakehouse.tables.upkeep import DEFAULTS, UpkeepPolicy
 
 BYTES_A_DAY = 100_000_000_000
-"""What upkeep reads and writes a day, of all tables together, unless it is set: an hour or so
-of a small machine.
-"""
+"""Default daily budget for all tables: about an hour of a small machine."""
 OF_GLUE: tuple[StepName, ...] = ("compact", "expire_snapshots", "remove_orphans")
-"""What Glue's table optimizers do."""
+"""Steps of Glue's table optimizers."""
 SAME_LOOK_EVERY = timedelta(days=1)
-"""A step that found nothing to do finds something in the same table when time has passed."""
+"""Interval after which an unchanged table is evaluated again: time can make a step due."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """What is known beside the health of tables.
-
-    `policies` are by table; one without has the default's.
-    """
+    """Planner inputs other than table health; a table without a policy uses the defaults."""
 
     policies: Mapping[str, UpkeepPolicy] = field(default_factory=dict)
     reads: TableReads = field(default_factory=TableReads)
@@ -49,7 +42,7 @@ class Known:
     iceberg: IcebergRelease = PINNED
 
     def policy(self, table: str) -> UpkeepPolicy:
-        """Return what a table is kept by."""
+        """Return the policy of a table."""
         return self.policies.get(table, DEFAULTS)
 
 
@@ -60,10 +53,10 @@ def plan_upkeep(
     *,
     asked_by_name: bool = False,
 ) -> UpkeepPlan:
-    """Plan the upkeep of tables: those whose compaction is worth most come first.
+    """Plan the upkeep of tables, most valuable compactions first.
 
-    :param asked_by_name: a person asked for these very tables. Heat, reads, budget, rhythm and
-        the pause after a failure do not hold back what their health calls for then.
+    :param asked_by_name: a user named these tables: ignores recent writes, read frequency,
+        budget, intervals and delays after failures.
     """
     budget = DailyBytes(known.bytes_a_day, known.past.spent_bytes(now))
     choice = _choose(healths, known, now, budget, asked_by_name)
@@ -73,8 +66,8 @@ def plan_upkeep(
     in_order.sort(key=lambda health: value_of(health.table, choice), reverse=True)
     for health in in_order:
         for step in _steps(health, known, now, choice, budget, asked_by_name):
-            hold = _hold(health, step.step, known, now, asked_by_name)
-            steps.append(hold or step)
+            blocked = _blocked_step(health, step.step, known, now, asked_by_name)
+            steps.append(blocked or step)
         proposed += proposals(health, known.past, now)
     return UpkeepPlan(now, tuple(steps), tuple(proposed))
 
@@ -82,14 +75,14 @@ def plan_upkeep(
 def plan_compactions(
     healths: Sequence[TableHealth], known: Known, now: datetime
 ) -> dict[str, PlannedStep]:
-    """Return the compaction of each table as `plan_upkeep` plans it where no table is named."""
+    """Return the compaction step of each table as in `plan_upkeep` without named tables."""
     budget = DailyBytes(known.bytes_a_day, known.past.spent_bytes(now))
     choice = _choose(healths, known, now, budget, asked_by_name=False)
     steps = {}
     for health in healths:
-        hold = _hold(health, "compact", known, now, asked_by_name=False)
+        blocked = _blocked_step(health, "compact", known, now, asked_by_name=False)
         policy = known.policy(health.table)
-        steps[health.table] = hold or planned_compaction(
+        steps[health.table] = blocked or planned_compaction(
             health, choice, policy, now, known.bytes_a_day
         )
     return steps
@@ -104,7 +97,7 @@ def _choose(
 ) -> Choice:
     gaining: list[Candidate] = []
     for health in healths:
-        if _hold(health, "compact", known, now, asked_by_name) is None:
+        if _blocked_step(health, "compact", known, now, asked_by_name) is None:
             gaining += candidates(
                 health, known.reads, known.past, now, asked_by_name=asked_by_name
             )
@@ -132,7 +125,7 @@ def _steps(
         compacts=compaction.is_due,
         budget=budget,
     )
-    # In the order in which they are safe, see `StepName`.
+    # The only safe order, see `StepName`.
     yield plan_branches(look)
     yield plan_expiry(look)
     yield plan_manifests(look)
@@ -141,31 +134,33 @@ def _steps(
     yield plan_statistics(look)
 
 
-def _hold(
+def _blocked_step(
     health: TableHealth, step: StepName, known: Known, now: datetime, asked_by_name: bool
 ) -> PlannedStep | None:
-    """Return the step as one that is not due, where it is not looked at at all; else None."""
+    """Return a step that is not due if the table is not evaluated for it; else None."""
     kept_by = known.policy(health.table).kept_by
     if kept_by == "nobody":
-        return _held(health, step, "its declaration leaves it alone (kept_by='nobody')")
+        return _not_due(health, step, "its declaration leaves it alone (kept_by='nobody')")
     if kept_by == "glue" and step in OF_GLUE:
-        return _held(health, step, "Glue's table optimizers do it (kept_by='glue')")
+        return _not_due(health, step, "Glue's table optimizers do it (kept_by='glue')")
     if health.snapshot_id is None:
-        return _held(health, step, "the table has no snapshot")
+        return _not_due(health, step, "the table has no snapshot")
     lacking = known.iceberg.lacks(step)
     if lacking:
-        return _held(health, step, lacking)
+        return _not_due(health, step, lacking)
     last = known.past.last_look(health.table, step)
     if last and last.found_nothing_in(health) and now < last.ended_at + SAME_LOOK_EVERY:
         why = f"nothing changed since it found nothing to do: {last.reason}"
-        return _held(health, step, why, last.ended_at + SAME_LOOK_EVERY)
+        return _not_due(health, step, why, last.ended_at + SAME_LOOK_EVERY)
     pause = known.past.pause_until(health.table, step)
     if pause and now < pause and not asked_by_name:
-        return _held(health, step, "it was tried in vain, and waits before it is again", pause)
+        return _not_due(
+            health, step, "it was tried in vain, and waits before it is again", pause
+        )
     return None
 
 
-def _held(
+def _not_due(
     health: TableHealth, step: StepName, why: str, until: datetime | None = None
 ) -> PlannedStep:
     return PlannedStep(

@@ -1,6 +1,4 @@
-"""What storage, requests and computing cost, as a TOML file says: the one that comes with the
-package, or another of the same form.
-"""
+"""Prices of storage, requests and compute from a TOML file."""
 
 import tomllib
 from datetime import date
@@ -21,7 +19,7 @@ _EXPECTED = {
 
 
 class Price(BaseModel, extra="forbid", frozen=True):
-    """A price in US dollars, where it is from, and when it was that."""
+    """A price in US dollars, its source, and its date."""
 
     price: Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
     source: Annotated[str, StringConstraints(min_length=1)]
@@ -29,7 +27,7 @@ class Price(BaseModel, extra="forbid", frozen=True):
 
 
 class Prices(BaseModel, extra="forbid", frozen=True):
-    """All prices; the name of each says of how much it is. A GB is 10^9 bytes."""
+    """All prices; field names contain the unit. A GB is 10^9 bytes."""
 
     dollars_per_gb_month: Price
     dollars_per_1000_puts: Price
@@ -38,9 +36,9 @@ class Prices(BaseModel, extra="forbid", frozen=True):
 
 
 def read_prices(file: Path = PRICES) -> Prices:
-    """Read a file of prices.
+    """Read a price file.
 
-    :raises UsageError: names the file, the key and what was expected.
+    :raises UsageError: names the file, the key and the expected value.
     """
     next_step = f"{PRICES} is one to copy."
     if not file.is_file():
@@ -56,7 +54,7 @@ def read_prices(file: Path = PRICES) -> Prices:
 
 
 def _explain(error: ValidationError) -> str:
-    """Say which key of the file is wrong, and what was expected there."""
+    """Return the invalid key and the expected value."""
     problem = error.errors(include_url=False)[0]
     location = problem["loc"]
     key = ".".join(map(str, location))

@@ -1,27 +1,26 @@
-"""The health of tables measured, appended to its table in one commit, and shown in
-Dagster.
-"""
+"""Measures table health, appends it to its table, and reports it to Dagster."""
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import dagster as dg
 
 from lakehouse.errors import TableNotFound, TableUnreadable
+from lakehouse.iceberg.commit.branch import is_audit, is_refused
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin, TableHealth
 from lakehouse.iceberg.write.append_without_spark import append_once
-from lakehouse.maintenance.health_figures import health_figures
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.metadata_keys import health_metadata
 from lakehouse.tables.table import IcebergTable
 
 MEASURED_AT = "measured_at"
 FindPins = Callable[[str], Sequence[SnapshotPin]]
+_Metrics = Mapping[str, int | float | None]
 _log = logging.getLogger(__name__)
 
 
@@ -36,26 +35,27 @@ def record_health(
     known: Mapping[str, TableHealth] | None = None,
     find_pins: FindPins | None = None,
     now: datetime | None = None,
-    looked: Engine | None = None,
+    cached_engine: Engine | None = None,
 ) -> list[TableHealth]:
-    """Measure tables, append their health in one commit, and show it in Dagster; return it.
+    """Measure tables, append their health in one commit, and report it to Dagster.
 
-    One that cannot be read, or is dropped meanwhile, is left out and logged. An occasion, such as a
-    run's id, is recorded once: of the same again nothing is written.
+    Tables that cannot be read or were dropped are skipped and logged. Each occasion, such as a
+    run id, is recorded once.
 
     :param health_table: `monitoring.table_health`.
-    :param declared: names of the tables that Dagster knows; others only get their row.
-    :param known: what was measured a moment ago, by table; one that did not change since is not
-        measured again.
-    :param find_pins: returns what pins old snapshots of a table.
-    :param looked: what tables are measured by, such as `at_one_moment`; `engine` where left out.
+    :param declared: tables that Dagster knows; other tables only get a row.
+    :param known: recent health by table, reused for unchanged tables.
+    :param find_pins: returns the snapshot pins of a table.
+    :param cached_engine: engine for measurements, such as `at_one_moment`; default: `engine`.
     """
     now = now or datetime.now(UTC)
     measured = []
     for table in tables:
         try:
             known_health = (known or {}).get(table)
-            measured.append(_measure(looked or engine, table, known_health, find_pins, now))
+            measured.append(
+                _measure(cached_engine or engine, table, known_health, find_pins, now)
+            )
         except (TableUnreadable, TableNotFound) as error:
             _log.warning("The health of %s was not measured: %s", table, error)
     rows = [_row(health, occasion) for health in measured]
@@ -86,12 +86,78 @@ def _row(health: TableHealth, occasion: str) -> Mapping[str, Any]:
         "table_name": health.table,
         MEASURED_AT: health.measured_at,
         "snapshot_id": health.snapshot_id,
-        **health_figures(health),
+        **health_metrics(health),
         "run_id": occasion,
     }
 
 
 def _observation(health: TableHealth) -> dg.AssetObservation:
     return dg.AssetObservation(
-        asset_key(health.table), metadata=health_metadata(health_figures(health))
+        asset_key(health.table), metadata=health_metadata(health_metrics(health))
     )
+
+
+def health_metrics(health: TableHealth) -> _Metrics:
+    """Return metrics by column of `monitoring.table_health`; None if not measurable."""
+    branches = [ref.name for ref in health.refs if ref.is_branch]
+    unreferenced = health.lost_metadata_files
+    return {
+        "rows": health.rows,
+        **_partition_metrics(health),
+        **_file_metrics(health),
+        "delete_files": health.delete_files,
+        "dangling_delete_files": health.dangling_delete_files,
+        "deleted_rows": health.deleted_rows,
+        "deleted_row_share": health.deleted_row_share,
+        "snapshots": len(health.snapshot_times),
+        "oldest_snapshot_days": _oldest_days(health),
+        "pins": len(health.pins),
+        "manifests": health.manifests,
+        "metadata_json_bytes": health.metadata_json_bytes,
+        "metadata_bytes": health.metadata_bytes,
+        "metadata_share": _metadata_share(health),
+        "lost_metadata_files": None if unreferenced is None else len(unreferenced),
+        "branches": len(branches),
+        "audit_branches": len(list(filter(is_audit, branches))),
+        "refused_branches": len(list(filter(is_refused, branches))),
+        "tags": len(health.refs) - len(branches),
+    }
+
+
+def _partition_metrics(health: TableHealth) -> _Metrics:
+    with_small, with_deletes = 0, 0
+    for partition in health.partitions:
+        with_small += partition.fewer_files(health.target_bytes) > 0
+        with_deletes += partition.delete_files > 0
+    return {
+        "partitions": len(health.partitions),
+        "partitions_with_small_files": with_small,
+        "partitions_with_deletes": with_deletes,
+    }
+
+
+def _file_metrics(health: TableHealth) -> _Metrics:
+    sizes = health.file_sizes
+    return {
+        "data_files": health.data_files,
+        "data_bytes": health.data_bytes,
+        "small_files": health.small_files,
+        "small_file_share": health.small_file_share,
+        "fewer_files": health.fewer_files,
+        "p10_file_bytes": sizes.get("p10"),
+        "median_file_bytes": sizes.get("median"),
+        "p90_file_bytes": sizes.get("p90"),
+        "files_of_old_specs": health.files_of_old_specs,
+    }
+
+
+def _oldest_days(health: TableHealth) -> float | None:
+    if not health.snapshot_times:
+        return None
+    return (health.measured_at - health.snapshot_times[0]) / timedelta(days=1)
+
+
+def _metadata_share(health: TableHealth) -> float | None:
+    if health.metadata_bytes is None or not health.data_bytes:
+        return None
+    return health.metadata_bytes / health.data_bytes

@@ -1,4 +1,4 @@
-"""Upkeep in this process, as a run that Dagster's UI shows."""
+"""Runs upkeep in this process as a Dagster run."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from lakehouse.settings import Settings
 
 @dataclass(frozen=True)
 class MaintainResult:
-    """What became of a run of upkeep: its steps in order, and what failed beside them."""
+    """Result of an upkeep run: steps in order, and other errors."""
 
     steps: Sequence[StepResult]
     success: bool
@@ -33,13 +33,13 @@ def maintain(
     asked_by_name: bool,
     on_step: Callable[[StepResult], object] = lambda _: None,
 ) -> MaintainResult:
-    """Look at some tables and do what is due.
+    """Run the due upkeep steps of tables.
 
-    :param on_step: told of each step as it ends.
+    :param on_step: called after each step.
     """
     steps: list[StepResult] = []
 
-    def tell(event: dg.DagsterEvent) -> None:
+    def on_event(event: dg.DagsterEvent) -> None:
         step = _step_of(event)
         if step is not None:
             steps.append(step)
@@ -51,7 +51,7 @@ def maintain(
             instance,
             JOB,
             run_config(tables, asked_by_name=asked_by_name),
-            tell,
+            on_event,
         )
     return MaintainResult(steps, result.success, result.messages)
 

@@ -1,4 +1,4 @@
-"""How large tables were from time to time, as upkeep measured them."""
+"""History of table sizes from health measurements."""
 
 from datetime import datetime
 
@@ -7,9 +7,9 @@ from lakehouse.iceberg.metadata.time_series import Point, Series
 
 
 def size_history(catalog: Catalog, health_table: str, since: datetime) -> dict[str, Series]:
-    """Return by table the bytes of its data files at each time of measuring since a moment.
+    """Return the data file bytes by table and measurement time since a time.
 
-    :param health_table: `monitoring.table_health`; nothing where it is not there.
+    :param health_table: `monitoring.table_health`; empty if it does not exist.
     """
     if not catalog.has(health_table):
         return {}

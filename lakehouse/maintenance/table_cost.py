@@ -1,8 +1,7 @@
-"""What a table costs: bytes kept, bytes read and written in the last 30 days, what each upkeep
-came to, and the money for it; pure arithmetic.
+"""Cost of a table: storage, traffic and upkeep of the last 30 days, in bytes and dollars.
 
-Tables on a laptop are reckoned as if they were on S3. What is not known is left out, and said
-in docs/upkeep.md: reads that no run recorded, and what runs compute.
+Local tables are priced as if they were on S3. Reads without run metrics and compute of runs are
+not included, see docs/upkeep.md.
 """
 
 from collections import defaultdict
@@ -16,38 +15,35 @@ from lakehouse.iceberg.upkeep.table_files import TableFiles
 from lakehouse.maintenance.prices import Prices
 from lakehouse.maintenance.upkeep_record import UpkeepRecord
 
-COUNTED = timedelta(days=30)
+COST_WINDOW = timedelta(days=30)
 GB = 10**9
 UPKEEP_DPUS = 2
-"""Upkeep is reckoned as the smallest Spark job of Glue, for as many seconds as it took: two
-workers G.1X (https://docs.aws.amazon.com/glue/latest/dg/add-job.html). Glue's least of a minute
-is left out.
+"""DPUs for the price of upkeep: the smallest Spark job of Glue, two G.1X workers
+(https://docs.aws.amazon.com/glue/latest/dg/add-job.html). The minimum of one minute is ignored.
 """
 METADATA_PUTS_A_COMMIT = 3
-"""metadata.json, a manifest list and a manifest; some commits write more manifests."""
+"""metadata.json, manifest list and one manifest; some commits write more manifests."""
 GETS_A_FILE = 2
-"""Footer and columns of a Parquet file; a file of many row groups takes more."""
+"""Footer and columns of a Parquet file; more for files with many row groups."""
 
 
 @dataclass(frozen=True)
 class Storage:
-    """The bytes that a table keeps, each file in one part alone."""
+    """Bytes of a table; each file is in exactly one category."""
 
     live_bytes: int
-    """Data files of main, without the share of their rows that delete files take off."""
+    """Current data files without the share of deleted rows."""
     historical_bytes: int
-    """Data and delete files that only older snapshots, branches or tags name."""
+    """Files that only older snapshots, branches or tags reference."""
     deleted_bytes: int
-    """That share of main's data files, and its delete files."""
+    """The share of deleted rows in current data files, and delete files."""
     orphaned_bytes: int | None
-    """Files in the table's location that nothing names; None where they may be another
-    table's.
-    """
+    """Unreferenced files in the table location; None if they can belong to another table."""
     metadata_bytes: int
 
     @property
     def total_bytes(self) -> int:
-        """All of it, without orphans where they are not known."""
+        """All bytes, without orphans if they are unknown."""
         live_and_deleted = self.live_bytes + self.deleted_bytes
         unused = self.historical_bytes + (self.orphaned_bytes or 0)
         return live_and_deleted + unused + self.metadata_bytes
@@ -55,47 +51,43 @@ class Storage:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What was read and written of a table in the last 30 days, as far as it is recorded."""
+    """Recorded reads and writes of a table in the last 30 days."""
 
     written_bytes: int = 0
-    """Data and delete files that runs added, in snapshots that are kept."""
+    """Data and delete files that runs added, in existing snapshots."""
     read_bytes: int | None = None
-    """What runs read: the share of files that they recorded, of the snapshot's size; None
-    where no metrics are kept.
-    """
+    """Bytes read by runs: recorded share of files times snapshot size; None without metrics."""
     puts: int = 0
-    """Files written by runs and by upkeep, in snapshots that are kept."""
+    """Files written by runs and upkeep, in existing snapshots."""
     gets: int = 0
-    """Requests for data files read by runs."""
+    """GET requests of runs for data files."""
 
 
 @dataclass(frozen=True)
 class UpkeepCost:
-    """What one round of upkeep of a table cost."""
+    """Cost of one upkeep run of a table."""
 
     run_id: str
     ended_at: datetime
     steps: tuple[str, ...]
     read_bytes: int
-    """Size of the files that were written again."""
+    """Size of the replaced files."""
     rewritten_bytes: int
-    """Size of the files that took their place."""
+    """Size of the new files."""
     gets: int
     seconds: float
     dollars: float
-    """Its DPU-hours and the reads of data files; what it wrote is among the table's puts."""
+    """DPU hours and data file reads; its writes are part of the table's puts."""
 
     @property
     def dpu_hours(self) -> float:
-        """Its seconds on as many DPUs as upkeep is reckoned with."""
+        """Duration times `UPKEEP_DPUS`."""
         return _dpu_hours(self.seconds)
 
 
 @dataclass(frozen=True)
 class TableCost:
-    """What a table costs a month, in US dollars: what it keeps now, kept for a month, and the
-    last 30 days of requests and upkeep.
-    """
+    """Cost of a table in US dollars per month: current storage, requests and upkeep of 30 days."""
 
     table: str
     storage: Storage
@@ -107,25 +99,25 @@ class TableCost:
 
     @property
     def upkeep_dollars(self) -> float:
-        """What the rounds of upkeep cost together."""
+        """Sum of all upkeep runs."""
         return sum(run.dollars for run in self.upkeep)
 
     @property
     def rewritten_bytes(self) -> int:
-        """Bytes that upkeep wrote again."""
+        """Bytes that upkeep rewrote."""
         return sum(run.rewritten_bytes for run in self.upkeep)
 
     @property
     def dollars(self) -> float:
-        """All of it."""
+        """Total."""
         return self.storage_dollars + self.request_dollars + self.upkeep_dollars
 
 
 def measure_storage(files: TableFiles, deleted_row_share: float) -> Storage:
-    """Return what the files of a table take, each counted once.
+    """Return the storage of a table; each file counts once.
 
-    :param deleted_row_share: share of the rows in main's data files that delete files take
-        off; at most 1 counts, since equality deletes may name rows that are not there.
+    :param deleted_row_share: share of rows in current data files that delete files remove;
+        limited to 1, since equality deletes can refer to missing rows.
     """
     data_bytes = sum(files.main_data.values())
     taken_off_bytes = round(data_bytes * min(1.0, deleted_row_share))
@@ -143,7 +135,7 @@ def measure_storage(files: TableFiles, deleted_row_share: float) -> Storage:
 
 
 def _add_unseen(sizes: Mapping[str, int], seen: set[str]) -> int:
-    """Return the size of the files that were not seen yet; they are seen then."""
+    """Return the size of files not yet in `seen`, and add them."""
     unseen = sizes.keys() - seen
     seen |= unseen
     return sum(sizes[key] for key in unseen)
@@ -152,10 +144,10 @@ def _add_unseen(sizes: Mapping[str, int], seen: set[str]) -> int:
 def measure_traffic(
     history: History, reads: Iterable[Mapping[str, Any]] | None, since: datetime
 ) -> Traffic:
-    """Return what was read and written of a table since a moment.
+    """Return the traffic of a table since a time.
 
-    :param reads: rows of the metric `read_share` of this table since then; None where none are
-        kept. A read of a snapshot that has expired is taken for one of main's size.
+    :param reads: rows of the metric `read_share` of this table; None without metrics. A read of
+        an expired snapshot counts with the current size.
     """
     written_bytes = puts = 0
     for snapshot in history.snapshots.values():
@@ -163,7 +155,7 @@ def measure_traffic(
             continue
         puts += METADATA_PUTS_A_COMMIT
         puts += snapshot.count("added-data-files") + snapshot.count("added-delete-files")
-        # A replace moves rows to other files: upkeep, which keeps records of its own.
+        # `replace` moves rows to other files: that is upkeep, which has its own records.
         if snapshot.operation != "replace":
             written_bytes += snapshot.count("added-files-size")
     if reads is None:
@@ -178,9 +170,9 @@ def measure_traffic(
 
 
 def cost_of_upkeep(records: Iterable[UpkeepRecord], prices: Prices) -> tuple[UpkeepCost, ...]:
-    """Return what each round of upkeep of a table cost, oldest first.
+    """Return the cost of each upkeep run of a table, oldest first.
 
-    :param records: of this table alone.
+    :param records: records of this table only.
     """
     by_run: dict[str, list[UpkeepRecord]] = defaultdict(list)
     for record in sorted(records, key=lambda record: record.ended_at):
@@ -219,7 +211,7 @@ def price_table(
     upkeep: Sequence[UpkeepCost],
     prices: Prices,
 ) -> TableCost:
-    """Return what a table costs a month."""
+    """Return the monthly cost of a table."""
     puts_dollars = traffic.puts / 1000 * prices.dollars_per_1000_puts.price
     gets_dollars = traffic.gets / 1000 * prices.dollars_per_1000_gets.price
     return TableCost(

@@ -1,4 +1,4 @@
-"""How often tables are read, told by what runs recorded of their inputs; read without Spark."""
+"""Read frequency of tables, from the metrics of runs; no Spark."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -11,31 +11,31 @@ from lakehouse.iceberg.metadata.measured_health import PartitionKey
 from lakehouse.iceberg.read.scanned_files import READ_SHARE
 
 COUNTED_DAYS = 14
-"""Reads of so many days are counted: two of each weekday."""
+"""Window for read frequencies: two of each weekday."""
 UNRECORDED_READS_A_DAY = 0.1
-"""Reads of each table that nothing records, such as those of people and other engines."""
+"""Assumed reads by users and other engines, which are not recorded."""
 
 
 @dataclass(frozen=True)
 class TableReads:
-    """Reads a day, as the whole table or the whole partition being read so often."""
+    """Reads per day, in units of full table or full partition reads."""
 
     by_table: Mapping[str, float] = field(default_factory=dict)
     by_partition: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    """By table and a partition's value as text, reads of that partition alone."""
+    """By table and partition value as text: reads of single partitions."""
 
     def of_table(self, table: str) -> float:
-        """Return how often any part of a table is read a day."""
+        """Return how often any part of a table is read per day."""
         of_partitions = (
             reads for (name, _), reads in self.by_partition.items() if name == table
         )
         return UNRECORDED_READS_A_DAY + self.by_table.get(table, 0.0) + sum(of_partitions)
 
     def of(self, table: str, partition: PartitionKey) -> float:
-        """Return how often the files of a partition are read a day.
+        """Return how often the files of a partition are read per day.
 
-        A run of a partition counts for that whose only value, or one of them, it names; what
-        reads no partition in particular counts for all.
+        A read of one partition value counts for all partitions with that value; other reads
+        count for all partitions.
         """
         reads = UNRECORDED_READS_A_DAY + self.by_table.get(table, 0.0)
         values = {str(value) for _, value in partition.values}
@@ -43,10 +43,10 @@ class TableReads:
 
 
 def count_reads(rows: Iterable[Mapping[str, Any]], days: float) -> TableReads:
-    """Return the reads a day from rows of the metrics; other metrics are passed over.
+    """Return reads per day from metrics rows; ignores other metrics.
 
-    A run of one partition is one read of that partition; of a range of them, `first..last`, the
-    rows do not tell which there are, so that it counts for all by the share of files.
+    A run of one partition is one read of it. A range `first..last` does not list its
+    partitions, so it counts for all partitions by its share of files.
     """
     by_table: dict[str, float] = defaultdict(float)
     by_partition: dict[tuple[str, str], float] = defaultdict(float)
@@ -62,7 +62,7 @@ def count_reads(rows: Iterable[Mapping[str, Any]], days: float) -> TableReads:
 
 
 def recent_reads(catalog: Catalog, metrics_table: str, now: datetime) -> TableReads:
-    """Return how often tables were read lately; nothing where no metrics are kept.
+    """Return recent read frequencies; empty without metrics.
 
     :param metrics_table: has the columns of `monitoring.data_quality_metrics`.
     """
@@ -73,15 +73,12 @@ def recent_reads(catalog: Catalog, metrics_table: str, now: datetime) -> TableRe
 def recorded_reads(
     catalog: Catalog, metrics_table: str, since: datetime
 ) -> list[dict[str, Any]] | None:
-    """Return the rows of the metrics that tell of reads since a moment; None where no metrics
-    are kept.
-    """
+    """Return the metrics rows of reads since a time; None without metrics."""
     if not catalog.has(metrics_table):
         return None
     from pyiceberg.expressions import And, EqualTo, GreaterThanOrEqual
 
-    # The stubs that mypy derives from pydantic's fields hide the constructors that PyIceberg
-    # has.
+    # mypy's stubs, derived from pydantic fields, hide the PyIceberg constructors.
     of_reads = EqualTo("metric", READ_SHARE)  # type: ignore[call-arg,arg-type]
     recent = GreaterThanOrEqual("measured_at", since.isoformat())  # type: ignore[call-arg,arg-type]
     fields = ("table_name", "metric", "value", "partition", "snapshot_id")

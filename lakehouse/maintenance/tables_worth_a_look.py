@@ -1,6 +1,4 @@
-"""Which tables are worth a look: those that changed since the last one, and those where time
-alone may have made a step due; pure, and kept as text between two looks.
-"""
+"""Selects the tables for the upkeep sensor: changed tables, and those with a time-based step."""
 
 import json
 from collections.abc import Mapping
@@ -15,9 +13,7 @@ from lakehouse.maintenance.upkeep_plan import UpkeepPlan
 
 @dataclass(frozen=True)
 class LastLook:
-    """Where a table's metadata was at the last look, and when to look again though it is still
-    there.
-    """
+    """Metadata location at the last check of a table, and the time of the next check."""
 
     metadata_location: str
     look_again_at: datetime | None = None
@@ -25,16 +21,14 @@ class LastLook:
 
 @dataclass(frozen=True)
 class LastLooks:
-    """The last look at each table."""
+    """The last check of each table."""
 
     by_table: Mapping[str, LastLook] = field(default_factory=dict)
 
     def worth_a_look(self, locations: Mapping[str, str], now: datetime) -> list[str]:
-        """Return the tables whose health may call for something that it did not at the last
-        look.
+        """Return the tables that changed since their last check or have a step due by time.
 
-        :param locations: where the metadata of each table is now; the catalog knows that
-            without reading any.
+        :param locations: current metadata locations, which the catalog has without reading files.
         """
         worth = []
         for table, location in locations.items():
@@ -51,24 +45,23 @@ class LastLooks:
         healths: Mapping[str, TableHealth],
         unread: Mapping[str, str] = MappingProxyType({}),
     ) -> "LastLooks":
-        """Return the looks after a plan by which nothing was due of these tables; one where
-        something is due is looked at again.
+        """Return the state after a plan; tables with due steps are checked again.
 
-        :param unread: where the metadata is of tables that could not be read; they are looked at
-            again once it is elsewhere, and every night.
+        :param unread: metadata locations of unreadable tables, which are checked again after a
+            change and every night.
         """
-        looks = dict(self.by_table)
+        checks = dict(self.by_table)
         for table, location in unread.items():
-            looks[table] = LastLook(location)
+            checks[table] = LastLook(location)
         due = {step.table for step in plan.due}
         for table, health in healths.items():
-            looks.pop(table, None)
+            checks.pop(table, None)
             if table not in due:
-                looks[table] = LastLook(health.metadata_location, plan.next_look(table))
-        return LastLooks(looks)
+                checks[table] = LastLook(health.metadata_location, plan.next_look(table))
+        return LastLooks(checks)
 
     def to_json(self) -> str:
-        """Return them as JSON, such as a sensor's cursor."""
+        """Return the JSON for the sensor cursor."""
         stored = {}
         for table, look in self.by_table.items():
             again = look.look_again_at
@@ -77,9 +70,9 @@ class LastLooks:
 
     @classmethod
     def from_json(cls, text: str | None) -> Self:
-        """Read what `to_json` gave; none of nothing, such as a sensor's first cursor."""
-        looks = {}
+        """Parse the output of `to_json`; empty for a sensor's first cursor."""
+        checks = {}
         for table, (location, again) in json.loads(text or "{}").items():
-            moment = datetime.fromisoformat(again) if again else None
-            looks[table] = LastLook(location, moment)
-        return cls(looks)
+            check_again_at = datetime.fromisoformat(again) if again else None
+            checks[table] = LastLook(location, check_again_at)
+        return cls(checks)

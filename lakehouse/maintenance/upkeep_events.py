@@ -1,6 +1,4 @@
-"""What Dagster shows of a step of upkeep: an observation of the table, with what was promised
-and what came of it as numbers that plot.
-"""
+"""Dagster observations of upkeep steps, with estimates and results as plotted numbers."""
 
 from typing import Any
 
@@ -13,7 +11,7 @@ from lakehouse.orchestration.upkeep_results import PREFIX, metadata_of
 
 
 def observation_of(step: PlannedStep, result: StepResult) -> dg.AssetObservation:
-    """Return what is shown of a step."""
+    """Return the observation of a step."""
     metadata: dict[str, Any] = {
         **metadata_of(result),
         f"{PREFIX}why": step.reason,
@@ -26,22 +24,22 @@ def observation_of(step: PlannedStep, result: StepResult) -> dg.AssetObservation
 
 
 def result_text(result: StepResult) -> str:
-    """Return a step and what came of it in one line, as people read it."""
+    """Return a one-line summary of a step."""
     parts = [f"{result.step} {result.outcome}"]
-    figures = result.figures
-    if "files_before" in figures:
-        parts.append(f"{figures['files_before']:.0f} to {figures['files_after']:.0f} files")
-    if "manifests_before" in figures:
-        before, after = figures["manifests_before"], figures["manifests_after"]
+    metrics = result.figures
+    if "files_before" in metrics:
+        parts.append(f"{metrics['files_before']:.0f} to {metrics['files_after']:.0f} files")
+    if "manifests_before" in metrics:
+        before, after = metrics["manifests_before"], metrics["manifests_after"]
         parts.append(f"{before:.0f} to {after:.0f} manifests")
-    for name, noun in _COUNTED.items():
-        if figures.get(name):
-            parts.append(f"{figures[name]:.0f} {noun}")
+    for name, noun in _COUNT_NOUNS.items():
+        if metrics.get(name):
+            parts.append(f"{metrics[name]:.0f} {noun}")
     text = ", ".join(parts)
     return f"{text}: {result.reason}" if result.reason else text
 
 
-_COUNTED = {
+_COUNT_NOUNS = {
     "expired_snapshots": "snapshots expired",
     "dropped_branches": "branches dropped",
     "removed_files": "files removed",

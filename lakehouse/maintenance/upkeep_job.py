@@ -1,6 +1,4 @@
-"""Upkeep in Dagster: the job that does what is due, the sensor that asks for it when a table's
-health calls for it, and the schedule that looks at all tables once a night.
-"""
+"""Dagster job, sensor and nightly schedule of upkeep."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,25 +39,23 @@ _WORKING = [
 
 
 class UpkeepConfig(dg.Config):
-    """What a run of upkeep looks at."""
+    """Configuration of an upkeep run."""
 
     tables: list[str] = Field(default_factory=list)
-    """Names of tables; all that are there where it is empty."""
+    """Table names; empty for all existing tables."""
     asked_by_name: bool = False
-    """Whether a person asks for these tables, so that heat, reads and the budget of the day
-    hold nothing back.
-    """
+    """Whether a user named these tables: ignores recent writes, read frequency and budget."""
 
 
 @dataclass(frozen=True)
 class Upkeeper:
-    """What runs upkeep: the tables, and where the deployment is read from."""
+    """Creates the upkeep definitions for the tables of a deployment."""
 
     upkept: Upkept
     read_settings: Callable[[], Settings]
 
     def definitions(self) -> dg.Definitions:
-        """Return the job, the sensor and the schedule; both of these are on by themselves."""
+        """Return the job, the sensor and the schedule; the latter two are on by default."""
         job = self._job()
         return dg.Definitions(
             jobs=[job], sensors=[self._sensor()], schedules=[self._schedule(job)]
@@ -90,9 +86,11 @@ class Upkeeper:
     def _run(
         self, context: dg.OpExecutionContext, engine: Engine, config: UpkeepConfig
     ) -> None:
-        looked = engine if config.tables else at_one_moment(engine, self.upkept)
-        tables = config.tables or self.upkept.tables(looked)
-        planned = plan_round(looked, self.upkept, tables, asked_by_name=config.asked_by_name)
+        cached_engine = engine if config.tables else at_one_moment(engine, self.upkept)
+        tables = config.tables or self.upkept.tables(cached_engine)
+        planned = plan_round(
+            cached_engine, self.upkept, tables, asked_by_name=config.asked_by_name
+        )
         for proposal in planned.plan.proposals:
             context.log.warning(proposal)
         for name, reason in planned.unread.items():
@@ -100,21 +98,21 @@ class Upkeeper:
         if not planned.plan.due:
             context.log.info("No upkeep is due of %s tables: nothing was done.", len(tables))
 
-        def tell(step: PlannedStep, result: StepResult) -> None:
+        def on_step(step: PlannedStep, result: StepResult) -> None:
             context.log_event(observation_of(step, result))
 
-        records = carry_out(engine, self.upkept, planned, context.run_id, tell)
-        looked = engine if config.tables else at_one_moment(engine, self.upkept)
+        records = carry_out(engine, self.upkept, planned, context.run_id, on_step)
+        cached_engine = engine if config.tables else at_one_moment(engine, self.upkept)
         record_health(
             context.instance,
             engine,
             self.upkept.health_table,
-            config.tables or sorted(looked.catalog.metadata_locations()),
+            config.tables or sorted(cached_engine.catalog.metadata_locations()),
             self.upkept.declared,
             context.run_id,
             known=planned.healths,
-            find_pins=partial(pins_of, looked, self.upkept),
-            looked=looked,
+            find_pins=partial(pins_of, cached_engine, self.upkept),
+            cached_engine=cached_engine,
         )
         failed = [record for record in records if record.outcome == "failed"]
         if failed:
@@ -146,22 +144,21 @@ class Upkeeper:
 
     def _ask(self, context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         engine = at_one_moment(open_engine(self.read_settings()), self.upkept)
-        looks = LastLooks.from_json(context.cursor)
+        cursor = LastLooks.from_json(context.cursor)
         locations, declared = {}, self.upkept.declared
         for name, location in sorted(engine.catalog.metadata_locations().items()):
             if name in declared:
                 locations[name] = location
-        worth = looks.worth_a_look(locations, datetime.now(UTC))
+        worth = cursor.worth_a_look(locations, datetime.now(UTC))
         if not worth:
             return dg.SkipReason(
                 "No table changed since the last look, and nothing is waited for."
             )
-        # What was due and is not done yet is worth a look again: all that share the bytes of a
-        # day are there.
+        # Steps that are due but not done are planned again: all tables share the budget.
         planned = plan_round(engine, self.upkept, worth, asked_by_name=False)
         unread = {name: locations[name] for name in planned.unread}
-        looks = looks.after(planned.plan, planned.healths, unread)
-        context.update_cursor(looks.to_json())
+        cursor = cursor.after(planned.plan, planned.healths, unread)
+        context.update_cursor(cursor.to_json())
         if not planned.plan.due:
             return dg.SkipReason(f"No upkeep is due of {len(worth)} tables that changed.")
         tables = sorted({step.table for step in planned.plan.due})
@@ -178,6 +175,6 @@ class Upkeeper:
 
 
 def run_config(tables: Sequence[str], *, asked_by_name: bool = False) -> dict[str, Any]:
-    """Return the configuration of a run that looks at some tables."""
+    """Return the run config for tables."""
     config = {"tables": list(tables), "asked_by_name": asked_by_name}
     return {"ops": {_OP: {"config": config}}}

@@ -1,7 +1,6 @@
-"""The records of upkeep in a table of their own: appended once a round, read without Spark.
+"""Upkeep records in an Iceberg table: one append per run, read without Spark.
 
-A table, and no file beside the home: hosts that share a catalog share what upkeep came to, SQL
-answers what it cost, and Dagster shows each append.
+A table, not a local file: hosts with the same catalog share it, and SQL can query it.
 """
 
 from collections.abc import Sequence
@@ -16,18 +15,19 @@ from lakehouse.maintenance.upkeep_record import UpkeepRecord
 from lakehouse.tables.table import IcebergTable
 
 REMEMBERED = timedelta(days=90)
-"""How far back records decide: what was in vain a quarter ago may be tried again."""
+"""Age limit of records for planning: older ineffective runs are tried again."""
 ENDED_AT = "ended_at"
 
 
 def record_upkeep(
     engine: Engine, log: IcebergTable, records: Sequence[UpkeepRecord], run_id: str
 ) -> int | None:
-    """Append the records of a round in one commit; return its snapshot, or None where nothing
-    was done, or the round is recorded already.
+    """Append the records of a run in one commit; return its snapshot id.
+
+    None without records or if the run is already recorded.
 
     :param log: the table `monitoring.upkeep_runs`.
-    :param run_id: of the round; another one each time.
+    :param run_id: unique id of the run.
     """
     if not records:
         return None
@@ -36,14 +36,13 @@ def record_upkeep(
 
 
 def past_upkeep(catalog: Catalog, log_name: str, now: datetime) -> PastUpkeep:
-    """Return what upkeep has come to in the last 90 days; nothing where none was recorded."""
+    """Return the upkeep records of the last 90 days; empty without any."""
     if not catalog.has(log_name):
         return PastUpkeep()
     from pyiceberg.expressions import GreaterThanOrEqual
 
     since = now - REMEMBERED
-    # The stubs that mypy derives from pydantic's fields hide the constructors that PyIceberg
-    # has.
+    # mypy's stubs, derived from pydantic fields, hide the PyIceberg constructors.
     recent = GreaterThanOrEqual(ENDED_AT, since.isoformat())  # type: ignore[call-arg,arg-type]
     scan = catalog.load(log_name).scan(recent, selected_fields=("record",))
     rows = scan.to_arrow().to_pylist()

@@ -1,6 +1,4 @@
-"""What came of one step of upkeep, beside what was promised of it: kept, shown, and what the
-next estimates are corrected by.
-"""
+"""Record of an upkeep step: estimate and result, for later corrections."""
 
 import json
 from collections.abc import Mapping
@@ -15,10 +13,10 @@ from lakehouse.maintenance.upkeep_plan import Estimate, PlannedStep
 
 @dataclass(frozen=True)
 class CompactedPartition:
-    """A partition as it was before it was compacted."""
+    """State of a partition before its compaction."""
 
     partition: str
-    """As `partition_text` gives it."""
+    """Format: `partition_text`."""
     files_digest: str
     small_files: int
     small_bytes: int
@@ -26,11 +24,10 @@ class CompactedPartition:
 
 @dataclass(frozen=True)
 class UpkeepRecord:
-    """One step that was tried on one table: what was promised, what came of it, and where the
-    table's metadata was when the round had ended.
+    """An executed step of a table: estimate, result, and final metadata location of the run.
 
-    A later look at the same `metadata_location` finds a table that nobody changed since.
-    `rows` is how many the table had. `figures` are those of `StepResult`.
+    If a table still has this `metadata_location`, no other commit has changed it. `rows` is the
+    row count of the table; `figures` are the metrics of `StepResult`.
     """
 
     table: str
@@ -49,45 +46,39 @@ class UpkeepRecord:
     lost_race: bool = False
 
     @property
-    def has_looked(self) -> bool:
-        """Whether the step saw what there was to do, were it nothing: it neither failed nor
-        came after a writer.
-        """
+    def has_evaluated(self) -> bool:
+        """Whether the step evaluated the table: it neither failed nor lost a commit race."""
         return self.is_done or (self.outcome == "skipped" and not self.lost_race)
 
     def found_nothing_in(self, health: TableHealth) -> bool:
-        """Whether the step looked at the very table that was measured, and found nothing to
-        do.
-        """
+        """Whether the step evaluated the same table state and found nothing to do."""
         is_same = self.metadata_location == health.metadata_location
-        return is_same and self.has_looked and not self.is_done
+        return is_same and self.has_evaluated and not self.is_done
 
     @property
     def is_done(self) -> bool:
-        """Whether the step did what it was to do, or a part of it."""
+        """Whether the step did all or part of its work."""
         return self.outcome in ("done", "partial")
 
     @property
     def fewer_files(self) -> int:
-        """How many files there were less afterwards."""
+        """Reduction of the number of files."""
         return int(self.figures.get("files_before", 0) - self.figures.get("files_after", 0))
 
     @property
     def cost_bytes(self) -> int:
-        """How many bytes were read and written; of a step that does not count them, what was
-        promised.
-        """
+        """Bytes read and written; the estimate if the step does not count them."""
         if "rewritten_bytes" not in self.figures:
             return self.promised_cost_bytes if self.is_done else 0
         return int(self.figures.get("rewritten_bytes", 0) + self.figures.get("added_bytes", 0))
 
     def to_json(self) -> str:
-        """Return it as JSON."""
+        """Return the JSON form."""
         return json.dumps(asdict(self) | {"ended_at": self.ended_at.isoformat()})
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what `to_json` gave."""
+        """Parse the output of `to_json`."""
         stored: dict[str, Any] = json.loads(text)
         stored["ended_at"] = datetime.fromisoformat(stored["ended_at"])
         stored["uncorrected"] = Estimate(**stored["uncorrected"])
@@ -108,9 +99,9 @@ def record_of(
 ) -> UpkeepRecord:
     """Return the record of a step.
 
-    :param health: what the step was planned by.
-    :param metadata_location: where the table's metadata is when all steps of the round are
-        done; earlier, the next look would take what the round did for a change.
+    :param health: table health at planning time.
+    :param metadata_location: location after the last step of the run: with an earlier one, the
+        next check would treat the run's own commits as a change.
     """
     chosen = set(planned.partitions)
     compacted = []
@@ -143,13 +134,14 @@ def record_of(
 
 
 def live_rows(health: TableHealth) -> int:
-    """Return how many rows a table has."""
+    """Return the number of live rows of a table."""
     return health.rows - health.deleted_rows
 
 
 def partition_text(key: PartitionKey) -> str:
-    """Return a partition as people write it, `day=2026-11-24, bucket=3`, after the number of
-    its spec; `0: all rows` where the spec has no field.
+    """Return a partition as text after its spec id: `0: day=2026-11-24, bucket=3`.
+
+    Unpartitioned: `0: all rows`.
     """
     values = ", ".join(f"{name}={value}" for name, value in key.values)
     return f"{key.spec_id}: {values or 'all rows'}"

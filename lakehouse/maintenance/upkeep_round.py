@@ -1,6 +1,4 @@
-"""One round of upkeep: measure tables, plan, do what is due step by step, and keep what came of
-it. Without Dagster, which calls it, as the command line does for a plan.
-"""
+"""One upkeep run: measure tables, plan, execute due steps, and record results; no Dagster."""
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -35,43 +33,42 @@ OnStep = Callable[[PlannedStep, StepResult], object]
 
 @dataclass(frozen=True)
 class Upkept:
-    """The tables that are kept, and what is known of them beside their metadata."""
+    """The tables to maintain, and planner inputs other than their metadata."""
 
     declared: Mapping[str, IcebergTable]
     log: IcebergTable
-    """Where what came of each step is kept."""
+    """Table with the results of steps."""
     health_table: IcebergTable
-    """Where the health of all tables is kept."""
+    """Table with the health of all tables."""
     readers: Mapping[str, Collection[str]] = field(default_factory=dict)
-    """By table, those that read on in it from where they were: their watermarks pin."""
+    """Incremental readers by table; their watermarks pin snapshots."""
     metrics_table: str = "monitoring.data_quality_metrics"
-    """Where runs record what they read."""
+    """Table with the read metrics of runs."""
     bytes_a_day: int = BYTES_A_DAY
 
     def tables(self, engine: Engine) -> list[str]:
-        """Return the tables that are kept where nobody names any: the declared ones that are
-        there.
-        """
+        """Return the existing declared tables."""
         there = engine.catalog.metadata_locations(self.declared)
         return sorted(there.keys() & self.declared.keys())
 
 
 def at_one_moment(engine: Engine, upkept: Upkept) -> Engine:
-    """Return an engine for who looks at all tables, and writes none: its catalog is asked once
-    where they are. On Glue, that is a request for each hundred tables and not one for each, and
-    only for databases that a declared table is in.
+    """Return a read-only engine that lists all metadata locations once.
+
+    With Glue: one request per 100 tables instead of one per table, and only for databases with
+    declared tables.
     """
     return replace(engine, catalog=engine.catalog.within(upkept.declared).at_one_moment())
 
 
 @dataclass(frozen=True)
 class Round:
-    """What was measured, and what is planned of it."""
+    """Measurements and the plan."""
 
     healths: Mapping[str, TableHealth]
     plan: UpkeepPlan
     unread: Mapping[str, str] = field(default_factory=dict)
-    """Tables that could not be measured, and why."""
+    """Tables that could not be measured, with the reason."""
 
 
 def plan_round(
@@ -82,12 +79,11 @@ def plan_round(
     asked_by_name: bool,
     now: datetime | None = None,
 ) -> Round:
-    """Measure tables and plan their upkeep; starts no JVM.
+    """Measure tables and plan their upkeep; no JVM.
 
-    One that cannot be read, or is dropped meanwhile, is left out, unless somebody asks for it by
-    name.
+    A table that cannot be read or was dropped is skipped, unless a user named it.
 
-    :param tables: names of tables that are there.
+    :param tables: names of existing tables.
     """
     now = now or datetime.now(UTC)
     healths, unread = {}, {}
@@ -105,7 +101,7 @@ def plan_round(
 
 
 def known_of(engine: Engine, upkept: Upkept, now: datetime) -> Known:
-    """Return what a plan takes into account beside the health of tables; starts no JVM."""
+    """Return the planner inputs other than table health; no JVM."""
     return Known(
         policies={name: table.upkeep_policy for name, table in upkept.declared.items()},
         reads=recent_reads(engine.catalog, upkept.metrics_table, now),
@@ -116,7 +112,7 @@ def known_of(engine: Engine, upkept: Upkept, now: datetime) -> Known:
 
 
 def pins_of(engine: Engine, upkept: Upkept, table: str) -> tuple[SnapshotPin, ...]:
-    """Return what pins old snapshots of a table, its declared readers among it."""
+    """Return the snapshot pins of a table, including its declared readers."""
     return find_pins(engine, table, upkept.readers.get(table, ()))
 
 
@@ -127,25 +123,25 @@ def carry_out(
     run_id: str,
     on_step: OnStep = lambda *_: None,
 ) -> list[UpkeepRecord]:
-    """Do what is due, table by table in the order of the plan; keep and return what came of it.
+    """Execute due steps in plan order; record and return the results.
 
-    A step that fails ends the upkeep of its table and of no other.
+    A failed step ends the upkeep of its table only.
 
-    :param on_step: told of each step as it ends.
+    :param on_step: called after each step.
     """
     records = []
-    # What removes files looks for other tables in the same place.
+    # Orphan removal checks for other tables in the same location.
     engine = engine.within(upkept.declared)
     for table, steps in groupby(planned.plan.due, key=lambda step: step.table):
-        ended = []
+        finished = []
         for step in steps:
             result = do_step(engine, step, planned.healths[table])
-            ended.append((step, result, datetime.now(UTC)))
+            finished.append((step, result, datetime.now(UTC)))
             on_step(step, result)
             if result.outcome == "failed":
                 break
         location = _metadata_location(engine, planned.healths[table])
-        for step, result, ended_at in ended:
+        for step, result, ended_at in finished:
             records.append(
                 record_of(
                     step,
@@ -161,7 +157,7 @@ def carry_out(
 
 
 def _metadata_location(engine: Engine, health: TableHealth) -> str:
-    """Return where a table's metadata is; of one that was dropped meanwhile, where it was."""
+    """Return the current metadata location; the last known one of a dropped table."""
     try:
         return engine.catalog.load(health.table).metadata_location
     except (TableUnreadable, TableNotFound):
@@ -169,9 +165,9 @@ def _metadata_location(engine: Engine, health: TableHealth) -> str:
 
 
 def do_step(engine: Engine, step: PlannedStep, health: TableHealth) -> StepResult:
-    """Do one step; an error is what came of it, and stops no other table.
+    """Execute one step; an error becomes its result and does not affect other tables.
 
-    :param health: what the step was planned by.
+    :param health: table health at planning time.
     """
     try:
         return _STEPS[step.step](engine, step, health)
@@ -193,7 +189,7 @@ def _compact(engine: Engine, step: PlannedStep, _: TableHealth) -> StepResult:
 
 def _drop_branches(engine: Engine, step: PlannedStep, _: TableHealth) -> StepResult:
     return drop_stale_branches(
-        engine, step.table, refused_before=_moment(step, "refused_before")
+        engine, step.table, refused_before=_timestamp(step, "refused_before")
     )
 
 
@@ -201,7 +197,7 @@ def _expire(engine: Engine, step: PlannedStep, health: TableHealth) -> StepResul
     return expire_snapshots(
         engine,
         step.table,
-        older_than=_moment(step, "older_than"),
+        older_than=_timestamp(step, "older_than"),
         keep=int(step.parameters["keep"]),
         pins=health.pins,
     )
@@ -212,11 +208,11 @@ def _rewrite_manifests(engine: Engine, step: PlannedStep, _: TableHealth) -> Ste
 
 
 def _remove_orphans(engine: Engine, step: PlannedStep, _: TableHealth) -> StepResult:
-    return remove_orphans(engine, step.table, older_than=_moment(step, "older_than"))
+    return remove_orphans(engine, step.table, older_than=_timestamp(step, "older_than"))
 
 
 def _remove_lost_metadata(engine: Engine, step: PlannedStep, _: TableHealth) -> StepResult:
-    # A commit that goes on has written its metadata.json, and not named it yet.
+    # A running commit has written its metadata.json but not yet referenced it.
     return remove_lost_metadata(
         engine, step.table, older_than=datetime.now(UTC) - AUDIT_KEPT_FOR
     )
@@ -237,5 +233,5 @@ _STEPS: Mapping[StepName, Callable[[Engine, PlannedStep, TableHealth], StepResul
 }
 
 
-def _moment(step: PlannedStep, name: str) -> datetime:
+def _timestamp(step: PlannedStep, name: str) -> datetime:
     return datetime.fromisoformat(step.parameters[name])

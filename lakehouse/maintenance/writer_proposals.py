@@ -1,6 +1,4 @@
-"""What a writer should change where its files are joined again and again: the cause before the
-cure; pure.
-"""
+"""Recommendations for writers whose files are compacted too often."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -12,13 +10,11 @@ from lakehouse.maintenance.upkeep_record import CompactedPartition
 
 MANY_COMPACTIONS = 3
 SHORT_ORDER = timedelta(days=3)
-"""A partition that was compacted so often in so short a time is worth another writer."""
+"""Limit: compactions of a partition within this time."""
 
 
 def proposals(health: TableHealth, past: PastUpkeep, now: datetime) -> Iterator[str]:
-    """Yield a sentence where partitions of a table are compacted too often, with the figures of
-    the one that is most often.
-    """
+    """Yield a recommendation if partitions are compacted too often, with the worst one."""
     compacted = past.compactions_since(health.table, now - SHORT_ORDER)
     too_often = {}
     for partition, times in compacted.items():
@@ -26,19 +22,19 @@ def proposals(health: TableHealth, past: PastUpkeep, now: datetime) -> Iterator[
             too_often[partition] = times
     if too_often:
         worst = max(too_often, key=lambda partition: len(too_often[partition]))
-        yield _proposal(health, worst, too_often[worst], others=len(too_often) - 1)
+        yield _proposal(health, worst, too_often[worst], other_count=len(too_often) - 1)
 
 
 def _proposal(
-    health: TableHealth, partition: str, times: Sequence[CompactedPartition], others: int
+    health: TableHealth, partition: str, times: Sequence[CompactedPartition], other_count: int
 ) -> str:
-    beside = f" (and {others} more like it)" if others else ""
+    note = f" (and {other_count} more like it)" if other_count else ""
     files = sum(before.small_files for before in times)
     size = sum(before.small_bytes for before in times)
     mean = size_text(size // files) if files else "no bytes"
     return (
         f"{health.table}: {partition.partition(': ')[2]} was compacted {len(times)} times within"
-        f" {SHORT_ORDER.days} days{beside}, of {files} small files with {mean} on average, where"
+        f" {SHORT_ORDER.days} days{note}, of {files} small files with {mean} on average, where"
         f" {size_text(health.target_bytes)} is aimed at. Let its writer make fewer: commit less"
         " often with more rows; gather the rows of a partition in one task"
         " (properties={'write.distribution-mode': 'hash'}); or, where so few rows are all"

@@ -1,4 +1,4 @@
-"""The rules of a table as Dagster checks: one check for each rule, of the same name."""
+"""Dagster asset checks of a table: one check for each rule, with the rule's name."""
 
 import math
 from collections.abc import Sequence
@@ -25,24 +25,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What the results of a table's rules speak of: what readers see, or a candidate that was
-    refused.
-    """
+    """The state that rule results apply to: the published table or a rejected candidate."""
 
     what: Literal["main", "candidate"]
     snapshot_id: int | None
     branch: str = ""
     partitions: Sequence[str] = ()
     rows_in: str = ""
-    """The table, and the version of it, that rows can be looked at in by their source; nothing
-    where there is none.
-    """
+    """Table (and version) to query by source file and row; empty if there is none."""
     refused_to: str = ""
-    """The quarantine that has the rows which were refused."""
+    """The quarantine table with the rejected rows."""
 
     @classmethod
     def by(cls, outcome: "Outcome", rows_in: str = "") -> "Evaluated":
-        """Return what the rules were evaluated on in a write."""
+        """Return what the rules of a write were evaluated on."""
         to = outcome.quarantined.table if outcome.quarantined else ""
         if isinstance(outcome, Refused):
             return cls(
@@ -56,15 +52,15 @@ class Evaluated:
         return cls("main", outcome.snapshot_id, "", outcome.partitions, rows_in, to)
 
     def show(self, result: RuleResult) -> str | None:
-        """Return the command that shows the rows of a sample in clear."""
+        """Return the command that shows the unmasked rows of a sample."""
         is_refused = result.rule.on_failure == "quarantine" and self.refused_to
         return in_clear(result.sample, self.refused_to if is_refused else self.rows_in)
 
 
 def check_specs(table: "IcebergTable", implied: Sequence[Rule] = ()) -> list[dg.AssetCheckSpec]:
-    """Return the checks of a table; only those of blocking rules stop what is downstream.
+    """Return the check specs of a table; only blocking rules stop downstream assets.
 
-    :param implied: rules that follow from what the table is computed from.
+    :param implied: rules that follow from the table's inputs.
     """
     return [
         dg.AssetCheckSpec(
@@ -82,9 +78,7 @@ def check_specs(table: "IcebergTable", implied: Sequence[Rule] = ()) -> list[dg.
 
 
 def checked_rules(table: "IcebergTable") -> list[Rule]:
-    """Return the declared rules, the one that each write of partitions has to keep, and how
-    much may be refused.
-    """
+    """Return the declared rules, the quarantine share, and the partition rule."""
     by = table.overwritten_by
     rules = [*table.rules, *([refused_share(table)] if table.quarantining_rules else [])]
     if by is None:
@@ -99,11 +93,10 @@ def checked_rules(table: "IcebergTable") -> list[Rule]:
 def results_of(
     table: "IcebergTable", results: Sequence[RuleResult], implied: Sequence[Rule] = ()
 ) -> list[RuleResult]:
-    """Return the result of each rule; where there was nothing to evaluate, that no row
-    breaks it.
+    """Return the result of each rule; a rule without rows to evaluate passes.
 
-    Without a result, Dagster would warn that a blocking check no longer holds back what is
-    downstream. How much of a write was refused only that write knows.
+    Dagster warns if a blocking check has no result. The quarantine share is known only for a
+    write.
     """
     known = {result.rule.name for result in results} | {REFUSED_SHARE}
     rules = (*checked_rules(table), *implied)
@@ -113,7 +106,7 @@ def results_of(
 def check_result(
     table: "IcebergTable", result: RuleResult, evaluated: Evaluated
 ) -> dg.AssetCheckResult:
-    """Return what a rule found as the result of its check."""
+    """Return a rule result as a Dagster check result."""
     return dg.AssetCheckResult(
         check_name=result.rule.name,
         asset_key=asset_key(table.name),
@@ -125,24 +118,23 @@ def check_result(
 
 
 def severity(rule: Rule) -> dg.AssetCheckSeverity:
-    """Return ERROR for a rule that can block; a quarantined row, as one that is warned of, lets
-    the rest go on.
+    """Return ERROR for blocking rules, else WARN.
 
-    That most of the rows are refused is an ERROR too, and that some are in no table at all.
+    A high quarantine share and rows that are in no table are also an ERROR.
     """
     is_error = rule.can_block or _warns_as_error(rule)
     return dg.AssetCheckSeverity.ERROR if is_error else dg.AssetCheckSeverity.WARN
 
 
 def result_severity(result: RuleResult) -> dg.AssetCheckSeverity:
-    """Return how bad a result is: a rule with two thresholds warns before it is an error."""
+    """Return the severity of a result: a rule with two thresholds warns first."""
     if result.level == "warns" and not _is_error(result):
         return dg.AssetCheckSeverity.WARN
     return severity(result.rule)
 
 
 def _is_error(result: RuleResult) -> bool:
-    """Whether a result that holds nothing back is an error all the same."""
+    """Whether a result that does not block is an ERROR."""
     bounds = result.rule.bounds
     is_outside = bounds is None or (result.value is not None and not bounds.hold(result.value))
     return _warns_as_error(result.rule) and is_outside
@@ -155,17 +147,16 @@ def _warns_as_error(rule: Rule) -> bool:
 def is_of_quarantine(
     table: "IcebergTable | None", evaluation: dg.AssetCheckEvaluation, run_id: str | None
 ) -> bool:
-    """Whether a check says only that rows of a run were quarantined, or that none were, and
-    nothing of other rows.
+    """Whether a check reports only the quarantined rows of a run.
 
-    A check alone looks at what readers see, so that a row that breaks it is in no quarantine.
+    A check without a write evaluates published rows, which are not in the quarantine.
     """
     if (
         table is not None
         and table.quarantining_rules
         and evaluation.check_name == HAS_PARTITION
     ):
-        # What it finds without a run is in the quarantine too.
+        # The rows that it finds without a run are in the quarantine too.
         return True
     if table is None or evaluation.check_name not in {
         rule.name for rule in table.quarantining_rules
@@ -177,9 +168,9 @@ def is_of_quarantine(
 
 
 def _metadata(result: RuleResult, evaluated: Evaluated) -> dict[str, Any]:
-    figures = _counted(result) if result.rule.bounds is None else _bounded(result)
+    values = _row_counts(result) if result.rule.bounds is None else _measured_value(result)
     return replace(
-        figures,
+        values,
         total_rows=result.total_rows,
         predicate=result.rule.sql,
         evaluated=evaluated.what,
@@ -191,10 +182,8 @@ def _metadata(result: RuleResult, evaluated: Evaluated) -> dict[str, Any]:
     ).to_metadata()
 
 
-def _counted(result: RuleResult) -> CheckMetadata:
-    """Return how many rows a rule failed; `threshold` is the share that it fails above, or
-    warns above.
-    """
+def _row_counts(result: RuleResult) -> CheckMetadata:
+    """Return the row counts of a rule; `threshold` is the share above which it fails or warns."""
     rule, fails_above = result.rule, result.rule.fails_above
     has_both = fails_above not in (None, rule.warns_above)
     return CheckMetadata(
@@ -204,8 +193,8 @@ def _counted(result: RuleResult) -> CheckMetadata:
     )
 
 
-def _bounded(result: RuleResult) -> CheckMetadata:
-    """Return the value of a rule, and its bounds, as numbers that Dagster plots."""
+def _measured_value(result: RuleResult) -> CheckMetadata:
+    """Return the value and the bounds of a rule, which Dagster plots."""
     outer, inner = result.rule.bounds or Bounds(), result.rule.warn_outside or Bounds()
     return CheckMetadata(
         note=result.note or None,

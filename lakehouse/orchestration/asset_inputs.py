@@ -1,6 +1,4 @@
-"""What an asset reads and how, as metadata: people see it in Dagster, and what is stale follows
-from it.
-"""
+"""Inputs of an asset as Dagster metadata; staleness is computed from them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
@@ -24,14 +22,14 @@ _TYPED: Mapping[str, Callable[[Any], Any]] = {
 
 
 def reads_metadata(inputs: Mapping[str, Input]) -> dict[str, Any]:
-    """Return the metadata that says what is read; none where nothing is."""
+    """Return the metadata for the inputs of an asset; empty without inputs."""
     return (
         {READS: {name: _plain(declared) for name, declared in inputs.items()}} if inputs else {}
     )
 
 
 def inputs_of(metadata: Mapping[str, Any]) -> dict[str, Input]:
-    """Return what an asset reads, from the metadata of its definition."""
+    """Return the inputs of an asset from its metadata."""
     stored = metadata.get(READS, {})
     values = getattr(stored, "value", stored)
     return {name: _input(fields) for name, fields in values.items()}
@@ -40,7 +38,7 @@ def inputs_of(metadata: Mapping[str, Any]) -> dict[str, Input]:
 def incremental_readers(
     assets: Iterable[dg.AssetsDefinition | dg.AssetSpec],
 ) -> dict[str, set[str]]:
-    """Return, by table, those that read on in it from where they were."""
+    """Return the incremental readers of each table."""
     readers: dict[str, set[str]] = {}
     specs = [
         spec
@@ -56,7 +54,7 @@ def incremental_readers(
 
 
 def partitions_read(graph: "AssetGraph", source: str) -> set[str]:
-    """Return the columns of a table whose partitions other tables read."""
+    """Return the columns by which other tables read partitions of a table."""
     nodes = map(graph.get, graph.get_all_asset_keys())
     inputs = (read for node in nodes for read in inputs_of(node.metadata).values())
     return {read.by for read in inputs if read.table == source and read.by}
@@ -68,7 +66,7 @@ def _plain(declared: Input) -> dict[str, Any]:
         for name, value in asdict(declared).items()
         if value not in (None, False, ())
     }
-    # Snapshot ids exceed what JSON numbers hold.
+    # Snapshot ids exceed the integer range of JSON.
     texts: dict[str, Any] = {
         name: str(fields[name]) for name in ("snapshot_id", "timestamp") if name in fields
     }

@@ -5,13 +5,11 @@ import dagster as dg
 from lakehouse.tables.declaration import TableDeclaration, name_of
 
 ALL_ASSETS = "__ASSET_JOB"
-"""Dagster's own job, which commands run too; one that is made of a selection takes one
-partitions definition only.
-"""
+"""Dagster's implicit job; a job from a selection supports only one partitions definition."""
 FEEDS_SENSOR = "all_feeds"
-"""The sensor that many feeds share; the one that a feed has to itself ends in `_files`."""
+"""The sensor that feeds share; a feed's own sensor has the suffix `_files`."""
 FEED_TAG = "lakehouse/feed"
-"""Tag of the runs that ingest a feed, by its name; one is run at a time."""
+"""Run tag with the feed name; one run per feed at a time."""
 
 
 def asset_key(table: str | TableDeclaration) -> dg.AssetKey:

@@ -1,4 +1,4 @@
-"""What the declaration of a table says to Dagster's catalog."""
+"""Asset specs from table declarations."""
 
 from collections.abc import Sequence
 
@@ -16,12 +16,11 @@ def table_spec(
     deps: Sequence[dg.AssetKey] = (),
     kinds: frozenset[str] = frozenset(),
 ) -> dg.AssetSpec:
-    """Return what the declaration says of a table to Dagster's catalog: an asset that no function
-    of the project computes.
+    """Return the asset spec of a table that no function of the project computes.
 
-    :param description: what Dagster shows of it; its comment, if left out.
-    :param deps: what it is computed from.
-    :param kinds: the marks that it has in Dagster besides `iceberg` and its layer.
+    :param description: default: the table's comment.
+    :param deps: upstream assets.
+    :param kinds: Dagster kinds in addition to `iceberg` and the layer.
     """
     return dg.AssetSpec(
         asset_key(table.name),
@@ -36,13 +35,11 @@ def table_spec(
 
 
 QUARANTINE_GROUP = "quarantine"
-"""The asset group of all quarantine tables; that of the other tables is their layer."""
+"""Asset group of all quarantine tables; other tables are in the group of their layer."""
 
 
 def quarantine_spec(table: IcebergTable) -> dg.AssetSpec | None:
-    """Return the quarantine of a table as an asset that the table's own runs fill; None where
-    it has none.
-    """
+    """Return the asset spec of a table's quarantine; None without a quarantine."""
     if table.quarantine is None:
         return None
     spec = table_spec(
@@ -57,7 +54,7 @@ def quarantine_spec(table: IcebergTable) -> dg.AssetSpec | None:
 
 
 def _owners(table: IcebergTable) -> list[str]:
-    # Dagster takes addresses and teams.
+    # Dagster accepts email addresses and teams.
     if not table.owner:
         return []
     return [table.owner if "@" in table.owner or ":" in table.owner else f"team:{table.owner}"]

@@ -1,6 +1,4 @@
-"""A table, or partitions of it, recomputed in full by hand, in one run, with what follows from
-that.
-"""
+"""Full recompute of a table or of partitions, and of downstream assets, in one run."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -32,13 +30,11 @@ def backfill(
     first: str | None = None,
     last: str | None = None,
 ) -> RunResult:
-    """Compute a table in full, or a range of its partitions, and what is computed from that
-    alone.
+    """Recompute a table or a range of its partitions, and its downstream assets.
 
-    :param first: key of the first partition; None of a table without partitions.
-    :param last: key of the last; the first where it is left out.
-    :raises UsageError: when the table has no partitions, not these, or some and none is named;
-        or when it is computed from no other table.
+    :param first: first partition key; None for an unpartitioned table.
+    :param last: last partition key; default: `first`.
+    :raises UsageError: the partitions do not match the table, or it has no inputs.
     """
     here = project(lambda: settings)
     bounds = _checked_range(here, table, first, last)
@@ -47,7 +43,7 @@ def backfill(
     if bounds:
         run = replace(run, first=bounds[0], last=bounds[1])
         if bounds[0] != bounds[1] and downstream.leaves_gaps([table]):
-            # All of them; Dagster itself would look for those that the UI shows.
+            # Name all keys: Dagster itself would use only those that the UI shows.
             run = replace(run, only=(bounds,))
     return run_backfill(here, settings, table, run)
 
@@ -55,10 +51,7 @@ def backfill(
 def run_backfill(
     definitions: dg.Definitions, settings: Settings, table: str, run: PendingRun
 ) -> RunResult:
-    """Compute a table in full, or partitions of it, and what is computed from that alone.
-
-    :param run: what is to be computed of which table; what it reads is not checked first.
-    """
+    """Recompute what `run` selects, and its downstream assets; inputs are not checked first."""
     with open_instance(settings) as instance:
         return materialize(
             definitions,
@@ -72,7 +65,7 @@ def run_backfill(
 def run_backfills(
     definitions: dg.Definitions, settings: Settings, table: str, runs: Iterable[PendingRun]
 ) -> list[RunResult]:
-    """Carry out runs of `run_backfill` in order; one that fails is the last."""
+    """Execute runs in order; stop after the first failure."""
     results: list[RunResult] = []
     for run in runs:
         results.append(run_backfill(definitions, settings, table, run))
@@ -84,7 +77,7 @@ def run_backfills(
 def _checked_range(
     definitions: dg.Definitions, table: str, first: str | None, last: str | None
 ) -> tuple[str, str] | None:
-    """Return the first and last partition to compute; None of a table without partitions."""
+    """Return the first and last partition key; None for an unpartitioned table."""
     graph = asset_graph(definitions)
     key = asset_key(table)
     node = graph.get(key) if graph.has(key) else None
@@ -117,11 +110,11 @@ def _without_partitions(graph: "AssetGraph", table: str) -> UsageError:
 
 
 def _check_keys(keys: Sequence[str], table: str, first: str, last: str) -> None:
-    for asked in (first, last):
-        if asked not in keys:
-            why = ", and there is no such day" if _is_no_day(asked) else ""
+    for key in (first, last):
+        if key not in keys:
+            why = ", and there is no such day" if _is_no_day(key) else ""
             raise UsageError(
-                f"{table} has no partition {asked!r}{why}; it has {keys[0]} to {keys[-1]}."
+                f"{table} has no partition {key!r}{why}; it has {keys[0]} to {keys[-1]}."
             )
     if keys.index(first) > keys.index(last):
         raise UsageError(
@@ -130,9 +123,7 @@ def _check_keys(keys: Sequence[str], table: str, first: str, last: str) -> None:
 
 
 def _is_no_day(key: str) -> bool:
-    """Whether a key is written as a day and is none, such as one that the first and the last
-    partition lie around.
-    """
+    """Whether a key has the form of a date but is not a valid one, such as 2026-02-30."""
     if not re.fullmatch(r"\d{4}-\d\d-\d\d", key):
         return False
     try:

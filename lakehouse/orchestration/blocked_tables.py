@@ -1,9 +1,7 @@
-"""Blocked tables: they would be refused again until what they read, or how they are declared,
-changes.
+"""Blocked tables: a new run would fail again until an input or the declaration changes.
 
-A refused run is tagged with what it was computed from; who asks for runs looks for that tag
-first. The tables do not need it: without Dagster's history a table is tried once more, and
-refused once more.
+A blocked run has a tag with a digest of its inputs; schedulers check this tag first. Without
+Dagster's history, a table is tried and blocked once more.
 """
 
 import hashlib
@@ -19,26 +17,20 @@ from lakehouse.runtime.run_tags import HIDDEN_PREFIX
 from lakehouse.tables.table import IcebergTable
 
 BLOCKED = f"{HIDDEN_PREFIX}held."
-"""Begin of the tag of a run that refused a table, with its name: what the table was computed
-from, as a digest.
-"""
+"""Prefix of the tag of a run that blocked a table: the digest of the table's inputs."""
 CHECK_FAILED = "lakehouse/check-failed"
-"""Tag of a run that a check stopped, which looks further than one table: the table that it is a
-check of.
-"""
+"""Tag of a run that a check of several tables stopped: the table of the check."""
 STALE = f"{HIDDEN_PREFIX}owed"
-"""Tag of a run that was asked for: what it was asked for, and on which state of the tables, as
-a digest.
-"""
+"""Tag of a requested run: digest of the request and of the state of the tables."""
 _NEWEST_FAILED_RUNS = 100
-"""How many runs are looked at for one that refused a table."""
+"""Maximum number of failed runs to search."""
 _LONGEST_NAME = 63
 """Dagster accepts 63 characters after the `/`."""
 _DIGITS = 32
 
 
 def blocked_tag(table: str) -> str:
-    """Return the key of the tag that a refusal of a table is noted under."""
+    """Return the key of the tag for a blocked table."""
     room = _LONGEST_NAME - len(BLOCKED.partition("/")[2])
     return BLOCKED + (
         table if len(table) <= room else f"{table[: room - 9]}-{_digest(table)[:8]}"
@@ -48,26 +40,22 @@ def blocked_tag(table: str) -> str:
 def digest_of(
     table: IcebergTable, partitions: Sequence[str], read: Mapping[str, object]
 ) -> str:
-    """Return what a table is computed from as a short text: equal only for the same
-    declaration, partitions and input.
+    """Return a digest of the declaration, partitions and inputs of a table.
 
-    :param partitions: the first and the last key of each stretch of partitions that the run
-        computes of it.
-    :param read: what is read, by name: the snapshots of tables, the versions of files.
+    :param partitions: first and last key of each contiguous range of partitions.
+    :param read: by name: snapshot ids of tables, versions of files.
     """
     states = sorted((name, str(state)) for name, state in read.items())
     return _digest(repr((table, tuple(partitions), states)))
 
 
 def digest_of_run(parts: Sequence[object]) -> str:
-    """Return what a run is asked for as a short text."""
+    """Return a digest of a run request."""
     return _digest(repr(tuple(parts)))
 
 
 def mains(engine: Engine, tables: Sequence[str]) -> dict[str, int | None]:
-    """Return the snapshot that readers see of each table; None of one that is not there, or has
-    none.
-    """
+    """Return the current snapshot id of each table; None without a table or snapshot."""
     snapshot_ids: dict[str, int | None] = {}
     for name in tables:
         main = read_history(engine, name).main if engine.catalog.has(name) else None
@@ -82,14 +70,14 @@ def note_refused(
     partitions: Sequence[str],
     read: Mapping[str, object],
 ) -> None:
-    """Note that a run refused a table, and what it was computed from."""
+    """Tag a run with the digest of the inputs of the table that it blocked."""
     add_run_tags(
         instance, run_id, {blocked_tag(table.name): digest_of(table, partitions, read)}
     )
 
 
 def note_check_failed(instance: dg.DagsterInstance, run_id: str, table: str) -> None:
-    """Note that a check stopped a run, which looks further than one table."""
+    """Tag a run that a check of several tables stopped."""
     add_run_tags(instance, run_id, {CHECK_FAILED: table})
 
 
@@ -99,9 +87,7 @@ def refused_run(
     partitions: Sequence[str],
     read: Mapping[str, object],
 ) -> str | None:
-    """Return the run that refused a table on the same input and declaration; None where none
-    did.
-    """
+    """Return the run that blocked a table with the same inputs and declaration; else None."""
     refused = _newest(instance, {blocked_tag(table.name): digest_of(table, partitions, read)})
     return refused.run_id if refused else None
 
@@ -111,17 +97,18 @@ def refused_tables(
     declared: Mapping[str, IcebergTable],
     read: Mapping[str, Mapping[str, object]],
 ) -> dict[str, str]:
-    """Return, by table, the newest run that refused it on the same input and declaration: one
-    that computed some of its partitions among the last failed runs alone.
+    """Return, by table, the newest run that blocked it with the same inputs and declaration.
 
-    :param read: by table what is read now, by name.
+    Runs of single partitions are found only if they are among the newest failed runs.
+
+    :param read: by table: the current state of its inputs.
     """
     failed = instance.get_run_records(
         dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]), limit=_NEWEST_FAILED_RUNS
     )
     refused: dict[str, str] = {}
     for run in (record.dagster_run for record in failed):
-        # A table without partitions may have been computed along with those of a range.
+        # A table without partitions can be part of a run of partitions.
         bounds: tuple[Sequence[str], ...] = ((), computed_bounds(run.tags))
         for name, states in read.items():
             digest = run.tags.get(blocked_tag(name))
@@ -130,7 +117,7 @@ def refused_tables(
             if any(digest == digest_of(declared[name], keys, states) for keys in bounds):
                 refused[name] = run.run_id
     for name, states in read.items():
-        # Other runs may have failed more often since.
+        # More recent failures can exceed the limit.
         if name not in refused and (
             run_id := refused_run(instance, declared[name], (), states)
         ):
@@ -139,9 +126,7 @@ def refused_tables(
 
 
 def asked_for(instance: dg.DagsterInstance, digest: str) -> dg.DagsterRun | None:
-    """Return the newest run that was asked for the same on the same tables; None where none
-    was.
-    """
+    """Return the newest run with the same request on the same tables; None if there is none."""
     return _newest(instance, {STALE: digest})
 
 
@@ -151,7 +136,7 @@ def was_stopped(tags: Mapping[str, str]) -> bool:
 
 
 def was_refused(tags: Mapping[str, str]) -> bool:
-    """Whether a run failed for what the data are, and not for the system."""
+    """Whether a run failed because of its data, not because of the system."""
     return was_stopped(tags) or any(key.startswith(BLOCKED) for key in tags)
 
 

@@ -1,4 +1,4 @@
-"""Where the function of a table stands, as the UI opens it in an editor."""
+"""Source location of a table's function, for the link in the Dagster UI."""
 
 import inspect
 import warnings
@@ -11,10 +11,9 @@ from lakehouse.orchestration.sql_function import SqlFunction
 
 
 def code_references(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the metadata of an asset that leads to a function, or to the query in a file that it
-    is; none of one that Python did not compile from a file.
+    """Return asset metadata with the location of a function or query; empty without a file.
 
-    Dagster's own `with_source_code_references` leads to what makes the assets of all tables.
+    Dagster's own `with_source_code_references` would reference our asset factory.
     """
     if isinstance(function, SqlFunction):
         file, line = str(function.file), 1
@@ -23,7 +22,7 @@ def code_references(function: Callable[..., Any]) -> dict[str, Any]:
     else:
         return {}
     with warnings.catch_warnings():
-        # Each start would say that they are beta.
+        # Without this, each start warns that they are beta.
         warnings.simplefilter("ignore", dg.BetaWarning)
         reference = dg.LocalFileCodeReference(file_path=file, line_number=line)
         value = dg.CodeReferencesMetadataValue(code_references=[reference])

@@ -1,8 +1,8 @@
-"""The version of the code that computes a table, where its declaration names none.
+"""Default code version of a table.
 
-For a query, it is a digest of the query and its inputs. For a function, it is a digest of its
-inputs, the function's module and the project modules that this imports, directly or through each
-other. Comments, docstrings and formatting do not count, and neither do installed packages.
+For a query: a digest of the query and its inputs. For a function: a digest of its inputs, its
+module and the project modules that the module imports, directly or indirectly. Comments,
+docstrings, formatting and installed packages are not part of it.
 """
 
 import ast
@@ -61,7 +61,7 @@ def _project_modules(name: str) -> dict[str, str]:
     project = find_project_file(file.resolve().parent)
     root = project.root.resolve() if project else None
     parts = name.split(".")
-    # In this package, only the modules next to the assets are a project.
+    # In this package, only the modules next to the assets belong to the project.
     package = ".".join(parts[: 2 if parts[0] == _ENGINE else 1])
     texts: dict[str, str] = {}
     waiting = {name: file}

@@ -1,6 +1,4 @@
-"""Which columns of other tables a table's columns are, where its declaration or its query says so:
-never guessed.
-"""
+"""Column lineage from a declaration or a query; never guessed."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,7 +12,7 @@ from lakehouse.orchestration.sql_function import SqlFunction
 from lakehouse.tables.table import IcebergTable
 
 COLUMN_LINEAGE = "dagster/column_lineage"
-"""Key of the metadata, as Dagster knows it."""
+"""Dagster's metadata key."""
 Source = tuple[str, str]
 """A table and a column of it."""
 
@@ -25,10 +23,9 @@ def lineage_metadata(
     inputs: Mapping[str, Input],
     declared: Mapping[str, IcebergTable],
 ) -> dict[str, dg.TableColumnLineage]:
-    """Return the metadata that says of which columns those of a table are; none where nothing
-    says it.
+    """Return the column lineage metadata of a table; empty if it is unknown.
 
-    :param declared: the tables that the project declares, by name.
+    :param declared: declared tables of the project, by name.
     """
     if isinstance(compute, SqlFunction):
         sources = _of_query(table, compute, inputs, declared)
@@ -44,7 +41,7 @@ def lineage_metadata(
 
 
 def _of_rows(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, list[Source]]:
-    """Return the columns that are read from the table whose rows a table's are, `rows_of`."""
+    """Return the source columns of a table that has `rows_of`."""
     raw = table.rows_of
     if raw is None or raw.name not in {declared.table for declared in inputs.values()}:
         return {}
@@ -65,7 +62,7 @@ def _of_query(
 ) -> dict[str, list[Source]]:
     columns = {}
     for name, read in inputs.items():
-        # A past state may have had other columns.
+        # A past snapshot can have other columns.
         if read.table in declared and read.mode != "as_of":
             columns[name] = read.keys or declared[read.table].column_names
     known = {name.lower(): name for name in table.column_names}
@@ -76,5 +73,5 @@ def _of_query(
             sources.setdefault(column, []).append(
                 (inputs[passed.input_name].table, passed.source)
             )
-    # What has two columns of a name is no table.
+    # A name with two sources is ambiguous.
     return {name: found for name, found in sources.items() if len(found) == 1}

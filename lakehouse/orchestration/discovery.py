@@ -1,6 +1,4 @@
-"""What a package of assets declares, found by importing its modules: adding a table is adding a
-file.
-"""
+"""Finds the declarations in a package by importing its modules."""
 
 import importlib
 import pkgutil
@@ -38,10 +36,10 @@ N = TypeVar("N", bound=_Named)
 
 
 def modules_of(package: str) -> list[ModuleType]:
-    """Import a package and all modules below it, sorted by name.
+    """Import a package and all its submodules, sorted by name.
 
-    :raises DeclarationError: there is no such package; or a file cannot be imported, and then
-        names it, its line, and why.
+    :raises DeclarationError: the package does not exist, or a file cannot be imported; names
+        the file, the line and the cause.
     """
     root = _root(package)
     names = [module.name for module in pkgutil.walk_packages(root.__path__, f"{package}.")]
@@ -80,9 +78,7 @@ def _imported(name: str, package: str) -> ModuleType:
 
 
 def _failed_at(error: Exception, name: str, package: str) -> str:
-    """Return the file and line of a package where an import failed, which another file may have
-    asked for.
-    """
+    """Return the file and line of a failed import, which can be in another module."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return file_place(
             error.filename, _module_of(error.filename, package) or name, error.lineno
@@ -99,7 +95,7 @@ def _failed_at(error: Exception, name: str, package: str) -> str:
 
 
 def _module_of(file: str, package: str) -> str | None:
-    """Return the name of the module of a package that a file is."""
+    """Return the module name of a file of a package."""
     for root in map(Path, importlib.import_module(package).__path__):
         if Path(file).is_relative_to(root):
             return ".".join([package, *Path(file).relative_to(root).with_suffix("").parts])
@@ -112,7 +108,7 @@ def _cause(error: Exception) -> str:
 
 
 def values_of(modules: Iterable[ModuleType], kind: type[T]) -> list[T]:
-    """Return the values of a type that the modules hold, each once."""
+    """Return the module attributes of a type, without duplicates."""
     values: list[T] = []
     for module in modules:
         for value in vars(module).values():
@@ -122,10 +118,11 @@ def values_of(modules: Iterable[ModuleType], kind: type[T]) -> list[T]:
 
 
 def declared_tables(modules: Iterable[ModuleType]) -> dict[str, IcebergTable]:
-    """Return the tables that the modules declare, by name, each with the upkeep of its layer;
-    the quarantine of each comes after it.
+    """Return the declared tables by name, each followed by its quarantine.
 
-    :raises DeclarationError: when a table is declared twice; names both places.
+    The upkeep policy of the layer is applied.
+
+    :raises DeclarationError: a table is declared twice; names both files.
     """
     modules = list(modules)
     declared = _each_once(
@@ -154,9 +151,7 @@ def declared_tables(modules: Iterable[ModuleType]) -> dict[str, IcebergTable]:
 
 
 def _layer_upkeep(modules: Iterable[ModuleType]) -> dict[str, Upkeep]:
-    """Return what each layer declares of the upkeep of its tables: `UPKEEP` in the package that
-    has the layer's name.
-    """
+    """Return the upkeep policy of each layer: `UPKEEP` in the package with the layer's name."""
     layers = {}
     for module in modules:
         upkeep = getattr(module, "UPKEEP", None)
@@ -166,9 +161,9 @@ def _layer_upkeep(modules: Iterable[ModuleType]) -> dict[str, Upkeep]:
 
 
 def declared_by_name(modules: Iterable[ModuleType], kind: type[N]) -> dict[str, N]:
-    """Return the values of a type that the modules hold, such as feeds, by their names.
+    """Return declarations of a type, such as feeds, by name.
 
-    :raises DeclarationError: when two of them have one name; names both places.
+    :raises DeclarationError: a name is declared twice; names both files.
     """
     return _each_once(list(modules), kind, "Give one of them another name.")
 
@@ -187,7 +182,7 @@ def _each_once(modules: Sequence[ModuleType], kind: type[N], next_step: str) -> 
 
 
 def _place(modules: Iterable[ModuleType], value: object) -> str:
-    """Return where a value is declared; a module that only imports it holds it too."""
+    """Return where a value is declared, not where it is only imported."""
     holding = []
     for module in modules:
         if any(other is value for other in vars(module).values()):
@@ -197,12 +192,10 @@ def _place(modules: Iterable[ModuleType], value: object) -> str:
 
 
 def declared_assets(modules: Iterable[ModuleType]) -> list[dg.AssetsDefinition | dg.AssetSpec]:
-    """Return the modules' assets, those that no run makes too, and for each quarantine where
-    refused rows go.
+    """Return all assets, external assets and quarantine assets of the modules.
 
-    :raises DeclarationError: when an asset or a rule reads a table that nobody declares, or by
-        a column that it has not, two compute one table, or one holds people and does not say
-        which column stands for them.
+    :raises DeclarationError: an asset or a rule reads an undeclared table or column, two
+        functions compute one table, or a table with personal data declares no subject.
     """
     modules = list(modules)
     tables = declared_tables(modules)
@@ -222,7 +215,7 @@ def declared_assets(modules: Iterable[ModuleType]) -> list[dg.AssetsDefinition |
 
 
 def table_sources(modules: Iterable[ModuleType]) -> dict[str, set[str]]:
-    """Return, by table, the tables that it is computed from; a quarantine is of its table."""
+    """Return the upstream tables of each table; the source of a quarantine is its table."""
     modules = list(modules)
     computed: list[dg.AssetSpec] = []
     for asset in values_of(modules, dg.AssetsDefinition):
@@ -248,9 +241,7 @@ def _check_computed_once(
 def _check_queries_are_read(
     modules: Iterable[ModuleType], assets: Iterable[dg.AssetsDefinition]
 ) -> None:
-    """Refuse a query beside a module of its name that no asset is made of: it would be forgotten
-    in silence.
-    """
+    """Raise for a query file that its module does not use: it would be ignored silently."""
     functions = (function_of(asset) for asset in assets)
     read = {
         function.compute.file

@@ -1,27 +1,21 @@
-"""What an error that Dagster kept came of."""
+"""Causes of an error that Dagster recorded."""
 
 from collections.abc import Iterator
 from typing import Any
 
 OURS = "lakehouse.errors."
-"""What the message of an error begins with, as Dagster keeps it, where the lakehouse raised
-it.
-"""
+"""Prefix of the recorded message of an error that this package raised."""
 
 
 def causes(error: Any) -> Iterator[Any]:
-    """Yield an error, what it came of, and so on; what came first is last. Nothing where no
-    error was kept.
-    """
+    """Yield an error and its causes, the root cause last; nothing if it was not recorded."""
     while error is not None:
         yield error
         error = error.cause
 
 
 def known_cause(error: Any) -> Any:
-    """Return the innermost cause that the lakehouse said in its own words, or else the
-    innermost of all.
-    """
+    """Return the innermost cause that this package raised, or else the root cause."""
     chain = list(causes(error))
-    ours = [cause for cause in chain if cause.message.startswith(OURS)]
-    return (ours or chain)[-1]
+    own = [cause for cause in chain if cause.message.startswith(OURS)]
+    return (own or chain)[-1]

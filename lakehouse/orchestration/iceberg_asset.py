@@ -1,6 +1,4 @@
-"""A declared table as a Dagster asset: one function computes it, everything else follows from
-the declaration.
-"""
+"""`@iceberg_asset`: a declared table and its function as a Dagster asset."""
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
@@ -52,19 +50,19 @@ def iceberg_asset(
     partitions_def: dg.PartitionsDefinition | None = None,
     code_version: str | None = None,
 ) -> "Callable[[Callable[..., DataFrame]], dg.AssetsDefinition]":
-    """Make an asset of the function that computes a table from its inputs. Its docstring is what
-    Dagster shows of the table.
+    """Make a Dagster asset of the function that computes a table.
 
-    :param table: the table that it computes.
-    :param inputs: what the function is given, by the names of its parameters: frames, pinned
-        when the run starts. A table stands for its `latest` state. Of a table that is computed
-        by partitions, those with `by` tell which partitions are owed; the others owe none.
-    :param partitions_def: of a table that is overwritten by other partitions than `by_hour`,
-        `by_day` and `by_month` say.
-    :param code_version: the version of the code; by default a digest of the function's module and
-        of the project modules that it imports. Rows of another version are shown as older code.
-    :raises DeclarationError: when the function's parameters are not the inputs, rows that stand
-        would be lost, or nothing tells which partitions are to be computed.
+    The docstring of the function is the description in Dagster.
+
+    :param table: the table to compute.
+    :param inputs: DataFrames by parameter name, pinned at the start of the run. A table means
+        `latest(table)`. For a partitioned table, inputs with `by` determine the stale
+        partitions.
+    :param partitions_def: for a table that is not written by `by_hour`, `by_day` or `by_month`.
+    :param code_version: default: a digest of the function's module and of the project modules
+        that it imports. Rows of another version are shown as older code.
+    :raises DeclarationError: the parameters do not match the inputs, existing rows would be
+        deleted, or no input determines the partitions.
     """
     declared = declared_inputs(table.name, inputs or {})
     partitions = asset_partitions(table, partitions_def)
@@ -108,9 +106,9 @@ def _checked_reads(
     inputs: Mapping[str, Input],
     partitions: dg.PartitionsDefinition | None,
 ) -> Mapping[str, Input]:
-    """Return all that is read for the inputs of a function.
+    """Return all inputs that are read, including implied ones.
 
-    :raises DeclarationError: when the function's parameters, the table and the inputs do not fit.
+    :raises DeclarationError: the parameters, the table and the inputs do not match.
     """
     _check_parameters(table, compute, inputs)
     check_rows_of(table, inputs)
@@ -131,7 +129,7 @@ def _compute(
     run: Run,
     implied: Collection[Rule],
 ) -> Written:
-    """Compute and publish a table, here or in its job; return what came of it."""
+    """Compute and publish a table, in this process or in its AWS job."""
     io: IcebergIOManager = context.resources.io_manager
     job = io.jobs.job_of(table.name)
     if job and io.jobs.settings:
@@ -151,9 +149,7 @@ def _compute(
 def _implied(
     table: IcebergTable, inputs: Mapping[str, Input], definition: dg.PartitionsDefinition | None
 ) -> dict[Rule, Look]:
-    """Return the rule that follows from inputs that are read by partitions, and what evaluates
-    it without a run.
-    """
+    """Return the rule that partition-only inputs imply, and the function that evaluates it."""
     if definition is None or not partition_only_sources(table, inputs):
         return {}
 
@@ -165,9 +161,7 @@ def _implied(
 
 
 def _upstream(table: IcebergTable, inputs: Mapping[str, Input]) -> list[dg.AssetKey]:
-    """Return what a table is computed from, each once; what stands of its own is no such
-    thing.
-    """
+    """Return the upstream asset keys; the table's own rows are not upstream."""
     read = dict.fromkeys(declared.table for declared in inputs.values())
     return [asset_key(name) for name in read if name != table.name]
 
@@ -175,7 +169,7 @@ def _upstream(table: IcebergTable, inputs: Mapping[str, Input]) -> list[dg.Asset
 def _read(
     outcome: Outcome, table: IcebergTable, inputs: Mapping[str, Input]
 ) -> dict[str, int | None]:
-    """Return the snapshots of other tables that were read as they were then, by table."""
+    """Return the snapshots of other tables that were read at their state in this run."""
     pins = (pin for name, pin in outcome.pins.items() if inputs[name].mode != "as_of")
     return {pin.table: pin.snapshot_id for pin in pins if pin.table != table.name}
 

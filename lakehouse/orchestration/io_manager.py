@@ -1,6 +1,4 @@
-"""The one door between Dagster and the tables: everything that an asset reads or writes goes
-through here.
-"""
+"""The IO manager: all reads and writes of assets use it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -41,16 +39,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PARTITION_EXPR = "partition_expr"
-"""Metadata key of a plain asset: the column that its partitions are values or spans of."""
+"""Metadata key of a plain asset: the column of its partition values or ranges."""
 
 
 class IcebergIOManager(dg.ConfigurableIOManager):
-    """Writes frames to Iceberg tables and reads them back; asset key `[layer, table]` is the
-    table `layer.table`.
+    """Writes DataFrames to Iceberg tables and reads them; asset `[layer, table]` is `layer.table`.
 
-    `declared` holds the tables that the project declares, by name. A plain asset that nobody
-    declared gets a table of its frame's columns. `gone` says who was erased: rows of
-    theirs are neither written nor read. `jobs` says which tables a job of AWS computes.
+    `declared` contains the declared tables by name. A plain asset without a declaration gets a
+    table with the columns of its DataFrame. Rows of erased data subjects (`gone`) are not
+    written or read. `jobs` maps tables to AWS jobs.
     """
 
     engine: dg.ResourceDependency[Engine]
@@ -67,9 +64,7 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         *,
         arriving: Sequence[tuple[Any, ...]] | None = None,
     ) -> Outcome:
-        """Compute a table and publish the result, once its rules hold, see
-        `lakehouse.iceberg.write`.
-        """
+        """Compute a table and publish the result if its rules pass; see `iceberg.write`."""
         return write_audit_publish.write(
             self.engine,
             self.with_layer(table),
@@ -81,20 +76,16 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         )
 
     def with_layer(self, table: IcebergTable) -> IcebergTable:
-        """Return a table as the project as a whole declares it, with the upkeep of its layer,
-        which the file of a table does not know.
-        """
+        """Return a table with the upkeep policy of its layer."""
         known = self.declared.get(table.name, table)
         return table if known.upkeep == table.upkeep else replace(table, upkeep=known.upkeep)
 
     def read(self, pinned: Pin, where: str | None = None) -> "DataFrame":
-        """Return the frame of a pinned input."""
+        """Return the DataFrame of a pinned input."""
         return read(self.engine, pinned, where)
 
     def evaluate(self, table: IcebergTable, run: Run) -> tuple[list[RuleResult], Evaluated]:
-        """Evaluate the rules on what readers see, in the run's partitions where it has any;
-        writes nothing.
-        """
+        """Evaluate the rules on published rows, only in the run's partitions if it has some."""
         main = read_history(self.engine, table.name).main
         snapshot_id = main.snapshot_id if main else None
         results = evaluation.evaluate(self.engine, table, run.partitions, snapshot_id)
@@ -104,7 +95,7 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         )
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
-        """Write the frame that a plain asset returned, of Spark or pandas."""
+        """Write the Spark or pandas DataFrame that a plain asset returned."""
         name = table_name(context.asset_key)
         frame = self._spark_frame(name, obj)
         table = self.declared.get(name) or self._inferred(context, name, frame)
@@ -119,16 +110,15 @@ class IcebergIOManager(dg.ConfigurableIOManager):
             set_data_version(context, str(outcome.snapshot_id))
 
     def load_input(self, context: dg.InputContext) -> Any:
-        """Return the upstream table, pinned, in the partitions asked for; as pandas where the
-        parameter says so.
-        """
+        """Return the pinned upstream table in the requested partitions, as Spark or pandas."""
         name = table_name(context.asset_key)
         pinned = pin(self.engine, {name: latest(name)}, name)[name]
-        # Dagster attaches an input's metadata to one partition, and has no place for that of a
-        # range.
+        # Dagster attaches input metadata to one partition and not to a range.
         if not context.has_asset_partitions or len(context.asset_partition_keys) == 1:
             context.add_input_metadata(pin_metadata(pinned))
-        frame = self._without_gone(context, name, self.read(pinned, self._where(context, name)))
+        frame = self._without_erased_rows(
+            context, name, self.read(pinned, self._where(context, name))
+        )
         return to_pandas(frame) if _wants_pandas(context) else frame
 
     def _run(self, context: dg.OutputContext, table: IcebergTable) -> Run:
@@ -138,10 +128,10 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         return Run(context.run_id, run_partitions(definition, keys, table))
 
     def _read_snapshots(self, context: dg.OutputContext) -> dict[str, int]:
-        """Return the snapshots that the asset's upstream tables had when its step started.
+        """Return the snapshots of the upstream tables at the start of the step.
 
-        The function may read a table by itself, later and at a newer snapshot. An older watermark
-        then costs one more run; a newer one would miss rows.
+        The function can read a table itself, at a newer snapshot. An older watermark costs one
+        more run; a newer one would miss rows.
         """
         started_at = step_started_at(context)
         snapshots = {}
@@ -153,7 +143,7 @@ class IcebergIOManager(dg.ConfigurableIOManager):
                 snapshots[name] = snapshot.snapshot_id
         return snapshots
 
-    def _without_gone(
+    def _without_erased_rows(
         self, context: dg.InputContext, name: str, frame: "DataFrame"
     ) -> "DataFrame":
         left_out, table = self.gone.begin(), self.declared.get(name)
@@ -214,9 +204,7 @@ class IcebergIOManager(dg.ConfigurableIOManager):
 def run_partitions(
     definition: dg.PartitionsDefinition, keys: Sequence[str], table: IcebergTable
 ) -> Partitions:
-    """Return a run's partitions of a table; of one that is not overwritten by partitions, days
-    are dates.
-    """
+    """Return the partitions of a run; without an overwrite column, time partitions are dates."""
     by = table.overwritten_by or ""
     default = "date" if isinstance(definition, dg.TimeWindowPartitionsDefinition) else "string"
     column_type = table.column(by).type if by else default
@@ -225,7 +213,7 @@ def run_partitions(
 
 def _spark_type(engine: Engine, table: str, column: str) -> str:
     field = engine.catalog.load(table).schema().find_field(column)
-    # Bounds of partitions compare with moments that have no zone, too.
+    # Partition bounds also compare with timestamps without a time zone.
     return str(column_type(field.field_type)).removesuffix("_ntz")
 
 

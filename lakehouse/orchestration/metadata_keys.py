@@ -1,9 +1,8 @@
-"""What a run leaves in Dagster's metadata, as records: the only module that names the keys.
+"""Dagster metadata of runs as typed records: the only module that defines the keys.
 
-Whoever writes metadata makes a record and calls `to_metadata`; whoever reads it, days later and
-in another process, calls `from_metadata`. A value of another kind than ours is read as absent,
-since an asset or a check of somebody else may use the same key for something else. Keys are
-stored with each run of a home, so none is renamed.
+Writers use `to_metadata`, readers `from_metadata`. A value of an unexpected type is treated as
+absent, since assets of other code can use the same key. Keys are stored with the runs of a
+home: do not rename them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,22 +14,20 @@ import dagster as dg
 from lakehouse.iceberg.rules.column_profile import DISTINCT_COUNT, NULL_FRACTION, ROWS
 
 UNCHANGED = "unchanged"
-"""Operation of a write that had nothing to change."""
+"""Operation of a write without changes."""
 _METRICS = ("scanned_", f"{NULL_FRACTION}.", f"{DISTINCT_COUNT}.")
-"""How the keys begin that are also names of metrics."""
+"""Prefixes of keys that are also metric names."""
 _EMPTY: tuple[Any, ...] = (None, (), {})
 T = TypeVar("T")
 
 
 def plain_values(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata as the values that it was made from."""
+    """Return metadata as plain values."""
     return {name: _plain(value) for name, value in metadata.items()}
 
 
 def sample_table(rows: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
-    """Return rows as a table that Dagster shows; what has no JSON form, and ids beyond 2^53,
-    are text.
-    """
+    """Return rows as a Dagster table; values without a JSON form and ids over 2^53 are text."""
     records = [_record(row) for row in rows]
     columns = [dg.TableColumn(name) for name in (rows[0] if rows else {})]
     return dg.MetadataValue.table(records, schema=dg.TableSchema(columns))
@@ -51,7 +48,7 @@ def _plain(value: Any) -> Any:
         return value
     if not isinstance(value, dg.TableMetadataValue):
         return value.value
-    # A record forgets the order of its columns.
+    # A record does not preserve the order of its columns.
     names = [column.name for column in value.schema.columns]
     return [_ordered(record.data, names) for record in value.records]
 
@@ -68,7 +65,7 @@ _text, _count, _number = _of(str), _of(int), _of(int, float)
 _asset = _of(dg.AssetKey)
 
 
-def _whole(value: Any) -> int | None:
+def _integer(value: Any) -> int | None:
     return int(value) if isinstance(value, (int, float)) else None
 
 
@@ -111,9 +108,9 @@ def _key(
 
 
 def _snapshot_key(key: str) -> Any:
-    """Declare a snapshot id, which is stored as text: it exceeds what JSON numbers hold.
+    """Declare a snapshot id, stored as text since it exceeds the integer range of JSON.
 
-    The version before stored that there is none as the text `None`, which is no number.
+    An earlier version stored a missing id as the text `None`.
     """
     return _key(key, _id, str)
 
@@ -132,12 +129,10 @@ def _mapping_key(key: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class MetadataRecord:
-    """Values that stand in metadata under keys of their own; what is None or empty is not
-    stored.
-    """
+    """Values with their own metadata keys; None and empty values are not stored."""
 
     def to_metadata(self) -> dict[str, Any]:
-        """Return the metadata that is stored."""
+        """Return the metadata to store."""
         stored = {}
         for entry in fields(self):
             value = getattr(self, entry.name)
@@ -147,7 +142,7 @@ class MetadataRecord:
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, Any]) -> Self:
-        """Read the record of metadata, of Dagster's values or plain ones."""
+        """Return the record from Dagster or plain metadata values."""
         values = {}
         for entry in fields(cls):
             key = entry.metadata["key"]
@@ -158,7 +153,7 @@ class MetadataRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredMetadata(MetadataRecord):
-    """What is known of a table before it is first written."""
+    """Metadata of a table before its first write."""
 
     column_schema: dg.TableSchema | None = field(default=None, metadata=_SCHEMA)
     storage_kind: str | None = _key("dagster/storage_kind", _text)
@@ -167,9 +162,9 @@ class DeclaredMetadata(MetadataRecord):
     quarantine: dg.AssetKey | None = field(
         default=None, metadata=_stored("lakehouse/quarantine", _asset)
     )
-    """The table of the rows that are refused."""
+    """The table with rejected rows."""
     contract: str | None = _key("lakehouse/contract", _text)
-    """The command that prints what the table promises."""
+    """The command that prints the data contract."""
     table_health: dg.AssetKey | None = field(
         default=None, metadata=_stored("lakehouse/table_health", _asset)
     )
@@ -180,10 +175,10 @@ class DeclaredMetadata(MetadataRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class WriteMetadata(MetadataRecord):
-    """What a table is after a write, and what the write did.
+    """State of a table after a write, and statistics of the write.
 
-    `nr_rows` is the rows that it was handed, before any cleaning; the counts after it are of
-    rows and files on the table.
+    `nr_rows` counts the input rows before cleaning; the other counts are rows and files in the
+    table.
     """
 
     row_count: int | None = _key("dagster/row_count", _count)
@@ -207,22 +202,22 @@ class WriteMetadata(MetadataRecord):
     scanned_total_files: int | None = _key("scanned_total_files", _count)
     scanned_bytes: int | None = _key("scanned_bytes", _count)
     scanned_total_bytes: int | None = _key("scanned_total_bytes", _count)
-    profiled_rows: int | None = _key(ROWS, _whole)
-    """Of how many rows the profile of columns speaks."""
+    profiled_rows: int | None = _key(ROWS, _integer)
+    """Number of rows in the column profile."""
     partitions: tuple[str, ...] = _texts_key("partitions")
     left_out_rows: int | None = _key("left_out_rows", _count)
-    """Rows of people who were erased, which the inputs had."""
+    """Input rows of erased data subjects."""
     spark_page: str | None = _key("spark_page", _text, dg.MetadataValue.url)
-    """Where Spark's own web page is, on a cluster."""
+    """URL of the Spark UI on a cluster."""
     sample: tuple[Mapping[str, Any], ...] = _rows_key("sample")
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuarantineMetadata(MetadataRecord):
-    """How many rows of a write were refused, of how many, and by which rules.
+    """Number of quarantined rows of a write, by rule.
 
-    `outside_rows` of these belong to no partition of the table: each of its runs counts them, and
-    `evaluated_rows` are without them.
+    `outside_rows` belong to no partition of the table: each run counts them. `evaluated_rows`
+    does not include them.
     """
 
     rows: int | None = _key("quarantined_rows", _count)
@@ -235,7 +230,7 @@ class QuarantineMetadata(MetadataRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class OpenAlertsMetadata(MetadataRecord):
-    """How many incidents are open of a table, and what each says; `lakehouse alerts` has more."""
+    """Open incidents of a table; see `lakehouse alerts`."""
 
     count: int | None = _key("open_alerts", _count)
     titles: tuple[str, ...] = _texts_key("open_alert_titles")
@@ -243,10 +238,9 @@ class OpenAlertsMetadata(MetadataRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class RefusalMetadata(MetadataRecord):
-    """A write that blocking rules refused: what readers go on to see, and where the refused
-    rows are.
+    """A blocked write: the published snapshot and the branch with the candidate.
 
-    `branch` is empty where nothing was staged, and None in metadata of anything else.
+    `branch` is empty if nothing was staged, and None in other metadata.
     """
 
     branch: str | None = _key("iceberg/refused_branch", _text)
@@ -257,9 +251,9 @@ class RefusalMetadata(MetadataRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class ErasureMetadata(MetadataRecord):
-    """How far a request to erase people is after a run, in counts; no value of a person is in it.
+    """Progress of an erasure request after a run, as counts; contains no personal values.
 
-    `request` is None in metadata of anything else.
+    `request` is None in other metadata.
     """
 
     request: str | None = _key("erasure/request", _text)
@@ -270,26 +264,24 @@ class ErasureMetadata(MetadataRecord):
     rows: Mapping[str, Mapping[str, int]] = _mapping_key("erasure/rows")
     """By table, and by branch or tag."""
     rewritten_files: int | None = _key("erasure/rewritten_files", _count)
-    """How many delivered files were written again."""
+    """Number of rewritten delivered files."""
     rewritten_rows: int | None = _key("erasure/rewritten_rows", _count)
-    """How many rows those lost."""
+    """Number of rows removed from them."""
     recomputed: tuple[str, ...] = _texts_key("erasure/recomputed")
     places: Mapping[str, Mapping[str, Any]] = _mapping_key("erasure/places")
-    """What became of each place outside of tables and delivered files."""
+    """Result for each place other than tables and delivered files."""
     waiting: tuple[str, ...] = _texts_key("erasure/waiting")
     unreachable: tuple[str, ...] = _texts_key("erasure/unreachable")
     searched_files: int | None = _key("erasure/searched_files", _count)
     searched_bytes: int | None = _key("erasure/searched_bytes", _count)
     findings: tuple[str, ...] = _texts_key("erasure/findings")
     gaps: tuple[str, ...] = _texts_key("erasure/gaps")
-    """What stands in the way of a proof."""
+    """What prevents a proof."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OverrideMetadata(MetadataRecord):
-    """Who published a refused write all the same, why, and of which run; the run is None in
-    metadata of anything else.
-    """
+    """Who published a blocked write, why, and of which run; `run_id` is None in other metadata."""
 
     by: str = _key("overridden_by", str, default="")
     why: str = _key("overridden_for", str, default="")
@@ -298,7 +290,7 @@ class OverrideMetadata(MetadataRecord):
 
 @dataclass(frozen=True)
 class LandedFile:
-    """A delivered file that bronze has."""
+    """A delivered file that is in bronze."""
 
     file: str
     rows: int
@@ -307,7 +299,7 @@ class LandedFile:
 
 @dataclass(frozen=True)
 class RejectedReason:
-    """A delivered file that was refused as a whole, why, and where it now is."""
+    """A rejected delivered file, the reason, and its current path."""
 
     file: str
     reason: str
@@ -328,7 +320,7 @@ def _files_key(key: str, of: Callable[..., Any], *columns: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class LandingMetadata(MetadataRecord):
-    """Which files of a feed a run collected, and what became of them."""
+    """Files of a feed that a run processed, and their results."""
 
     files: int | None = _key("files", _count)
     rejected_files: int | None = _key("rejected_files", _count)
@@ -343,15 +335,15 @@ class LandingMetadata(MetadataRecord):
     unsettled: tuple[str, ...] = _texts_key("unsettled")
     warnings: tuple[str, ...] = _texts_key("warnings")
     left_out_rows: int | None = _key("left_out_rows", _count)
-    """Rows of people who were erased."""
+    """Rows of erased data subjects."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckMetadata(MetadataRecord):
-    """What a check evaluated, and what it counted or measured there.
+    """What a check evaluated, and its counts or measured value.
 
-    `threshold` is the share of rows that it fails above, or warns above; `value` with its
-    bounds stands instead of counts where a rule measures.
+    `threshold` is the share of rows above which the check fails or warns. Rules that measure a
+    value have `value` and bounds in place of counts.
     """
 
     failed_rows: int | None = _key("failed_rows", _count)
@@ -371,17 +363,15 @@ class CheckMetadata(MetadataRecord):
     branch: str | None = _key("branch", _text)
     sample: tuple[Mapping[str, Any], ...] = _rows_key("sample")
     rows_in_clear: str | None = _key("rows_in_clear", _text)
-    """The command that shows the rows of the sample to who may read the home."""
+    """The command that shows the unmasked sample to users with access to the home."""
 
 
 def metric_values(metadata: Mapping[str, Any]) -> dict[str, float]:
-    """Return the numbers of a write whose keys are also the names of metrics."""
+    """Return the values of a write that are also metrics."""
     values = plain_values(metadata).items()
     return {name: value for name, value in values if name.startswith(_METRICS)}
 
 
-def health_metadata(figures: Mapping[str, int | float | None]) -> dict[str, int | float]:
-    """Return the numbers of a table's health as metadata of an observation, each of which
-    Dagster plots over time.
-    """
-    return {f"health/{name}": value for name, value in figures.items() if value is not None}
+def health_metadata(metrics: Mapping[str, int | float | None]) -> dict[str, int | float]:
+    """Return table health metrics as observation metadata, which Dagster plots over time."""
+    return {f"health/{name}": value for name, value in metrics.items() if value is not None}

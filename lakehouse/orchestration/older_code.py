@@ -1,6 +1,4 @@
-"""What of a table was computed by older code than it has now, and the runs of `backfill` that
-compute just that.
-"""
+"""Rows that older code computed, and the backfill runs that recompute only them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,24 +32,20 @@ if TYPE_CHECKING:
 def backfill_older(
     project: MakeDefinitions, settings: Settings, engine: Engine, table: IcebergTable
 ) -> list[RunResult]:
-    """Compute what of a table was computed by older code, and what follows from it; of a table
-    that is overwritten by partitions those that hold rows.
+    """Recompute the rows that older code computed, and downstream assets.
 
-    What was computed by code that is not known stays. A run that fails is the last; what it did
-    not compute is found again.
+    For a partitioned table, only its non-empty partitions of older code. Rows of unknown code
+    are not recomputed. Stops after a failed run; the next call finds the remaining partitions.
 
-    :returns: the runs; none where nothing is of older code.
-    :raises UsageError: when the table is one that is appended to, whose rows stay as they were
-        computed, when it is computed from no other, or its code cannot be told.
+    :returns: the runs; empty if nothing is older.
+    :raises UsageError: the table is append-only, has no inputs, or its code has no version.
     """
     here = project(lambda: settings)
     return run_backfills(here, settings, table.name, _runs(engine, asset_graph(here), table))
 
 
 def _runs(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> list[PendingRun]:
-    """Return the runs that compute the partitions which older code computed, oldest first; or the
-    whole table.
-    """
+    """Return the runs for partitions of older code, oldest first, or for the entire table."""
     key = asset_key(table.name)
     node = graph.get(key) if graph.has(key) else None
     if node is None or not inputs_of(node.metadata):
@@ -88,15 +82,13 @@ def _runs(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> list[Pend
 
 
 def is_computed_again(table: IcebergTable) -> bool:
-    """Whether rows that a table has may be computed again: what is appended stays as it was."""
+    """Whether existing rows can be recomputed: appended rows cannot."""
     return not isinstance(table.write, Append)
 
 
 @dataclass(frozen=True)
 class TableCode:
-    """Whether rows of a table were computed by older code, or by code that is not known; of one
-    that is overwritten by partitions, in which of them older.
-    """
+    """Whether a table has rows of older or unknown code, and in which partitions."""
 
     is_older: bool = False
     is_unknown: bool = False
@@ -109,9 +101,7 @@ def code_of_tables(
     declared: Mapping[str, IcebergTable],
     graph: "AssetGraph",
 ) -> dict[str, TableCode]:
-    """Return by which code the rows of some existing tables were computed, by name; those that
-    nothing would compute again are left out.
-    """
+    """Return the code state of existing tables by name, without tables that cannot recompute."""
     known = {}
     for name in histories.keys() & declared.keys():
         table = declared[name]
@@ -130,11 +120,11 @@ def code_of(
     version: str,
     definition: dg.PartitionsDefinition | None,
 ) -> TableCode:
-    """Return by which code the rows of a table were computed; metadata only, no JVM.
+    """Return the code state of a table from metadata only; no JVM.
 
-    Partitions without rows are none of older code, where the table's partitioning tells them.
+    Empty partitions do not count as older code if the table's partition spec identifies them.
 
-    :param version: of the code that computes the table now.
+    :param version: current code version.
     """
     if history.is_empty:
         return TableCode()
@@ -146,7 +136,7 @@ def code_of(
     if not (is_older or is_unknown) or table.overwritten_by is None:
         return TableCode(is_older, is_unknown)
     if definition is None or isinstance(definition, dg.DynamicPartitionsDefinition):
-        # Which there are, only an instance knows.
+        # Only the Dagster instance knows the keys.
         return TableCode(is_older, is_unknown)
     older, is_unknown = set(), False
     extents = existing_extents(catalog.load(table.name), table.overwritten_by)

@@ -1,6 +1,4 @@
-"""Partitions of a Dagster run as those of a table: bounds in the column that the table is
-partitioned by.
-"""
+"""Maps partitions of a Dagster run to bounds in the table's partition column."""
 
 import json
 import re
@@ -26,36 +24,34 @@ _NUMBER = re.compile(r"-?[0-9]+")
 
 
 def range_tags(first: str, last: str) -> dict[str, str]:
-    """Return the tags by which Dagster knows a run of a range of partitions, both bounds
-    included.
-    """
+    """Return Dagster's tags for a run of a partition range, both bounds included."""
     return {_FIRST: first, _LAST: last}
 
 
 def range_of(tags: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the first and the last partition of a run, by its tags; None where it has none."""
+    """Return the first and last partition of a run from its tags; None without partitions."""
     first = tags.get(_FIRST) or tags.get(_KEY)
     last = tags.get(_LAST) or first
     return (first, last) if first and last else None
 
 
 def only_tags(stretches: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return the tag of a run that leaves out partitions of its range.
+    """Return the tag of a run that skips partitions of its range.
 
-    :param stretches: the first and the last key of each stretch that it computes.
+    :param stretches: first and last key of each contiguous range that the run computes.
     """
     return {_ONLY: json.dumps(stretches)}
 
 
 def names_stretches(tags: Mapping[str, str]) -> bool:
-    """Whether a run is told by its tags which partitions of its range it computes."""
+    """Whether the tags of a run name the contiguous ranges that it computes."""
     return _ONLY in tags
 
 
 def computed_of(tags: Mapping[str, str], keys: Sequence[str]) -> Sequence[str]:
-    """Return those partitions of a run's range that it computes: all, unless a tag names some.
+    """Return the partitions that a run computes: all of its range unless a tag limits them.
 
-    :param keys: those of the range, in order.
+    :param keys: keys of the range, in order.
     """
     if not names_stretches(tags):
         return keys
@@ -68,40 +64,36 @@ def computed_of(tags: Mapping[str, str], keys: Sequence[str]) -> Sequence[str]:
 
 
 def computed_bounds(tags: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the first and the last key of each stretch of partitions that a run computes, by its
-    tags; none where it has none.
-    """
+    """Return the bounds of each contiguous partition range of a run; empty without partitions."""
     return tuple(chain.from_iterable(_only(tags))) or range_of(tags) or ()
 
 
 def _only(tags: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the ranges of partitions that a run computes where it leaves some out."""
+    """Return the contiguous ranges of a run that skips partitions."""
     return [(first, last) for first, last in json.loads(tags.get(_ONLY, "[]"))]
 
 
 def partitions_of(
     definition: dg.PartitionsDefinition, keys: Sequence[str], *, column: str, column_type: str
 ) -> Partitions:
-    """Return the partitions that `keys` stand for in a column.
+    """Return the partitions for `keys` as values or ranges of a column.
 
-    A window of time is a span of dates, or in a timestamp column the span of moments that it
-    has in its time zone. Static and dynamic keys are the values of a string column, or the
-    numbers of an integer one.
+    A time window is a range of dates, or of timestamps in a timestamp column. Static and
+    dynamic keys are the values of a string column or the numbers of an integer column.
 
-    :raises DeclarationError: where the column cannot hold such partitions.
+    :raises DeclarationError: the column type does not fit the partitions.
     """
     _check_fit(definition, column, column_type)
     every = all_partitions(definition, column=column, column_type=column_type)
-    return Partitions(tuple(keys), tuple(_spans(definition, keys, column, column_type)), every)
+    return Partitions(tuple(keys), tuple(_ranges(definition, keys, column, column_type)), every)
 
 
 def all_partitions(
     definition: dg.PartitionsDefinition, *, column: str, column_type: str
 ) -> AllPartitions | None:
-    """Return all partitions that a definition has by now, in a column; None where only the
-    instance knows them.
+    """Return all current partitions of a definition; None if only the Dagster instance has them.
 
-    :raises DeclarationError: where the column cannot hold such partitions.
+    :raises DeclarationError: the column type does not fit the partitions.
     """
     _check_fit(definition, column, column_type)
     if isinstance(definition, dg.DynamicPartitionsDefinition):
@@ -117,39 +109,35 @@ def all_partitions(
         )
         if not first or not last:
             return AllPartitions(())
-        # Each by itself: at midnight all hours together are whole days.
+        # Convert each window separately: 24 hours would become one day.
         (start, _), (_, end) = (
-            _span(window.start, window.end, column, column_type) for window in (first, last)
+            _range(window.start, window.end, column, column_type) for window in (first, last)
         )
         return AllPartitions(((start, end),))
     keys = definition.get_partition_keys()
-    spans = _spans(definition, keys, column, column_type)
-    return AllPartitions(tuple(joined(spans)), frozenset(() if spans else keys))
+    ranges = _ranges(definition, keys, column, column_type)
+    return AllPartitions(tuple(joined(ranges)), frozenset(() if ranges else keys))
 
 
 def all_partitions_of(
     table: IcebergTable, definition: dg.PartitionsDefinition
 ) -> AllPartitions | None:
-    """Return all partitions that a table has by now; None where they are not known, or it has
-    none.
-    """
+    """Return all current partitions of a table; None if they are unknown or it has none."""
     by = table.overwritten_by
     return (
         all_partitions(definition, column=by, column_type=table.column(by).type) if by else None
     )
 
 
-def _spans(
+def _ranges(
     definition: dg.PartitionsDefinition, keys: Sequence[str], column: str, column_type: str
 ) -> list[tuple[Bound, Bound]]:
-    """Return the span of each partition; none where they are values of a column, and no
-    spans.
-    """
+    """Return the range of each partition; empty if partitions are column values."""
     if column_type == "string":
         return []
     if isinstance(definition, dg.TimeWindowPartitionsDefinition):
         windows = [definition.time_window_for_partition_key(key) for key in keys]
-        return [_span(window.start, window.end, column, column_type) for window in windows]
+        return [_range(window.start, window.end, column, column_type) for window in windows]
     numbers: list[tuple[Bound, Bound]] = [_number(key, column) for key in keys]
     if len(set(numbers)) < len(set(keys)):
         twice = sorted(key for key in keys if numbers.count(_number(key, column)) > 1)
@@ -186,43 +174,42 @@ def keys_holding(
     values: Iterable[Any],
     column_type: str = "date",
 ) -> set[str]:
-    """Return the keys of the partitions that hold some values of a table's column.
+    """Return the keys of the partitions that contain column values.
 
-    The newest stands for those that are in none, such as NULL or a day before the first, where
-    no other holds them.
+    A value outside of all partitions, such as NULL, maps to the newest partition if no other
+    value maps to a partition.
 
     :param keys: all keys of the definition, in order.
-    :param column_type: that of the column; the moments of a day of UTC may lie in several
-        windows.
+    :param column_type: a UTC day of a timestamp column can overlap several windows.
     """
     values = set(values)
     if not keys:
         return set()
     of_number = _keys_of_numbers(keys) if column_type in _NUMBERS else {}
-    others = [value for value in values if value is not None and not isinstance(value, date)]
-    holding = {of_number.get(value, str(value)) for value in others} & set(keys)
+    other_values = [
+        value for value in values if value is not None and not isinstance(value, date)
+    ]
+    holding = {of_number.get(value, str(value)) for value in other_values} & set(keys)
     if isinstance(definition, dg.TimeWindowPartitionsDefinition):
         days = [value for value in values if isinstance(value, date)]
-        look = _keys_of_moments if column_type == "timestamp" else _keys_of_days
+        look = _keys_of_timestamps if column_type == "timestamp" else _keys_of_days
         holding |= look(definition, keys, days) & set(keys)
     return holding or ({keys[-1]} if values else set())
 
 
 def _keys_of_numbers(keys: Iterable[str]) -> dict[int, str]:
-    """Return keys by the numbers that they are written as, such as `01`."""
+    """Return keys by their numeric value, such as 1 for `01`."""
     return {int(key): key for key in keys if _NUMBER.fullmatch(key)}
 
 
-def _keys_of_moments(
+def _keys_of_timestamps(
     definition: dg.TimeWindowPartitionsDefinition, keys: Sequence[str], values: Iterable[date]
 ) -> set[str]:
-    """Return the keys of the windows that some moments, or any of those of some days of UTC,
-    lie in.
-    """
+    """Return the keys of the windows that overlap timestamps or UTC days."""
     first = definition.time_window_for_partition_key(keys[0]).start
     windows: set[str] = set()
     for value in values:
-        # Bounds of moments are moments.
+        # The bounds of a timestamp value are datetimes.
         begin, end = cast(tuple[datetime, datetime], span_of(value, first))
         window = dg.TimeWindow(begin, end)
         windows |= {*definition.get_partition_keys_in_time_window(window)}
@@ -234,9 +221,7 @@ def _keys_of_moments(
 def _keys_of_days(
     definition: dg.TimeWindowPartitionsDefinition, keys: Sequence[str], days: Iterable[date]
 ) -> set[str]:
-    """Return the keys of the windows that begin on some days, or before them and have not
-    ended.
-    """
+    """Return the keys of the windows that contain days."""
     begin, end = (definition.time_window_for_partition_key(key) for key in (keys[0], keys[-1]))
     plain = {day.date() if isinstance(day, datetime) else day for day in days}
     within = (day for day in plain if begin.start.date() <= day < end.end.date())
@@ -247,13 +232,13 @@ def _keys_of_days(
 
 
 def _end_of(day: date, time_zone: str) -> float:
-    """Return the moment at which a day is about to end: the window that begins on a day has the
-    day.
-    """
+    """Return the last instant of a day: a window that starts on that day contains it."""
     return datetime.combine(day, time.max, ZoneInfo(time_zone)).timestamp()
 
 
-def _span(start: datetime, end: datetime, column: str, column_type: str) -> tuple[Bound, Bound]:
+def _range(
+    start: datetime, end: datetime, column: str, column_type: str
+) -> tuple[Bound, Bound]:
     if column_type == "timestamp":
         return start.astimezone(UTC), end.astimezone(UTC)
     if start.time() != time() or end.time() != time():

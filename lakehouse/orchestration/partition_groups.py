@@ -1,22 +1,19 @@
-"""Partitions that are to be computed, divided into runs by their size: gaps between them are no
-boundary.
-"""
+"""Groups stale partitions into runs by size; runs can skip partitions."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 MOST_PARTITIONS = 366
-"""How many partitions one run computes: a year of days.
+"""Maximum number of partitions in one run: a year of days.
 
-Each is a file, a term of the predicate that the run reads and overwrites by, and an event in
-Dagster for each table, which names all partitions of the run: what Dagster keeps of a run grows
-with the square.
+Each partition is a file, a predicate term, and a Dagster event per table that names all
+partitions of the run; the event log of a run thus grows quadratically.
 """
 MOST_ROWS = 20_000_000
-"""How many rows the sources of one run have in its partitions, where it has more than one.
+"""Maximum number of source rows in a run of several partitions.
 
-A run publishes a table at once, so that this is what is computed again where a run is killed, and
-what Spark keeps on disk while the rows are evaluated.
+A run publishes a table atomically. After a crash, all rows are recomputed, and Spark stores
+them on disk while the rules are evaluated.
 """
 
 
@@ -38,16 +35,15 @@ def grouped(
     *,
     leaves_gaps: bool = True,
 ) -> list[tuple[str, ...]]:
-    """Return the partitions of each run, in as few runs as their sizes allow, the one of the
-    oldest partition first.
+    """Return the partitions of each run, in as few runs as possible, oldest partition first.
 
-    All of a run are owed by the same tables: one that a table does not owe is not computed again
-    with others, and what holds a table back is looked at for all partitions that read it.
+    All partitions of a run are stale for the same tables, so that a run recomputes no current
+    partition, and a blocked table blocks all its partitions.
 
-    :param owing: by key, the tables that are to compute it.
+    :param owing: by key, the tables that must compute it.
     :param keys: all keys of the definition, in order.
-    :param rows: how many rows the sources have for each key; none where they are few.
-    :param leaves_gaps: whether a run may leave out partitions between its first and its last.
+    :param rows: source rows by key; None if there are few.
+    :param leaves_gaps: whether a run can skip partitions.
     """
     groups: list[_Group] = []
     newest: dict[frozenset[str], _Group] = {}
@@ -66,14 +62,14 @@ def grouped(
 
 
 def stretches(keys: Sequence[str], chosen: Collection[str]) -> list[tuple[str, str]]:
-    """Return the first and the last of each stretch of chosen keys that has no gap.
+    """Return the first and last key of each contiguous range of chosen keys.
 
-    :param keys: all keys that there may be, in order.
+    :param keys: all keys, in order.
     """
-    wanted, found = set(chosen), list[tuple[str, str]]()
+    chosen_keys, found = set(chosen), list[tuple[str, str]]()
     last = -1
     for position, key in enumerate(keys):
-        if key not in wanted:
+        if key not in chosen_keys:
             continue
         first = found.pop()[0] if found and position == last + 1 else key
         found.append((first, key))

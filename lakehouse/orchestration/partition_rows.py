@@ -1,4 +1,4 @@
-"""How many rows there are to read for each partition of an asset, told by manifests."""
+"""Number of source rows for each partition of an asset, from Iceberg manifests."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,13 +20,12 @@ def source_rows(
     definition: dg.PartitionsDefinition,
     keys: Sequence[str],
 ) -> dict[str, float]:
-    """Return how many rows the sources of some tables have for each partition; nothing where they
-    all together are few enough for one run.
+    """Return the number of source rows for each partition; empty if one run can read them all.
 
-    The rows of a day that lies in several partitions, such as hours, count for each in equal
-    parts. Those of files that do not tell their partition are left out.
+    Rows of a day that overlaps several partitions, such as hours, are distributed equally.
+    Files without a partition value are not counted.
 
-    :param tables: each with what it reads.
+    :param tables: tables and their inputs.
     :param keys: all keys of the definition, in order.
     """
     sources = _sources(engine, tables)
@@ -49,9 +48,7 @@ def source_rows(
 def _sources(
     engine: Engine, tables: Sequence[tuple[IcebergTable, Mapping[str, Input]]]
 ) -> dict[tuple[str, str], str]:
-    """Return the tables that others are computed from and that are none of these, each with the
-    column that tells its partitions, and the type of theirs.
-    """
+    """Return the external source tables with their partition column and the target's type."""
     computed = {table.name for table, _ in tables}
     sources: dict[tuple[str, str], str] = {}
     for table, inputs in tables:

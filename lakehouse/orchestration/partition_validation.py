@@ -1,6 +1,4 @@
-"""What cannot be right about the partitions of an asset and of what it reads, said at load
-rather than by a run.
-"""
+"""Load-time validation of asset partitions and inputs."""
 
 from collections.abc import Mapping
 
@@ -13,18 +11,17 @@ from lakehouse.tables.partitioning import PartitionField
 from lakehouse.tables.table import IcebergTable
 
 _ALIKE = (frozenset({"date", "timestamp"}), frozenset({"int", "bigint"}))
-"""Types that hold the same partitions."""
-_TELLING = ("identity", "days")
-"""Transforms whose values tell which partitions a commit touched."""
+"""Types with the same partition values."""
+_IDENTIFYING = ("identity", "days")
+"""Transforms whose values identify the partitions that a commit changed."""
 
 
 def check_partitions(
     table: IcebergTable, inputs: Mapping[str, Input], definition: dg.PartitionsDefinition | None
 ) -> None:
-    """Check that a table is overwritten by partitions where its asset has some, and that an
-    input tells which.
+    """Check that a partitioned asset overwrites partitions and has an input that selects them.
 
-    :raises DeclarationError: names the table, what was found and what was expected.
+    :raises DeclarationError: names the table, the actual and the expected value.
     """
     _check_both(table, definition)
     if definition is None:
@@ -36,18 +33,17 @@ def check_partitions(
             next_step="Name the partitions in a dagster.StaticPartitionsDefinition.",
         )
     all_partitions_of(table, definition)
-    _check_telling(table, inputs)
+    _check_partition_inputs(table, inputs)
 
 
 def check_columns(
     target: IcebergTable | None, owner: str, name: str, declared: Input, source: IcebergTable
 ) -> None:
-    """Check the columns that an input names: that the table it reads has them, and that they
-    can tell partitions.
+    """Check that the columns of an input exist and can identify partitions.
 
-    :param target: the table that is computed; None where that is not declared.
-    :param owner: what that is called.
-    :raises DeclarationError: names the table, the input, what was found and what was expected.
+    :param target: the computed table; None if it is not declared.
+    :param owner: name of the computed asset.
+    :raises DeclarationError: names the table, the input, the actual and the expected value.
     """
     for part, column in [
         *(("of", key) for key in declared.keys),
@@ -60,7 +56,7 @@ def check_columns(
                 next_step="Correct the name.",
             )
     if declared.by:
-        _check_is_telling(owner, name, declared.by, source)
+        _check_identifies_partitions(owner, name, declared.by, source)
         _check_is_alike(target, name, declared, source)
 
 
@@ -86,7 +82,7 @@ def _check_both(table: IcebergTable, definition: dg.PartitionsDefinition | None)
         )
 
 
-def _check_telling(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
+def _check_partition_inputs(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
     own = {
         name: declared
         for name, declared in inputs.items()
@@ -100,10 +96,10 @@ def _check_telling(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
                 next_step="Correct the name.",
             )
     _check_one_column(table, inputs)
-    others = [declared for name, declared in inputs.items() if name not in own]
-    if others and not any(
+    other_inputs = [declared for name, declared in inputs.items() if name not in own]
+    if other_inputs and not any(
         declared.by and not declared.outside and declared.mode != "changed_keys"
-        for declared in others
+        for declared in other_inputs
     ):
         raise DeclarationError(
             f"{table.name} is computed by partitions, and none of its inputs"
@@ -117,9 +113,7 @@ def _check_telling(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
 
 
 def _check_one_column(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
-    """What a table was computed from is known by source: of two columns of one source, rows of
-    one would be followed.
-    """
+    """Check that all inputs of a source use one column: watermarks are stored per source."""
     columns: dict[str, str] = {}
     for name, declared in inputs.items():
         if declared.by is None:
@@ -137,9 +131,9 @@ def _check_one_column(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
             )
 
 
-def _check_is_telling(owner: str, name: str, by: str, source: IcebergTable) -> None:
+def _check_identifies_partitions(owner: str, name: str, by: str, source: IcebergTable) -> None:
     fields = [field for field in source.partition_fields if field.column == by]
-    if not any(_tells(field) for field in fields):
+    if not any(_identifies_partitions(field) for field in fields):
         raise DeclarationError(
             f"{owner}: input {name} has by={by!r}, and {source.name} is partitioned by"
             f" {', '.join(source.partitioning) or 'nothing'}; expected {by} or days({by}) among"
@@ -148,8 +142,8 @@ def _check_is_telling(owner: str, name: str, by: str, source: IcebergTable) -> N
         )
 
 
-def _tells(field: PartitionField) -> bool:
-    return field.transform in _TELLING
+def _identifies_partitions(field: PartitionField) -> bool:
+    return field.transform in _IDENTIFYING
 
 
 def _check_is_alike(

@@ -1,4 +1,4 @@
-"""Those partitions of an asset that rows of its table may lie in."""
+"""Partitions of an asset that can contain rows of its table."""
 
 from collections.abc import Collection, Iterator
 
@@ -15,10 +15,9 @@ def partitions_within(
     definition: dg.PartitionsDefinition,
     extents: Collection[Extent] | None,
 ) -> Iterator[tuple[str, Partitions]]:
-    """Yield the partitions of a table that may hold rows, by their keys, in order.
+    """Yield the partitions that can contain rows with their keys, in order.
 
-    :param extents: of which values of the column that the table is overwritten by it has files;
-        None where that is not known, and any partition may hold some.
+    :param extents: value ranges of the existing files; None if unknown (yields all).
     """
     by = table.overwritten_by or ""
     keys = definition.get_partition_keys()

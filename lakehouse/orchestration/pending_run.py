@@ -1,4 +1,4 @@
-"""What one run is to compute, as a value: tables, and which of their partitions."""
+"""The tables and partitions of one run, as a value."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,15 +16,11 @@ Stretch = tuple[str, str]
 
 @dataclass(frozen=True)
 class PendingRun:
-    """What one run is to compute: tables in order, as a whole or in partitions from `first` to
-    `last`.
+    """The tables of one run in order, in full or in partitions from `first` to `last`.
 
-    `only` has the stretches of these that it computes, where its assets look at that: they may
-    leave some out, and note themselves what they compute. `guards` are the
-    blocking checks of what the tables read and nobody computes along with them. Dagster lets a
-    check hold back what comes after it within one run only. `parts` are the runs that would
-    compute the same without a gap. `sizes` says, by table, how many partitions it computes, where
-    that is known.
+    `only`: contiguous ranges to compute, if the assets support runs with gaps. `guards`:
+    blocking checks of sources outside of the run, since a Dagster check blocks only its own
+    run. `parts`: equivalent runs without gaps. `sizes`: number of partitions by table, if known.
     """
 
     tables: tuple[str, ...]
@@ -49,10 +45,10 @@ class PendingRun:
     ) -> "PendingRun":
         """Return a run of some partitions.
 
-        :param computed: the keys of the partitions, in order.
+        :param computed: keys to compute, in order.
         :param keys: all keys of the definition, in order.
-        :param partitioned: those of the tables that have partitions.
-        :param leaves_gaps: whether each of their assets looks at which it is to compute.
+        :param partitioned: partitioned tables.
+        :param leaves_gaps: whether all assets support runs with gaps.
         """
         only = stretches(keys, computed)
         sizes = {table: len(computed) for table in tables if table in partitioned}
@@ -68,23 +64,21 @@ class PendingRun:
 
     @property
     def partitions(self) -> tuple[str, str] | None:
-        """The keys of the first and the last partition; None for whole tables."""
+        """First and last partition key; None for full tables."""
         return (self.first, self.last) if self.first and self.last else None
 
     @property
     def bounds(self) -> tuple[str, ...]:
-        """The first and the last key of each stretch of partitions that is computed; none for
-        whole tables.
-        """
+        """First and last key of each contiguous range; empty for full tables."""
         return tuple(chain.from_iterable(self.only)) or self.partitions or ()
 
     @property
     def tags(self) -> dict[str, str]:
-        """What the run is tagged with, so that it computes these stretches and no more."""
+        """Run tags that limit the run to its ranges."""
         return {**only_tags(self.only), **NOTES_ITS_ASSETS} if self.only else {}
 
     @property
     def selection(self) -> dg.AssetSelection:
-        """What Dagster is to run."""
+        """The Dagster selection of the run."""
         tables = dg.AssetSelection.assets(*map(asset_key, self.tables))
         return tables | dg.AssetSelection.checks(*self.guards) if self.guards else tables

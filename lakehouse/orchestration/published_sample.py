@@ -1,6 +1,4 @@
-"""Some rows beside a materialization, read without Spark; the table is published by then, and is
-that whatever becomes of them.
-"""
+"""Sample rows for a materialization, read without Spark after publication."""
 
 from typing import Any
 
@@ -22,15 +20,16 @@ def published_sample(
     table: IcebergTable,
     outcome: Outcome,
 ) -> dict[str, Any]:
-    """Return some rows of what was published, personal values masked; nothing of data files that
-    are Avro. Where others cannot be read, the log of the run says why.
+    """Return masked sample rows of a published table; empty for Avro data files.
+
+    A read error is logged as a warning.
     """
     if not isinstance(outcome, Published) or not outcome.row_count:
         return {}
     try:
         rows = first_rows(io.engine, table, outcome.snapshot_id, _ROWS)
     except Exception as error:
-        # Whatever it is, such as a file that is gone: readers see what was published.
+        # Any read error, such as a deleted file: the table is already published.
         why = cause_without_data(error)
         context.log.warning(f"{table.name} is published, and no rows of it are shown: {why}.")
         return {}

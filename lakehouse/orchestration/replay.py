@@ -1,6 +1,4 @@
-"""The refused rows of a table judged again: by the runs of `backfill` that read them, and no
-others.
-"""
+"""Re-evaluates the quarantined rows of a table with only the backfill runs that read them."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -27,9 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Replayed:
-    """What became of the refused rows of a table: how many there were, how many of these left
-    the quarantine, and how many others came to it; and the runs that did it.
-    """
+    """Result of a replay: quarantined rows before it, released rows, new rows, and the runs."""
 
     rows: int
     left: int = 0
@@ -38,20 +34,19 @@ class Replayed:
 
     @property
     def success(self) -> bool:
-        """Whether all of them were judged again."""
+        """Whether all rows were re-evaluated."""
         return all(run.success for run in self.runs)
 
 
 def replay(
     project: MakeDefinitions, settings: Settings, engine: Engine, table: IcebergTable
 ) -> Replayed:
-    """Judge the refused rows of a table again, by its function and its rules as they are now.
+    """Re-evaluate the quarantined rows of a table with its current function and rules.
 
-    What holds now comes into the table, and what follows from that is computed; the rest stays.
-    Each run is one of `backfill`, so that it may be killed and done again at any time. A run
-    that fails is the last.
+    Passing rows are inserted, and downstream assets are updated. Idempotent; stops after a
+    failed run.
 
-    :raises UsageError: when the table is computed from no other.
+    :raises UsageError: the table has no input tables.
     """
     before = refused_keys(engine, table)
     here = project(lambda: settings)
@@ -62,9 +57,7 @@ def replay(
 
 
 def _runs(engine: Engine, graph: "AssetGraph", table: IcebergTable) -> list[PendingRun]:
-    """Return the runs that compute the partitions which refused rows lie in, oldest first; or all
-    of a table without partitions.
-    """
+    """Return the runs for partitions with quarantined rows, oldest first, or the full table."""
     key = asset_key(table.name)
     node = graph.get(key) if graph.has(key) else None
     inputs = inputs_of(node.metadata) if node else {}

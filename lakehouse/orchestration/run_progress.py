@@ -1,4 +1,4 @@
-"""How far the runs of one call are: told by their events, table by table."""
+"""Progress of the runs of one command, from their Dagster events."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableProgress:
-    """How far a table is: how many of its partitions are computed of all that are to be, the rows
-    that it got by that, and how long the rest takes at the pace so far.
+    """Progress of a table: computed partitions, total partitions, rows and remaining time.
 
-    `partitions` is 0 of a table that has none. `seconds_left` is of all tables that are computed
-    with it, and None as long as nothing of them is done.
+    `partitions` is 0 for an unpartitioned table. `seconds_left` covers all tables of the run;
+    None before the first result.
     """
 
     table: str
@@ -33,27 +32,31 @@ class TableProgress:
 
 
 class RunProgress:
-    """Tells how far the runs of a call are, whenever a table is begun or done.
+    """Reports progress when a table starts or finishes.
 
-    A table's partitions of one run are published together, and so done together.
+    All partitions of a table in a run are published, and therefore counted, together.
     """
 
     def __init__(
         self,
         tables_of_steps: Mapping[str, str],
-        told: Callable[[TableProgress], object],
+        on_progress: Callable[[TableProgress], object],
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """Watch nothing yet.
+        """Start without runs.
 
-        :param tables_of_steps: the assets' tables by the keys of the steps that compute them.
+        :param tables_of_steps: tables by the step keys of their assets.
         """
-        self._tables_of_steps, self._told, self._clock = tables_of_steps, told, clock
+        self._tables_of_steps, self._on_progress, self._clock = (
+            tables_of_steps,
+            on_progress,
+            clock,
+        )
         self.begin_stage(())
 
     def begin_stage(self, runs: Sequence[PendingRun]) -> None:
-        """Begin with runs of which each computes other partitions, or other tables."""
-        self._began_at = self._clock()
+        """Start a stage of runs with disjoint partitions or tables."""
+        self._started_at = self._clock()
         self._partitions: Counter[str] = Counter()
         self._steps = 0
         for run in runs:
@@ -61,43 +64,43 @@ class RunProgress:
             self._steps += sum(run.sizes.get(table, 1) for table in run.tables)
         self._done: Counter[str] = Counter()
         self._rows: Counter[str] = Counter()
-        self._is_counted = False
+        self._has_row_count = False
 
     def on_event(self, event: dg.DagsterEvent) -> None:
-        """Take note of an event of a run, in the order of the events."""
+        """Handle an event of a run; events arrive in order."""
         table = self._tables_of_steps.get(event.step_key or "")
         if table is None:
             return
         if event.is_step_start:
-            self._is_counted = False
+            self._has_row_count = False
         elif event.is_step_materialization and event.asset_key:
             if table_name(event.asset_key) == table:
                 self._count(table, event)
             return
         elif not event.is_step_success:
             return
-        self._told(self._progress(table))
+        self._on_progress(self._progress(table))
 
     def _count(self, table: str, event: dg.DagsterEvent) -> None:
         self._done[table] += 1
-        if self._is_counted:
+        if self._has_row_count:
             return
-        # Each partition of a run says what all of them got.
+        # Each materialization event of a run has the row count of all partitions.
         stored = event.step_materialization_data.materialization.metadata
         self._rows[table] += WriteMetadata.from_metadata(stored).nr_rows or 0
-        self._is_counted = True
+        self._has_row_count = True
 
     def _progress(self, table: str) -> TableProgress:
         steps_done, partitions = self._done.total(), self._partitions[table]
         seconds_left = None
         if steps_done:
-            pace = (self._clock() - self._began_at) / steps_done
+            pace = (self._clock() - self._started_at) / steps_done
             seconds_left = pace * max(self._steps - steps_done, 0)
         done = min(self._done[table], partitions)
         return TableProgress(table, done, partitions, self._rows[table], seconds_left)
 
 
 def tables_of_steps(graph: "AssetGraph") -> dict[str, str]:
-    """Return the assets' tables by the keys of the steps that compute them."""
+    """Return the tables by the step keys of their assets."""
     keys = graph.executable_asset_keys
     return {graph.get(key).assets_def.node_def.name: table_name(key) for key in keys}

@@ -1,4 +1,4 @@
-"""What became of a run, in plain values read from its events."""
+"""Results of a run as plain values, from its events."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,36 +24,34 @@ INTERRUPTED = "UNEXPECTED_TERMINATION"
 
 @dataclass(frozen=True)
 class AssetResult:
-    """What became of one asset: its metadata in plain values, and why it failed where it
-    did.
-    """
+    """Result of one asset: metadata as plain values, and the error message."""
 
     table: str
     status: Status
     metadata: Mapping[str, Any]
     message: str = ""
     error: str = ""
-    """The name of the error's class, where it is one of ours."""
+    """Class name of the error if this package raised it."""
 
     @property
     def write(self) -> WriteMetadata:
-        """What its table is now, and what was written."""
+        """State of the table and statistics of the write."""
         return WriteMetadata.from_metadata(self.metadata)
 
     @property
     def quarantine(self) -> QuarantineMetadata:
-        """Which rows were refused."""
+        """Quarantined rows."""
         return QuarantineMetadata.from_metadata(self.metadata)
 
     @property
     def landing(self) -> LandingMetadata:
-        """Which files were landed."""
+        """Landed files."""
         return LandingMetadata.from_metadata(self.metadata)
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What one check found."""
+    """Result of one check."""
 
     table: str
     name: str
@@ -65,13 +63,13 @@ class CheckResult:
 
     @property
     def figures(self) -> CheckMetadata:
-        """What it evaluated, and what it counted there."""
+        """Typed metadata of the check."""
         return CheckMetadata.from_metadata(self.metadata)
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What became of a run. `message` says why it failed where no asset did."""
+    """Result of a run. `message` is the error if no asset failed."""
 
     run_id: str
     success: bool
@@ -80,14 +78,12 @@ class RunResult:
     message: str = ""
 
     def asset(self, table: str) -> AssetResult | None:
-        """Return what became of a table; None where it was not selected."""
+        """Return the result of a table; None if it was not selected."""
         return next((asset for asset in self.assets if asset.table == table), None)
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """Why it failed: one text for each asset that did, for each check that stopped it, or
-        that of the run.
-        """
+        """Errors: one for each failed asset and blocking check, or the error of the run."""
         failed = [asset for asset in self.assets if asset.status == "failed"]
         messages = [asset.message for asset in failed]
         failed_tables = {asset.table for asset in failed}
@@ -101,10 +97,9 @@ class RunResult:
 
 
 def read_result(ran: dg.ExecuteInProcessResult, tables: Mapping[str, str]) -> RunResult:
-    """Return what became of a run.
+    """Return the result of a run.
 
-    :param tables: the selected assets' tables by the keys of their steps, in the order of
-        execution.
+    :param tables: tables by step key of the selected assets, in execution order.
     """
     events = ran.all_events
     return RunResult(
@@ -123,7 +118,7 @@ def read_result(ran: dg.ExecuteInProcessResult, tables: Mapping[str, str]) -> Ru
 
 
 def is_interrupted(ran: dg.ExecuteInProcessResult) -> bool:
-    """Whether the run ended by Ctrl-C."""
+    """Whether Ctrl-C interrupted the run."""
     last = [
         event.job_failure_data.failure_reason
         for event in ran.all_events
@@ -179,7 +174,7 @@ def _text(error: Any) -> str:
     message: str = known_cause(error).message.strip()
     if not message.startswith(OURS):
         return plain(message)
-    # The text makes the kind of error plain.
+    # The text states the kind of error.
     kind, _, text = message.removeprefix(OURS).partition(": ")
     return text or kind
 

@@ -1,4 +1,4 @@
-"""Assets materialized in this process, through Dagster, on the instance that its UI shows."""
+"""Runs Dagster assets and jobs in this process, on the instance of the UI."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -25,20 +25,18 @@ from lakehouse.runtime.processes import Process
 from lakehouse.settings import Settings
 
 AFTER_RUN = "after_run"
-"""Key of the resource of a project that is told of each run that a command made, once it has
-ended.
-"""
+"""Resource key of a callback that runs after each run of a command."""
 
 _STATUS = dg.DagsterRunStatus
 UNFINISHED = [_STATUS.QUEUED, _STATUS.STARTING, _STATUS.STARTED, _STATUS.CANCELING]
-"""Runs that a sensor waits for before it asks for the next. One that is not started is none of
-them: it is so between its making and its queueing, and for ever where the daemon died in between.
+"""Unfinished runs: a sensor waits for them. NOT_STARTED is excluded, since a run keeps this
+status forever if the daemon crashes before it queues the run.
 """
 
 OnEvent = Callable[[dg.DagsterEvent], None]
 AfterRun = Callable[[dg.DagsterInstance, str], object]
 MakeDefinitions = Callable[[Callable[[], Settings]], dg.Definitions]
-"""Makes the definitions of a project, given what reads the settings."""
+"""Creates the definitions of a project from a function that reads the settings."""
 
 
 def materialize(
@@ -50,14 +48,12 @@ def materialize(
     tags: Mapping[str, str] | None = None,
     on_event: OnEvent | None = None,
 ) -> RunResult:
-    """Run the selected assets and checks, one after the other, and return what became of them.
+    """Run the selected assets and checks sequentially and return the results.
 
-    :param partition: a partition's key, or the first and last of a range; assets without
-        partitions do not mind.
-    :param on_event: told of each event of the run as it happens.
-    :raises UsageError: when nothing that can be run is selected.
-    :raises KeyboardInterrupt: when the run was interrupted, which Dagster has recorded as its
-        failure.
+    :param partition: a key, or the first and last key; unpartitioned assets ignore it.
+    :param on_event: called for each event of the run.
+    :raises UsageError: the selection contains nothing executable.
+    :raises KeyboardInterrupt: the run was interrupted; Dagster has recorded it as failed.
     """
     fail_dead_runs(instance)
     partition = _one_if_one(partition)
@@ -85,7 +81,7 @@ def materialize(
             tags=given,
             raise_on_error=False,
         )
-    _tell(definitions, instance, ran.run_id)
+    _notify(definitions, instance, ran.run_id)
     if is_interrupted(ran):
         raise KeyboardInterrupt
     ordered = [key for key in graph.toposorted_asset_keys if key in keys]
@@ -101,11 +97,10 @@ def run_job(
     run_config: Mapping[str, Any],
     on_event: OnEvent | None = None,
 ) -> RunResult:
-    """Run a job in this process, and return what became of it.
+    """Run a job in this process and return the result.
 
-    :param on_event: told of each event of the run as it happens.
-    :raises KeyboardInterrupt: when the run was interrupted, which Dagster has recorded as its
-        failure.
+    :param on_event: called for each event of the run.
+    :raises KeyboardInterrupt: the run was interrupted; Dagster has recorded it as failed.
     """
     fail_dead_runs(instance)
     job = job_of_name(_with_logger(definitions, on_event), name)
@@ -120,7 +115,7 @@ def run_job(
     return read_result(ran, {})
 
 
-def _tell(definitions: dg.Definitions, instance: dg.DagsterInstance, run_id: str) -> None:
+def _notify(definitions: dg.Definitions, instance: dg.DagsterInstance, run_id: str) -> None:
     after: AfterRun | None = (definitions.resources or {}).get(AFTER_RUN)
     if after is not None:
         after(instance, run_id)
@@ -135,7 +130,7 @@ def _one_if_one(partition: str | tuple[str, str] | None) -> str | tuple[str, str
 
 
 def _with_logger(definitions: dg.Definitions, on_event: OnEvent | None) -> dg.Definitions:
-    """Let a run tell its events to the caller, and not to the terminal."""
+    """Send the events of a run to the caller instead of the terminal."""
 
     @dg.logger
     def events(_: dg.InitLoggerContext) -> logging.Logger:

@@ -1,6 +1,4 @@
-"""What the assets downstream of a table owe, as the runs that do it: told by the tables
-alone.
-"""
+"""Plans the runs for stale tables downstream of a table, from table metadata only."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -28,33 +26,29 @@ if TYPE_CHECKING:
     from lakehouse.orchestration.dagster_internals import AssetGraph
 
 _Mains = tuple[tuple[str, int | None], ...]
-"""By table, the snapshot that readers see of it."""
+"""Current snapshot id by table."""
 INCREMENTAL = {f"{HIDDEN_PREFIX}catch_up": "true"}
-"""Tag of a run that computes what is stale: partitions from the rows that they have and what came
-since. The key is the one that stored runs have.
+"""Tag of an incremental run: computes stale partitions from existing and new rows. Stored runs
+have this key.
 """
 BACKFILL = "lakehouse/backfill"
-"""Tag of a run that computes a table in full because a person asks: the table's name."""
+"""Tag of a full recompute that a user requested: the table name."""
 COMPUTED_ANEW = "lakehouse/computed_anew_for"
-"""Tag of a run that computes a table in full without people who were erased: the id of the
-request.
-"""
+"""Tag of a full recompute without erased data subjects: the id of the erasure request."""
 
 
 def is_full_recompute(tags: Mapping[str, str]) -> bool:
-    """Whether a run computes its partitions from all rows of their sources, by its tags: so does
-    one that a person starts.
-    """
+    """Whether a run reads all source rows of its partitions; true for runs started by users."""
     return not INCREMENTAL.items() <= tags.items()
 
 
 class Downstream:
-    """A table and those that are computed from it, and which of them are owed."""
+    """A table and its downstream tables, and which of them are stale."""
 
     def __init__(self, graph: "AssetGraph", root: str) -> None:
-        """Look at what is defined; nothing is read of the tables yet.
+        """Read the definitions; reads no tables.
 
-        :param root: the table that all begins with.
+        :param root: the most upstream table.
         """
         self._graph = graph
         self._known_after: dict[str, tuple[str, ...]] = {}
@@ -62,30 +56,28 @@ class Downstream:
 
     @cached_property
     def tables(self) -> tuple[str, ...]:
-        """The table and those that are computed from it, in the order of their computation."""
+        """The table and its downstream tables in topological order."""
         return self._after(self.root)
 
     @property
     def everything(self) -> PendingRun:
-        """The run that would compute all of them."""
+        """The run that computes all of them."""
         return PendingRun(self.tables, guards=self._guards(self.tables))
 
     @property
     def is_alike(self) -> bool:
-        """Whether those of them that have partitions have the same."""
+        """Whether all partitioned tables have the same partitions."""
         return len({self._partitions_def(table) for table in self._partitioned}) <= 1
 
     def stages(
         self, engine: Engine, declared: Mapping[str, IcebergTable], *, has_arrivals: bool
     ) -> Iterator[list[PendingRun]]:
-        """Yield what is owed, in stages; each is decided when it is asked for, once those
-        before it are done.
+        """Yield the stale runs in stages; each stage is planned after the previous one is done.
 
-        First what is computed as a whole, then ranges of partitions, then what is computed as a
-        whole from these, and again where partitions are computed from those in turn. May start
-        Spark, see `lakehouse.iceberg.read.stale_partitions`.
+        Order: unpartitioned tables, partitions, unpartitioned tables downstream of them; repeated
+        if partitions are computed from those. Can start Spark, see `read.stale_partitions`.
 
-        :param has_arrivals: whether something waits to be put into the root table itself.
+        :param has_arrivals: whether new files exist for the root table.
         """
         yield from self._until_current(
             engine,
@@ -97,12 +89,12 @@ class Downstream:
             yield from self._round(engine, declared)
             return
         requested: set[tuple[PendingRun, _Mains]] = set()
-        # Each round brings at least one more of the tables between up to date.
+        # Each round updates at least one more of the intermediate tables.
         for _ in range(len(self._between) + 1):
             has_news = False
             for stage in self._round(engine, declared):
                 state = self._mains(engine)
-                # What was run or passed over on the same tables would change nothing.
+                # Skip runs that were already requested for the same table state.
                 new = [run for run in stage if (run, state) not in requested]
                 requested.update((run, state) for run in new)
                 has_news |= bool(new)
@@ -130,22 +122,23 @@ class Downstream:
         done: set[str] = set()
         while (tables := stale_tables(not requested)) and tables not in requested:
             requested.append(tables)
-            alone = {name for name in tables if self._has_no_table(engine, name)}
-            yield self._whole(name for name in tables if name not in alone)
-            yield self._whole(name for name in tables if name in alone - done)
-            done |= alone
+            without_table = {name for name in tables if self._has_no_table(engine, name)}
+            yield self._unpartitioned_run(name for name in tables if name not in without_table)
+            yield self._unpartitioned_run(
+                name for name in tables if name in without_table - done
+            )
+            done |= without_table
 
     def _has_no_table(self, engine: Engine, name: str) -> bool:
         return self.is_plain(name) and not engine.catalog.has(name)
 
     def with_stale_partitions(self, engine: Engine, *, has_arrivals: bool) -> list[str]:
-        """Return the tables that are owed as a whole, in order: a table that reads of one that
-        is computed is too. A plain asset is not: it is owed once such a table has changed.
+        """Return the stale unpartitioned tables in order, including their downstream tables.
 
-        Those that are computed by partitions, and what follows from them, are left to
-        `stale_partition_runs`.
+        A plain asset becomes stale only after its source has changed. Partitioned tables and
+        their downstream tables are left to `stale_partition_runs`.
 
-        :param has_arrivals: whether something waits to be put into the root table itself.
+        :param has_arrivals: whether new files exist for the root table.
         """
         first = {self.root} if has_arrivals else set()
         return self._stale(
@@ -155,15 +148,11 @@ class Downstream:
     def stale_partition_runs(
         self, engine: Engine, declared: Mapping[str, IcebergTable]
     ) -> Iterator[list[PendingRun]]:
-        """Yield the runs of the partitions that are owed, oldest first, in as few as their sizes
-        allow.
+        """Yield the runs of stale partitions, oldest first, in as few runs as possible.
 
-        Tables of different partitions have stages of their own: a key may stand for a day here,
-        and for a month there.
-
-        A row without a partition, such as one that cannot be dated, goes along with any run:
-        where no partition is owed for it, the newest is. May start Spark, see
-        `lakehouse.iceberg.read.stale_partitions`.
+        Tables with different partitions have separate stages, since a key can be a day or a
+        month. Rows without a partition are part of any run; without stale partitions, the newest
+        partition is computed. Can start Spark, see `read.stale_partitions`.
         """
         partitioned = [
             table for table in self.tables if table in self._partitioned and table in declared
@@ -196,11 +185,10 @@ class Downstream:
         definition: dg.PartitionsDefinition,
         chosen: Mapping[str, Collection[str]],
     ) -> list[PendingRun]:
-        """Return the runs that compute chosen partitions of some tables and what follows from
-        these, in as few as their sizes allow.
+        """Return the runs of chosen partitions and their downstream assets.
 
-        :param tables: of these partitions, in the order of their computation.
-        :param chosen: by table, the keys that it is to compute.
+        :param tables: tables with these partitions, in topological order.
+        :param chosen: by table, the keys to compute.
         """
         keys = definition.get_partition_keys()
         owing = {
@@ -224,52 +212,45 @@ class Downstream:
         return runs
 
     def late_tables(self, engine: Engine) -> list[str]:
-        """Return the tables computed as a whole from partitioned ones, that lag behind them."""
+        """Return stale unpartitioned tables that are downstream of partitioned tables."""
         return self._stale(
             engine,
             [table for table in self.tables if table in self._following - self._partitioned],
         )
 
     def with_alike(self, tables: Collection[str]) -> tuple[str, ...]:
-        """Return some tables of the same partitions, and what follows from them that one run
-        computes along with them.
+        """Return tables of the same partitions and the downstream tables of the same run.
 
-        What follows from other partitions too is left to a later run, after these.
+        Tables that also depend on other partitions are computed by a later run.
         """
         kinds = {self._partitions_def(table) for table in tables}
         reached = {after for table in tables for after in self._after(table)}
-        others = (
+        of_other_partitions = (
             self._after(table)
             for table in self._partitioned
             if self._partitions_def(table) not in kinds
         )
-        # What the tables themselves are computed from was done before.
+        # Sources of the tables were computed before.
         later: set[str] = set()
-        for after in others:
+        for after in of_other_partitions:
             if not set(after) & set(tables):
                 later.update(after)
         return tuple(table for table in self.tables if table in reached - later)
 
     def leaves_gaps(self, tables: Collection[str]) -> bool:
-        """Whether a run of some tables may leave out partitions between others: each asset has
-        to know by its run's tags, as those of Dagster's own do not.
-        """
+        """Whether a run can skip partitions: plain Dagster assets ignore our run tag."""
         return all(self._inputs(table) for table in self.with_alike(tables))
 
     def sources(self, table: str) -> list[str]:
-        """Return the tables that one is computed from."""
+        """Return the direct upstream tables."""
         return [table_name(parent) for parent in self._graph.get(asset_key(table)).parent_keys]
 
     def is_plain(self, table: str) -> bool:
-        """Whether a table is a plain asset: it declares no inputs, so that its function runs
-        whether they changed or not.
-        """
+        """Whether a table is a plain asset: without declared inputs, each run executes it."""
         return bool(self.sources(table)) and not self._inputs(table)
 
     def read_now(self, table: str) -> list[str]:
-        """Return those of its sources whose current state a table is computed from, and not a
-        past one.
-        """
+        """Return the sources that a table reads at their current state, not at a past one."""
         inputs = self._inputs(table).values()
         past = {declared.table for declared in inputs if declared.mode == "as_of"}
         now = {declared.table for declared in inputs if declared.mode != "as_of"}
@@ -297,15 +278,14 @@ class Downstream:
     def _inputs(self, table: str) -> dict[str, Input]:
         return inputs_of(self._graph.get(asset_key(table)).metadata)
 
-    def _whole(self, tables: Iterable[str]) -> list[PendingRun]:
+    def _unpartitioned_run(self, tables: Iterable[str]) -> list[PendingRun]:
         tables = tuple(tables)
         return [PendingRun(tables, guards=self._guards(tables))] if tables else []
 
     def _guards(self, tables: Iterable[str]) -> tuple[dg.AssetCheckKey, ...]:
-        """Return the blocking checks of what some tables read, where that is not computed along
-        with them.
+        """Return the blocking checks of sources that are not part of the run.
 
-        Only checks that stand alone: those of a write were passed before it was published.
+        Only standalone checks: the checks of a write passed before it was published.
         """
         graph, computed = self._graph, set(tables)
         read = {source for table in computed for source in self.sources(table)} - computed
@@ -362,19 +342,17 @@ class Downstream:
 
     @cached_property
     def _following(self) -> set[str]:
-        """The partitioned tables, and what is computed from them."""
+        """The partitioned tables and their downstream tables."""
         return {after for table in self._partitioned for after in self._after(table)}
 
     @cached_property
     def _between(self) -> set[str]:
-        """What is computed as a whole from partitioned tables, and has partitioned ones that are
-        computed from it.
-        """
+        """Unpartitioned tables between partitioned tables."""
         late = self._following - self._partitioned
         return {table for table in late if self._partitioned & set(self._after(table))}
 
     def _mains(self, engine: Engine) -> _Mains:
-        """Return the snapshots of the tables and of what they are computed from."""
+        """Return the current snapshots of the tables and their sources."""
         sources = chain.from_iterable(map(self.sources, self.tables))
         return tuple(mains(engine, sorted({*self.tables, *sources})).items())
 

@@ -1,6 +1,6 @@
-"""Rejects requests to Dagster's UI that another web site makes from a person's browser.
+"""Rejects requests from other web sites to the Dagster UI (DNS rebinding, CSRF).
 
-Dagster accepts each Host and Origin, and mutations by GET.
+Dagster itself accepts every Host and Origin, and mutations by GET.
 """
 
 import re
@@ -23,7 +23,7 @@ _MUTATION = re.compile(r"\bmutation\b")
 
 
 def served_hosts(arguments: Sequence[str], ui_url: str) -> frozenset[str]:
-    """Return the hosts that the UI is opened by: `localhost`, `--host` and LAKEHOUSE_UI_URL."""
+    """Return the accepted host names: `localhost`, `--host` and LAKEHOUSE_UI_URL."""
     host = dict(pairwise(arguments)).get("--host", "")
     names = {"localhost", "127.0.0.1", "::1", host, urlsplit(ui_url).hostname}
     if host in _ALL_ADDRESSES:
@@ -35,7 +35,7 @@ class SameSite:
     """ASGI middleware that answers 403 to a foreign Host or Origin, and to a mutation by GET."""
 
     def __init__(self, app: "ASGIApp", hosts: frozenset[str], ui_url: str) -> None:
-        """Guard an application that is opened by some hosts, or at an address of a proxy."""
+        """Wrap an application that is reached by `hosts` or through a proxy."""
         self._app, self._hosts, self._proxy = app, hosts, urlsplit(ui_url).netloc.lower()
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -51,7 +51,7 @@ class SameSite:
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin")
         name = urlsplit(f"//{host}").hostname or ""
-        # A name that leads here can be of another site; an address can not.
+        # A host name that resolves to this server can belong to another site; an IP cannot.
         is_address = _ADDRESS.fullmatch(name) and self._hosts.intersection(_ALL_ADDRESSES)
         if name not in self._hosts and not is_address:
             return f"Host {host!r} is rejected; expected {', '.join(sorted(self._hosts))}."

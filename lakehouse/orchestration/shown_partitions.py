@@ -1,6 +1,4 @@
-"""Which windows of time the UI shows as the partitions of a table: those that rows came to, and
-none that never held any.
-"""
+"""Selects the time partitions that the UI shows: only those that have or had rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from lakehouse.orchestration.dagster_internals import AssetGraph
 
 _MOST_AT_ONCE = 1_000
-"""Partitions of one statement; SQLite takes 32,766 parameters."""
+"""Partitions per statement; SQLite supports 32,766 parameters."""
 _TRIES = 5
 
 
@@ -29,7 +27,7 @@ def shown_of(
     definition: dg.PartitionsDefinition | None,
     keys: Sequence[str],
 ) -> Sequence[str]:
-    """Return those of some partitions that the UI shows."""
+    """Return the keys that the UI shows."""
     if not isinstance(definition, WindowsWithRows):
         return keys
     shown = {*instance.get_dynamic_partitions(definition.name)}
@@ -41,12 +39,10 @@ def show_partitions(
     definition: dg.PartitionsDefinition | None,
     keys: Iterable[str],
 ) -> set[str]:
-    """Let the UI show some partitions too, all in the order of time, and return those that it did
-    not show before; of other definitions than windows with rows, it shows each already.
+    """Show partitions in the UI in time order; return the keys that were not shown before.
 
-    Dagster keeps the order in which partitions are added, and takes what lies between two of
-    them for a range: what comes after a new one is added anew. Where a process is killed in
-    between, `show_existing` makes up for it.
+    Dagster stores the order of insertion and uses it for ranges, so later keys are inserted
+    again. `show_existing` repairs an interrupted update.
     """
     if not isinstance(definition, WindowsWithRows):
         return set()
@@ -54,13 +50,13 @@ def show_partitions(
     if not new:
         return new
     forget_shown()
-    wanted = {*new}
+    expected = {*new}
     for _ in range(_TRIES):
         shown = [*instance.get_dynamic_partitions(definition.name)]
-        if wanted <= {*shown}:
+        if expected <= {*shown}:
             break
-        wanted |= {*shown}
-        if _replace_shown(instance, definition.name, shown, sorted(wanted)):
+        expected |= {*shown}
+        if _replace_shown(instance, definition.name, shown, sorted(expected)):
             break
     return new
 
@@ -70,7 +66,7 @@ def hide_partitions(
     definition: dg.PartitionsDefinition | None,
     keys: Iterable[str],
 ) -> None:
-    """Let the UI no more show some partitions."""
+    """Hide partitions in the UI."""
     if isinstance(definition, WindowsWithRows):
         forget_shown()
         for key in keys:
@@ -80,7 +76,7 @@ def hide_partitions(
 def _replace_shown(
     instance: dg.DagsterInstance, name: str, shown: Sequence[str], ordered: Sequence[str]
 ) -> bool:
-    """Show partitions in order; return whether no other process did at the same moment."""
+    """Replace the shown keys; return whether no other process did at the same time."""
     alike = zip(shown, ordered, strict=False)
     kept = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], alike))
     for key in shown[kept:]:
@@ -98,10 +94,11 @@ def show_range(
     bounds: tuple[str, str],
     tags: Mapping[str, str],
 ) -> None:
-    """Let the UI show all partitions of the range of a run, unless its assets note themselves
-    which they compute: else Dagster looks that up, and finds those that are shown.
+    """Show all partitions of a run's range, unless its assets record their own partitions.
 
-    :param tags: of the run.
+    Otherwise Dagster would resolve the range to the shown partitions only.
+
+    :param tags: run tags.
     """
     if NOTES_ITS_ASSETS.items() <= tags.items():
         return
@@ -117,9 +114,9 @@ def show_existing(
     catalog: "Catalog",
     tables: Iterable[IcebergTable],
 ) -> None:
-    """Let the UI show the partitions in which some tables hold rows, where Dagster has forgotten
-    them. Those of files whose partition is not told by the
-    metadata stay as they are.
+    """Show the partitions with rows, for example after Dagster's storage was reset.
+
+    Files without a partition value in the metadata are ignored.
     """
     by_definition: dict[dg.PartitionsDefinition, set[str]] = {}
     for table in tables:

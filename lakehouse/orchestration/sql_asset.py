@@ -1,4 +1,4 @@
-"""A declared table as a Dagster asset that a query in a file computes."""
+"""`sql_asset`: a declared table as an asset that a SQL file computes."""
 
 import inspect
 from collections.abc import Mapping
@@ -21,19 +21,17 @@ def sql_asset(
     partitions_def: dg.PartitionsDefinition | None = None,
     file: str | None = None,
 ) -> dg.AssetsDefinition:
-    """Make an asset of the query that computes a table, a SELECT in a file of its own.
+    """Make an asset of the SELECT in a SQL file.
 
-    The query reads its inputs as tables of their names, and nothing else: `FROM fruits` is the
-    input `fruits`. All else is as for a function of `iceberg_asset`. The asset has to be given a
-    name in its module, as a function has one.
+    The query can read only its inputs, as tables of their names: `FROM fruits` is the input
+    `fruits`. Otherwise the same as a function with `iceberg_asset`. Assign the asset to a name
+    in its module.
 
-    :param table: the table that it computes.
-    :param inputs: what the query reads, by the names that it reads them by, see `iceberg_asset`.
+    :param table: the table to compute.
+    :param inputs: inputs by their names in the query, see `iceberg_asset`.
     :param partitions_def: see `iceberg_asset`.
-    :param file: the file beside the module that calls this; by default that of the module's name
-        which ends with `.sql`.
-    :raises DeclarationError: names the file, its line, and what is wrong with it or with the
-        inputs.
+    :param file: file next to the calling module; default: the module's name with `.sql`.
+    :raises DeclarationError: names the file, the line, and the error in it or in the inputs.
     """
     here = inspect.currentframe()
     caller = here.f_back if here else None

@@ -1,4 +1,4 @@
-"""Which columns of its inputs a query passes on as they are, told by its text: never guessed."""
+"""Columns that a query passes through unchanged, from its text; never guessed."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ _JOINS = frozenset(
 )
 _ENDS = frozenset({"WHERE", "GROUP", "HAVING", "ORDER", "SORT", "LIMIT", "WINDOW", "QUALIFY"})
 _UNCLEAR = frozenset({"UNION", "EXCEPT", "INTERSECT", "MINUS", "LATERAL", "PIVOT", "UNPIVOT"})
-"""Words beside which a column may come of another place than the text says."""
+"""Keywords with which a column can have another source than the text names."""
 Columns = Mapping[str, Collection[str]]
 
 
 @dataclass(frozen=True)
 class PassedOn:
-    """A column of a query's rows, and the column of an input that it is."""
+    """A result column and the input column that it passes through."""
 
     name: str
     input_name: str
@@ -25,11 +25,11 @@ class PassedOn:
 
 
 def passed_on(tokens: Sequence[Token], columns: Columns) -> list[PassedOn]:
-    """Return the columns that a query passes on: named alone, under their own name or another.
+    """Return the columns that a query passes through, under their own name or an alias.
 
-    Only of a single SELECT from inputs, whose columns are known.
+    Supports only a single SELECT from inputs with known columns.
 
-    :param columns: by input, the names of its columns; one that is not among them tells nothing.
+    :param columns: column names by input; an unknown input has no entry.
     """
     top = _outermost(tokens)
     words = [token.keyword for token in top]
@@ -49,7 +49,7 @@ def passed_on(tokens: Sequence[Token], columns: Columns) -> list[PassedOn]:
 
 
 def _outermost(tokens: Sequence[Token]) -> list[Token]:
-    """Return the words of a query outside of parentheses, each pair of these as one mark."""
+    """Return the tokens outside of parentheses; each pair of parentheses is one token."""
     outermost: list[Token] = []
     depth = 0
     for token in tokens:
@@ -64,9 +64,7 @@ def _outermost(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _relations(tokens: Sequence[Token], columns: Columns) -> dict[str, str] | None:
-    """Return the inputs that are read by the names that the query has for them; None where it
-    reads anything else.
-    """
+    """Return the inputs by their alias; None if the query reads anything else."""
     known = {name.lower(): name for name in columns}
     relations: dict[str, str] = {}
     expects = True
@@ -85,7 +83,7 @@ def _relations(tokens: Sequence[Token], columns: Columns) -> dict[str, str] | No
 
 
 def _alias(tokens: Sequence[Token]) -> str:
-    """Return the name that is given to a table; nothing where none is."""
+    """Return the alias of a table; empty if it has none."""
     if tokens and tokens[0].keyword == "AS":
         tokens = tokens[1:]
     words = _JOINS | _ENDS | QUERY_WORDS | {"ON", "USING", "TABLESAMPLE"}
@@ -105,7 +103,7 @@ def _split(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
 def _of_item(
     item: Sequence[Token], relations: Mapping[str, str], columns: Columns
 ) -> list[PassedOn]:
-    """Return what one part of the list after SELECT passes on: a column, all, or none."""
+    """Return what one SELECT item passes through: one column, all columns, or none."""
     qualifier = ""
     if len(item) > 2 and item[0].is_name and item[1].is_mark("."):
         qualifier, item = item[0].text.lower(), item[2:]
@@ -122,7 +120,7 @@ def _of_item(
         return []
     having = [one for one in read if _find(source.text, columns[one])]
     if len(having) != 1:
-        # Of none of the inputs, or it is not said of which.
+        # Unknown or ambiguous source.
         return []
     column = _find(source.text, columns[having[0]])
     return [PassedOn(words[-1].text, having[0], column)]
@@ -136,5 +134,5 @@ def _all_of(inputs: Sequence[str], columns: Columns) -> list[PassedOn]:
 
 
 def _find(name: str, names: Collection[str]) -> str:
-    """Return a name as it is written among others; nothing where it is none of them."""
+    """Return a name in its original case; empty if it is not found."""
     return next((known for known in names if known.lower() == name.lower()), "")

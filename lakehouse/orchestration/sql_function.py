@@ -1,4 +1,4 @@
-"""A query in a file as the function that computes a table."""
+"""A SQL file as the function of a table."""
 
 import inspect
 import re
@@ -22,19 +22,19 @@ _PLACE_IN_TEXT = re.compile(r"\s*[(;]?\s*line \d+,? pos(?:ition)? \d+\)?")
 
 
 class SqlFunction:
-    """Computes a table by a query over its inputs, which it names as tables.
+    """Computes a table by a query that reads its inputs as tables.
 
-    It is called as a function that takes the frames of the inputs by name. They are views of no
-    session, so that runs on one session know nothing of each other.
+    Call it with the input DataFrames by name. They are not registered as views, so concurrent
+    runs in one session do not affect each other.
     """
 
     def __init__(self, table: str, file: Path, place: str, inputs: Mapping[str, Input]) -> None:
-        """Read the query, and check what can be told of it without Spark.
+        """Read and validate the query without Spark.
 
-        :param table: what is computed, for errors.
-        :param place: how people find the file.
-        :raises DeclarationError: when there is no such file, when it is not one query, or when
-            it names another table than its inputs, or not each of them.
+        :param table: table name for errors.
+        :param place: file location for errors.
+        :raises DeclarationError: the file is missing, is not one query, or does not read exactly
+            its inputs.
         """
         self.table, self.file, self.place = table, file, place
         self._text = _read_text(table, file, place)
@@ -50,8 +50,7 @@ class SqlFunction:
     def __call__(self, **frames: "DataFrame") -> "DataFrame":
         """Return the rows of the query.
 
-        :raises ComputeFailed: names the line of the file that Spark does not understand, and
-            what is wrong with it.
+        :raises ComputeFailed: Spark rejects the query; names the line and the cause.
         """
         named: dict[str, Any] = {
             f"input_{at}": frames[name] for at, name in enumerate(self._inputs)
@@ -59,7 +58,7 @@ class SqlFunction:
         spark = next(iter(named.values())).sparkSession
         try:
             frame: DataFrame = spark.sql(self._statement, **named)
-            # Spark Connect looks at a query when it is asked for its columns.
+            # Spark Connect analyzes a query only when its columns are requested.
             _ = frame.columns
         except Exception as error:
             if not is_of_query(error):
@@ -67,18 +66,18 @@ class SqlFunction:
             line = line_of(error)
             at = f"{self.place}:{line}" if line else self.place
             cause = _PLACE_IN_TEXT.sub("", one_line(error)).rstrip(".")
-            # What is to be run then, who calls it knows.
+            # The caller adds the next step.
             raise ComputeFailed(f"{self.table}: {at}: {cause}.") from None
         return frame
 
     @property
     def normalised(self) -> str:
-        """The query as text that tells nothing of its comments and white space."""
+        """The query without comments and white space, for the code version."""
         return repr([(token.kind, token.text) for token in self.tokens])
 
     @cached_property
     def tokens(self) -> Sequence[Token]:
-        """The words of the query, without semicolons at its end."""
+        """The tokens of the query without trailing semicolons."""
         tokens = tokenize(self._text)
         while tokens and tokens[-1].is_mark(";"):
             tokens.pop()
@@ -86,15 +85,13 @@ class SqlFunction:
 
     @cached_property
     def _statement(self) -> str:
-        """The query with its inputs defined before it, on its own first line, so that lines are
-        those of the file.
-        """
+        """The query with its inputs as CTEs on the first line, so that line numbers match."""
         end = self.tokens[-1].end
         defined = [
             f"{identifier(name)} AS (SELECT * FROM {{input_{at}}})"
             for at, name in enumerate(self._inputs)
         ]
-        # What is in braces would be taken for an input.
+        # Spark would format text in braces as an input.
         query = self._text[:end].replace("{", "{{").replace("}", "}}")
         return f"WITH {', '.join(defined)} ({query}\n)"
 
@@ -151,7 +148,7 @@ def _read_text(table: str, file: Path, place: str) -> str:
             next_step="Write it beside the declaration, under the same name.",
         )
     try:
-        # Some editors begin a file with a mark of its encoding.
+        # Some editors write a byte order mark.
         return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise DeclarationError(
@@ -160,7 +157,7 @@ def _read_text(table: str, file: Path, place: str) -> str:
 
 
 def _leading_comment(text: str) -> Iterator[str]:
-    """Yield the lines of the comment that a query begins with."""
+    """Yield the lines of the comment at the start of a query."""
     for line in text.strip().splitlines():
         stripped = line.strip()
         if not stripped.startswith("--"):

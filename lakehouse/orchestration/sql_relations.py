@@ -1,7 +1,6 @@
-"""Which tables a query names, told by its text; Spark parses it when it runs.
+"""Tables that a query names, from its text; Spark parses the query at run time.
 
-So what a table is computed from is known before anything runs, and a query reads nothing but its
-inputs, which are pinned.
+Inputs are thus known at load time, and a query can read only its pinned inputs.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from lakehouse.tables.sql_tokens import Token
 
 QUERY_WORDS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE"})
-"""The words that a query begins with."""
+"""Keywords that can start a query."""
 _AFTER_FROM = frozenset(
     {
         *("WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT"),
@@ -18,14 +17,14 @@ _AFTER_FROM = frozenset(
         *("UNPIVOT", "SELECT", "VALUES"),
     }
 )
-"""Words that end what follows FROM, or begin rows that are written there."""
+"""Keywords that end a FROM clause or start inline rows."""
 _NO_NAMES = frozenset({"LATERAL", "TABLE", "SELECT", "WITH", "VALUES"})
-"""Words that may stand between FROM or JOIN and a name, or in its place."""
+"""Keywords that can precede or replace a table name."""
 
 
 @dataclass
 class _Level:
-    """What is between two parentheses: whether a query, and what the next name may be."""
+    """State within two parentheses: whether it is a query, and what the next name can be."""
 
     is_query: bool = False
     is_in_from: bool = False
@@ -34,18 +33,17 @@ class _Level:
 
 @dataclass(frozen=True)
 class NamedTable:
-    """A table that a query names after FROM or JOIN, and where that stands in the text."""
+    """A table name after FROM or JOIN, and its offset in the text."""
 
     name: str
     start: int
 
 
 def named_tables(tokens: Sequence[Token], inputs: Collection[str] = ()) -> list[NamedTable]:
-    """Return the tables that a query names, in order; its own, which WITH defines, are left
-    out.
+    """Return the tables that a query names, in order, without its own CTEs.
 
-    :param inputs: names that stay also where WITH defines them again, as in `WITH a AS (SELECT *
-        FROM a)`.
+    :param inputs: names to include even if a CTE has the same name, as in
+        `WITH a AS (SELECT * FROM a)`.
     """
     own = {name.lower() for name in _defined_by_with(tokens)}
     own -= {name.lower() for name in inputs}
@@ -64,7 +62,7 @@ def _read(tokens: Sequence[Token]) -> Iterator[NamedTable]:
         elif token.is_mark(","):
             level.expects_name = level.is_in_from
         elif token.is_mark("|"):
-            # `|>` begins another step, which may list columns.
+            # The pipe `|>` starts another step, which can list columns.
             level.is_in_from = level.expects_name = False
         elif level.expects_name and token.is_name and token.keyword not in _NO_NAMES:
             parts = _dotted(tokens, at)
@@ -79,7 +77,7 @@ def _read(tokens: Sequence[Token]) -> Iterator[NamedTable]:
 
 
 def _opened(level: _Level, following: Sequence[Token]) -> _Level:
-    """Begin what is in parentheses: after FROM a query, or tables that are joined."""
+    """Return the level for an open parenthesis: after FROM, a subquery or joined tables."""
     is_joined = level.expects_name and not any(
         token.keyword in QUERY_WORDS or token.is_mark("(") for token in following
     )
@@ -90,11 +88,11 @@ def _opened(level: _Level, following: Sequence[Token]) -> _Level:
 
 def _look_at_word(level: _Level, tokens: Sequence[Token], at: int) -> None:
     word = tokens[at].keyword
-    begins = at == 0 or tokens[at - 1].is_mark("(")
-    if word in ("SELECT", "WITH") or (begins and word in QUERY_WORDS):
+    starts = at == 0 or tokens[at - 1].is_mark("(")
+    if word in ("SELECT", "WITH") or (starts and word in QUERY_WORDS):
         level.is_query = True
     is_from = word == "FROM" and level.is_query and not _is_distinct_from(tokens, at)
-    if is_from or word == "JOIN" or (word == "TABLE" and begins):
+    if is_from or word == "JOIN" or (word == "TABLE" and starts):
         level.is_in_from = level.expects_name = True
     elif word in _AFTER_FROM or (word == "VIEW" and tokens[at - 1].keyword == "LATERAL"):
         level.is_in_from = level.expects_name = False
@@ -115,20 +113,18 @@ def _dotted(tokens: Sequence[Token], at: int) -> list[str]:
 
 
 def _defined_by_with(tokens: Sequence[Token]) -> Iterator[str]:
-    """Yield the names before `AS (`, also where columns stand between."""
+    """Yield the CTE names: those before `AS (`, also with a column list in between."""
     for at, token in enumerate(tokens):
         after = at + 1
         if token.is_name and after < len(tokens) and tokens[after].is_mark("("):
             after = _closing(tokens, after) + 1
-        begins = [following.text.upper() for following in tokens[after : after + 2]]
-        if token.is_name and begins == ["AS", "("]:
+        starts = [following.text.upper() for following in tokens[after : after + 2]]
+        if token.is_name and starts == ["AS", "("]:
             yield token.text
 
 
 def _closing(tokens: Sequence[Token], at: int) -> int:
-    """Return where the parenthesis ends that begins there; the end of the text where none
-    does.
-    """
+    """Return the position of the matching parenthesis; the end of the text without one."""
     depth = 0
     for position in range(at, len(tokens)):
         depth += tokens[position].is_mark("(") - tokens[position].is_mark(")")

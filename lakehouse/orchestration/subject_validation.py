@@ -1,5 +1,6 @@
-"""Whether each table that holds people says which column stands for them, said at load: whoever is
-erased would stay in one that does not.
+"""Load-time check that each table with personal data declares its data subject column.
+
+Erasure could not find the rows of a table without one.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,9 +18,9 @@ from lakehouse.tables.table import IcebergTable
 def sources_of(
     computed: Iterable[dg.AssetSpec], tables: Mapping[str, IcebergTable]
 ) -> dict[str, set[str]]:
-    """Return, by table, the tables that it is computed from; a quarantine is of its table.
+    """Return the upstream tables of each table; the source of a quarantine is its table.
 
-    :param computed: what an asset makes, whose metadata says what it reads.
+    :param computed: asset specs with input metadata.
     """
     sources: dict[str, set[str]] = {}
     for spec in computed:
@@ -36,14 +37,14 @@ def check_subjects(
     sources: Mapping[str, set[str]],
     feeds: Iterable[Feed],
 ) -> None:
-    """Check that each table with columns about people has a subject, or says why it has none.
+    """Check that each table with personal columns has a subject, or a reason for not having one.
 
-    :raises DeclarationError: names the table, those columns, and what is to be declared.
+    :raises DeclarationError: names the table, the columns and what to declare.
     """
     read = {name: set(names) for name, names in sources.items()}
     known = dict(tables)
     for feed in feeds:
-        # What its files hold, whatever the table says that they land in.
+        # Columns of the files, independent of the target table.
         known[f"feed {feed.name}"] = bronze_table(feed, "What is delivered.")
         read.setdefault(feed.table, set()).add(f"feed {feed.name}")
     about_people = origins_of(known, read)

@@ -1,6 +1,4 @@
-"""A declared table and what writes it as a Dagster asset: published, refused or unchanged, and
-its checks alone.
-"""
+"""Factory of table assets: a declared table and the function that writes it, with its checks."""
 
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
@@ -74,21 +72,20 @@ from lakehouse.tables.table import IcebergTable
 
 @dataclass(frozen=True)
 class Written:
-    """What an asset did: the outcome of its write, and what else there is to show.
+    """Result of an asset: the outcome of its write and additional metadata.
 
-    `read` is what it was computed from, by name: a refused table is held back until that
-    changes.
+    `read`: state of the inputs by name; a blocked table stays blocked until it changes.
     """
 
     outcome: Outcome
     metadata: Mapping[str, Any] = field(default_factory=dict)
     read: Mapping[str, Any] = field(default_factory=dict)
     all_rows: Sequence[RuleResult] | None = None
-    """What a job told of all rows of the table, for rules that failed last and hold for what was
-    written; None where this process looks at them.
+    """Results on all rows from a job, for rules that failed last and pass for the new rows; None if
+    this process evaluates them.
     """
     is_interrupted: bool = False
-    """Whether the run was interrupted once this had come of it, and ends when it is recorded."""
+    """Whether the run was interrupted after the write; it ends once the result is recorded."""
 
 
 Materialize = Callable[[dg.AssetExecutionContext, Run], Written]
@@ -109,14 +106,12 @@ def table_asset(
     freshness_policy: dg.FreshnessPolicy | None = None,
     code_version: str | None = None,
 ) -> dg.AssetsDefinition:
-    """Make an asset of a table and of what writes it; its checks can be run alone, and then
-    nothing is written.
+    """Make an asset of a table and the function that writes it; its checks can run separately.
 
-    :param resources: keys of what `materialize` needs beside the IO manager.
-    :param metadata: what the definition shows beside what follows from the table.
-    :param implied: rules that follow from what the table is computed from, each with what
-        evaluates it alone.
-    :param code_version: of what computes it; None where that is not known.
+    :param resources: resource keys that `materialize` needs in addition to the IO manager.
+    :param metadata: additional definition metadata.
+    :param implied: rules that follow from the inputs, with the function that evaluates them.
+    :param code_version: None if unknown.
     """
     spec = table_spec(
         table, description=description, deps=deps, kinds=kinds | {"spark"}
@@ -131,7 +126,7 @@ def table_asset(
             results, evaluated = _evaluate(io, table, run, implied.values())
             yield from _selected(context, table, results, evaluated, implied)
         else:
-            # What a person asks for may be a day that never gets a row.
+            # A requested day may never get rows.
             expected = () if run.full_recompute else keys
             new = show_partitions(context.instance, partitions_def, expected)
             written = _write(context, table, materialize, run, keys)
@@ -139,8 +134,7 @@ def table_asset(
             yield from _events(context, io, table, written, run, keys, implied)
 
     with warnings.catch_warnings():
-        # `backfill_policy` has been beta since it came with Dagster 1.3, and each start would
-        # say so.
+        # `backfill_policy` is beta since Dagster 1.3; each start would warn.
         warnings.simplefilter("ignore", dg.BetaWarning)
         return dg.multi_asset(
             name=table.name.replace(".", "__"),
@@ -169,15 +163,13 @@ def _run(
     definition: dg.PartitionsDefinition | None,
     code_version: str | None,
 ) -> Run:
-    """Return what the run of Dagster asks of the table: which partitions, whether in full, and
-    by which code.
-    """
+    """Return the parameters of the table's run: partitions, full recompute, code version."""
     tags = context.run.tags
     return Run(
         context.run.run_id,
         run_partitions(definition, keys, table) if definition and keys else None,
         full_recompute=is_full_recompute(tags),
-        # What follows from the table reads what came of it.
+        # Downstream tables read the new snapshot.
         reads_everything=definition is None and tags.get(BACKFILL) == table.name,
         follows_erasures=COMPUTED_ANEW in tags,
         code_version=code_version or "",
@@ -192,21 +184,21 @@ def _count_partitions(
     run: Run,
     new: Collection[str],
 ) -> None:
-    """Show those partitions of the run that hold rows, and with each how many.
+    """Show the non-empty partitions of the run with their row counts.
 
-    :param new: those that are shown since the run expects rows in them.
+    :param new: partitions that were shown before the write.
     """
     definition, outcome = context.assets_def.partitions_def, written.outcome
     rows = rows_by_partition(io.engine.catalog, table, outcome, run.partitions)
     hide_partitions(context.instance, definition, [key for key in new if rows.get(key) == 0])
     holding = [key for key in rows if rows[key]]
     if not rows and run.partitions and isinstance(outcome, Published):
-        # Its files do not tell.
+        # The row counts of its files are unknown.
         holding = [*run.partitions.values]
     show_partitions(context.instance, definition, holding)
     for key in shown_of(context.instance, definition, [*rows]):
-        counted = WriteMetadata(partition_row_count=rows[key]).to_metadata()
-        context.add_asset_metadata(counted, asset_key(table.name), key)
+        row_count = WriteMetadata(partition_row_count=rows[key]).to_metadata()
+        context.add_asset_metadata(row_count, asset_key(table.name), key)
 
 
 def _write(
@@ -216,17 +208,17 @@ def _write(
     run: Run,
     keys: Sequence[str],
 ) -> Written:
-    """Write the table, and say in the run's log how far it is."""
+    """Write the table and log its progress."""
     if notes_its_assets(context):
         _note_planned(context, table, keys)
     if keys:
         context.log.info(
             f"{table.name}: 0 of {len(keys):,} partitions, {keys[0]} to {keys[-1]}."
         )
-    began_at = monotonic()
+    started_at = monotonic()
     with values_withheld(table):
         written = materialize(context, run)
-    context.log.info(_done(table, keys, written.outcome, monotonic() - began_at))
+    context.log.info(_done(table, keys, written.outcome, monotonic() - started_at))
     return written
 
 
@@ -239,7 +231,7 @@ def _note_planned(
 
 
 def _done(table: IcebergTable, keys: Sequence[str], outcome: Outcome, seconds: float) -> str:
-    """Say how far a table is, once it was written or refused."""
+    """Return the log line for a finished table."""
     done = f"{len(keys):,} of {len(keys):,} partitions, " if keys else ""
     rows = "unchanged"
     if isinstance(outcome, Published):
@@ -273,7 +265,7 @@ def _events(
         yield from checks
         metadata = {**refused_rows(table, outcome).to_metadata(), **written.metadata}
         raise refusal(outcome, context.run.run_id, metadata, evaluated)
-    checks, is_interrupted = _looked_at_as_a_whole(context, io, table, written, checks, implied)
+    checks, is_interrupted = _with_full_checks(context, io, table, written, checks, implied)
     result = dg.MaterializeResult[Any](
         asset_key=asset_key(table.name),
         metadata={
@@ -282,7 +274,7 @@ def _events(
             **published_sample(context, io, table, outcome),
             **written.metadata,
         },
-        # Together with its check results, so that they point at this materialization.
+        # Returned with the check results so that they refer to this materialization.
         check_results=checks,
         tags=code_tags,
         data_version=dg.DataVersion(str(outcome.snapshot_id)) if outcome.snapshot_id else None,
@@ -294,7 +286,7 @@ def _events(
         raise dg.DagsterExecutionInterruptedError
 
 
-def _looked_at_as_a_whole(
+def _with_full_checks(
     context: dg.AssetExecutionContext,
     io: IcebergIOManager,
     table: IcebergTable,
@@ -302,39 +294,40 @@ def _looked_at_as_a_whole(
     checks: Sequence[dg.AssetCheckResult],
     implied: Mapping[Rule, Look],
 ) -> tuple[list[dg.AssetCheckResult], bool]:
-    """Return the results of checks; of those that failed last, and pass for what was written, what
-    all rows of the table tell. One that cannot be told so has no result, and stays as it was.
+    """Return check results; checks that failed last and pass now are evaluated on all rows.
 
-    And return whether an interrupt ended the look, which may take long: the table is published,
-    and that is to be recorded before the run ends.
+    A check without such a result is omitted and keeps its last state. Also returns whether an
+    interrupt stopped the evaluation: the table is published, and must be recorded first.
     """
     passed = [check.check_name for check in checks if check.passed and check.check_name]
     names = need_whole_look(context.instance, table, passed)
     if not names:
         return [*checks], False
-    whole: dict[str | None, dg.AssetCheckResult] = {}
+    full_results: dict[str | None, dg.AssetCheckResult] = {}
     cause, is_interrupted = "", False
     try:
-        whole = _whole_results(io, table, written, names, implied, context.run.run_id)
+        full_results = _full_results(io, table, written, names, implied, context.run.run_id)
     except Exception as error:
-        # The table is published: this is no reason to fail.
+        # Do not fail: the table is published.
         cause = f": {cause_without_data(error)}"
     except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt):
         cause, is_interrupted = ", since the run was interrupted", True
-    # A job looks for those alone that had failed when it began.
-    left = names - whole.keys()
+    # A job evaluates only checks that had failed when it started.
+    left = names - full_results.keys()
     if left:
         context.log.warning(
             f"{table.name}: {', '.join(sorted(left))} failed last, and all rows were not looked"
             f" at{cause}. `lakehouse check {table.name}` does."
         )
     results = [
-        whole.get(check.check_name, check) for check in checks if check.check_name not in left
+        full_results.get(check.check_name, check)
+        for check in checks
+        if check.check_name not in left
     ]
     return results, is_interrupted
 
 
-def _whole_results(
+def _full_results(
     io: IcebergIOManager,
     table: IcebergTable,
     written: Written,
@@ -342,14 +335,14 @@ def _whole_results(
     implied: Mapping[Rule, Look],
     run_id: str,
 ) -> dict[str | None, dg.AssetCheckResult]:
-    told = written.all_rows
-    left = names if told is None else ()
-    alone = replace(table, rules=[rule for rule in table.rules if rule.name in left])
-    looks = [look for rule, look in implied.items() if rule.name in names]
-    results, evaluated = _evaluate(io, alone, Run(run_id), looks)
-    if told and evaluated.snapshot_id == written.outcome.snapshot_id:
-        # Of another snapshot, which came since, a job tells nothing.
-        results += told
+    job_results = written.all_rows
+    left = names if job_results is None else ()
+    remaining = replace(table, rules=[rule for rule in table.rules if rule.name in left])
+    evaluations = [look for rule, look in implied.items() if rule.name in names]
+    results, evaluated = _evaluate(io, remaining, Run(run_id), evaluations)
+    if job_results and evaluated.snapshot_id == written.outcome.snapshot_id:
+        # The results of a job do not apply to a newer snapshot.
+        results += job_results
     return {
         result.rule.name: check_result(table, result, evaluated)
         for result in results
@@ -358,21 +351,20 @@ def _whole_results(
 
 
 def _evaluate(
-    io: IcebergIOManager, table: IcebergTable, run: Run, looks: Iterable[Look]
+    io: IcebergIOManager, table: IcebergTable, run: Run, evaluations: Iterable[Look]
 ) -> tuple[list[RuleResult], Evaluated]:
-    """Evaluate the rules of a table, and what follows from what it is computed from; nothing is
-    written.
-    """
+    """Evaluate the rules of a table and the implied rules; writes nothing."""
     with values_withheld(table):
         results, evaluated = io.evaluate(table, run)
-        for look in looks:
+        for look in evaluations:
             results.extend(look(io, run))
     return results, evaluated
 
 
 def _code_tags(io: IcebergIOManager, table: IcebergTable, run: Run) -> dict[str, str]:
-    """Return the versions of the code where older code computed some of what a run leaves: the
-    UI then goes on to show the table, or its partitions, as such.
+    """Return the code version tag if older code computed some rows.
+
+    The UI then shows the table or partition as older code.
     """
     if not run.code_version or not io.engine.catalog.has(table.name):
         return {}
@@ -418,8 +410,9 @@ def _unselected(
     results: Iterable[RuleResult],
     evaluated: Evaluated,
 ) -> Iterator[dg.AssetCheckEvaluation]:
-    """Yield the results of rules that the run does not select, such as one that was added while
-    it was queued; Dagster accepts no `AssetCheckResult` of these.
+    """Yield results of unselected rules, for example new rules of a queued run.
+
+    Dagster does not accept them as `AssetCheckResult`.
     """
     names = {key.name for key in context.selected_asset_check_keys}
     for result in results:
@@ -440,11 +433,11 @@ def _partitions(
     context: dg.AssetExecutionContext,
     definition: dg.PartitionsDefinition | None,
 ) -> Sequence[str]:
-    """Return the keys of the partitions that the run computes; none of an asset without.
+    """Return the partition keys of the run; empty for an unpartitioned asset.
 
-    The definition is given, since Dagster shows none on an asset of which only checks are run.
+    Dagster has no definition for an asset of which only checks run, so it is a parameter.
 
-    :raises UsageError: when somebody added a partition to Dagster that the table has not.
+    :raises UsageError: a key that was added in the UI is not a partition of the table.
     """
     if definition is None or not (context.has_partition_key or context.has_partition_key_range):
         return ()

@@ -1,6 +1,4 @@
-"""How a table is computed: its declaration, its function and what that reads, as an asset
-file says it.
-"""
+"""Registry of table functions: declaration, function and inputs of each asset."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,10 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableFunction:
-    """A declared table and the function that computes it.
-
-    Of a table that a feed fills, the function is given the delivered rows.
-    """
+    """A declared table and its function; the function of a feed's table gets delivered rows."""
 
     table: IcebergTable
     compute: "Callable[..., DataFrame]"
@@ -31,27 +26,25 @@ class TableFunction:
     feed: Feed | None = None
 
 
-# Dagster's definition of an asset has no place for it: what stands in its metadata is shown.
+# Dagster definitions have no field for it: metadata would be shown.
 _functions: "WeakKeyDictionary[dg.AssetsDefinition, TableFunction]" = WeakKeyDictionary()
 
 
 def keep_function(asset: dg.AssetsDefinition, function: TableFunction) -> dg.AssetsDefinition:
-    """Remember what an asset was made of, and return the asset."""
+    """Register the function of an asset, and return the asset."""
     _functions[asset] = function
     return asset
 
 
 def function_of(asset: dg.AssetsDefinition) -> TableFunction | None:
-    """Return what an asset was made of; None of one that was made by another way than
-    `iceberg_asset` and `feed_asset`.
-    """
+    """Return the function of an asset; None if `iceberg_asset` or `feed_asset` did not make it."""
     return _functions.get(asset)
 
 
 def functions_by_table(
     assets: Iterable[dg.AssetsDefinition | dg.AssetSpec],
 ) -> dict[str, TableFunction]:
-    """Return, by the name of the table, what the assets were made of."""
+    """Return the table functions by table name."""
     functions: dict[str, TableFunction] = {}
     for asset in assets:
         function = function_of(asset) if isinstance(asset, dg.AssetsDefinition) else None

@@ -1,4 +1,4 @@
-"""The windows of time that a table is written by, as the partitions of its asset."""
+"""Time partitions of a table as the partitions definition of its asset."""
 
 import dagster as dg
 
@@ -15,12 +15,12 @@ _KINDS: dict[Unit, tuple[type[dg.TimeWindowPartitionsDefinition], str]] = {
 
 
 def table_partitions(table: IcebergTable) -> WindowsWithRows:
-    """Return the partitions of a table that is written `by_hour`, `by_day` or `by_month`, the
-    current one among them; the UI shows those that rows came to.
+    """Return the partitions of a table that is written `by_hour`, `by_day` or `by_month`.
 
-    `@iceberg_asset` has them by itself; a plain asset says `partitions_def=`.
+    Includes the current window. `@iceberg_asset` sets them; a plain asset needs
+    `partitions_def=`. The UI shows only partitions that have or had rows.
 
-    :raises DeclarationError: names the table, where it is written otherwise.
+    :raises DeclarationError: the table is not written by time windows.
     """
     windows = table.windows
     if windows is None:
@@ -45,10 +45,9 @@ def table_partitions(table: IcebergTable) -> WindowsWithRows:
 def asset_partitions(
     table: IcebergTable, given: dg.PartitionsDefinition | None
 ) -> dg.PartitionsDefinition | None:
-    """Return the partitions of a table's asset: those that are given to it, or that follow from
-    the table.
+    """Return the partitions definition of a table's asset, explicit or from the table.
 
-    :raises DeclarationError: where both say some.
+    :raises DeclarationError: both are set.
     """
     if table.windows is None:
         return given

@@ -1,4 +1,4 @@
-"""What a run of a whole table would change, staged on a branch and dropped again."""
+"""Preview of a full run, staged on a branch that is dropped afterwards."""
 
 from collections.abc import Callable, Sequence
 
@@ -22,11 +22,9 @@ def preview_table(
     look: Callable[[str], None],
     gone: GonePeople,
 ) -> Outcome:
-    """Compute a table in full, in all of its partitions where it has some, and publish nothing;
-    see `lakehouse.iceberg.write.preview`.
+    """Compute a table in full without publishing; see `lakehouse.iceberg.write.preview`.
 
-    :raises UsageError: when a feed fills the table, or only Dagster's instance knows its
-        partitions.
+    :raises UsageError: a feed fills the table, or its partitions are dynamic.
     """
     table, name = function.table, function.table.name
     if function.feed:

@@ -1,6 +1,4 @@
-"""A table's function tried on rows that are given: what a run would publish and refuse, with
-nothing written.
-"""
+"""Dry run of a table's function on given rows; writes nothing."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -39,19 +37,17 @@ def try_function(
     leaves_out: bool = False,
     keep: Keep = keep_on_one_machine,
 ) -> Trial:
-    """Compute a table from frames of its inputs, and judge the result by its rules.
+    """Compute a table from DataFrames of its inputs, and evaluate its rules.
 
-    :param given: by input, the rows that a run would find of it; of a table that a feed fills,
-        what was delivered, by the function's parameter.
-    :param existing: the rows that the table has already; None where there are none.
-    :param keys: the partitions of the run; without any, all rows are computed.
-    :param read_other: gives the rows of another table that a rule refers to; None where there
-        are none.
-    :param leaves_out: whether rows that belong to no partition are refused, as a run does, which
-        reads none of them; else they are computed with the others.
-    :param keep: keeps the computed rows for as long as the trial is looked at.
-    :raises UsageError: when an input has no rows, or the table no such partitions.
-    :raises FrameMismatch: when the function does not return the declared columns.
+    :param given: rows by input name; for a feed's table, the delivered rows by parameter name.
+    :param existing: rows of the table; None if it is empty.
+    :param keys: partitions of the run; without any, all rows are computed.
+    :param read_other: returns the rows of another table that a rule refers to, or None.
+    :param leaves_out: whether rows outside of all partitions are rejected, as in a run; else
+        they are computed.
+    :param keep: caches the computed rows during the dry run.
+    :raises UsageError: an input has no rows, or the table has no such partitions.
+    :raises FrameMismatch: the function does not return the declared columns.
     """
     table, partitions = function.table, _partitions(function, keys)
     compute = checked(table, function.compute)
@@ -77,7 +73,7 @@ def try_function(
 
 
 def no_rows(spark: "SparkSession", table: IcebergTable) -> "DataFrame":
-    """Return a frame of a table's columns that has no row."""
+    """Return an empty DataFrame with the columns of a table."""
     columns = (
         f"CAST(NULL AS {column.type}) AS {identifier(column.name)}" for column in table.columns
     )

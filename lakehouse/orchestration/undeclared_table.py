@@ -1,6 +1,4 @@
-"""The declaration of a table that nobody declared, from the frame that a plain asset
-returned.
-"""
+"""Infers the declaration of an undeclared table from the DataFrame of a plain asset."""
 
 from typing import TYPE_CHECKING
 
@@ -15,11 +13,10 @@ if TYPE_CHECKING:
 def inferred_table(
     name: str, comment: str, schema: "StructType", *, by: str | None = None
 ) -> IcebergTable:
-    """Return a table of the frame's columns, replaced by each write; with `by`, only the run's
-    partitions of it.
+    """Return a table with the columns of the DataFrame, overwritten by each write.
 
-    :param by: the column that the asset's partitions are values or spans of.
-    :raises FrameMismatch: when the frame has no column `by`.
+    :param by: partition column; if set, a write overwrites only the run's partitions.
+    :raises FrameMismatch: the DataFrame has no column `by`.
     """
     columns = [Column(field.name, str(of_spark(field.dataType))) for field in schema.fields]
     if by is None:

@@ -1,6 +1,4 @@
-"""The command that shows the rows of a sample in clear, to who may read the home: samples and
-messages mask them.
-"""
+"""Command that shows the unmasked rows of a sample to users with access to the home."""
 
 from collections.abc import Mapping, Sequence
 from shlex import quote
@@ -17,11 +15,9 @@ _FILE, _ROW = "_source_file", "_source_row"
 
 
 def in_clear(rows: Sequence[Mapping[str, Any]], standing_in: str) -> str | None:
-    """Return the command that shows the rows of a sample, those of its first file; None where
-    that is not known.
+    """Return the command for the sample rows of the first file; None if it is unknown.
 
-    :param standing_in: the table that they stand in, with the version where it is not the
-        current one.
+    :param standing_in: table that contains the rows, with a version if it is not the current.
     """
     known = [
         row for row in rows if row.get(_FILE) is not None and isinstance(row.get(_ROW), int)
@@ -36,9 +32,7 @@ def in_clear(rows: Sequence[Mapping[str, Any]], standing_in: str) -> str | None:
 
 
 def table_of_rows(catalog: "Catalog", table: "IcebergTable", outcome: Outcome) -> str:
-    """Return where the rows that a write was given can be looked at by their file and row;
-    nothing where nowhere.
-    """
+    """Return the table to query for the input rows of a write; empty if there is none."""
     if has_source(table.column_names):
         candidate = outcome.branch if isinstance(outcome, Refused) else ""
         return f"{table.name} VERSION AS OF {literal(candidate)}" if candidate else table.name
@@ -49,14 +43,12 @@ def table_of_rows(catalog: "Catalog", table: "IcebergTable", outcome: Outcome) -
 
 
 def has_source(columns: Sequence[str]) -> bool:
-    """Whether rows say which delivered file they came with, and where in it they stood."""
+    """Whether rows have their source file and their row number in it."""
     return {_FILE, _ROW} <= {*columns}
 
 
 def _in_shell(text: str) -> str:
-    """Return a text as one word of a shell: in double quotes, which leave those of SQL as they
-    are, where they can.
-    """
+    """Return a shell word, in double quotes if possible since SQL uses single quotes."""
     if any(sign in text for sign in "$`!"):
         return quote(text)
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')

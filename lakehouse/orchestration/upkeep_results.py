@@ -1,6 +1,4 @@
-"""What Dagster keeps of a step of upkeep: the results in the observations of a run of the job,
-which the command line prints and alerts are made of.
-"""
+"""Results of upkeep steps as Dagster observations, for the CLI and alerts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +10,7 @@ PREFIX = "upkeep/"
 
 
 def metadata_of(result: StepResult) -> dict[str, Any]:
-    """Return a result as plain values by the keys that observations have."""
+    """Return a result as observation metadata."""
     metadata: dict[str, Any] = {
         f"{PREFIX}step": result.step,
         f"{PREFIX}outcome": result.outcome,
@@ -30,9 +28,7 @@ def metadata_of(result: StepResult) -> dict[str, Any]:
 
 
 def step_result_of(table: str, metadata: Mapping[str, Any]) -> StepResult | None:
-    """Return the result that an observation's plain values show; None of one that is of
-    something else.
-    """
+    """Return the result of an observation; None for other observations."""
     if f"{PREFIX}outcome" not in metadata:
         return None
     figures = {}

@@ -1,5 +1,5 @@
-"""Checks that failed last: what a write brings may keep a rule that rows of before still break, so
-that such a check passes after a look at all rows alone.
+"""Checks that failed last: new rows can pass a rule that existing rows still break, so such a
+check must be evaluated on all rows.
 """
 
 from collections.abc import Iterable
@@ -13,22 +13,21 @@ from lakehouse.orchestration.dagster_internals import check_executions, check_su
 from lakehouse.orchestration.metadata_keys import CheckMetadata
 from lakehouse.tables.table import IcebergTable
 
-_LOOKED_BACK = 200
-"""Executions of a check among which the last on what readers see is looked for; a refused table is
-not computed again until what it reads has changed.
+_MAX_EXECUTIONS = 200
+"""Maximum number of executions of a check to search for the last one on published rows; a
+blocked table is not recomputed until its inputs change.
 """
 
 
 def need_whole_look(
     instance: dg.DagsterInstance, table: IcebergTable, passed: Iterable[str]
 ) -> set[str]:
-    """Return those checks of a table that pass now, and failed when they were evaluated last on
-    what readers see.
+    """Return the checks that pass now but failed in their last evaluation of published rows.
 
-    Left out are rules that quarantine, since what breaks one of them is not in the table, and
-    those of a write alone, such as how much of it was refused: the next write tells anew.
+    Excludes quarantining rules, since their rows are not in the table, and checks of a single
+    write, such as the quarantine share.
 
-    :param passed: names of the checks that pass for what a write brought.
+    :param passed: names of the checks that pass for the new rows.
     """
     quarantining = {rule.name for rule in table.quarantining_rules}
     of_rows = {rule.name for rule in table.rules}
@@ -45,7 +44,7 @@ def _failed(instance: dg.DagsterInstance, key: dg.AssetCheckKey, summary: Any) -
     last = summary.last_completed_check_execution_record
     evaluation = last.evaluation if last else None
     if evaluation is not None and not _is_of_main(evaluation):
-        # A write that was refused tells nothing of what readers see.
+        # A blocked write did not evaluate published rows.
         evaluation = _last_of_main(instance, key)
     return evaluation is not None and not evaluation.passed
 
@@ -53,9 +52,9 @@ def _failed(instance: dg.DagsterInstance, key: dg.AssetCheckKey, summary: Any) -
 def _last_of_main(
     instance: dg.DagsterInstance, key: dg.AssetCheckKey
 ) -> dg.AssetCheckEvaluation | None:
-    for record in check_executions(instance, key, _LOOKED_BACK):
+    for record in check_executions(instance, key, _MAX_EXECUTIONS):
         evaluation = record.evaluation
-        # One that is planned, as by the run that asks, has no result.
+        # A planned execution has no result yet.
         if isinstance(evaluation, dg.AssetCheckEvaluation) and _is_of_main(evaluation):
             return evaluation
     return None

@@ -1,4 +1,4 @@
-"""Windows of time as partitions of which the UI shows those that rows came to."""
+"""Time window partitions of which the UI shows only those that have or had rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ _REMEMBERED_SECONDS = 1.0
 
 
 class WindowsWithRows(dg.TimeWindowPartitionsDefinition):
-    """Windows of time of which the UI shows those that rows came to.
+    """Time window partitions of which the UI shows only those that have or had rows.
 
-    Runs know all of them: a row of any day is computed without its day being added first.
+    Runs can compute all windows: a row does not require its day to be added first.
     """
 
     @property
     def name(self) -> str:
-        """What Dagster keeps the shown ones by; windows that are equal have one name."""
+        """Dagster's storage key for the shown partitions; equal definitions share it."""
         schedule = self.schedule_type
         each = schedule.value.lower() if schedule else self.cron_schedule
         return f"{each} since {self.start.strftime(self.fmt)}, {self.timezone}"
@@ -31,8 +31,7 @@ class WindowsWithRows(dg.TimeWindowPartitionsDefinition):
     def get_partition_keys_in_range(
         self, partition_key_range: dg.PartitionKeyRange
     ) -> Sequence[str]:
-        """Return the partitions from one to another, both included: where the UI shows both of
-        them, those that it shows between, since it asks for no others.
+        """Return the partitions of a range, only shown ones if both bounds are shown in the UI.
 
         :raises UsageError: see `check_partition`.
         """
@@ -50,9 +49,9 @@ class WindowsWithRows(dg.TimeWindowPartitionsDefinition):
         return between or super().get_partition_keys_in_range(partition_key_range)
 
     def check_partition(self, key: str) -> None:
-        """Check that a key is that of a window: in the UI anything may be added.
+        """Check that a key is a window: users can add any text in the UI.
 
-        :raises UsageError: says which there are.
+        :raises UsageError: names the valid range.
         """
         if not self.has_partition_key(key):
             first, last = self.get_first_partition_key(), self.get_last_partition_key()
@@ -69,9 +68,7 @@ show_as_dynamic(WindowsWithRows)
 
 @dataclass
 class _Remembered:
-    """What an instance was last asked for: Dagster asks for each partition of a run whether it is
-    one of its range.
-    """
+    """Cache of the shown partitions: Dagster queries them for each partition of a run."""
 
     store: ReferenceType[Any]
     name: str
@@ -94,5 +91,5 @@ def _read_shown(store: Any, name: str) -> list[str]:
 
 
 def forget_shown() -> None:
-    """Have what is shown read again: it was changed."""
+    """Clear the cache after a change of the shown partitions."""
     _remembered.clear()

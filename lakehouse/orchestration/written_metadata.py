@@ -1,8 +1,6 @@
-"""What Dagster shows of a table and of each write to it, under the names that it and Iceberg
-have for these things.
+"""Dagster metadata of table definitions and writes, with Dagster's and Iceberg's own keys.
 
-All of it comes from the declaration, from what the write counted, and from one read of the
-table's metadata file.
+Sources: the declaration, the statistics of the write, and one read of the table metadata.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,7 +36,7 @@ STORAGE_KIND = "iceberg"
 
 
 def declared_metadata(table: "IcebergTable") -> dict[str, Any]:
-    """Return what is known of a table before it is first written."""
+    """Return the metadata of a table before its first write."""
     return DeclaredMetadata(
         column_schema=column_schema(table),
         storage_kind=STORAGE_KIND,
@@ -50,16 +48,14 @@ def declared_metadata(table: "IcebergTable") -> dict[str, Any]:
 
 
 def column_schema(table: "IcebergTable") -> dg.TableSchema:
-    """Return the columns with their types and docs; personal ones carry a tag."""
+    """Return columns with types and docs; personal columns have a tag."""
     return dg.TableSchema([_column(column) for column in table.columns])
 
 
 def written_metadata(
     catalog: "Catalog", table: "IcebergTable", outcome: Outcome
 ) -> dict[str, Any]:
-    """Return the standard metadata of a write that was published or had nothing to change;
-    scans no data.
-    """
+    """Return the standard metadata of a published or unchanged write; scans no data."""
     written = replace(
         table_metadata(catalog, table, outcome.snapshot_id),
         nr_rows=nr_rows(outcome),
@@ -79,9 +75,7 @@ def written_metadata(
 def rows_by_partition(
     catalog: "Catalog", table: "IcebergTable", outcome: Outcome, partitions: "Partitions | None"
 ) -> dict[str, int]:
-    """Return the rows of each partition of a run, by its key; none where the files do not tell
-    all of them.
-    """
+    """Return the row count of each partition of a run; empty if files do not contain it."""
     by, snapshot_id = table.overwritten_by, outcome.snapshot_id
     if not partitions or not by or isinstance(outcome, Refused):
         return {}
@@ -90,15 +84,15 @@ def rows_by_partition(
     loaded = catalog.load(table.name)
     if isinstance(outcome, Published):
         rows = added_rows(loaded, snapshot_id, by, partitions)
-        is_whole = rows and sum(rows.values()) == outcome.partition_row_count
+        is_complete = rows and sum(rows.values()) == outcome.partition_row_count
     else:
         rows = present_rows(loaded, snapshot_id, by, partitions)
-        is_whole = rows is not None
-    return rows if rows and is_whole else {}
+        is_complete = rows is not None
+    return rows if rows and is_complete else {}
 
 
 def left_out_warnings(rows: Mapping[str, int]) -> list[str]:
-    """Return a line for each table of which rows of erased people were left out."""
+    """Return a warning for each table with omitted rows of erased data subjects."""
     warnings = []
     for table, count in sorted(rows.items()):
         noun = "row" if count == 1 else "rows"
@@ -109,16 +103,15 @@ def left_out_warnings(rows: Mapping[str, int]) -> list[str]:
 def quarantined_metadata(
     catalog: "Catalog", quarantine: "IcebergTable", quarantined: Quarantined
 ) -> dict[str, Any]:
-    """Return the metadata of a quarantine after rows were refused to it."""
+    """Return the metadata of a quarantine after a write added rows."""
     written = table_metadata(catalog, quarantine, quarantined.snapshot_id)
     return replace(written, nr_rows=quarantined.rows).to_metadata()
 
 
 def nr_rows(outcome: Outcome) -> int:
-    """Return how many rows a write was given, before any cleaning: those of its inputs, or else
-    of its frame.
+    """Return the number of input rows before cleaning, else of the DataFrame's rows.
 
-    Of partitions, it is what was computed for them, refused rows among it.
+    For partitions: the number of rows computed for them, including quarantined rows.
     """
     if outcome.partitions and isinstance(outcome, Published):
         return outcome.added_rows + (outcome.quarantined.rows if outcome.quarantined else 0)
@@ -128,7 +121,7 @@ def nr_rows(outcome: Outcome) -> int:
 
 
 def pin_metadata(pin: Pin) -> dict[str, Any]:
-    """Return what was read of an input; a table without a snapshot has none to name."""
+    """Return what was read of an input; no snapshot id for a table without a snapshot."""
     read = {
         "table": pin.table,
         "snapshot_id": str(pin.snapshot_id) if pin.snapshot_id else None,
@@ -145,7 +138,7 @@ def pin_metadata(pin: Pin) -> dict[str, Any]:
 def table_metadata(
     catalog: "Catalog", table: "IcebergTable", snapshot_id: int | None
 ) -> WriteMetadata:
-    """Return what a table is as of a snapshot: others may have published since."""
+    """Return the state of a table at a snapshot; newer ones can exist."""
     loaded = catalog.load(table.name)
     snapshot = history_of(table.name, loaded).snapshots[snapshot_id] if snapshot_id else None
     return WriteMetadata(
@@ -159,9 +152,7 @@ def table_metadata(
 
 
 def refused_rows(table: "IcebergTable", outcome: Outcome) -> QuarantineMetadata:
-    """Return how many rows of a write were refused, of how many, and by which rules; nothing
-    without a quarantine.
-    """
+    """Return the quarantine statistics of a write; empty without a quarantine."""
     if table.quarantine is None:
         return QuarantineMetadata()
     by_rule: dict[str, int] = {}
@@ -172,7 +163,7 @@ def refused_rows(table: "IcebergTable", outcome: Outcome) -> QuarantineMetadata:
         if result.rule.name == REFUSED_SHARE:
             evaluated_rows = result.total_rows
     quarantined = outcome.quarantined or Quarantined(table.quarantine.name, 0, 0, None)
-    # Each run of a table evaluates its rows outside of partitions again.
+    # Each run evaluates the rows outside of partitions again.
     evaluated_rows -= quarantined.outside_rows - quarantined.left_out_rows
     return QuarantineMetadata(
         rows=quarantined.rows,
@@ -185,9 +176,7 @@ def refused_rows(table: "IcebergTable", outcome: Outcome) -> QuarantineMetadata:
 
 
 def _scanned(pins: Iterable[Pin]) -> dict[str, Any]:
-    """Return the files and bytes read of all that the inputs have; nothing where it is not
-    known of each of them.
-    """
+    """Return the scanned and total files and bytes of all inputs; empty if any is unknown."""
     scans = [pin.scanned for pin in pins]
     known = [scan for scan in scans if scan]
     if not known or len(known) < len(scans):
@@ -209,12 +198,11 @@ def _counts(outcome: Outcome) -> dict[str, Any]:
         "deleted_rows": outcome.deleted_rows,
         "inserted_rows": outcome.inserted_rows,
         "updated_rows": outcome.updated_rows,
-        # Only a merge that may remove rows has this to say.
+        # Only a merge that can delete rows has this count.
         "removed_rows": outcome.removed_rows or None,
         "added_files": outcome.added_files,
         "added_bytes": outcome.added_bytes,
-        # The count is that of all partitions of the run: for a range, Dagster would show it as
-        # that of each.
+        # The count covers all partitions of the run; Dagster would show it for each of a range.
         "partition_row_count": (
             outcome.partition_row_count if len(outcome.partitions) == 1 else None
         ),

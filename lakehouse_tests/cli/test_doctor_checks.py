@@ -303,12 +303,12 @@ def ago(**how_long: float) -> datetime:
 
 def test_without_dev_nobody_is_said_to_look(settings):
     assert line(settings, "alerts").found.startswith(
-        "nobody looked yet; `lakehouse dev` does; told are: "
+        "no heartbeat yet; start `lakehouse dev`; alerts go to: "
     )
     beat(settings, Heartbeat(ago(hours=3), 0, 0))
     found = line(settings, "alerts")
     assert found.ok
-    assert found.found.startswith("last look 3 h ago, and nobody looks now")
+    assert found.found.startswith("last heartbeat 3 h ago, and no monitor runs now")
 
 
 @pytest.mark.long
@@ -325,7 +325,7 @@ def test_a_last_look_that_is_old_fails_where_somebody_is_to_look(settings):
 def test_that_nobody_ever_looked_fails_where_somebody_is_to_look(settings):
     found = line(replace(settings, heartbeat_url="http://127.0.0.1:1/ping"), "alerts")
     assert not found.ok
-    assert found.found.startswith("nobody looked yet")
+    assert found.found.startswith("no heartbeat yet")
     assert found.next_step.endswith("start `lakehouse dev`.")
 
 
@@ -344,6 +344,6 @@ def test_the_places_are_those_that_dev_tells_and_not_those_of_this_command(setti
     beat(settings, Heartbeat(ago(), 0, 0, ("file", "log", "slack-1a2b3c4d")))
     found = line(settings, "alerts").found
     assert (
-        "by `lakehouse dev` at http://127.0.0.1:3000; told are: alerts.jsonl, the log,"
+        "by `lakehouse dev` at http://127.0.0.1:3000; alerts go to: alerts.jsonl, the log,"
         " slack-1a2b3c4d" in found
     )

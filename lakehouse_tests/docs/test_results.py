@@ -34,8 +34,8 @@ Measured on 2026-11-26 at 0123abc+; the load was 0.4 on 2 cores when it began.
 @pytest.mark.unit
 def test_what_is_promised_is_read_from_a_result(tmp_path: Path) -> None:
     assert list(promises_of(_RESULT)) == [
-        Promise("To open one", "by key", "3.00", "2.00", holds=False),
-        Promise("Bytes", "of the key", "0.100", "0.50", holds=True),
+        Promise("To open one", "by key", "3.00", "2.00", is_met=False),
+        Promise("Bytes", "of the key", "0.100", "0.50", is_met=True),
     ]
     (tmp_path / "doors.md").write_text(_RESULT, encoding="utf-8")
     write_index(tmp_path)

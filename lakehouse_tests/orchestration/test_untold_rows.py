@@ -12,7 +12,7 @@ from lakehouse.iceberg.metadata.write_result import RuleResult, Unchanged
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.orchestration import table_asset
 from lakehouse.orchestration.asset_checks import Evaluated
-from lakehouse.orchestration.table_asset import Written, _looked_at_as_a_whole
+from lakehouse.orchestration.table_asset import Written, _with_full_checks
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
 pytestmark = pytest.mark.unit
@@ -42,7 +42,7 @@ def test_what_a_job_tells_counts_for_the_snapshot_that_it_looked_at(
     told = (RuleResult(RULE, 1, 9),)
     written = Written(Unchanged(TABLE.name, "", 2), all_rows=told)
     check = dg.AssetCheckResult(passed=True, check_name=RULE.name)
-    results, _ = _looked_at_as_a_whole(context(warnings), io, TABLE, written, [check], {})
+    results, _ = _with_full_checks(context(warnings), io, TABLE, written, [check], {})
     assert [result.passed for result in results] == ([False] if main == 2 else [])
     assert bool(warnings) == (main != 2)
 
@@ -55,7 +55,7 @@ def test_a_check_that_failed_while_a_job_went_on_stays_as_it_was_and_a_warning_s
     io: Any = SimpleNamespace(evaluate=lambda *_: ([], None))
     written = Written(Unchanged(TABLE.name, "", None), all_rows=())
     check = dg.AssetCheckResult(passed=True, check_name=RULE.name)
-    results, _ = _looked_at_as_a_whole(context(warnings), io, TABLE, written, [check], {})
+    results, _ = _with_full_checks(context(warnings), io, TABLE, written, [check], {})
     assert results == []
     assert warnings == [
         f"gold.figures: {RULE.name} failed last, and all rows were not looked at."

@@ -1,3 +1,1 @@
-"""What commands print: tables that fit a terminal, CSV and JSON, progress, and what became of
-an ingest.
-"""
+"""Output of commands: tables, CSV, JSON, progress and ingest reports."""

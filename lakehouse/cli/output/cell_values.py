@@ -1,8 +1,6 @@
-"""How a value of a Spark row is shown: as a piece of JSON, and as text in a table or a CSV
-file.
+"""Formats values of Spark rows as JSON and as text.
 
-Nothing is rounded or shifted: moments are UTC, decimals keep their digits, integers beyond 2^53
-are text in JSON.
+Lossless: timestamps are UTC, decimals keep their digits, integers beyond 2^53 are text in JSON.
 """
 
 import json
@@ -22,27 +20,27 @@ _NUMBERS = frozenset({"byte", "short", "integer", "long", "float", "double", "de
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a result, and whether its values stand on the right."""
+    """A result column and whether it is right-aligned."""
 
     name: str
     is_number: bool = False
 
 
 def columns_named(names: Iterable[str], numbers: Container[str] = ()) -> list[Column]:
-    """Describe columns by their names.
+    """Return columns by name.
 
-    :param numbers: the names of those that hold numbers.
+    :param numbers: names of numeric columns.
     """
     return [Column(name, name in numbers) for name in names]
 
 
 def column(name: str, kind: "DataType") -> Column:
-    """Describe a column of a Spark frame."""
+    """Return the column of a Spark DataFrame field."""
     return Column(name, kind.typeName() in _NUMBERS)
 
 
 def json_value(value: Any, kind: "DataType") -> Any:
-    """Return what a value of a Spark row is in JSON."""
+    """Return the JSON value of a Spark value."""
     from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
 
     if value is None:
@@ -62,7 +60,7 @@ def json_value(value: Any, kind: "DataType") -> Any:
 
 
 def json_row(row: Sequence[Any], kind: "StructType") -> list[Any]:
-    """Return what the values of a Spark row are in JSON, in their order."""
+    """Return the JSON values of a Spark row in order."""
     fields = zip(row, kind.fields, strict=True)
     return [json_value(value, field.dataType) for value, field in fields]
 
@@ -70,9 +68,7 @@ def json_row(row: Sequence[Any], kind: "StructType") -> list[Any]:
 def shown_row(
     row: Mapping[str, Any], shown: Mapping[str, Any], kind: "StructType"
 ) -> list[Any]:
-    """Return what the values of a row are in JSON, and what is shown in place of some of them as
-    the text that it is.
-    """
+    """Return the JSON values of a row; replaced values are text."""
     values = []
     for field in kind.fields:
         value = shown[field.name]
@@ -82,7 +78,7 @@ def shown_row(
 
 
 def plain_json(value: Any) -> Any:
-    """Return what a Python value is in JSON; what has no form there is text."""
+    """Return the JSON value of a Python value; unsupported types become text."""
     if isinstance(value, bool | str | None):
         return value
     if isinstance(value, int):
@@ -102,24 +98,24 @@ def plain_json(value: Any) -> Any:
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
-def utc_seconds(moment: datetime) -> str:
-    """Write a moment in UTC for people: `2026-01-31 08:00:00Z`."""
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%SZ}"
+def utc_seconds(timestamp: datetime) -> str:
+    """Format a timestamp in UTC: `2026-01-31 08:00:00Z`."""
+    return f"{timestamp.astimezone(UTC):%Y-%m-%d %H:%M:%SZ}"
 
 
-def utc_text(moment: datetime) -> str:
-    """Write a moment as ISO 8601 in UTC: `2026-01-31T08:00:00.123Z`, which Spark reads back."""
-    return iso_text(moment.astimezone(UTC).replace(tzinfo=None)) + "Z"
+def utc_text(timestamp: datetime) -> str:
+    """Format a timestamp as ISO 8601 in UTC: `2026-01-31T08:00:00.123Z`; Spark can parse it."""
+    return iso_text(timestamp.astimezone(UTC).replace(tzinfo=None)) + "Z"
 
 
-def iso_text(moment: datetime) -> str:
-    """Write a moment with as many decimals as it has, three at least if any."""
-    thousandths, rest = divmod(moment.microsecond, 1000)
-    return moment.isoformat(
+def iso_text(timestamp: datetime) -> str:
+    """Format a timestamp with its decimals, at least three if it has any."""
+    thousandths, rest = divmod(timestamp.microsecond, 1000)
+    return timestamp.isoformat(
         timespec="microseconds" if rest else "milliseconds" if thousandths else "seconds"
     )
 
 
 def as_text(value: Any) -> str:
-    """Return a piece of JSON as text: a text as it is, anything else as JSON writes it."""
+    """Return a JSON value as text; strings stay unchanged."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

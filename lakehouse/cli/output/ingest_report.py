@@ -1,4 +1,4 @@
-"""What became of an ingest, in lines for people: pure functions of its result."""
+"""Formats the result of an ingest; pure functions."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ _DONE = ("published", "unchanged")
 
 
 def summarize(result: "IngestResult") -> list[str]:
-    """Say which files were landed, what each table got of them, and where refused rows are."""
+    """Return lines about landed files, table changes and quarantined rows."""
     notes = [
         f"{shown(key)} is still being written; the next ingest collects it"
         for key in result.unsettled
@@ -43,7 +43,7 @@ def summarize(result: "IngestResult") -> list[str]:
 
 
 def describe_progress(progress: "TableProgress") -> str:
-    """Say how far a table is: partitions of partitions, rows, and the time that is left."""
+    """Return the progress of a table: partitions, rows and remaining time."""
     parts = [progress.table]
     if progress.partitions:
         total = count(progress.partitions, "partition")
@@ -60,14 +60,12 @@ def _duration(seconds: float) -> str:
 
 
 def describe_failures(result: "IngestResult") -> list[str]:
-    """Say what failed: one line for each rejected file, and one for each table that was not
-    published.
-    """
+    """Return one line for each rejected file and each failed table."""
     return [*describe_rejected(result.rejected), *result.messages]
 
 
 def describe_rejected(files: "Iterable[RejectedReason]") -> list[str]:
-    """Say of each rejected file why, and where it is now."""
+    """Return the reason and the current path of each rejected file."""
     return [
         f"{shown(file.file)} was rejected: {file.reason} It is kept as {shown(file.kept_as)}."
         for file in files
@@ -97,20 +95,20 @@ def _describe_delivery(result: "IngestResult") -> str:
 
 
 def _has_not_landed(result: "IngestResult") -> bool:
-    """Whether the run failed that was to land the files."""
+    """Whether the landing run failed."""
     landings = [asset for asset in result.assets if asset.table == result.feed.table]
     return any(asset.status == "failed" for asset in landings)
 
 
 def _listed(names: Sequence[str]) -> str:
-    """List some names, the first and the last where there are many."""
+    """Return the names; only the first and last if there are many."""
     if len(names) > _MANY:
         return f"{shown(names[0])} … {shown(names[-1])}"
     return ", ".join(map(shown, names))
 
 
 def describe_tables(assets: "Iterable[AssetResult]") -> list[str]:
-    """Say what each table got, in all runs that computed it, and what was refused of it."""
+    """Return the changes of each table over all runs, and its quarantined rows."""
     by_table: dict[str, list[AssetResult]] = {}
     for asset in assets:
         by_table.setdefault(asset.table, []).append(asset)
@@ -155,15 +153,15 @@ def _sum(counts: Iterable[int | None]) -> int:
 
 
 def _has_newly_refused(assets: "list[AssetResult]") -> bool:
-    """Whether rows of a table were refused that had not been before."""
+    """Whether rows were quarantined for the first time."""
     return any(asset.quarantine.new_rows for asset in assets)
 
 
 def _describe_refused(assets: "list[AssetResult]") -> str:
-    """Say how many rows were refused, of what share, by which rules, and where they are."""
+    """Return the number and share of quarantined rows, the rules, and the command to see them."""
     refusals = [asset.quarantine for asset in assets]
     outside = [refusal.outside_rows or 0 for refusal in refusals]
-    # Each run counts the rows that belong to no partition.
+    # Each run counts the rows outside of all partitions.
     refused = _sum(refusal.rows for refusal in refusals) - sum(outside) + max(outside)
     new = _sum(refusal.new_rows for refusal in refusals)
     evaluated = _sum(refusal.evaluated_rows for refusal in refusals)

@@ -1,6 +1,4 @@
-"""What is printed: rows as an aligned table for people, as CSV and JSON for programs, and what
-failed in one line.
-"""
+"""Formats output as aligned tables, CSV or JSON, and prints errors in one line."""
 
 import csv
 import json
@@ -19,12 +17,12 @@ Format = Literal["table", "csv", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 Rows = Sequence[Sequence[Any]]
-"""Rows of JSON values, in the order of their columns."""
+"""Rows of JSON values in column order."""
 _CSV_END = "\r\n"
 
 
 def render(form: Format, columns: Sequence[Column], rows: Rows) -> str:
-    """Write rows in a format, without a line end at the end."""
+    """Format rows, without a trailing newline."""
     if form == "table":
         return table(columns, rows)
     if form == "csv":
@@ -40,14 +38,13 @@ def table(
     footer: str = "",
     width: int | None = None,
 ) -> str:
-    """Write an aligned table, NULL shown, numbers on the right, and how many rows there are.
+    """Format an aligned table with a row count; NULL is shown.
 
-    It is as wide as the terminal at most, and as wide as its cells where another program reads
-    it.
+    The maximum width is that of the terminal; unlimited if the output is not a terminal.
 
-    :param noun: what a row stands for.
-    :param footer: printed in place of the number of rows.
-    :param width: in place of the terminal's.
+    :param noun: noun for the row count.
+    :param footer: replaces the row count.
+    :param width: replaces the width of the terminal.
     """
     headings = [_shown(column.name) for column in columns]
     texts = [list(map(_shown, row)) for row in rows]
@@ -57,13 +54,12 @@ def table(
 
 
 def csv_text(columns: Sequence[Column], rows: Rows) -> str:
-    """Write CSV: a header, each row on a line that ends as those of other programs do, NULL as
-    nothing between commas.
+    """Format CSV with a header; rows end with a newline of the platform, NULL is empty.
 
-    Line ends within a value are quoted, and stay as they are.
+    Newlines within values are quoted and unchanged.
     """
     lines: list[str] = []
-    # With this line end, a value that holds either character of it is quoted.
+    # With this terminator, the writer quotes values that contain CR or LF.
     writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator=_CSV_END)
     writer.writerow([column.name for column in columns])
     for row in rows:
@@ -72,9 +68,9 @@ def csv_text(columns: Sequence[Column], rows: Rows) -> str:
 
 
 def json_array(columns: Sequence[Column], rows: Rows) -> str:
-    """Write one JSON array with an object for each row.
+    """Format one JSON array with an object per row.
 
-    :raises UsageError: when two columns have the same name, since one would be lost.
+    :raises UsageError: duplicate column names, which an object cannot represent.
     """
     names = [column.name for column in columns]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -89,31 +85,27 @@ def json_array(columns: Sequence[Column], rows: Rows) -> str:
 
 
 def json_list(items: Sequence[str]) -> str:
-    """Write one JSON array of things that are JSON already, each on a line of its own."""
+    """Format JSON texts as one JSON array, one per line."""
     return "[\n " + ",\n ".join(items) + "\n]" if items else "[]"
 
 
 def count(number: int, noun: str) -> str:
-    """Write `1 row`, `2 rows`, `1,000 rows`."""
+    """Format a count: `1 row`, `2 rows`, `1,000 rows`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def size(number_bytes: int) -> str:
-    """Write a size in the largest unit that leaves a number of at least 1: `812 B`, `1.4
-    MiB`.
-    """
+    """Format a size in the largest suitable unit: `812 B`, `1.4 MiB`."""
     return size_text(number_bytes)
 
 
 def complain(text: str) -> None:
-    """Say in one line on standard error what failed."""
+    """Print an error in one line on standard error."""
     click.echo(f"lakehouse: {printable(' '.join(text.split()))}", err=True)
 
 
 def printable(text: str) -> str:
-    """Return a text in one line; a line end would break a table, and an escape sequence speak
-    to the terminal.
-    """
+    """Escape control characters: newlines break tables, and escape sequences affect terminals."""
     return "".join(
         character if character.isprintable() else repr(character)[1:-1] for character in text
     )
@@ -124,7 +116,7 @@ def _shown(value: Any) -> str:
 
 
 def conclude(lines: Iterable[str], complaints: Iterable[str], *, success: bool) -> None:
-    """Print what became of a command's work, and end with exit code 1 where it failed."""
+    """Print the result of a command; exit with 1 after a failure."""
     for line in lines:
         click.echo(printable(line))
     for line in complaints:

@@ -1,6 +1,4 @@
-"""What goes on, on standard error: a spinner for a person, one plain line for a log, nothing
-where it is quick.
-"""
+"""Progress on standard error: a spinner on a terminal, one line in a log, nothing if fast."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -11,28 +9,24 @@ from typing import TextIO
 
 QUICK_SECONDS = 2.0
 PAUSE_SECONDS = 10.0
-"""How long a log is told nothing more of what goes on."""
+"""Minimum interval between log lines."""
 Update = Callable[[str], None]
-"""Shows in how far what goes on is done."""
+"""Shows details of the progress."""
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a person reads what is printed there; where it was closed, Python has no stream
-    at all.
-    """
+    """Whether a stream is a terminal; a closed stream is None."""
     return stream is not None and stream.isatty()
 
 
 class Progress:
-    """Shows what goes on for as long as a `with` block takes; in a log, each line is printed
-    once.
-    """
+    """Shows progress during a `with` block; a log contains each line once."""
 
     def __init__(self) -> None:
         self._printed: set[str] = set()
 
     def __call__(self, what: str) -> AbstractContextManager[Update]:
-        """Show what goes on until the block ends; what the block is given shows how far it is."""
+        """Show progress until the block ends; the block receives a function for details."""
         return self._spinner(what) if is_terminal(sys.stderr) else self._line(what)
 
     @contextmanager

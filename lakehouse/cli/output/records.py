@@ -1,6 +1,4 @@
-"""What commands did and found, as records for programs: the same as people are told, under
-names that stay.
-"""
+"""Results of commands as records for programs, with stable names."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,17 +28,17 @@ table_csv_or_json = _format_option(*FORMATS)
 
 
 def print_records(records: Iterable[Mapping[str, Any]]) -> None:
-    """Print records as one JSON array, each on a line of its own."""
+    """Print records as one JSON array, one per line."""
     click.echo(records_text(records))
 
 
 def records_text(records: Iterable[Mapping[str, Any]]) -> str:
-    """Return records as one JSON array, each on a line of its own."""
+    """Return records as one JSON array, one per line."""
     return json_list([as_text(plain_json(record)) for record in records])
 
 
 def check_record(check: "CheckResult") -> dict[str, Any]:
-    """Return the result of one check."""
+    """Return the record of a check result."""
     figures = check.figures
     return {
         "table": check.table,
@@ -58,7 +56,7 @@ def check_record(check: "CheckResult") -> dict[str, Any]:
 
 
 def plan_record(plan: "Plan") -> dict[str, Any]:
-    """Return what a declaration would change of its table."""
+    """Return the record of a table's plan."""
     return {
         "table": plan.table,
         "as_declared": plan.is_empty,
@@ -70,7 +68,7 @@ def plan_record(plan: "Plan") -> dict[str, Any]:
 
 
 def ingest_record(result: "IngestResult") -> dict[str, Any]:
-    """Return what became of an ingest of one feed."""
+    """Return the record of a feed's ingest."""
     return {
         "feed": result.feed.name,
         "success": result.success,
@@ -90,7 +88,7 @@ def ingest_record(result: "IngestResult") -> dict[str, Any]:
 
 
 def _table_record(asset: "AssetResult") -> dict[str, Any]:
-    """Return what a run did to a table."""
+    """Return the record of a table in a run."""
     write = asset.write
     return {
         "table": asset.table,
@@ -104,5 +102,5 @@ def _table_record(asset: "AssetResult") -> dict[str, Any]:
 
 
 def _id_text(snapshot_id: int | None) -> str | None:
-    """Return a snapshot id as text, since it exceeds what JSON's numbers hold."""
+    """Return a snapshot id as text, since it exceeds the integer range of JSON."""
     return None if snapshot_id is None else str(snapshot_id)

@@ -1,16 +1,16 @@
-"""Numbers over time in a line of characters, one for each span of time."""
+"""Sparklines: one character per time interval."""
 
 from collections.abc import Sequence
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 ASCII = "_-=+*%@#"
-"""For what cannot show the blocks."""
+"""For encodings without the block characters."""
 _NOTHING = {BLOCKS: "·", ASCII: "."}
-"""What stands for a span without a value; a space would let a line be wrapped there."""
+"""Character for an interval without a value; a space would allow a line break."""
 
 
 def marks_for(encoding: str | None) -> str:
-    """Return the marks that an encoding has, from the least to the greatest."""
+    """Return the characters that an encoding supports, lowest first."""
     try:
         BLOCKS.encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -21,10 +21,9 @@ def marks_for(encoding: str | None) -> str:
 def sparkline(
     values: Sequence[float | None], marks: str, *, lowest: float | None = None
 ) -> str:
-    """Return a mark for each value between the least and the greatest; a dot where there is
-    none.
+    """Return one character per value, scaled from minimum to maximum; a dot without a value.
 
-    :param lowest: what the lowest mark stands for, in place of the least value.
+    :param lowest: replaces the minimum of the scale.
     """
     known = [value for value in values if value is not None]
     if not known:

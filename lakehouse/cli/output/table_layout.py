@@ -1,6 +1,4 @@
-"""A table that fits a terminal: cells are wrapped, never cut; where none fits, each row is a
-list of its own.
-"""
+"""Table layout for terminals: wraps cells without truncation; too wide tables become lists."""
 
 import shutil
 import sys
@@ -10,21 +8,17 @@ from itertools import zip_longest
 from lakehouse.cli.output.progress import is_terminal
 
 _BETWEEN = " | "
-_WHOLE = 24
-"""Words up to this width, such as ids and moments, are not broken, so that they can be
-copied.
-"""
+_MAX_UNBROKEN_WIDTH = 24
+"""Words up to this width, such as ids and timestamps, are not broken, so users can copy them."""
 
 
 def terminal_width() -> int | None:
-    """Return the width of the terminal that is printed to; None where that is a file, a pipe or
-    another program.
-    """
+    """Return the width of the terminal; None if standard output is not a terminal."""
     return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
 
 
 def cell_width(text: str) -> int:
-    """Return how many columns of a terminal a text takes; some characters take two."""
+    """Return the display width of a text; some characters are two columns wide."""
     from rich.cells import cell_len
 
     return cell_len(text)
@@ -33,10 +27,10 @@ def cell_width(text: str) -> int:
 def lines_of(
     rows: Sequence[Sequence[str]], numbers: Sequence[bool], width: int | None
 ) -> list[str]:
-    """Return the lines of an aligned table; the first row is its heading.
+    """Return the lines of an aligned table; the first row is the header.
 
-    :param numbers: which columns stand on the right.
-    :param width: of the terminal; None for as wide as the table is.
+    :param numbers: which columns are right-aligned.
+    :param width: of the terminal; None for unlimited.
     """
     natural = [max(map(cell_width, column)) for column in zip(*rows, strict=True)]
     if width is None or _total(natural) <= width:
@@ -51,9 +45,7 @@ def lines_of(
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return a text in lines of at most some width, broken between words, and within those that
-    are longer.
-    """
+    """Wrap a text at spaces, and within words that are longer than the width."""
     from rich.cells import chop_cells
 
     if cell_width(text) <= width:
@@ -74,11 +66,11 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _longest_word(text: str) -> int:
-    return min(_WHOLE, max(map(cell_width, text.split(" "))))
+    return min(_MAX_UNBROKEN_WIDTH, max(map(cell_width, text.split(" "))))
 
 
 def _shrink(widths: Sequence[int], floors: Sequence[int], limit: int) -> list[int]:
-    """Narrow the widest columns first, down to their floors, until all fit."""
+    """Narrow the widest columns down to their minimum until the table fits."""
     narrowed = list(widths)
     while _total(narrowed) > limit:
         wider = [at for at, width in enumerate(narrowed) if width > floors[at]]
@@ -89,10 +81,10 @@ def _shrink(widths: Sequence[int], floors: Sequence[int], limit: int) -> list[in
 def _table(
     rows: Sequence[Sequence[str]], widths: Sequence[int], numbers: Sequence[bool]
 ) -> list[str]:
-    heading, *others = rows
+    heading, *body = rows
     lines = _row(heading, widths, [False] * len(widths))
     lines.append("-+-".join("-" * width for width in widths))
-    for row in others:
+    for row in body:
         lines += _row(row, widths, numbers)
     return lines
 
@@ -111,12 +103,12 @@ def _padded(text: str, width: int, is_number: bool) -> str:
 
 
 def _lists(rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Return each row as lines of its names and values, with a line between two rows."""
-    heading, *others = rows
+    """Return each row as lines of column names and values, with separators."""
+    heading, *body = rows
     name_width = min(max(map(cell_width, heading)), max(1, width // 2))
     value_width = max(1, width - name_width - len(_BETWEEN))
     lines = []
-    for row in others:
+    for row in body:
         lines.append("-" * min(width, name_width + len(_BETWEEN) + value_width))
         for cells in zip(heading, row, strict=True):
             lines += _row(cells, [name_width, value_width], [False, False])

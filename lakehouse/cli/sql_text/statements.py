@@ -14,9 +14,7 @@ _TARGET = re.compile(
 
 
 def split(script: str) -> list[str]:
-    """Split a script at the semicolons that end statements; a `BEGIN … END` script is one
-    statement.
-    """
+    """Split a script at semicolons; a `BEGIN … END` script is one statement."""
     if first_word(script) == "BEGIN":
         return [script.strip()]
     statements: list[list[Token]] = [[]]
@@ -48,14 +46,12 @@ def plain_text(statement: str, *, with_literals: bool = False) -> str:
 
 
 def targets(statement: str) -> list[tuple[str, str]]:
-    """Return the tables that DML and CREATE change, each after the words before its name, such as
-    `DELETE FROM`; nothing of other statements.
-    """
+    """Return the target tables of DML and CREATE statements with their leading keywords."""
     return [(head, _table(name)) for head, name in _TARGET.findall(plain_text(statement))]
 
 
 def named_tables(statement: str) -> set[str]:
-    """Return all that may be names of tables, such as `silver.fruits`, also between quotes."""
+    """Return all possible table names, such as `silver.fruits`, also in quotes."""
     return set(map(_table, re.findall(_NAME, plain_text(statement, with_literals=True))))
 
 

@@ -1,6 +1,4 @@
-"""`lakehouse sql --write`: the declared tables that statements may change, the quarantines that
-they must not empty, and the watermarks that must outlive them.
-"""
+"""`lakehouse sql --write`: tables to lock, protected quarantines, and preserved watermarks."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -31,11 +29,10 @@ def lockable_tables(
     exists: Callable[[str], bool],
     statements: Sequence[str],
 ) -> list[str]:
-    """Return the declared tables that statements may change: all of them where the text of a
-    statement does not name its table.
+    """Return the declared tables that statements can change; all of them if that is unclear.
 
     :param exists: whether the catalog has a table of this name.
-    :raises UsageError: when a statement may remove rows from a quarantine.
+    :raises UsageError: a statement can delete rows of a quarantine.
     """
     quarantines = {q.name: table.name for table in declared.values() if (q := table.quarantine)}
     lockable: set[str] = set()
@@ -55,9 +52,7 @@ def lockable_tables(
 def _unclear_target(
     statement: str, exists: Callable[[str], bool], created: Collection[str]
 ) -> str | None:
-    """Return why the text of a statement does not name the table that it changes; None if it
-    does.
-    """
+    """Return why a statement does not name its target table; None if it does."""
     text = plain_text(statement)
     if _EXPRESSION.search(text) or UNCLEAR_COMMENT in text:
         return "the name of its table is an expression"
@@ -75,7 +70,7 @@ def _unclear_target(
 def _require_kept(
     statement: str, changed: Iterable[str], quarantines: Mapping[str, str], unclear: str | None
 ) -> None:
-    """Reject a statement that may remove rows from a quarantine: no table would have them."""
+    """Raise for a statement that can delete quarantined rows, which are in no other table."""
     word = first_word(statement)
     for name, table in quarantines.items():
         if _is_in(name, changed):
@@ -95,8 +90,9 @@ def _require_kept(
 
 @contextmanager
 def kept_watermarks(engine: "Engine", statement: str, tables: Iterable[str]) -> Iterator[None]:
-    """Keep the watermarks of locked tables: before snapshots expire, and after compaction, so
-    that a later expiry keeps them. A rollback restores those of its snapshot.
+    """Preserve the watermarks of locked tables before expiry and after compaction.
+
+    A rollback restores the watermarks of its snapshot.
     """
     from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
 
@@ -109,5 +105,5 @@ def kept_watermarks(engine: "Engine", statement: str, tables: Iterable[str]) -> 
 
 
 def _is_in(table: str, names: Iterable[str]) -> bool:
-    """Whether a table is named, also without its namespace."""
+    """Whether a table is in `names`, with or without its namespace."""
     return any(name in (table, table.partition(".")[2]) for name in names)

@@ -1,1 +1,1 @@
-"""When each step of upkeep is due, a file for each step; pure."""
+"""Due conditions of each upkeep step, one file per step; pure functions."""

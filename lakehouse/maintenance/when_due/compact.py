@@ -1,6 +1,4 @@
-"""Which partitions of a table gain by being compacted, what that would bring and cost, and what
-speaks against it now; pure.
-"""
+"""Partitions of a table that benefit from compaction, with gain, cost and blockers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,42 +10,39 @@ from lakehouse.maintenance.table_reads import TableReads
 from lakehouse.maintenance.upkeep_plan import Estimate, Gain, counted
 
 LEAST_FILES = 5
-"""Small files, or delete files, that are worth a rewrite of a partition that is still written
-to: Iceberg's own number (`min-input-files` of rewrite_data_files). With fewer, each new file
-would have the partition written again.
+"""Minimum number of small or delete files for a partition with ongoing writes: Iceberg's
+`min-input-files` of rewrite_data_files. With fewer, each new file would cause a rewrite.
 """
 LEAST_FILES_AT_REST = 2
-"""The same of a partition that is not written to any more: it is written again once."""
+"""Minimum for a partition without ongoing writes: it is rewritten once."""
 AT_REST_AFTER = timedelta(days=1)
 DELETED_SHARE = 0.1
-"""Share of deleted rows that is worth a rewrite, however few delete files say so."""
+"""Share of deleted rows that justifies a rewrite, independent of the number of delete files."""
 HOT_FOR = timedelta(hours=1)
-"""A partition whose newest file is younger waits: more files may come, and its writer may lose
-a race.
+"""A partition with a newer file waits: more files can follow, and its writer could lose a
+commit race.
 """
 TOO_MANY_TO_WAIT = 4 * LEAST_FILES
-"""With so many files to go it does not wait, since what is written to all day would for
-ever.
-"""
+"""With this many files it does not wait: constant writes would delay it forever."""
 MOST_TIMES_IN_VAIN = 2
 PAID_BACK_IN_DAYS = 30
-"""Reads have to save in so many days what the rewrite reads and writes."""
+"""Reads must save the cost of a rewrite within this time."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """What is wrong with a partition, and what a rewrite would come to."""
+    """Reasons for a compaction, and its estimate."""
 
     reasons: tuple[str, ...]
     files: int
-    """Files that would go."""
+    """Files to be replaced."""
     gain: Gain
     estimate: Estimate
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A partition that gains by being compacted."""
+    """A partition that benefits from compaction."""
 
     table: str
     partition: PartitionHealth
@@ -55,17 +50,17 @@ class Candidate:
     gain: Gain
     cost_bytes: int
     is_in_vain: bool = False
-    """Whether the same files were rewritten before, and stayed."""
+    """Whether the same files were rewritten before without effect."""
     hot_until: datetime | None = None
 
     @property
     def is_paid_back(self) -> bool:
-        """Whether reads save what it costs soon enough."""
+        """Whether reads save its cost in time."""
         return self.gain.saved_bytes_a_day * PAID_BACK_IN_DAYS >= self.cost_bytes
 
     @property
     def value(self) -> float:
-        """What reads save a day for each byte that it costs."""
+        """Bytes saved per day for each byte of cost."""
         return self.gain.saved_bytes_a_day / max(self.cost_bytes, 1)
 
 
@@ -77,10 +72,9 @@ def candidates(
     *,
     asked_by_name: bool = False,
 ) -> Iterator[Candidate]:
-    """Yield the partitions of a table that gain by being compacted, those that have to wait
-    too.
+    """Yield the partitions that benefit from compaction, including those that must wait.
 
-    :param asked_by_name: a person asked for this table: two files are enough then.
+    :param asked_by_name: a user named this table: two files are sufficient.
     """
     correction = past.correction(health.table, "compact")
     for partition in health.partitions:
@@ -101,9 +95,9 @@ def candidates(
 
 
 def need_of(partition: PartitionHealth, health: TableHealth, least: int) -> Need | None:
-    """Return what is wrong with a partition; None of a healthy one.
+    """Return why a partition needs compaction; None if it does not.
 
-    :param least: files from which on a rewrite is worth it.
+    :param least: minimum number of files.
     """
     reasons = []
     fewer = partition.fewer_files(health.target_bytes)
@@ -128,7 +122,7 @@ def need_of(partition: PartitionHealth, health: TableHealth, least: int) -> Need
     deletes = live_deletes if has_deletes or is_old else 0
     cost_bytes = _cost(partition, all_files=bool(deletes) or is_old)
     if is_old and not partition.key.values:
-        # No predicate tells its rows from those of other partitions: all are written again.
+        # No predicate selects its rows, so the entire table is rewritten.
         cost_bytes = 2 * health.data_bytes + partition.delete_bytes
     fewer_files = (fewer if is_small else 0) + deletes + dangling
     gain = Gain(
@@ -145,8 +139,9 @@ def need_of(partition: PartitionHealth, health: TableHealth, least: int) -> Need
 
 
 def _cost(partition: PartitionHealth, *, all_files: bool) -> int:
-    """Return the bytes that are read and written. Metadata does not tell which files have
-    deletes, so that all count; what earlier runs came to corrects it.
+    """Return the bytes to read and write.
+
+    Metadata does not show which files have deletes, so all files count; past results correct it.
     """
     if all_files:
         return 2 * partition.data_bytes + partition.delete_bytes

@@ -1,6 +1,4 @@
-"""When statistics are computed: a table that is large and read has changed since the last
-ones.
-"""
+"""Due conditions of statistics: a large, read table that has changed."""
 
 from datetime import timedelta
 
@@ -14,11 +12,11 @@ from lakehouse.tables.upkeep import in_days
 _STEP: StepName = "compute_statistics"
 STATISTICS_EVERY = timedelta(days=7)
 STATISTICS_BYTES = 16 * 1024 * 1024
-"""A table with fewer bytes is sent whole to each task that joins it, whatever its columns hold:
-Spark's own bound is 10 MB (`spark.sql.autoBroadcastJoinThreshold`).
+"""Smaller tables are broadcast in joins, independent of statistics; Spark's limit is 10 MB
+(`spark.sql.autoBroadcastJoinThreshold`).
 """
 CHANGED_SHARE = 0.2
-"""Share of the rows by which a table has to have changed for new statistics."""
+"""Minimum change of the row count, as a share."""
 
 
 def plan_statistics(look: Look) -> PlannedStep:
@@ -48,8 +46,8 @@ def plan_statistics(look: Look) -> PlannedStep:
             conditions.append(
                 Condition(f"computed within the last {in_days(STATISTICS_EVERY)}", False)
             )
-        is_wanted = all(condition.is_met for condition in conditions)
-        if is_wanted and not look.budget.take(health.data_bytes):
+        are_met = all(condition.is_met for condition in conditions)
+        if are_met and not look.budget.take(health.data_bytes):
             conditions.append(Condition("more than is left of today's bytes", False))
             not_before = next_day(look.now)
     return planned_step(

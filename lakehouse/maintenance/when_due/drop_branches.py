@@ -1,6 +1,4 @@
-"""When stale branches are dropped: those of writers that died, and those of refused writes that
-people had time to look at.
-"""
+"""Due conditions of branch removal: branches of crashed writers, and expired blocked writes."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -32,9 +30,7 @@ def plan_branches(look: Look) -> PlannedStep:
 
 
 def stale_branches(look: Look) -> list[RefHealth]:
-    """Return the branches of refused writes that were kept for long enough, and those of dead
-    writers.
-    """
+    """Return the expired branches of blocked writes and of crashed writers."""
     stale = []
     for ref in look.health.refs:
         until = kept_until(ref.name, look.policy.refused_for)
@@ -44,12 +40,12 @@ def stale_branches(look: Look) -> list[RefHealth]:
 
 
 def _refused_until(look: Look) -> datetime | None:
-    """Return when the next branch of a refused or dead write has been kept for long enough."""
-    moments = (kept_until(ref.name, look.policy.refused_for) for ref in look.health.refs)
-    return min((at for at in moments if at and at > look.now), default=None)
+    """Return when the next branch of a blocked write or crashed writer expires."""
+    expiry_times = (kept_until(ref.name, look.policy.refused_for) for ref in look.health.refs)
+    return min((at for at in expiry_times if at and at > look.now), default=None)
 
 
 def _some(names: Sequence[str]) -> str:
-    """Return up to three names, and how many more there are."""
+    """Return up to three names and the number of the remaining ones."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more

@@ -1,6 +1,4 @@
-"""When snapshots are expired: some are older than the policy keeps them, and nothing needs
-them.
-"""
+"""Due conditions of snapshot expiry: snapshots older than the policy that nothing needs."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -12,7 +10,7 @@ from lakehouse.maintenance.when_due.look import Look, planned_step
 from lakehouse.tables.upkeep import in_days
 
 EXPIRY_EVERY = timedelta(days=1)
-"""Each snapshot of a table that is written all day would be expired by itself otherwise."""
+"""Minimum interval: a constantly written table would expire each snapshot separately."""
 
 
 def plan_expiry(look: Look) -> PlannedStep:
@@ -33,7 +31,7 @@ def plan_expiry(look: Look) -> PlannedStep:
             bool(expirable),
         )
     ]
-    conditions += [Condition(text, False) for text in _held_by(pins, old)]
+    conditions += [Condition(text, False) for text in _pinned_by(pins, old)]
     rhythm = look.rhythm("expire_snapshots", EXPIRY_EVERY)
     if expirable and rhythm:
         conditions.append(Condition("snapshots expired within the last day", False))
@@ -52,7 +50,7 @@ def plan_expiry(look: Look) -> PlannedStep:
 
 
 def _pins(look: Look) -> list[SnapshotPin]:
-    """Return what pins snapshots, each once, but for the branches that go first."""
+    """Return unique snapshot pins, without branches that are dropped first."""
     stale = stale_branches(look)
     pins = {}
     for ref in look.health.refs:
@@ -69,11 +67,10 @@ def _pins(look: Look) -> list[SnapshotPin]:
 def _pinned_times(
     pins: Sequence[SnapshotPin], times: Sequence[datetime], keep: int
 ) -> set[datetime]:
-    """Return the moments of snapshots that refs keep: a tag its own, a branch the newest few up
-    to its own.
+    """Return the snapshot times that refs keep: that of a tag, the newest `keep` of a branch.
 
-    Which snapshots a branch descends from is not told here: those of other branches may be
-    counted for its own, and expiry that then finds nothing waits for a change.
+    Ancestry is unknown here: snapshots of other branches can count for a branch. Expiry then
+    finds nothing and waits for a change.
     """
     pinned = set()
     for pin in pins:
@@ -84,13 +81,15 @@ def _pinned_times(
     return pinned
 
 
-def _held_by(pins: Sequence[SnapshotPin], old: Sequence[datetime]) -> Iterator[str]:
+def _pinned_by(pins: Sequence[SnapshotPin], old: Sequence[datetime]) -> Iterator[str]:
     for pin in pins:
-        held = [at for at in old if at == pin.committed_at]
+        pinned_snapshots = [at for at in old if at == pin.committed_at]
         if pin.needs_later:
-            held = [at for at in old if at >= pin.committed_at]
-        if held:
-            snapshots = counted(len(held), "older snapshot stays", "older snapshots stay")
+            pinned_snapshots = [at for at in old if at >= pin.committed_at]
+        if pinned_snapshots:
+            snapshots = counted(
+                len(pinned_snapshots), "older snapshot stays", "older snapshots stay"
+            )
             yield (
                 f"{snapshots}, for the {pin.owner} needs that of {pin.committed_at:%Y-%m-%d}"
                 + (" and all since" if pin.needs_later else "")
@@ -98,7 +97,7 @@ def _held_by(pins: Sequence[SnapshotPin], old: Sequence[datetime]) -> Iterator[s
 
 
 def _oldest_until(look: Look) -> datetime | None:
-    """Return when the oldest snapshot that may go is old enough; None where all stay."""
+    """Return when the oldest removable snapshot expires; None if all remain."""
     times = look.health.snapshot_times[: -look.policy.keep_at_least]
-    moments = (at + look.policy.keep_snapshots_for for at in times)
-    return min((at for at in moments if at > look.now), default=None)
+    expiry_times = (at + look.policy.keep_snapshots_for for at in times)
+    return min((at for at in expiry_times if at > look.now), default=None)

@@ -1,6 +1,4 @@
-"""A table at one moment, with all that decides which of its steps are due, and what those
-decisions share.
-"""
+"""State of a table for the due conditions of its steps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +15,10 @@ from lakehouse.tables.upkeep import UpkeepPolicy
 
 @dataclass(frozen=True)
 class Look:
-    """A table at one moment, and all that decides about its leftovers.
+    """State of a table for the due conditions of its steps.
 
-    `asked_by_name` says that a person asked for this table: no rhythm and no budget holds back
-    then. `compacts` says that its compaction is due in the same round. `budget` is what is left
-    of the day, and goes down by what is planned.
+    `asked_by_name`: a user named this table; intervals and budget do not apply. `compacts`: its
+    compaction is due in the same run. `budget`: remaining bytes of the day, reduced by planning.
     """
 
     health: TableHealth
@@ -34,15 +31,15 @@ class Look:
     budget: DailyBytes
 
     def last_look(self, step: StepName) -> UpkeepRecord | None:
-        """Return the newest record of a step of the table that saw what there was to do."""
+        """Return the newest record of a step that evaluated the table."""
         return self.past.last_look(self.health.table, step)
 
     def is_unchanged_since(self, record: UpkeepRecord) -> bool:
-        """Whether nothing has committed to the table since a round of upkeep."""
+        """Whether the table has no commits since an upkeep run."""
         return record.metadata_location == self.health.metadata_location
 
     def rhythm(self, step: StepName, every: timedelta) -> datetime | None:
-        """Return when a step may next run, where it ran lately and nobody asked for it."""
+        """Return when a step can run next if its interval has not elapsed; else None."""
         last = self.last_look(step)
         if last is None or self.asked_by_name or self.now >= last.ended_at + every:
             return None
@@ -60,7 +57,7 @@ def planned_step(
     not_before: datetime | None = None,
     parameters: dict[str, str] | None = None,
 ) -> PlannedStep:
-    """Return a step that is due where all conditions are met, unless `is_due` says it."""
+    """Return a step that is due if all conditions are met, or as `is_due` states."""
     if is_due is None:
         is_due = all(condition.is_met for condition in conditions)
     deciding = [condition.text for condition in conditions if condition.is_met is is_due]

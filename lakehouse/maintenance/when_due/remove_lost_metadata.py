@@ -1,4 +1,4 @@
-"""When lost metadata is removed: there are metadata.json files that no log names."""
+"""Due conditions for the removal of unreferenced metadata.json files."""
 
 from lakehouse.iceberg.commit.branch import AUDIT_KEPT_FOR
 from lakehouse.iceberg.upkeep.step_result import StepName
@@ -9,20 +9,20 @@ _STEP: StepName = "remove_lost_metadata"
 
 
 def plan_lost_metadata(look: Look) -> PlannedStep:
-    """Plan the removal of metadata.json files that no log names."""
-    lost, last = look.health.lost_metadata_files or (), look.last_look(_STEP)
-    count = counted(len(lost), "metadata.json file")
-    conditions = [Condition(f"{count} that no log names (1 or more)", bool(lost))]
-    # Those that were left were younger than a day: a commit that goes on may still name them.
+    """Plan the removal of unreferenced metadata.json files."""
+    unreferenced, last = look.health.lost_metadata_files or (), look.last_look(_STEP)
+    count = counted(len(unreferenced), "metadata.json file")
+    conditions = [Condition(f"{count} that no log names (1 or more)", bool(unreferenced))]
+    # Remaining files are younger than a day: a running commit can still reference them.
     rhythm = look.rhythm(_STEP, AUDIT_KEPT_FOR)
     if rhythm:
         conditions.append(Condition("they were looked at within the last day", False))
-    elif lost and last and look.asked_by_name and look.is_unchanged_since(last):
+    elif unreferenced and last and look.asked_by_name and look.is_unchanged_since(last):
         conditions.append(Condition("nothing changed since they were looked at", False))
     return planned_step(
         look,
         _STEP,
         conditions,
-        not_before=rhythm if lost else None,
+        not_before=rhythm if unreferenced else None,
         parameters={"older_than": (look.now - AUDIT_KEPT_FOR).isoformat()},
     )

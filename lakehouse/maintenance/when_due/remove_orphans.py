@@ -1,6 +1,4 @@
-"""When orphans are looked for: the table is old enough to have any, and changed since its files
-were last listed.
-"""
+"""Due conditions of orphan removal: old enough, and changed since the last listing."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -12,7 +10,7 @@ from lakehouse.tables.upkeep import in_days
 
 _STEP: StepName = "remove_orphans"
 LISTING_EVERY = timedelta(days=7)
-"""Orphans cost space and no read, and to find them all files are listed."""
+"""Orphans cost only storage, and finding them requires a listing of all files."""
 
 
 def plan_orphans(look: Look) -> PlannedStep:
@@ -27,9 +25,7 @@ def plan_orphans(look: Look) -> PlannedStep:
 
 
 def _conditions(look: Look) -> Iterator[Condition]:
-    """Yield what decides whether a table's files are listed: that there may be some to remove,
-    and that it was not done lately.
-    """
+    """Yield the conditions for a file listing."""
     last = look.last_look(_STEP)
     if last is None:
         yield Condition("files that no metadata names were not looked for yet", True)
@@ -39,7 +35,7 @@ def _conditions(look: Look) -> Iterator[Condition]:
         return
     when = f"{last.ended_at:%Y-%m-%d %H:%M}"
     if look.is_unchanged_since(last):
-        # What was too young then, and is old enough now, is found by one more look.
+        # One more listing finds files that were too young at the last one.
         was_final = last.ended_at >= _ripe_at(look)
         is_ripe = not was_final and look.now >= _ripe_at(look)
         yield Condition(f"nothing changed since the files were listed at {when}", is_ripe)
@@ -51,15 +47,13 @@ def _conditions(look: Look) -> Iterator[Condition]:
 
 
 def _first_ripe_at(look: Look) -> datetime:
-    """Return when any file of the table may be old enough to be removed: it is known by its
-    oldest snapshot, or by upkeep where that has expired.
-    """
+    """Return when the oldest file can be old enough, from snapshots or upkeep records."""
     known = [*look.health.snapshot_times, *look.past.times_of(look.health.table)]
     return min(known, default=look.now) + look.policy.orphans_after
 
 
 def _ripe_at(look: Look) -> datetime:
-    """Return when all that may have been left behind by the last change is old enough."""
+    """Return when all orphans of the last change are old enough."""
     changes = [*look.health.snapshot_times, *(ref.committed_at for ref in look.health.refs)]
     return max(changes, default=look.now) + look.policy.orphans_after
 

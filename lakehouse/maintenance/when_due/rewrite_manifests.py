@@ -1,13 +1,13 @@
-"""When manifests are rewritten: there are many more than their size takes."""
+"""Due condition of the manifest rewrite: many more manifests than needed."""
 
 from lakehouse.maintenance.daily_bytes import size_text
 from lakehouse.maintenance.upkeep_plan import Condition, Gain, PlannedStep, counted
 from lakehouse.maintenance.when_due.look import Look, planned_step
 
 NEEDLESS_MANIFESTS = 20
-"""So many more than are needed are worth a rewrite: each is opened by each read."""
+"""Minimum number of excess manifests: each read opens all manifests."""
 MANIFESTS_OF_COMPACTION = 10
-"""Manifests that a compaction may add: one for each of its commits (`partial-progress`)."""
+"""Manifests that a compaction can add: one for each commit (`partial-progress`)."""
 
 
 def plan_manifests(look: Look) -> PlannedStep:
@@ -16,15 +16,15 @@ def plan_manifests(look: Look) -> PlannedStep:
     needed = health.needed_manifests
     last = look.past.last_done(health.table, "rewrite_manifests")
     if last:
-        # What the last rewrite could not join is not tried again and again.
+        # Do not retry what the last rewrite could not merge.
         needed = max(needed, int(last.figures.get("manifests_after", 0)))
     added = MANIFESTS_OF_COMPACTION if look.compacts else 0
     needless = health.manifests + added - needed
-    beside = f", and {added} that the compaction may add" if added else ""
+    added_note = f", and {added} that the compaction may add" if added else ""
     has_many = Condition(
         f"{counted(health.manifests, 'manifest', 'manifests')} of"
         f" {size_text(health.manifest_bytes)} for"
-        f" {counted(health.data_files, 'data file', 'data files')}{beside}"
+        f" {counted(health.data_files, 'data file', 'data files')}{added_note}"
         f" ({needed + NEEDLESS_MANIFESTS} or more)",
         needless >= NEEDLESS_MANIFESTS,
     )

@@ -1,1 +1,1 @@
-"""What a run that failed shows in the UI, and what it came of."""
+"""Error texts of failed runs in the Dagster UI."""

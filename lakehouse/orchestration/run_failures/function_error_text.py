@@ -1,6 +1,4 @@
-"""What went wrong in the function that computes a table, in one line: the table, the function,
-where, and the cause.
-"""
+"""One-line explanations of errors in table functions: table, function, location and cause."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -23,13 +21,11 @@ def explained(
     error: Exception,
     next_command: str = "",
 ) -> LakehouseError | None:
-    """Return the error that people are shown; None where it did not come of the function or of
-    its rows.
+    """Return the error to show; None if neither the function nor its rows caused it.
 
-    The text of an error may quote a value of a row, and is not told of a table that holds
-    personal data.
+    The text is withheld for tables with personal data, since it can contain values.
 
-    :param next_command: what to run once it is corrected; by default what publishes the table.
+    :param next_command: the command after the correction; default: the one that publishes.
     """
     if isinstance(error, FrameMismatch):
         return FrameMismatch(
@@ -64,10 +60,9 @@ def explained(
 def in_one_line(
     table: IcebergTable, compute: Callable[..., Any], next_command: str = ""
 ) -> Iterator[None]:
-    """Say what is wrong with a function in one line; the plan of Spark, and its stack, explain
-    nothing.
+    """Replace an error of a table function with a one-line error, without Spark's stack trace.
 
-    :param next_command: as for `explained`.
+    :param next_command: see `explained`.
     """
     try:
         yield
@@ -75,17 +70,14 @@ def in_one_line(
         explanation = explained(table, compute, error, next_command)
         if explanation is None:
             raise
-        # What Python raised keeps its traceback for who reads the run, where no personal value
-        # can stand in it.
+        # Keep the traceback of Python errors unless it can contain personal values.
         is_hidden = is_of_query(error) or isinstance(error, LakehouseError)
         is_open = not (is_hidden or table.holds_personal_data)
         raise explanation from (error if is_open else None)
 
 
 def rule_naming(table: IcebergTable, cause: str) -> str | None:
-    """Return the rule whose SQL names the column that Spark says there is none of; None where
-    it says another thing.
-    """
+    """Return the rule that refers to the unresolved column of a Spark error; else None."""
     unknown = _NO_COLUMN.search(cause)
     if unknown is None:
         return None
@@ -97,9 +89,7 @@ def rule_naming(table: IcebergTable, cause: str) -> str | None:
 
 
 def described(compute: Callable[..., Any], place: str) -> str:
-    """Return a function's name and where it is: `fruits
-    (lakehouse/assets/silver/fruits.py:44)`.
-    """
+    """Return the name and location of a function: `fruits (lakehouse/assets/fruits.py:44)`."""
     name = getattr(compute, "__name__", type(compute).__name__)
     return f"{name} ({place})" if place else name
 

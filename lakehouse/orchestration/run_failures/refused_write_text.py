@@ -1,6 +1,4 @@
-"""A refused write as the failure that Dagster records: which rule, how many rows, and what such
-a row looks like.
-"""
+"""A blocked write as a Dagster failure: the rule, the number of rows, and a sample row."""
 
 import json
 from collections.abc import Mapping
@@ -21,12 +19,10 @@ def refusal(
     metadata: Mapping[str, Any] = MappingProxyType({}),
     evaluated: Evaluated | None = None,
 ) -> dg.Failure:
-    """Return the failure of a refused write; running the same again would be refused again, so
-    it is not retried.
+    """Return the failure of a blocked write; not retried, since the result would be the same.
 
-    :param metadata: what else there is to show of the run.
-    :param evaluated: what the rules were evaluated on; it knows where the rows of samples can
-        be looked at.
+    :param metadata: additional metadata of the run.
+    :param evaluated: what the rules were evaluated on, and where to query the sample rows.
     """
     reasons = "; ".join(_reason(result, evaluated) for result in outcome.reasons)
     main = (
@@ -52,8 +48,7 @@ def refusal(
 
 
 def _kept(outcome: Refused) -> str:
-    # What rules say of metadata or of the rows of a merge may be known before anything is
-    # written.
+    # Rules on metadata or merge rows can fail before anything is written.
     if not outcome.branch:
         return "nothing was written that could be looked at"
     kept_for = in_days(outcome.kept_for)

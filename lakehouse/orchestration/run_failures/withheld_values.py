@@ -1,8 +1,7 @@
-"""Errors of what computes a table about people: told by kind and place, without a text that may
-quote a row.
+"""Withholds error texts of tables with personal data: only kind and location are shown.
 
-Dagster keeps the text of an error, and of what it came of, in its event log, and shows it to
-whoever opens the UI.
+Dagster stores the text of errors and their causes in the event log, which all users of the UI
+can read.
 """
 
 import os
@@ -21,7 +20,7 @@ from lakehouse.tables.table import IcebergTable
 
 _LONGEST = 300
 _WITHOUT_DATA = frozenset({"AnalysisException", "ParseException"})
-"""Errors of Spark that come before it has read a row."""
+"""Spark errors that occur before it reads rows."""
 _OF_THE_CODE = (NameError, AttributeError, ImportError)
 _LAKEHOUSE = Path(__file__).parents[1]
 _NOT_OF_A_TABLE = ("site-packages", "dist-packages")
@@ -29,11 +28,10 @@ _NOT_OF_A_TABLE = ("site-packages", "dist-packages")
 
 @contextmanager
 def values_withheld(table: IcebergTable) -> Iterator[None]:
-    """Let no error out whose text may quote a row of a table that holds personal data.
+    """Replace errors whose text can contain rows of a table with personal data.
 
-    :raises ComputeFailed: in place of an error that is not the lakehouse's own.
-    :raises SparkEnded: when the error came of the end of Spark, whose stacks and texts say
-        nothing of why.
+    :raises ComputeFailed: replaces errors that this package did not raise.
+    :raises SparkEnded: the Spark process ended, and its error text does not state the cause.
     """
     try:
         yield
@@ -44,8 +42,8 @@ def values_withheld(table: IcebergTable) -> Iterator[None]:
             raise error from None
         raise
     except Exception as error:
-        if ended := spark_ended(error):
-            raise SparkEnded(f"{table.name} was not computed: {ended}") from None
+        if explanation := spark_ended(error):
+            raise SparkEnded(f"{table.name} was not computed: {explanation}") from None
         if not table.holds_personal_data:
             raise
         raise ComputeFailed(
@@ -58,7 +56,7 @@ def values_withheld(table: IcebergTable) -> Iterator[None]:
 
 
 def cause_without_data(error: BaseException) -> str:
-    """Return the kind of an error, with its text where no data can be in that."""
+    """Return the kind of an error, with its text if that cannot contain data."""
     kind = type(error).__name__
     if isinstance(error, OSError) and error.errno is not None:
         file = f": {error.filename}" if error.filename else ""
@@ -71,9 +69,7 @@ def cause_without_data(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """Say where the code of the table raised; nothing where only the lakehouse's own did, or a
-    library's.
-    """
+    """Return the location in the table's code; empty if only libraries raised."""
     frames = [
         frame for frame in extract_tb(error.__traceback__) if _is_of_the_table(frame.filename)
     ]

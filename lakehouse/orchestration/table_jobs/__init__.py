@@ -1,3 +1,1 @@
-"""Tables that are computed in a job of AWS: which job, its code, what it is asked and what it
-answers.
-"""
+"""Tables that are computed in an AWS job: job selection, code upload, request and response."""

@@ -1,6 +1,4 @@
-"""A table that is computed in a job of AWS: it is asked for, waited for under the table's lock, and
-its outcome is what this process would have had.
-"""
+"""Computes a table in an AWS job: starts it and waits for it under the table lock."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -40,14 +38,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JobResult:
-    """What came of a table in a job, and what there is to show of the job."""
+    """Outcome of a table in a job, and metadata of the job."""
 
     outcome: Outcome
     metadata: Mapping[str, Any]
     all_rows: Sequence[RuleResult]
-    """What all rows tell of rules that failed last, and hold for what was written."""
+    """Results on all rows of rules that failed last and pass for the new rows."""
     is_interrupted: bool = False
-    """Whether the run is to end once this is recorded."""
+    """Whether the run must end once the result is recorded."""
 
 
 def compute_in_job(
@@ -60,45 +58,46 @@ def compute_in_job(
     job: TableJob,
     implied: Collection[Rule] = (),
 ) -> JobResult:
-    """Let a job compute and publish a table; this process starts no Spark.
+    """Compute and publish a table in a job, without Spark in this process.
 
-    :param implied: rules that follow from what the table is computed from.
-    :raises JobFailed: when the job ends and did not say what came of the table.
-    :raises LakehouseError: what the job ended with, as if it had been raised here.
-    :raises DagsterExecutionInterruptedError: when the run was interrupted, and the job did not
-        publish.
+    :param implied: rules that follow from the inputs.
+    :raises JobFailed: the job ended without an outcome.
+    :raises LakehouseError: the error of the job.
+    :raises DagsterExecutionInterruptedError: interrupted before the job published.
     """
-    # Importing it takes a second, which who computes here can do without.
+    # The import takes a second; skip it for tables that are computed locally.
     from lakehouse.orchestration.table_jobs.job_runs import run_job
     from lakehouse.storage.s3 import open_bucket
 
     store = open_bucket(settings)
     code_url = publish_code(settings, store)
     with ExitStack() as locks:
-        # A job shares no host with other writers: they wait for this process instead.
+        # The job runs on another host: this process holds the locks for it.
         logs = {name: locks.enter_context(table_lock(engine, name)) for name in _written(table)}
-        dead = {name: log.dead() for name, log in logs.items()}
+        unfinished = {name: log.dead() for name, log in logs.items()}
         failed = need_whole_look(context.instance, table, [rule.name for rule in table.rules])
-        request = JobRequest.of(table.name, run, settings, engine, gone.read(), dead, failed)
+        request = JobRequest.of(
+            table.name, run, settings, engine, gone.read(), unfinished, failed
+        )
         look = _NoteWrites(logs)
-        ended = run_job(context, settings, store, job, request, code_url, look)
-    outcome = answered_outcome(ended.messages, told_of(table, implied))
-    if ended.is_interrupted and (outcome is None or isinstance(outcome, Refused)):
-        # What is refused is refused again, by a run that tells why.
+        job_run = run_job(context, settings, store, job, request, code_url, look)
+    outcome = answered_outcome(job_run.messages, told_of(table, implied))
+    if job_run.is_interrupted and (outcome is None or isinstance(outcome, Refused)):
+        # A rerun reports the same rejection.
         raise dg.DagsterExecutionInterruptedError
     if outcome is None:
-        raise _error_of(ended, engine, table, run, job) from ended.failure
-    if ended.is_interrupted:
+        raise _error_of(job_run, engine, table, run, job) from job_run.failure
+    if job_run.is_interrupted:
         context.log.warning(f"{table.name} was computed; its run was interrupted after that.")
-    elif ended.failure:
+    elif job_run.failure:
         context.log.warning(f"{table.name} was computed; its job failed after that.")
-    _tell(engine, table, run, outcome)
-    all_rows = answered_all_rows(ended.messages, table.rules)
-    return JobResult(outcome, ended.metadata or {}, all_rows, ended.is_interrupted)
+    _notify(engine, table, run, outcome)
+    all_rows = answered_all_rows(job_run.messages, table.rules)
+    return JobResult(outcome, job_run.metadata or {}, all_rows, job_run.is_interrupted)
 
 
 def told_of(table: IcebergTable, implied: Collection[Rule]) -> Iterator[Rule]:
-    """Yield the rules whose results a write of a table may tell."""
+    """Yield the rules whose results a write of a table can contain."""
     yield from (*checked_rules(table), *implied, has_partition(table))
     if isinstance(table.write, Merge):
         yield merge_key_rule(table, table.write)
@@ -106,19 +105,20 @@ def told_of(table: IcebergTable, implied: Collection[Rule]) -> Iterator[Rule]:
 
 @dataclass(frozen=True)
 class _NoteWrites:
-    """Notes on this host the writes that a job begins, so that whoever holds the lock next drops
-    their branches: what a stopped job left, and what one works on that is not known to have
-    ended, which then begins again on the table as it is.
+    """Records the job's started writes in the write logs of this host.
+
+    The next lock owner drops the branches of recorded writes: those that a stopped job left,
+    and those of a job that may still run, which then restarts from the current table.
     """
 
     logs: Mapping[str, WriteLog]
-    noted: set[tuple[str, str]] = field(default_factory=set)
+    recorded: set[tuple[str, str]] = field(default_factory=set)
 
     def __call__(self, messages: Sequence[Any]) -> None:
         for table, write_id in begun_writes(messages):
-            if table in self.logs and (table, write_id) not in self.noted:
+            if table in self.logs and (table, write_id) not in self.recorded:
                 self.logs[table].begin(write_id)
-                self.noted.add((table, write_id))
+                self.recorded.add((table, write_id))
 
 
 def _written(table: IcebergTable) -> list[str]:
@@ -126,20 +126,20 @@ def _written(table: IcebergTable) -> list[str]:
 
 
 def _error_of(
-    ended: "JobRun", engine: Engine, table: IcebergTable, run: Run, job: TableJob
+    job_run: "JobRun", engine: Engine, table: IcebergTable, run: Run, job: TableJob
 ) -> LakehouseError:
-    """Return the error of a job that told no outcome; with the text of the service, which holds no
-    rows: what a job says of an error goes through its messages.
+    """Return the error of a job without an outcome, with the text of the AWS service.
 
-    It may have published its table all the same, which the table tells.
+    That text contains no rows: the job's own errors arrive as messages. The job can still have
+    published its table; the table metadata shows it.
     """
-    told = answered_error(ended.messages)
-    if told:
-        return told
+    error = answered_error(job_run.messages)
+    if error:
+        return error
     what = f"the job {job.service}:{job.name}"
     found = "ended, and did not say what came of it"
-    if ended.failure:
-        found = f"failed: {' '.join(str(ended.failure).split()).rstrip('.')}"
+    if job_run.failure:
+        found = f"failed: {' '.join(str(job_run.failure).split()).rstrip('.')}"
     try:
         published = published_by_run(engine, table.name, run.run_id)
     except Exception as error:
@@ -150,7 +150,7 @@ def _error_of(
             " computes it.",
         )
     if published:
-        _tell(engine, table, run, published)
+        _notify(engine, table, run, published)
         return JobFailed(
             f"{table.name} was published as snapshot {published.snapshot_id}, and what its rules"
             f" found is not known: {what} {found}.",
@@ -165,15 +165,15 @@ def _error_of(
 
 
 def _again(table: IcebergTable, run: Run) -> str:
-    """Return the command that computes what a run did, also where nothing of it is stale."""
+    """Return the command that repeats a run even if nothing is stale."""
     keys = run.partition_values
     if not keys:
         return f"lakehouse retry {table.name}"
     return f"lakehouse backfill {table.name} --from {keys[0]} --to {keys[-1]}"
 
 
-def _tell(engine: Engine, table: IcebergTable, run: Run, outcome: Outcome) -> None:
-    """Tell the listener of the write, which the job cannot reach."""
+def _notify(engine: Engine, table: IcebergTable, run: Run, outcome: Outcome) -> None:
+    """Notify the write listener, which the job cannot reach."""
     if outcome.write_id:
         write = BegunWrite(table, outcome.write_id, run, outcome.pins)
         engine.listener.begun(write)

@@ -1,6 +1,4 @@
-"""What a job answers: the outcome of its write, or the error that it ended with; as JSON, and
-back.
-"""
+"""Messages of a job as JSON: the outcome of its write, or the error."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
@@ -25,17 +23,17 @@ from lakehouse.tables.rule import Rule
 
 OUTCOME, ERROR, BEGUN = "lakehouse/outcome", "lakehouse/error", "lakehouse/begun"
 ALL_ROWS = "lakehouse/all_rows"
-"""Keys of the messages in which a job answers."""
+"""Keys of the job's messages."""
 _KINDS: Mapping[str, type[Outcome]] = {
     kind.__name__: kind for kind in (Published, Refused, Unchanged)
 }
 _BOUNDS = ("bounds", "warn_outside")
 _OF_A_WRITE = ("description", "on_failure", "warn_above", "fail_above")
-"""What a write may have other than declared, such as the share that its rows may be refused."""
+"""Rule fields that a write can override, such as the limit of the quarantine share."""
 
 
 def outcome_message(outcome: Outcome) -> dict[str, Any]:
-    """Return the message that tells an outcome."""
+    """Return the message with an outcome."""
     plain = asdict(replace(outcome, results=()))
     if isinstance(outcome, Refused):
         plain["kept_for"] = outcome.kept_for.total_seconds()
@@ -44,24 +42,24 @@ def outcome_message(outcome: Outcome) -> dict[str, Any]:
 
 
 def error_message(error: LakehouseError) -> dict[str, Any]:
-    """Return the message that tells why a job failed."""
+    """Return the message with the error of a job."""
     kind = type(error).__name__
     text = str(error.args[0]) if error.args else kind
     return {ERROR: {"kind": kind, "text": text, "next_step": error.next_step}}
 
 
 def begun_message(table: str, write_id: str) -> dict[str, Any]:
-    """Return the message that tells that a write of a table begins."""
+    """Return the message at the start of a write of a table."""
     return {BEGUN: {"table": table, "write_id": write_id}}
 
 
 def all_rows_message(results: Iterable[RuleResult]) -> dict[str, Any]:
-    """Return the message that tells what all rows of a table tell of some of its rules."""
+    """Return the message with rule results on all rows of a table."""
     return {ALL_ROWS: {"results": [_result_to_json(result) for result in results]}}
 
 
 def begun_writes(messages: Iterable[Any]) -> list[tuple[str, str]]:
-    """Return the writes that a job told of, each by its table and its id."""
+    """Return the reported writes of a job as (table, write id)."""
     return [
         (message[BEGUN]["table"], message[BEGUN]["write_id"])
         for message in messages
@@ -70,33 +68,33 @@ def begun_writes(messages: Iterable[Any]) -> list[tuple[str, str]]:
 
 
 def answered_outcome(messages: Iterable[Any], rules: Iterable[Rule]) -> Outcome | None:
-    """Return the outcome that a job told; None where it told none.
+    """Return the outcome in the messages of a job; None without one.
 
-    :param rules: those whose results it may tell.
+    :param rules: rules whose results it can contain.
     """
-    told = _last(messages, OUTCOME)
-    return _outcome(told, {rule.name: rule for rule in rules}) if told else None
+    content = _last(messages, OUTCOME)
+    return _outcome(content, {rule.name: rule for rule in rules}) if content else None
 
 
 def answered_all_rows(messages: Iterable[Any], rules: Iterable[Rule]) -> tuple[RuleResult, ...]:
-    """Return what a job told of all rows of its table; nothing where it told none.
+    """Return the results on all rows in the messages of a job; empty without any.
 
-    :param rules: those whose results it may tell.
+    :param rules: rules whose results they can contain.
     """
-    told = _last(messages, ALL_ROWS)
+    content = _last(messages, ALL_ROWS)
     by_name = {rule.name: rule for rule in rules}
-    return _results(told["results"], by_name) if told else ()
+    return _results(content["results"], by_name) if content else ()
 
 
 def answered_error(messages: Iterable[Any]) -> LakehouseError | None:
-    """Return the error that a job told; None where it told none."""
-    told = _last(messages, ERROR)
-    if told is None:
+    """Return the error in the messages of a job; None without one."""
+    content = _last(messages, ERROR)
+    if content is None:
         return None
-    kind = getattr(errors, told["kind"], JobFailed)
+    kind = getattr(errors, content["kind"], JobFailed)
     if kind is FileRejected:
-        return LakehouseError(told["text"], next_step=told["next_step"])
-    error: LakehouseError = kind(told["text"], next_step=told["next_step"])
+        return LakehouseError(content["text"], next_step=content["next_step"])
+    error: LakehouseError = kind(content["text"], next_step=content["next_step"])
     return error
 
 
@@ -107,34 +105,34 @@ def _last(messages: Iterable[Any], key: str) -> dict[str, Any] | None:
     return found[-1] if found else None
 
 
-def _outcome(told: Mapping[str, Any], rules: Mapping[str, Rule]) -> Outcome:
-    fields = dict(told)
+def _outcome(content: Mapping[str, Any], rules: Mapping[str, Rule]) -> Outcome:
+    fields = dict(content)
     kind = _KINDS[fields.pop("kind")]
-    fields["results"] = _results(told["results"], rules)
-    fields["pins"] = {name: _pin(pin) for name, pin in told["pins"].items()}
-    fields["partitions"] = tuple(told["partitions"])
-    if told["quarantined"]:
-        fields["quarantined"] = Quarantined(**told["quarantined"])
+    fields["results"] = _results(content["results"], rules)
+    fields["pins"] = {name: _pin(pin) for name, pin in content["pins"].items()}
+    fields["partitions"] = tuple(content["partitions"])
+    if content["quarantined"]:
+        fields["quarantined"] = Quarantined(**content["quarantined"])
     if kind is Refused:
-        fields["kept_for"] = timedelta(seconds=told["kept_for"])
+        fields["kept_for"] = timedelta(seconds=content["kept_for"])
     return kind(**fields)
 
 
-def _pin(told: Mapping[str, Any]) -> Pin:
-    scanned = Scanned(**told["scanned"]) if told["scanned"] else None
-    return Pin(**{**told, "scanned": scanned})
+def _pin(content: Mapping[str, Any]) -> Pin:
+    scanned = Scanned(**content["scanned"]) if content["scanned"] else None
+    return Pin(**{**content, "scanned": scanned})
 
 
 def _result_to_json(result: RuleResult) -> dict[str, Any]:
     rule = result.rule
-    said: dict[str, Any] = {name: getattr(rule, name) for name in ("name", *_OF_A_WRITE)}
+    rule_fields: dict[str, Any] = {name: getattr(rule, name) for name in ("name", *_OF_A_WRITE)}
     for name in _BOUNDS:
         bounds: Bounds | None = getattr(rule, name)
-        said[name] = (
+        rule_fields[name] = (
             [_number_to_json(bounds.low), _number_to_json(bounds.high)] if bounds else None
         )
     return {
-        "rule": said,
+        "rule": rule_fields,
         "failed_rows": result.failed_rows,
         "total_rows": result.total_rows,
         "sample": [dict(row) for row in result.sample],
@@ -144,28 +142,26 @@ def _result_to_json(result: RuleResult) -> dict[str, Any]:
 
 
 def _results(
-    told: Iterable[Mapping[str, Any]], rules: Mapping[str, Rule]
+    content: Iterable[Mapping[str, Any]], rules: Mapping[str, Rule]
 ) -> tuple[RuleResult, ...]:
-    """Return results; those of rules that are not known here are left out, so that what the job
-    published is never lost for one.
-    """
-    known = (result for result in told if result["rule"]["name"] in rules)
+    """Return rule results, without those of unknown rules: keep what the job published."""
+    known = (result for result in content if result["rule"]["name"] in rules)
     return tuple(_result(result, rules) for result in known)
 
 
-def _result(told: Mapping[str, Any], rules: Mapping[str, Rule]) -> RuleResult:
-    said = dict(told["rule"])
-    rule = rules[said.pop("name")]
+def _result(content: Mapping[str, Any], rules: Mapping[str, Rule]) -> RuleResult:
+    rule_fields = dict(content["rule"])
+    rule = rules[rule_fields.pop("name")]
     for name in _BOUNDS:
-        low_and_high = said[name]
-        said[name] = Bounds(*map(_number, low_and_high)) if low_and_high else None
+        low_and_high = rule_fields[name]
+        rule_fields[name] = Bounds(*map(_number, low_and_high)) if low_and_high else None
     return RuleResult(
-        replace(rule, **said),
-        told["failed_rows"],
-        told["total_rows"],
-        tuple(told["sample"]),
-        _number(told["value"]),
-        told["note"],
+        replace(rule, **rule_fields),
+        content["failed_rows"],
+        content["total_rows"],
+        tuple(content["sample"]),
+        _number(content["value"]),
+        content["note"],
     )
 
 
@@ -173,6 +169,6 @@ def _number_to_json(value: Number | None) -> Any:
     return {"decimal": str(value)} if isinstance(value, Decimal) else value
 
 
-def _number(told: Any) -> Number | None:
-    value: Number | None = Decimal(told["decimal"]) if isinstance(told, dict) else told
+def _number(content: Any) -> Number | None:
+    value: Number | None = Decimal(content["decimal"]) if isinstance(content, dict) else content
     return value

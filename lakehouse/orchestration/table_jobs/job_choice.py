@@ -1,4 +1,4 @@
-"""Which tables are computed in a job of AWS, and in which."""
+"""Selects the AWS job of a table."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -9,21 +9,19 @@ from lakehouse.settings import Settings, TableJob
 
 @dataclass(frozen=True)
 class TableJobs:
-    """The jobs of a deployment; left out, every table is computed by this process."""
+    """The configured jobs; without a job, this process computes a table."""
 
     settings: Settings | None = None
 
     @classmethod
     def of_run(cls, settings: Settings) -> "TableJobs":
-        """Return the jobs for a run that begins: where there are any, its code is read now, and not
-        when the first of them is started.
-        """
+        """Return the jobs for a new run; reads the code now, not when the first job starts."""
         if settings.jobs:
             process_code(settings)
         return cls(settings)
 
     def job_of(self, table: str) -> TableJob | None:
-        """Return the job that computes a table; None where this process does."""
+        """Return the job of a table; None if this process computes it."""
         jobs = self.settings.jobs if self.settings else ()
         return next((job for job in jobs if fnmatchcase(table, job.tables)), None)
 

@@ -1,8 +1,7 @@
-"""The code of a job: the lakehouse and the project, as they are in this process, as one archive
-in the bucket.
+"""Uploads the code of this process as an archive for jobs: the lakehouse and the project.
 
-A job unpacks it and imports from there, so that each run computes by the code of the process that
-started it, and a new version of the project needs no deployment of its own.
+A job imports from it, so each run uses the code of the process that started it, without a
+separate deployment.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -17,22 +16,20 @@ if TYPE_CHECKING:
     from lakehouse.storage.s3 import S3ObjectStore
 
 RUNS = "jobs/runs/"
-"""Where a job is asked and answers, in a folder of each run."""
+"""Key prefix of requests and messages, with a folder for each run."""
 SCRIPT = "jobs/script.py"
-"""Key of what a job runs."""
+"""Key of the job's entry script."""
 _CODE = "jobs/code/"
 _KEPT_FOR = timedelta(days=30)
 _RENEWED_AFTER = timedelta(days=15)
 
 
 def publish_code(settings: Settings, store: "S3ObjectStore") -> str:
-    """Put this process's code and the job's script into the bucket, unless they are there; return
-    the URL of the code.
-    """
+    """Upload the code and the script unless they exist; return the URL of the code."""
     files = process_code(settings)
     key = f"{_CODE}{content_digest(files)}.zip"
     there = store.stat(key)
-    # Another process removes what is old: what it names is put there anew long before.
+    # Other processes delete old archives; upload again long before this one is old.
     if there is None or there.modified_at < datetime.now(UTC) - _RENEWED_AFTER:
         _remove_old(store)
         store.client.put_object(Bucket=store.bucket, Key=key, Body=zip_bytes(files))

@@ -1,7 +1,7 @@
-"""How a job tells its messages: through the bucket, each again until it is there.
+"""Uploads a job's messages to the bucket, with retries.
 
-Of Dagster's own writer one failed upload ends the thread that uploads: what it had taken from the
-queue, and all that came later, was lost without a word, and the job went on and published.
+In Dagster's own writer, one failed upload ends the upload thread: all later messages are lost
+silently, and the job continues and publishes.
 """
 
 import sys
@@ -15,14 +15,14 @@ _PAUSE_SECONDS = 2.0
 
 
 class LastingMessageWriter(PipesS3MessageWriter):
-    """Writes messages to the bucket whatever comes between.
+    """Writes messages to the bucket, with retries.
 
-    At the end of the job Dagster waits a minute for the last of them; what is not there by then,
-    `compute_in_job` looks for in the table itself.
+    At the end of a job, Dagster waits one minute for the last messages; `compute_in_job` then
+    checks the table itself.
     """
 
     def make_channel(self, params: Any) -> PipesS3MessageWriterChannel:
-        """Return what uploads messages to the folder that a job is told."""
+        """Return the channel that uploads to the folder of the run."""
         return _LastingChannel(
             self._client, params["bucket"], params.get("key_prefix"), interval=self.interval
         )
@@ -30,17 +30,17 @@ class LastingMessageWriter(PipesS3MessageWriter):
 
 class _LastingChannel(PipesS3MessageWriterChannel):
     def upload_messages_chunk(self, payload: IO[str], index: int) -> None:
-        """Upload some messages, which are in the queue no longer; return once they are there."""
+        """Upload messages, which are no longer in the queue; return after success."""
         content = payload.read()
-        is_said = False
+        is_logged = False
         while True:
             try:
-                # What failed has read its payload to the end.
+                # A failed upload has consumed its payload.
                 super().upload_messages_chunk(StringIO(content), index)
             except Exception as error:
-                if not is_said:
+                if not is_logged:
                     print(f"Messages are told again until they are: {error}", file=sys.stderr)  # noqa: T201
-                is_said = True
+                is_logged = True
                 time.sleep(_PAUSE_SECONDS)
             else:
                 return

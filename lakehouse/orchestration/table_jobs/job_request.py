@@ -1,6 +1,4 @@
-"""What a job is asked: which table to compute for which run, and what it cannot know without a
-home.
-"""
+"""Request to a job: the table, the run, and state that only the home has."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -27,30 +25,28 @@ _OF_SETTINGS = ("bucket", "region", "endpoint_url", "definitions")
 
 @dataclass(frozen=True)
 class JobRequest:
-    """One table to be computed for one run.
+    """A table to compute for one run.
 
-    It holds the keys that hash personal values, and so is read once and removed.
+    Contains the keys that hash personal values: it is read once and deleted.
     """
 
     table: str
     run: Mapping[str, Any]
-    """What the run asks, but for its partitions."""
+    """Parameters of the run except for its partitions."""
     partitions: Sequence[str]
-    """The partitions of the run, as Dagster names them; empty where it has none."""
+    """Dagster partition keys of the run; empty without partitions."""
     settings: Mapping[str, str | None]
     masking_key: str = field(repr=False)
-    """In hex digits."""
+    """Hexadecimal."""
     gone_key: str | None = field(repr=False)
-    """Key of the hashes of who is gone, in hex digits."""
+    """Key of the data subject hashes, hexadecimal."""
     gone: Mapping[str, str] = field(repr=False)
-    """When people were erased, by their keyed hash in hex digits."""
+    """Erasure timestamps by data subject hash, hexadecimal."""
 
     dead_writes: Mapping[str, Sequence[str]]
-    """Ids of writes that never ended, by their table: the job drops their branches."""
+    """Ids of unfinished writes by table: the job drops their branches."""
     failed_last: Sequence[str]
-    """Names of rules that failed last: one that holds for what is written is evaluated on all
-    rows.
-    """
+    """Rules that failed last: those that pass for the new rows are evaluated on all rows."""
 
     @classmethod
     def of(
@@ -63,7 +59,7 @@ class JobRequest:
         dead_writes: Mapping[str, Sequence[str]],
         failed_last: Collection[str] = (),
     ) -> "JobRequest":
-        """Return what is asked for a run of a table."""
+        """Return the request for a run of a table."""
         return cls(
             table,
             {name: getattr(run, name) for name in _OF_RUN},
@@ -77,25 +73,25 @@ class JobRequest:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as a piece of JSON."""
+        """Return the request as a JSON object."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, asked: Mapping[str, Any]) -> "JobRequest":
-        """Read what `to_json` wrote.
+    def from_json(cls, content: Mapping[str, Any]) -> "JobRequest":
+        """Parse the output of `to_json`.
 
-        :raises JobFailed: when something else asks.
+        :raises JobFailed: the fields differ, for example if the job was started by hand.
         """
-        if set(asked) != set(cls.__dataclass_fields__):
+        if set(content) != set(cls.__dataclass_fields__):
             raise JobFailed(
-                f"The job was asked with {', '.join(sorted(asked)) or 'nothing'}; expected"
+                f"The job was asked with {', '.join(sorted(content)) or 'nothing'}; expected"
                 f" {', '.join(cls.__dataclass_fields__)}.",
                 next_step="Let a run of the lakehouse start it, see LAKEHOUSE_JOBS.",
             )
-        return cls(**asked)
+        return cls(**content)
 
     @property
     def erased_at(self) -> dict[bytes, datetime]:
-        """When people were erased, by their keyed hash."""
+        """Erasure timestamps by data subject hash."""
         gone = self.gone.items()
         return {bytes.fromhex(digest): datetime.fromisoformat(at) for digest, at in gone}

@@ -1,6 +1,4 @@
-"""Starts a job of AWS by Dagster Pipes and waits for its end; what it tells goes through the
-bucket while it runs.
-"""
+"""Starts an AWS job with Dagster Pipes and waits for it; messages go through the bucket."""
 
 import logging
 import secrets
@@ -27,24 +25,24 @@ if TYPE_CHECKING:
     from lakehouse.storage.s3 import S3ObjectStore
 
 _KEPT_FOR = timedelta(days=7)
-"""A job of Glue may run that long."""
+"""Maximum duration of a Glue job."""
 _POLL_SECONDS = 2.0
 
 
 @dataclass
 class JobRun:
-    """A job that has ended: what it told, and what of it failed."""
+    """A finished job: its messages and its failure."""
 
     messages: Sequence[Any] = ()
     metadata: Mapping[str, Any] | None = None
-    """What Dagster shows of it, where it did not fail."""
+    """Metadata for Dagster, unless it failed."""
     failure: Exception | None = None
     is_interrupted: bool = False
-    """Whether the run that waited for it is to end; the job may have published before."""
+    """Whether the waiting run must end; the job can have published before."""
 
 
 class _Messages(PipesS3MessageReader):
-    """Reads what a job tells from a folder of the bucket, and keeps it also of one that fails."""
+    """Reads the messages of a job from the bucket, also of a failed job."""
 
     def __init__(self, store: "S3ObjectStore", folder: str) -> None:
         super().__init__(bucket=store.bucket, client=store.client, interval=_POLL_SECONDS)
@@ -53,32 +51,30 @@ class _Messages(PipesS3MessageReader):
 
     @property
     def expected_writer_count(self) -> int:
-        """One job tells; Dagster's own says of itself that it is a preview, at each run."""
+        """One job; Dagster's default implementation warns about a preview in each run."""
         return 1
 
     @property
-    def told(self) -> Sequence[Any]:
-        """The messages so far."""
+    def received(self) -> Sequence[Any]:
+        """Messages so far."""
         return self._handler.get_custom_messages() if self._handler else ()
 
     @contextmanager
     def read_messages(self, handler: Any) -> Iterator[Any]:
-        """Read until the end of the block."""
+        """Read messages within the context."""
         self._handler = handler
         with super().read_messages(handler) as params:
             yield params
 
     def messages_are_readable(self, params: Any) -> bool:
-        """Whether there is a message; not while the network is away, which would end the
-        reading.
-        """
+        """Whether a message exists; False during a network error, which would stop the reader."""
         try:
             return bool(super().messages_are_readable(params))
         except BotoCoreError:
             return False
 
     def download_messages_chunk(self, index: int, params: Any) -> str | None:
-        """Return some messages; none while the network is away."""
+        """Return messages; None during a network error."""
         try:
             return super().download_messages_chunk(index, params)
         except BotoCoreError:
@@ -86,7 +82,7 @@ class _Messages(PipesS3MessageReader):
 
     @contextmanager
     def get_params(self) -> Iterator[Any]:
-        """Give the folder that a job writes to."""
+        """Yield the message folder of the job."""
         with super().get_params() as params:
             yield {**params, "key_prefix": f"{self._folder}messages"}
 
@@ -100,18 +96,19 @@ def run_job(
     code_url: str,
     look: Callable[[Sequence[Any]], None],
 ) -> JobRun:
-    """Run a job until it has ended, and return what it told. An interrupt stops it; what it told
-    is returned all the same, since it may have published the table by then.
+    """Run a job to its end and return its messages. An interrupt stops the job.
 
-    :param look: called with what was told so far, each few seconds and at the end.
-    :raises SettingsError: when the file that says how a job of EMR is started is none.
+    An interrupted job can have published before; its messages are returned.
+
+    :param look: called with the messages so far, every few seconds and at the end.
+    :raises SettingsError: the file with the EMR parameters is invalid.
     """
     service = service_of(settings, job)
     _remove_old(store)
-    # The last messages are read for seconds after the end: an interrupt then would lose them.
+    # The reader needs seconds after the end: an interrupt would lose the last messages.
     with holding_interrupts() as pop_interrupt:
-        ended = _run(context, service, store, request, code_url, look, pop_interrupt)
-        return replace(ended, is_interrupted=ended.is_interrupted or pop_interrupt())
+        job_run = _run(context, service, store, request, code_url, look, pop_interrupt)
+        return replace(job_run, is_interrupted=job_run.is_interrupted or pop_interrupt())
 
 
 def _run(
@@ -141,18 +138,18 @@ def _run(
                     service, arguments, request.table, context.log, pop_interrupt
                 ),
                 context.log,
-                lambda: look(reader.told),
+                lambda: look(reader.received),
                 pop_interrupt,
             )
     except Exception as error:
         failure = error
     finally:
         _remove(store, folder, context.log)
-    look(reader.told)
+    look(reader.received)
     if end is None:
-        return JobRun(reader.told, failure=failure)
+        return JobRun(reader.received, failure=failure)
     return JobRun(
-        reader.told,
+        reader.received,
         service.metadata(end.run_id),
         failure or _failure(end),
         end.is_interrupted,
@@ -169,20 +166,21 @@ def _failure(end: JobEnd) -> Exception | None:
 
 
 def _remove(store: "S3ObjectStore", folder: str, log: logging.Logger) -> None:
-    """Remove what was asked and told, with what the bucket keeps of it: the request holds keys.
-    Of a run that was not started, or not heard of again, nobody can read it any more.
+    """Delete the request and the messages, which contain keys, with all object versions.
+
+    This also prevents a job that starts late from reading its request.
     """
     try:
         store.remove_folder(folder)
     except Exception as error:
-        # What came of the table counts more.
+        # The result of the table is more important.
         log.warning(
             f"{store.uri(folder)} was not removed; an erasure or a later run does: {error}"
         )
 
 
 def _remove_old(store: "S3ObjectStore") -> None:
-    """Remove what runs left that were killed."""
+    """Delete the folders of killed runs."""
     oldest = datetime.now(UTC) - _KEPT_FOR
     versions = store.all_versions(RUNS)
     store.remove_versions([version for version in versions if version.modified_at < oldest])

@@ -1,8 +1,6 @@
-"""What a job of AWS runs: it unpacks the code that it is told, and computes the table that it is
-asked for.
+"""Entry script of an AWS job: downloads and unpacks the code, then computes the table.
 
-It lies in the bucket by itself, so that it imports nothing of the lakehouse until that is
-unpacked.
+It is a separate object in the bucket and cannot import the lakehouse before that.
 """
 
 import sys
@@ -16,7 +14,7 @@ CODE_ARGUMENT = "--lakehouse-code"
 
 
 def fetch_code(url: str) -> Path:
-    """Fetch an archive of the bucket, and return where it is."""
+    """Download an archive from the bucket and return its path."""
     import boto3
 
     place = urlsplit(url)
@@ -26,7 +24,7 @@ def fetch_code(url: str) -> Path:
 
 
 def unpack(archive: Path) -> Path:
-    """Unpack an archive beside it, and return the folder."""
+    """Unpack an archive into a folder of the same name, and return the folder."""
     folder = archive.with_suffix("")
     with zipfile.ZipFile(archive) as content:
         content.extractall(folder)
@@ -36,6 +34,6 @@ def unpack(archive: Path) -> Path:
 if __name__ == "__main__":
     code = fetch_code(sys.argv[sys.argv.index(CODE_ARGUMENT) + 1])
     sys.path.insert(0, str(unpack(code)))
-    # An end without an exit is a success to every service.
+    # Every AWS service treats a script without an exit code as successful.
     if status := import_module("lakehouse.table_job").main(code):
         sys.exit(status)

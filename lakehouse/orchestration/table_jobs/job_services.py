@@ -1,6 +1,4 @@
-"""The services of AWS that run a job: each starts one, finds it again, says how it is, and stops
-it.
-"""
+"""AWS services that run jobs: start, find, describe and stop a run."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,12 +18,12 @@ _GLUE_ENDS = {"SUCCEEDED", "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED"}
 _CLUSTER_ENDS = {"TERMINATED", "TERMINATED_WITH_ERRORS"}
 _SERVERLESS_ENDS = {"SUCCESS", "FAILED", "CANCELLED"}
 _STARTED_WITHIN = timedelta(hours=3)
-"""So far back is a run looked for that was just started, by clocks that may differ."""
+"""Maximum age of a new run in a search; allows for clock differences."""
 
 
 @dataclass(frozen=True)
 class JobState:
-    """How a run of a job is: the service's word for it, and the reason that it gives."""
+    """State of a job run: the service's state name and its reason."""
 
     name: str
     has_ended: bool
@@ -34,27 +32,25 @@ class JobState:
 
 
 class JobService(Protocol):
-    """One job of a service. All methods raise what boto3 does."""
+    """One job of a service. All methods raise boto3 errors."""
 
     def start(self, arguments: Mapping[str, str], name: str) -> str:
-        """Start the job with arguments of its script, and return the id of the run.
+        """Start the job with script arguments, and return the run id.
 
-        The request is made once: where the answer is lost, there may be a run all the same.
+        The request is not retried: if the response is lost, a run can exist.
         """
 
     def find(self, arguments: Mapping[str, str], name: str) -> str | None:
-        """Return the id of the run that was just started with some arguments; None where there is
-        none.
-        """
+        """Return the id of the new run with these arguments; None if there is none."""
 
     def state(self, run_id: str) -> JobState:
-        """Return how a run is."""
+        """Return the state of a run."""
 
     def stop(self, run_id: str) -> None:
-        """Ask the service to stop a run, which goes on until its state says otherwise."""
+        """Request a stop; the run continues until its state changes."""
 
     def metadata(self, run_id: str) -> dict[str, Any]:
-        """Return what Dagster shows of a run."""
+        """Return the metadata of a run for Dagster."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +60,7 @@ class GlueJob:
     client: Any
     job_name: str
     starter: Any
-    """A client that makes each request once."""
+    """A client without retries."""
 
     def start(self, arguments: Mapping[str, str], name: str) -> str:  # noqa: ARG002
         """Start it."""
@@ -72,7 +68,7 @@ class GlueJob:
         return str(started["JobRunId"])
 
     def find(self, arguments: Mapping[str, str], name: str) -> str | None:  # noqa: ARG002
-        """Return the run that has the arguments, and maybe others."""
+        """Return the run whose arguments include these."""
         oldest = datetime.now(UTC) - _STARTED_WITHIN
         pages = self.client.get_paginator("get_job_runs").paginate(JobName=self.job_name)
         for page in pages:
@@ -80,22 +76,22 @@ class GlueJob:
             for run in runs:
                 if arguments.items() <= run.get("Arguments", {}).items():
                     return str(run["Id"])
-            # The newest come first, of many thousands.
+            # Newest first; there can be many thousands.
             if all(run.get("StartedOn", oldest) <= oldest for run in runs):
                 return None
         return None
 
     def state(self, run_id: str) -> JobState:
-        """Return how a run is."""
+        """Return the state of a run."""
         run = self.client.get_job_run(JobName=self.job_name, RunId=run_id)["JobRun"]
         name = run["JobRunState"]
         has_ended = name in _GLUE_ENDS
         return JobState(name, has_ended, name == "SUCCEEDED", run.get("ErrorMessage"))
 
     def stop(self, run_id: str) -> None:
-        """Ask to stop a run.
+        """Request a stop.
 
-        :raises JobFailed: when Glue refuses to.
+        :raises JobFailed: Glue rejects the request.
         """
         answer = self.client.batch_stop_job_run(JobName=self.job_name, JobRunIds=[run_id])
         for refusal in answer.get("Errors", ()):
@@ -107,7 +103,7 @@ class GlueJob:
             )
 
     def metadata(self, run_id: str) -> dict[str, Any]:
-        """Return the run's id, the job's name, and where the console shows it."""
+        """Return the run id, the job name, and the console URL."""
         region = self.client.meta.region_name
         url = (
             f"https://{region}.console.aws.amazon.com/gluestudio/home?region={region}"
@@ -122,13 +118,13 @@ class GlueJob:
 
 @dataclass(frozen=True)
 class EmrCluster:
-    """A cluster of EMR that is started for one run, and ends after its step."""
+    """An EMR cluster that is started for one run and terminates after its step."""
 
     client: Any
     params: Mapping[str, Any]
     script: str
     starter: Any
-    """A client that makes each request once."""
+    """A client without retries."""
 
     def start(self, arguments: Mapping[str, str], name: str) -> str:
         """Start the cluster with a step."""
@@ -137,7 +133,7 @@ class EmrCluster:
             "ActionOnFailure": "TERMINATE_CLUSTER",
             "HadoopJarStep": {"Jar": "command-runner.jar", "Args": self._command(arguments)},
         }
-        # The end of the cluster is the end of the run.
+        # The run ends with the cluster.
         instances = {
             **self.params.get("Instances", {}),
             "KeepJobFlowAliveWhenNoSteps": False,
@@ -149,7 +145,7 @@ class EmrCluster:
         return str(started["JobFlowId"])
 
     def find(self, arguments: Mapping[str, str], name: str) -> str | None:  # noqa: ARG002
-        """Return the cluster that has a step with the arguments."""
+        """Return the cluster with a step that has these arguments."""
         pages = self.client.get_paginator("list_clusters").paginate(
             CreatedAfter=datetime.now(UTC) - _STARTED_WITHIN
         )
@@ -171,7 +167,7 @@ class EmrCluster:
         return ["spark-submit", self.script, *_in_line(arguments)]
 
     def state(self, run_id: str) -> JobState:
-        """Return how the cluster is."""
+        """Return the state of the cluster."""
         cluster = self.client.describe_cluster(ClusterId=run_id)["Cluster"]
         status = cluster["Status"]
         name = status["State"]
@@ -180,11 +176,11 @@ class EmrCluster:
         return JobState(name, has_ended, name == "TERMINATED", reason)
 
     def stop(self, run_id: str) -> None:
-        """Ask to end the cluster."""
+        """Request termination of the cluster."""
         self.client.terminate_job_flows(JobFlowIds=[run_id])
 
     def metadata(self, run_id: str) -> dict[str, Any]:
-        """Return the cluster's id, and where the console shows it."""
+        """Return the cluster id and the console URL."""
         region = self.client.meta.region_name
         url = (
             f"https://{region}.console.aws.amazon.com/emr/home?region={region}"
@@ -215,11 +211,11 @@ class EmrServerlessJob:
         return str(started["jobRunId"])
 
     def find(self, arguments: Mapping[str, str], name: str) -> str | None:
-        """Start it again by the same token, which the service takes for the same start."""
+        """Start it again with the same token, which the service treats as the same start."""
         return self.start(arguments, name)
 
     def state(self, run_id: str) -> JobState:
-        """Return how a run is."""
+        """Return the state of a run."""
         run = self.client.get_job_run(applicationId=self._application, jobRunId=run_id)[
             "jobRun"
         ]
@@ -228,11 +224,11 @@ class EmrServerlessJob:
         return JobState(name, has_ended, name == "SUCCESS", run.get("stateDetails"))
 
     def stop(self, run_id: str) -> None:
-        """Ask to cancel a run."""
+        """Request cancellation of a run."""
         self.client.cancel_job_run(applicationId=self._application, jobRunId=run_id)
 
     def metadata(self, run_id: str) -> dict[str, Any]:
-        """Return the ids of the application and of the run."""
+        """Return the application id and the run id."""
         return {
             "AWS EMR Serverless Application ID": self._application,
             "AWS EMR Serverless Job Run ID": run_id,
@@ -246,7 +242,7 @@ class EmrServerlessJob:
 def service_of(settings: Settings, job: TableJob) -> JobService:
     """Return the service of a job.
 
-    :raises SettingsError: when the file that says how a job of EMR is started is none.
+    :raises SettingsError: the file with the EMR parameters is invalid.
     """
     client = aws_client(settings, job.service)
     if job.service == "glue":
@@ -259,10 +255,9 @@ def service_of(settings: Settings, job: TableJob) -> JobService:
 
 
 def aws_client(settings: Settings, service: str, attempts: int | None = None) -> Any:
-    """Return a client of a service of AWS, in the deployment's region.
+    """Return an AWS client for the configured region.
 
-    :param attempts: how often a request is made that is not answered; None for what boto3 or the
-        environment says.
+    :param attempts: maximum number of attempts; None for the default of boto3.
     """
     import boto3
     from botocore.config import Config
@@ -277,9 +272,9 @@ def aws_client(settings: Settings, service: str, attempts: int | None = None) ->
 
 
 def start_params(job: TableJob) -> dict[str, Any]:
-    """Return what a job of EMR is started with.
+    """Return the start parameters of an EMR job.
 
-    :raises SettingsError: when its file is missing, or holds no JSON object.
+    :raises SettingsError: its file is missing or is not a JSON object.
     """
     file = Path(job.name).expanduser()
     try:

@@ -1,7 +1,6 @@
-"""Starts a run of a job once, whatever AWS answers: a run of which the answer was lost is looked
-for, since it goes on and writes the table.
+"""Starts a job run exactly once: searches for the run if the response of AWS is lost.
 
-No start is repeated whose outcome is not known: of two runs, one would be watched by nobody.
+An ambiguous start is not retried: a second run would write the table without supervision.
 """
 
 import logging
@@ -19,12 +18,12 @@ if TYPE_CHECKING:
     from botocore.exceptions import ClientError
 
 _PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0)
-"""Between starts that AWS surely did not begin."""
+"""Delays between attempts that AWS rejected."""
 _POLL_SECONDS = 5.0
 _APPEARS_WITHIN_SECONDS = 60.0
-"""So long after the start is a run looked for that nobody finds."""
+"""Time after a start until a search that finds no run gives up."""
 _UNKNOWN_SECONDS = 3600.0
-"""A run is given up that could not be looked for in that long."""
+"""Time until a search that AWS does not answer gives up."""
 _TOO_MANY = {
     "RequestLimitExceeded",
     "SlowDown",
@@ -34,7 +33,7 @@ _TOO_MANY = {
     "TooManyRequestsException",
 }
 _OUTDATED = {"ExpiredToken", "ExpiredTokenException", "RequestExpired"}
-"""Of credentials that are renewed meanwhile."""
+"""Errors of expired credentials, which are renewed."""
 _OF_ANOTHER_RUN = "ConcurrentRunsExceededException"
 _CLIENT_FAILED, _TIMED_OUT, _THROTTLED, _SERVER_FAILED = 400, 408, 429, 500
 
@@ -46,13 +45,13 @@ def start_once(
     log: logging.Logger,
     pop_interrupt: Callable[[], bool],
 ) -> str:
-    """Start a run, and return its id, also where AWS began it and its answer was lost.
+    """Start a run and return its id, even if the response is lost.
 
-    :param arguments: those of the run's script, which no other run has.
-    :param pop_interrupt: says whether an interrupt came since it was last asked.
-    :raises JobFailed: when AWS could not be asked for an hour whether there is a run; at once
-        where it began none, for a run that goes on, and refuses to say whose that is.
-    :raises DagsterExecutionInterruptedError: when an interrupt comes while AWS cannot be asked.
+    :param arguments: script arguments, unique to this run.
+    :param pop_interrupt: whether an interrupt arrived since the last call.
+    :raises JobFailed: AWS cannot list runs for an hour, or a run exists whose owner AWS refuses
+        to show.
+    :raises DagsterExecutionInterruptedError: an interrupt arrived while AWS did not respond.
     """
     try:
         return _start(service, arguments, name)
@@ -85,25 +84,23 @@ class _Search:
     name: str
     log: logging.Logger
     pop_interrupt: Callable[[], bool]
-    lost: Exception
+    start_error: Exception
     _is_unanswered: bool = False
 
     def until_found(self) -> str | None:
-        """Return the run; None where there is none after a while, or now, where AWS says that
-        there is one.
-        """
-        began_at = time.monotonic()
-        is_there = _is_of_another_run(self.lost)
+        """Return the run id; None if no run appears in time."""
+        started_at = time.monotonic()
+        is_there = _is_of_another_run(self.start_error)
         appears_within_seconds = 0.0 if is_there else _APPEARS_WITHIN_SECONDS
         while True:
-            age_seconds = time.monotonic() - began_at
+            age_seconds = time.monotonic() - started_at
             try:
                 run_id = self.service.find(self.arguments, self.name)
             except Exception as error:
                 if is_there and _is_denied(error):
-                    # For this start AWS began nothing, so that nothing is to be locked for.
+                    # AWS started nothing for this request, so no lock is required.
                     raise self._of_unknown_owner(error) from error
-                # As with a run that is waited for: it goes on, and the lock is held for it.
+                # The run can exist: continue and keep the lock.
                 self._give_up_sometime(error, age_seconds)
             else:
                 if run_id or age_seconds >= appears_within_seconds:
@@ -112,10 +109,10 @@ class _Search:
 
     def _of_unknown_owner(self, error: Exception) -> JobFailed:
         return JobFailed(
-            f"AWS began no job for {self.name}: {self.lost}. Whether the run that goes on is one"
-            f" of its own is not known, since AWS refuses to list the runs: {error}.",
-            next_step="Allow who runs `lakehouse` glue:GetJobRuns, and look in AWS Glue which run"
-            " goes on.",
+            f"AWS began no job for {self.name}: {self.start_error}. Whether the running job"
+            f" belongs to it is unknown, since AWS refuses to list the runs: {error}.",
+            next_step="Grant glue:GetJobRuns to the user of `lakehouse`, and check in AWS Glue"
+            " which run is active.",
         )
 
     def _give_up_sometime(self, error: Exception, age_seconds: float) -> None:
@@ -130,13 +127,13 @@ class _Search:
         if age_seconds > _UNKNOWN_SECONDS:
             raise JobFailed(
                 f"Whether AWS runs the job for {self.name} is not known: its start ended in"
-                f" {self.lost}, and it cannot be looked for: {error}.",
+                f" {self.start_error}, and it cannot be looked for: {error}.",
                 next_step="Look in AWS whether it runs, and stop it there.",
             ) from error
 
 
 def _may_be_repeated(error: Exception) -> bool:
-    """Whether AWS surely began nothing, and may do so a moment later."""
+    """Whether AWS started nothing, and a later attempt can succeed."""
     from botocore import exceptions
 
     if isinstance(error, exceptions.ClientError):
@@ -145,7 +142,7 @@ def _may_be_repeated(error: Exception) -> bool:
 
 
 def _is_refused(error: Exception) -> bool:
-    """Whether AWS surely began nothing: it said so, or it was not reached."""
+    """Whether AWS started nothing: it rejected the request or was not reached."""
     from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
 
     if isinstance(error, ClientError):
@@ -154,7 +151,7 @@ def _is_refused(error: Exception) -> bool:
 
 
 def _is_denied(error: Exception) -> bool:
-    """Whether AWS refused a request in a way that no repetition mends."""
+    """Whether AWS rejected a request permanently."""
     from botocore.exceptions import ClientError
 
     if not isinstance(error, ClientError):
@@ -166,7 +163,7 @@ def _is_denied(error: Exception) -> bool:
 
 
 def _is_of_another_run(error: Exception) -> bool:
-    """Whether AWS began nothing because a run goes on, which may be one that it began before."""
+    """Whether AWS started nothing because of a running job, possibly from an earlier attempt."""
     from botocore.exceptions import ClientError
 
     return isinstance(error, ClientError) and _code(error) == _OF_ANOTHER_RUN

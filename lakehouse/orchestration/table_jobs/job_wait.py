@@ -1,7 +1,6 @@
-"""Starts a run of a job and waits for its end, whatever comes between: an error of AWS, or an
-interrupt, after which the run is stopped and waited for as well.
+"""Runs a job to its end despite AWS errors; an interrupt stops the job and waits for its end.
 
-Who waits holds the locks of the tables that the job writes.
+The caller holds the locks of the tables that the job writes.
 """
 
 import logging
@@ -13,18 +12,18 @@ from lakehouse.orchestration.table_jobs.job_services import JobService, JobState
 
 _POLL_SECONDS = 5.0
 _TURN_SECONDS = 1.0
-"""So soon is an interrupt heeded."""
+"""Delay until an interrupt is handled."""
 _UNKNOWN_SECONDS = 3600.0
-"""A run of which nothing could be learned for that long is given up."""
+"""Time without a known state until a run is given up."""
 
 
 @dataclass(frozen=True)
 class JobEnd:
-    """What became of a run of a job."""
+    """Result of a job run."""
 
     run_id: str
     state: JobState | None
-    """As it ended; None where that could not be learned, and the run may go on."""
+    """Final state; None if it is unknown and the run may continue."""
     is_interrupted: bool = False
 
 
@@ -35,14 +34,13 @@ def run_to_end(
     look: Callable[[], None],
     pop_interrupt: Callable[[], bool],
 ) -> JobEnd:
-    """Start a run, and return once it has ended.
+    """Start a run and return after its end.
 
-    An interrupt stops it; a second one gives it up, as does an hour in which the service does not
-    say how it is. Who calls holds interrupts: a start that is interrupted halfway is of a run
-    that nobody knows.
+    An interrupt stops it; a second one gives up, and so does an hour without a state. The
+    caller defers interrupts: an interrupted start could leave an unknown run.
 
-    :param look: called each few seconds.
-    :param pop_interrupt: says whether an interrupt came since it was last asked.
+    :param look: called every few seconds.
+    :param pop_interrupt: whether an interrupt arrived since the last call.
     """
     run_id = start()
     log.info(f"AWS runs the job as {run_id}.")
@@ -80,7 +78,7 @@ class _Wait:
         try:
             self.look()
         except OSError as error:
-            # A run that nobody waits for goes on without the locks of its tables.
+            # Continue: without this process, the run would not hold the table locks.
             if not self._is_blind:
                 self.log.warning(
                     f"What {self.run_id} tells cannot be noted, and is noted later: {error}"
@@ -91,7 +89,7 @@ class _Wait:
         try:
             state = self.service.state(self.run_id)
         except Exception as error:
-            # The network is away, or AWS answers nobody for a while: the run goes on.
+            # Network or AWS outage: the run continues.
             if not self._is_unknown:
                 self.log.warning(
                     f"How {self.run_id} is cannot be learned, and is asked again: {error}"
@@ -103,17 +101,17 @@ class _Wait:
 
     def _is_given_up(self) -> bool:
         is_again = self.is_interrupted and self.pop_interrupt()
-        is_lost = time.monotonic() - self._known_at > _UNKNOWN_SECONDS
-        if is_lost and not self._is_stopping:
+        is_timed_out = time.monotonic() - self._known_at > _UNKNOWN_SECONDS
+        if is_timed_out and not self._is_stopping:
             self._stop()
-        if is_again or is_lost:
+        if is_again or is_timed_out:
             self.log.warning(
                 f"{self.run_id} is not waited for any longer, and may go on: stop it in AWS."
             )
-        return is_again or is_lost
+        return is_again or is_timed_out
 
     def _stop(self) -> None:
-        """Ask to stop the run; again at the next turn where that is refused."""
+        """Request a stop; retried in the next turn after an error."""
         try:
             self.service.stop(self.run_id)
         except Exception as error:

@@ -1,6 +1,4 @@
-"""Glue and S3 on an emulator in this process, which counts what it is asked, whoever asks: Python's
-clients and the JVM's alike.
-"""
+"""A Glue and S3 emulator in this process that counts requests of Python clients and the JVM."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -17,14 +15,14 @@ _OF_MOTO = "/moto-api"
 
 @dataclass
 class Requests:
-    """What was asked, by kind; a pass through to the application that answers."""
+    """Counts requests by kind and forwards them to the emulator."""
 
     application: Callable[..., Iterable[bytes]]
     counts: Counter[str] = field(default_factory=Counter)
     lock: Lock = field(default_factory=Lock)
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        """Count a request, and have it answered."""
+        """Count a request and forward it."""
         if not environ["PATH_INFO"].startswith(_OF_MOTO):
             with self.lock:
                 self.counts[_kind(environ)] += 1
@@ -32,14 +30,14 @@ class Requests:
 
 
 def _kind(environ: dict[str, Any]) -> str:
-    """Return of which kind a request is, as S3 prices it."""
+    """Return the kind of a request as S3 prices it."""
     if environ.get("HTTP_X_AMZ_TARGET", "").startswith(_OF_GLUE):
         return GLUE
-    method, asked = environ["REQUEST_METHOD"], environ.get("QUERY_STRING", "").split("&")
-    # Below the bucket, which comes first in a path.
+    method, query = environ["REQUEST_METHOD"], environ.get("QUERY_STRING", "").split("&")
+    # Paths start with the bucket.
     has_key = "/" in environ["PATH_INFO"].strip("/")
     if method == "DELETE" or (
-        method == "POST" and "delete" in {one.rstrip("=") for one in asked}
+        method == "POST" and "delete" in {one.rstrip("=") for one in query}
     ):
         return DELETE
     if method in ("GET", "HEAD"):
@@ -48,10 +46,8 @@ def _kind(environ: dict[str, Any]) -> str:
 
 
 @contextmanager
-def counted_account() -> Iterator[tuple[str, Requests]]:
-    """Emulate an account as long as the block takes; yield its address, and what is asked of
-    it.
-    """
+def counting_account() -> Iterator[tuple[str, Requests]]:
+    """Emulate an account during the block; yield its address and request counts."""
     from moto.moto_server.werkzeug_app import (
         DomainDispatcherApplication,
         MotoRequestHandler,
@@ -61,7 +57,7 @@ def counted_account() -> Iterator[tuple[str, Requests]]:
 
     class Quiet(MotoRequestHandler):
         def log_request(self, *_: Any) -> None:
-            """Say nothing of each request."""
+            """Do not log requests."""
 
     requests = Requests(DomainDispatcherApplication(create_backend_app))
     server = make_server("127.0.0.1", 0, requests, threaded=True, request_handler=Quiet)
