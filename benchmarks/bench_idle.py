@@ -34,14 +34,12 @@ _OF_CHILDREN = 4
 _NAMES = {
     "java": "Spark",
     "dev_processes.watchdog": "watchdog",
-    "dev_processes.dagster_dev": "filter of the log",
-    "dev_processes.dagster_services": "services",
-    "warm_runs.run_server": "server of runs",
+    "warm_runs.run_server": "run server",
     "warm_up": "warm-up",
-    "dagster_webserver": "webserver",
+    "dev_processes.webserver": "webserver",
     "dagster._daemon": "daemon",
-    "code-server": "in front of the code",
-    "grpc": "code",
+    "code-server": "code server's proxy",
+    "grpc": "code server",
     "dev": "`lakehouse dev`",
 }
 """Process names by the first of these texts in its command."""

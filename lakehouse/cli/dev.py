@@ -1,4 +1,4 @@
-"""`lakehouse dev`: the Dagster UI on a home, and a Spark kept warm for it."""
+"""`lakehouse dev`: the Dagster UI on a home, and a Spark server for it."""
 
 import click
 
@@ -17,25 +17,24 @@ UI_PORT = 3000
     help=f"Port to listen on.  [default: {UI_PORT}, or the next free one]",
 )
 def dev(state: State, host: str, port: int | None) -> None:
-    """Open the Dagster UI on this home, and keep a Spark warm.
+    """Open the Dagster UI on this home, and keep a Spark server running.
 
-    Sensors and schedules run as long as it is open; commands beside it use its Spark. Where
-    SPARK_REMOTE names one, and on Spark 3.5, none is kept. Ctrl-C ends all of it. Printed is what
-    happened: runs, what they made, and what failed; with --verbose each look of a sensor too.
+    Sensors and schedules run until Ctrl-C; other commands use the Spark server meanwhile. With
+    SPARK_REMOTE, and on Spark 3.5, it starts no Spark server. It prints warnings and errors, and
+    with --verbose Dagster's full log.
     """
     from lakehouse.cli.dev_processes.dev_server import serve
+    from lakehouse.cli.dev_processes.ui_address import UIAddress
 
     if not host.strip():
         raise UsageError(
             "--host is empty; expected an address of this machine.",
             next_step=f"{UI_HOST} is the usual one.",
         )
-    chosen = UI_PORT if port is None else port
     serve(
         state.settings,
-        host,
-        chosen,
+        UIAddress(host, port or UI_PORT),
         state.progress,
         is_fixed=port is not None,
-        tells_all=state.verbose,
+        is_verbose=state.verbose,
     )

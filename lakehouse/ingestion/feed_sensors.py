@@ -20,9 +20,8 @@ from lakehouse.ingestion.run_requests import (
 from lakehouse.ingestion.skipped_entries import left_hidden_files, report_passed_over
 from lakehouse.ingestion.unlooked_feeds import resolve_looked, resolve_removed
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG
-from lakehouse.orchestration.dagster_internals import graph_of_repository, is_stopped
+from lakehouse.orchestration.dagster_internals import graph_of_repository
 from lakehouse.orchestration.dead_runs import fail_dead_runs
-from lakehouse.orchestration.long_ticks import long_tick
 from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
@@ -34,9 +33,9 @@ if TYPE_CHECKING:
     from lakehouse.orchestration.dagster_internals import AssetGraph
 
 WATCH_SECONDS = 4.5
-"""How long a tick polls. Dagster's daemon starts its rounds at least five seconds apart."""
-_POLL_SECONDS = 10.0
-"""How long one check polls in a longer tick; each check decides everything again."""
+"""How long a tick polls: Dagster's daemon begins its rounds no closer than five seconds to each
+other.
+"""
 _RUN_POLL_SECONDS = 0.2
 ReadSettings = Callable[[], Settings]
 
@@ -120,19 +119,9 @@ class FeedAutomation:
     def _watch(
         self, context: dg.SensorEvaluationContext, requests: FeedRunRequests
     ) -> list[dg.RunRequest] | dg.SkipReason:
-        """Check until there is something to run, within the tick's time limit."""
+        """Poll until there is something to run, for at most one tick."""
         settings = self.read_settings()
-        with long_tick(context, settings) as tick:
-            engine = open_engine(settings)
-            if tick.may_go_on:
-                engine.catalog.kept()
-            poll = self._poller(context, requests, settings, engine, lambda: tick.is_over)
-            result = poll(WATCH_SECONDS)
-            while isinstance(result, dg.SkipReason) and (seconds := tick.seconds_left):
-                result = poll(min(seconds, _POLL_SECONDS))
-                if not isinstance(result, dg.SkipReason) and is_stopped(context):
-                    return dg.SkipReason("The sensor was stopped.")
-        return result
+        return self._poller(context, requests, settings, open_engine(settings))(WATCH_SECONDS)
 
     def _poller(
         self,
@@ -140,12 +129,9 @@ class FeedAutomation:
         requests: FeedRunRequests,
         settings: Settings,
         engine: Engine,
-        is_over: Callable[[], bool] = lambda: False,
     ) -> Callable[[float], list[dg.RunRequest] | dg.SkipReason]:
-        """Return a function that returns run requests. If nothing is needed, it waits up to the
-        given seconds for a run to finish or a file to land.
-
-        :param is_over: returns whether the tick was abandoned.
+        """Return what asks for runs; where nothing is to be done yet, it waits some seconds for
+        a run to end or a file to land.
         """
         instance = context.instance
         assert context.repository_def is not None
@@ -161,7 +147,7 @@ class FeedAutomation:
             until = time.monotonic() + seconds
             fail_dead_runs(instance)
             wait_until(
-                lambda: not describe_unfinished(instance, self.feed) or is_over(),
+                lambda: not describe_unfinished(instance, self.feed),
                 seconds,
                 _RUN_POLL_SECONDS,
             )
@@ -173,12 +159,11 @@ class FeedAutomation:
             # A shared sensor of an earlier configuration may have reported this feed.
             resolve_looked(settings, self.feed)
             if not decided.runs:
-                requests.show_existing(instance, graph, engine)
                 seconds_left = until - time.monotonic()
-                later = poll_inbox(self.feed, store, seconds_left, waiting, is_over)
+                later = poll_inbox(self.feed, store, seconds_left, waiting)
                 decided = decide(later) if later != waiting else decided
             if not decided.runs:
                 return dg.SkipReason(decided.reason)
-            return make_requests(instance, graph, self.feed, decided)
+            return make_requests(graph, self.feed, decided)
 
         return poll

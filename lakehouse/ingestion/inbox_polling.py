@@ -14,18 +14,14 @@ def poll_inbox(
     store: ObjectStore,
     seconds: float,
     seen: Waiting,
-    is_over: Callable[[], bool] = lambda: False,
 ) -> Waiting:
-    """Poll until a new complete file waits, or the time is over.
-
-    :param is_over: returns whether the tick was abandoned.
-    """
+    """Poll until something complete waits that was not seen before, or the seconds are over."""
     known = set(seen.files)
 
     def news() -> bool:
         return any(file not in known for file in list_unprocessed(feed, store))
 
-    if not wait_until(lambda: is_over() or news(), seconds, store.poll_seconds) or is_over():
+    if not wait_until(news, seconds, store.poll_seconds):
         return seen
     return list_waiting(feed, store)
 

@@ -22,11 +22,10 @@ from lakehouse.orchestration.blocked_tables import (
     was_stopped,
 )
 from lakehouse.orchestration.dagster_internals import selected_assets, selected_checks
-from lakehouse.orchestration.partition_bounds import range_of, range_tags
+from lakehouse.orchestration.partition_bounds import range_tags
 from lakehouse.orchestration.pending_run import PendingRun
 from lakehouse.orchestration.runs import UNFINISHED
 from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream
-from lakehouse.orchestration.shown_partitions import show_existing, show_range
 from lakehouse.runtime.backoff import pause_seconds
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.feed import Feed
@@ -63,7 +62,6 @@ class FeedRunRequests:
     _state: object = None
     _done: list[list[PendingRun]] = field(default_factory=list)
     _rest: Iterator[list[PendingRun]] = field(default_factory=lambda: iter(()))
-    _shown_for: object = "nothing"
 
     def decide(
         self,
@@ -102,19 +100,6 @@ class FeedRunRequests:
         is_settled = not (blocked.refused_by or blocked.still_stale or waiting.unsettled)
         reason = _explain_no_runs(self.feed, waiting, blocked)
         return RunRequests(reason=reason, is_settled=is_settled)
-
-    def show_existing(
-        self, instance: dg.DagsterInstance, graph: "AssetGraph", engine: Engine
-    ) -> None:
-        """Register in the UI the partitions that contain rows, once per state of the tables: a
-        run that registers its own partitions may be killed before.
-        """
-        if self._shown_for == self._state:
-            return
-        tables = Downstream(graph, self.feed.table).tables
-        declared = [self.declared[table] for table in tables if table in self.declared]
-        show_existing(instance, graph, engine.catalog, declared)
-        self._shown_for = self._state
 
     def _stages(
         self, downstream: Downstream, engine: Engine, state: object, *, arrivals: bool
@@ -169,14 +154,9 @@ def describe_pause(instance: dg.DagsterInstance, feed: Feed, now: datetime) -> s
     )
 
 
-def make_requests(
-    instance: dg.DagsterInstance, graph: "AssetGraph", feed: Feed, decided: RunRequests
-) -> list[dg.RunRequest]:
-    """Return the run requests for Dagster, and register their partitions in the UI."""
-    made = [_make_request(graph, feed, stale, digest) for stale, digest in decided.runs]
-    for request in made:
-        show_requested(instance, graph, request)
-    return made
+def make_requests(graph: "AssetGraph", feed: Feed, decided: RunRequests) -> list[dg.RunRequest]:
+    """Return the decided runs as requests."""
+    return [_make_request(graph, feed, stale, digest) for stale, digest in decided.runs]
 
 
 def _make_request(
@@ -197,15 +177,6 @@ def _make_request(
             **stale.tags,
         },
     )
-
-
-def show_requested(
-    instance: dg.DagsterInstance, graph: "AssetGraph", request: dg.RunRequest
-) -> None:
-    """Register the partitions of a requested range, so that Dagster finds them."""
-    bounds = range_of(request.tags)
-    if bounds and request.asset_selection:
-        show_range(instance, graph, request.asset_selection, bounds, request.tags)
 
 
 @dataclass

@@ -24,10 +24,9 @@ from lakehouse.ingestion.skipped_entries import left_hidden_files, report_passed
 from lakehouse.ingestion.undeclared_tables import undeclared_locations
 from lakehouse.ingestion.unlooked_feeds import resolve_looked, resolve_removed, unlooked
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG, FEEDS_SENSOR
-from lakehouse.orchestration.dagster_internals import graph_of_repository, is_stopped
+from lakehouse.orchestration.dagster_internals import graph_of_repository
 from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.incident_reports import report_firing
-from lakehouse.orchestration.long_ticks import LongTick, long_tick
 from lakehouse.orchestration.run_failures.withheld_values import cause_without_data
 from lakehouse.orchestration.runs import UNFINISHED
 from lakehouse.orchestration.runs_for_stale_tables import Downstream
@@ -124,30 +123,15 @@ class SharedSensor:
     def _watch(
         self, context: dg.SensorEvaluationContext, polling: "FeedPolling"
     ) -> list[dg.RunRequest] | dg.SkipReason:
-        """Check until there is something to run, within the tick's time limit."""
+        """Poll until there is something to run, for at most one tick."""
         settings = self.read_settings()
-        with long_tick(context, settings) as tick:
-            engine = open_engine(settings)
-            if tick.may_go_on:
-                engine.catalog.kept()
-            until = time.monotonic() + WATCH_SECONDS
-            polling.start_tick(context, settings)
+        engine, until = open_engine(settings), time.monotonic() + WATCH_SECONDS
+        polling.start_tick(context, settings)
+        requested = polling.poll(context, settings, engine)
+        while not requested and time.monotonic() + polling.pause_seconds <= until:
+            time.sleep(polling.pause_seconds)
             requested = polling.poll(context, settings, engine)
-            while not requested and _waits(tick, polling.pause_seconds, until):
-                requested = polling.poll(context, settings, engine)
-                if requested and is_stopped(context):
-                    return dg.SkipReason("The sensor was stopped.")
         return requested or dg.SkipReason(polling.describe())
-
-
-def _waits(tick: LongTick, seconds: float, until: float) -> bool:
-    """Wait until the next check; return whether the tick has time for it."""
-    if tick.may_go_on:
-        return tick.waits(seconds)
-    if time.monotonic() + seconds > until:
-        return False
-    time.sleep(seconds)
-    return True
 
 
 @dataclass
@@ -403,6 +387,4 @@ class _Poll:
         feed_state.settled_at = state if decided.is_settled else None
         is_reported = waiting.missing or not decided.is_settled
         feed_state.reason = decided.reason if is_reported else ""
-        if not decided.runs:
-            feed_state.requests.show_existing(instance, graph, engine)
-        return make_requests(instance, graph, feed_state.feed, decided)
+        return make_requests(graph, feed_state.feed, decided)

@@ -21,15 +21,13 @@ from lakehouse.monitoring.alert_state import (
 )
 from lakehouse.monitoring.detectors.failed_ticks import names_of
 from lakehouse.monitoring.detectors.monitor_context import MonitorContext
-from lakehouse.monitoring.detectors.reported_incidents import detect_reported
 from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
 from lakehouse.monitoring.heartbeat import Heartbeat, beat
 from lakehouse.monitoring.monitor import Detector, run_detectors
 from lakehouse.monitoring.open_alerts import show_open_alerts
 from lakehouse.monitoring.silences import silence_texts
 from lakehouse.monitoring.sinks import open_sinks
-from lakehouse.orchestration.dagster_internals import asset_graph, graph_of_repository
-from lakehouse.orchestration.long_ticks import long_tick
+from lakehouse.orchestration.dagster_internals import graph_of_repository
 from lakehouse.settings import Settings
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
@@ -64,18 +62,7 @@ def alerts_definitions(
         ),
     )
     def alerts(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-        settings = read_settings()
-        with long_tick(context, settings) as tick:
-
-            @cache
-            def open_catalog() -> Catalog:
-                catalog = Catalog.of(settings)
-                return catalog.kept() if tick.may_go_on else catalog
-
-            looked = looks.look(context, settings, open_catalog)
-            while tick.waits(_PAUSE_SECONDS):
-                looked = looks.look(context, settings, open_catalog)
-        return looked
+        return looks.look(context, read_settings())
 
     return dg.Definitions(sensors=[alerts])
 
@@ -88,12 +75,7 @@ class _Looks:
     feeds: Sequence[Feed]
     further: Mapping[str, Detector]
 
-    def look(
-        self,
-        context: dg.SensorEvaluationContext,
-        settings: Settings,
-        open_catalog: Callable[[], Catalog],
-    ) -> dg.SkipReason:
+    def look(self, context: dg.SensorEvaluationContext, settings: Settings) -> dg.SkipReason:
         """Run the detectors once, and say what is open."""
         repository = context.repository_def
         assert repository is not None
@@ -105,7 +87,7 @@ class _Looks:
             settings,
             datetime.now(UTC),
             names_of(repository) - {NAME},
-            open_catalog=cache(lambda: open_catalog().at_one_moment(self.declared)),
+            open_catalog=cache(lambda: Catalog.of(settings).at_one_moment(self.declared)),
         )
         state = detect_and_dispatch(monitor_context, context.log, self.further)
         send_waiting(settings)
@@ -148,19 +130,6 @@ def _round(
 ) -> AlertState:
     detect = partial(run_detectors, further=further)
     return _shown(monitor_context, _dispatch(monitor_context, detect, logger), logger)
-
-
-def dispatch_report(
-    instance: dg.DagsterInstance, settings: Settings, key: str, logger: logging.Logger
-) -> None:
-    """Send what was reported of one thing, from a process in which no project is loaded.
-
-    :raises StateBusy: when a round of monitoring takes too long; the sensor sends it then.
-    """
-    graph = asset_graph(dg.Definitions())
-    context = MonitorContext(instance, graph, {}, (), settings, datetime.now(UTC))
-    with state_lock(settings, wait_seconds=_PAUSE_SECONDS):
-        _dispatch(context, partial(detect_reported, only=key), logger)
 
 
 def _dispatch(

@@ -1,18 +1,14 @@
-"""What the lakehouse uses of Dagster that Dagster does not call public; all but the storage of
-events, which is in `event_log`, the processes of runs, in `warm_runs.dagster_runs`, and those of
-`lakehouse dev`, in `dev_services`, `prompt_daemons` and `freshness_when_due`.
+"""The names of Dagster that are not public and that the lakehouse uses; no other module uses any.
 
-`test_dagster_internals.py` fails where another version than `LOOKED_AT` is installed. Then look
-whether each of these is still there and does the same, or has become public, run that test, and
-set the version.
+`test_dagster_internals.py` tests them, and fails with another minor version of Dagster than
+`SUPPORTED_VERSIONS`. To support a new one, run the tests with it and add it.
 """
 
-import logging
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
@@ -21,11 +17,12 @@ from lakehouse.runtime.processes import user_name
 if TYPE_CHECKING:
     from dagster import EventLogEntry
     from dagster._core.definitions.assets.graph.asset_graph import AssetGraph as AssetGraph
-    from dagster._core.definitions.job_definition import JobDefinition
-    from dagster._core.remote_origin import RemoteJobOrigin
-    from dagster._core.scheduler.instigation import InstigatorState, InstigatorTick
+    from dagster._core.launcher import CheckRunHealthResult as CheckRunHealthResult
+    from dagster._core.launcher import LaunchRunContext as LaunchRunContext
 
-LOOKED_AT = "1.13.27"
+SUPPORTED_VERSIONS = ("1.12", "1.13")
+DAEMON_MODULE = "dagster._daemon"
+"""The daemon as a module; its script may be outside of PATH."""
 _REPOSITORY = "__repository__"
 """How Dagster names the one repository of a code location that is made of definitions."""
 NO_COMPUTE_LOGS = {
@@ -37,10 +34,9 @@ the UI would start two processes for each step.
 """
 EVALUATED_ALONE = {"lakehouse/evaluated_alone": True}
 """Metadata of a check that no run evaluates which computes assets as well."""
-NOTES_ITS_ASSETS = {"dagster/defer_asset_events": "true"}
-"""Tag of a run whose assets note themselves what is computed, see `note_planned` and
-`note_computed`. Of a run of partitions from a first to a last, Dagster would note each between
-them too: as computed, or as failed until it is.
+DEFERS_ASSET_EVENTS = {"dagster/defer_asset_events": "true"}
+"""Tag of a run whose assets report their own materializations; without it, Dagster reports all
+partitions between the first and the last one.
 """
 
 
@@ -82,12 +78,12 @@ def _evaluated_alone(
     return {key for key in checks if metadata[key].keys() >= EVALUATED_ALONE.keys()}
 
 
-def job_of_all_assets(definitions: dg.Definitions) -> "JobDefinition":
+def job_of_all_assets(definitions: dg.Definitions) -> dg.JobDefinition:
     """Return the job that can run any of the assets."""
     return definitions.resolve_implicit_global_asset_job_def()
 
 
-def job_of_name(definitions: dg.Definitions, name: str) -> "JobDefinition":
+def job_of_name(definitions: dg.Definitions, name: str) -> dg.JobDefinition:
     """Return a job."""
     return definitions.resolve_job_def(name)
 
@@ -182,7 +178,7 @@ def _adding_runs_by(
         storage.add_run = add_run  # type: ignore[method-assign]
 
 
-def _job_origin(location: str, job_name: str) -> "RemoteJobOrigin":
+def _job_origin(location: str, job_name: str) -> Any:
     """Return where Dagster finds a job: by names, whatever process serves the code."""
     from dagster._core.remote_origin import (
         RegisteredCodeLocationOrigin,
@@ -203,31 +199,27 @@ def fail_run(instance: dg.DagsterInstance, run: dg.DagsterRun, message: str) -> 
     instance.report_run_failed(run, message)
 
 
-def automation_states(instance: dg.DagsterInstance) -> "Sequence[InstigatorState]":
+def automation_states(instance: dg.DagsterInstance) -> Sequence[Any]:
     """Return the states of all sensors and schedules that there ever were."""
     return instance.all_instigator_state()
 
 
-def last_ticks(
-    instance: dg.DagsterInstance, state: "InstigatorState", limit: int
-) -> "Sequence[InstigatorTick]":
+def last_ticks(instance: dg.DagsterInstance, state: Any, limit: int) -> Sequence[Any]:
     """Return the last ticks of a sensor or schedule, the newest first."""
     return instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=limit)
 
 
 def newest_event(instance: dg.DagsterInstance) -> int | None:
-    """Return the number of the newest event of a check, an asset or a run's state: the same as
-    long as there is none; None where the storage of events is no SQL database.
+    """Return the id of the newest event of a check, an asset or a run's state; None if the event
+    log is not in a SQL database.
     """
-    from dagster._core.storage.event_log.schema import SqlEventLogStorageTable
-    from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
-    from sqlalchemy import func, select
+    from sqlalchemy import text
 
-    storage = instance.event_log_storage
-    if not isinstance(storage, SqlEventLogStorage):
+    storage: Any = instance.event_log_storage
+    if not hasattr(storage, "index_connection"):
         return None
     with storage.index_connection() as connection:
-        newest: int | None = connection.scalar(select(func.max(SqlEventLogStorageTable.c.id)))
+        newest: int | None = connection.scalar(text("SELECT max(id) FROM event_logs"))
     return newest
 
 
@@ -261,6 +253,48 @@ def last_materializations(instance: dg.DagsterInstance, key: dg.AssetKey) -> lis
     return [*latest.values()]
 
 
+@contextmanager
+def open_workspace(workspace_file: str) -> Iterator[Any]:
+    """Open the instance of DAGSTER_HOME with the code servers that a workspace file names, for a
+    webserver.
+    """
+    from dagster._cli.utils import get_instance_for_cli
+    from dagster._core.workspace.context import WorkspaceProcessContext
+    from dagster._core.workspace.load_target import WorkspaceFileTarget
+
+    target = WorkspaceFileTarget([workspace_file])
+    with (
+        get_instance_for_cli() as instance,
+        WorkspaceProcessContext(instance, target, version=dg.__version__) as context,
+    ):
+        yield context
+
+
+def execute_run_arguments(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str | None:
+    """Return the argument of `dagster api execute_run` for a run of this Python; None for a run
+    of another Python.
+    """
+    from dagster._grpc.types import ExecuteRunArgs
+
+    origin = run.job_code_origin
+    if origin is None or origin.executable_path != sys.executable:
+        return None
+    return ExecuteRunArgs(origin, run.run_id, instance.get_ref()).get_command_args()[-1]
+
+
+def report_canceling(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
+    """Record that a user canceled a run."""
+    instance.report_run_canceling(run)
+
+
+def worker_health(problem: str) -> "CheckRunHealthResult":
+    """Return the state of a run's process for run monitoring, which fails a run with a problem."""
+    from dagster._core.launcher import CheckRunHealthResult, WorkerStatus
+
+    status = WorkerStatus.FAILED if problem else WorkerStatus.RUNNING
+    return CheckRunHealthResult(status, problem or None)
+
+
 def free_slots(instance: dg.DagsterInstance, run_id: str) -> None:
     """Free the slots of pools that a run holds."""
     instance.event_log_storage.free_concurrency_slots_for_run(run_id)
@@ -270,9 +304,7 @@ def is_of_one_host(instance: dg.DagsterInstance) -> bool:
     """Whether all runs are of this host: a folder of SQLite files is of one, a database server
     is not.
     """
-    from dagster._core.storage.event_log import SqliteEventLogStorage
-
-    return isinstance(instance.event_log_storage, SqliteEventLogStorage)
+    return "Sqlite" in type(instance.event_log_storage).__name__
 
 
 def set_data_version(context: dg.OutputContext, version: str) -> None:
@@ -286,140 +318,3 @@ def step_started_at(context: dg.OutputContext) -> datetime:
     stats = context.step_context.instance.get_run_step_stats(context.run_id)
     started = [step.start_time for step in stats if step.step_key.partition(".")[0] == node]
     return datetime.fromtimestamp(min(filter(None, started)), UTC)
-
-
-def is_stopped(context: dg.SensorEvaluationContext) -> bool:
-    """Whether somebody stopped the sensor, perhaps since its tick began."""
-    states = context.instance.all_instigator_state()
-    of_sensor = [one for one in states if one.instigator_name == context.sensor_name]
-    return any(state.status.value == "STOPPED" for state in of_sensor)
-
-
-@contextmanager
-def holding_interrupts() -> Iterator[Callable[[], bool]]:
-    """Keep interrupts from ending what runs in the block, and give what says whether one came
-    since it was last asked.
-    """
-    from dagster._utils.interrupts import capture_interrupts, pop_captured_interrupt
-
-    with capture_interrupts():
-        yield pop_captured_interrupt
-
-
-class NamedWindows(Protocol):
-    """Partitions by windows of time that have a name."""
-
-    @property
-    def name(self) -> str:
-        """What the instance keeps some of them by."""
-        ...
-
-
-def show_as_dynamic(kind: type[NamedWindows]) -> None:
-    """Let the UI take windows of time of some kind for dynamic partitions of their name, and show
-    those that the instance was told of; in the processes that run code they stay what they are.
-
-    Dagster's webserver and daemon know partitions by a description only, which these two
-    functions make, of those of an asset and of those of a job. A description of dynamic ones is
-    a name, and has no public way to be made of others.
-    """
-    from dagster._core.definitions.partitions.snap import DynamicPartitionsSnap, PartitionsSnap
-
-    of_partitions = PartitionsSnap.from_def
-
-    def describe(partitions: Any) -> Any:
-        if not isinstance(partitions, kind):
-            return of_partitions(partitions)
-        _describe_jobs_alike()
-        return DynamicPartitionsSnap(name=partitions.name)
-
-    PartitionsSnap.from_def = staticmethod(describe)  # type: ignore[method-assign,assignment]
-
-
-@cache
-def _describe_jobs_alike() -> None:
-    """Let the partitions of a job be described as those of its assets are.
-
-    Assets are described first, and only where code is served: what this imports takes a command
-    a tenth of a second.
-    """
-    from dagster._core.definitions.partitions.snap import PartitionsSnap
-    from dagster._core.remote_representation.external_data import PartitionSetSnap
-    from dagster_shared.record import replace
-
-    of_job = PartitionSetSnap.from_job_def
-
-    def describe(job: "JobDefinition") -> PartitionSetSnap:
-        assert job.partitions_def is not None
-        return replace(of_job(job), partitions=PartitionsSnap.from_def(job.partitions_def))
-
-    PartitionSetSnap.from_job_def = staticmethod(describe)  # type: ignore[method-assign,assignment]
-
-
-def add_partitions(instance: dg.DagsterInstance, name: str, keys: Sequence[str]) -> bool:
-    """Add dynamic partitions; return whether that was done, and not another process quicker with
-    one of them.
-    """
-    from sqlalchemy.exc import IntegrityError
-
-    try:
-        instance.add_dynamic_partitions(name, keys)
-    except IntegrityError:
-        return False
-    return True
-
-
-def notes_its_assets(context: dg.AssetExecutionContext) -> bool:
-    """Whether the assets of a run note themselves what is computed."""
-    return NOTES_ITS_ASSETS.items() <= context.run.tags.items()
-
-
-def note_planned(
-    context: dg.AssetExecutionContext, asset: dg.AssetKey, partitions: Sequence[str]
-) -> None:
-    """Note which partitions of an asset a run is about to compute, or that it computes all of an
-    asset without any: until they are noted as computed, the UI shows that, or that they failed.
-    """
-    from dagster._core.events import AssetMaterializationPlannedData
-
-    step = _step_of(context)
-    planned: Sequence[str | None] = partitions or [None]
-    for partition in planned:
-        event = dg.DagsterEvent.build_asset_materialization_planned_event(
-            context.job_name,
-            step.step.key,
-            AssetMaterializationPlannedData(asset, partition, partitions_subset=None),
-        )
-        context.instance.report_dagster_event(event, context.run.run_id, logging.DEBUG)
-
-
-def note_computed(
-    context: dg.AssetExecutionContext,
-    result: "dg.MaterializeResult[Any]",
-    partitions: Sequence[str],
-) -> None:
-    """Note that some partitions of an asset were computed, or all of an asset without any, as
-    Dagster would.
-    """
-    from dagster._core.definitions.assets.definition.asset_spec import AssetExecutionType
-    from dagster._core.execution.plan.execute_step import _get_output_asset_events
-
-    assert result.asset_key is not None
-    step = _step_of(context)
-    if result.data_version:
-        step.set_data_version(result.asset_key, result.data_version)
-    events = _get_output_asset_events(
-        result.asset_key,
-        partitions,
-        dg.Output(None, metadata=result.metadata, tags=result.tags),
-        step.op_def.output_defs[0],
-        {},
-        step,
-        AssetExecutionType.MATERIALIZATION,
-    )
-    for event in events:
-        context.log_event(event)
-
-
-def _step_of(context: dg.AssetExecutionContext) -> Any:
-    return context.op_execution_context.get_step_execution_context()

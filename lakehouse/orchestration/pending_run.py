@@ -7,7 +7,7 @@ from itertools import chain
 import dagster as dg
 
 from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.orchestration.dagster_internals import NOTES_ITS_ASSETS
+from lakehouse.orchestration.dagster_internals import DEFERS_ASSET_EVENTS
 from lakehouse.orchestration.partition_bounds import only_tags
 from lakehouse.orchestration.partition_groups import stretches
 
@@ -74,8 +74,8 @@ class PendingRun:
 
     @property
     def tags(self) -> dict[str, str]:
-        """Run tags that limit the run to its ranges."""
-        return {**only_tags(self.only), **NOTES_ITS_ASSETS} if self.only else {}
+        """What the run is tagged with, so that it computes these stretches and no more."""
+        return {**only_tags(self.only), **DEFERS_ASSET_EVENTS} if self.only else {}
 
     @property
     def selection(self) -> dg.AssetSelection:

@@ -20,7 +20,6 @@ from lakehouse.orchestration.dagster_internals import (
 from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.partition_bounds import range_tags
 from lakehouse.orchestration.run_result import RunResult, is_interrupted, read_result
-from lakehouse.orchestration.shown_partitions import show_range
 from lakehouse.runtime.processes import Process
 from lakehouse.settings import Settings
 
@@ -69,7 +68,6 @@ def materialize(
     of_keys = checks_of_assets(keys, graph)
     given = {**(tags or {}), **Process.current().tags}
     if isinstance(partition, tuple):
-        show_range(instance, graph, keys, partition, given)
         given |= range_tags(*partition)
     with next_run_of(instance, keys, None if checks == of_keys else checks):
         ran = job.get_subset(

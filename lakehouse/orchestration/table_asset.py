@@ -29,11 +29,6 @@ from lakehouse.orchestration.asset_checks import (
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.asset_specs import table_spec
 from lakehouse.orchestration.blocked_tables import note_refused
-from lakehouse.orchestration.dagster_internals import (
-    note_computed,
-    note_planned,
-    notes_its_assets,
-)
 from lakehouse.orchestration.io_manager import IcebergIOManager, run_partitions
 from lakehouse.orchestration.metadata_keys import WriteMetadata
 from lakehouse.orchestration.partition_bounds import (
@@ -52,14 +47,8 @@ from lakehouse.orchestration.runs_for_stale_tables import (
     COMPUTED_ANEW,
     is_full_recompute,
 )
-from lakehouse.orchestration.shown_partitions import (
-    hide_partitions,
-    show_partitions,
-    shown_of,
-)
 from lakehouse.orchestration.unmasked_rows_command import table_of_rows
 from lakehouse.orchestration.whole_looks import need_whole_look
-from lakehouse.orchestration.windows_with_rows import WindowsWithRows
 from lakehouse.orchestration.written_metadata import (
     quarantined_metadata,
     refused_rows,
@@ -68,6 +57,10 @@ from lakehouse.orchestration.written_metadata import (
 )
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable
+
+_DATA_VERSION = "dagster/data_version"
+_IS_OF_USER = "dagster/data_version_is_user_provided"
+"""Tags by which Dagster stores the data version of a materialization."""
 
 
 @dataclass(frozen=True)
@@ -126,11 +119,7 @@ def table_asset(
             results, evaluated = _evaluate(io, table, run, implied.values())
             yield from _selected(context, table, results, evaluated, implied)
         else:
-            # A requested day may never get rows.
-            expected = () if run.full_recompute else keys
-            new = show_partitions(context.instance, partitions_def, expected)
             written = _write(context, table, materialize, run, keys)
-            _count_partitions(context, io, table, written, run, new)
             yield from _events(context, io, table, written, run, keys, implied)
 
     with warnings.catch_warnings():
@@ -176,29 +165,38 @@ def _run(
     )
 
 
-def _count_partitions(
+def _report_partitions(
     context: dg.AssetExecutionContext,
-    io: IcebergIOManager,
     table: IcebergTable,
-    written: Written,
-    run: Run,
-    new: Collection[str],
+    result: "dg.MaterializeResult[Any]",
+    rows: Mapping[str, int],
+    keys: Sequence[str],
 ) -> None:
-    """Show the non-empty partitions of the run with their row counts.
+    """Report how many rows each partition of the run has.
 
-    :param new: partitions that were shown before the write.
+    A run that leaves out partitions of its range reports its materializations here. Dagster
+    would report all partitions of the range.
     """
-    definition, outcome = context.assets_def.partitions_def, written.outcome
-    rows = rows_by_partition(io.engine.catalog, table, outcome, run.partitions)
-    hide_partitions(context.instance, definition, [key for key in new if rows.get(key) == 0])
-    holding = [key for key in rows if rows[key]]
-    if not rows and run.partitions and isinstance(outcome, Published):
-        # The row counts of its files are unknown.
-        holding = [*run.partitions.values]
-    show_partitions(context.instance, definition, holding)
-    for key in shown_of(context.instance, definition, [*rows]):
-        row_count = WriteMetadata(partition_row_count=rows[key]).to_metadata()
-        context.add_asset_metadata(row_count, asset_key(table.name), key)
+    key_of_asset = asset_key(table.name)
+    counts = {
+        key: WriteMetadata(partition_row_count=count).to_metadata()
+        for key, count in rows.items()
+    }
+    if not names_stretches(context.run.tags):
+        for key, count in counts.items():
+            context.add_asset_metadata(count, key_of_asset, key)
+        return
+    tags = dict(result.tags or {})
+    if result.data_version:
+        tags |= {_DATA_VERSION: result.data_version.value, _IS_OF_USER: "true"}
+    partitions: Sequence[str | None] = keys or [None]
+    for partition in partitions:
+        metadata = {**(result.metadata or {}), **counts.get(partition or "", {})}
+        context.log_event(
+            dg.AssetMaterialization(
+                key_of_asset, partition=partition, metadata=metadata, tags=tags
+            )
+        )
 
 
 def _write(
@@ -208,9 +206,7 @@ def _write(
     run: Run,
     keys: Sequence[str],
 ) -> Written:
-    """Write the table and log its progress."""
-    if notes_its_assets(context):
-        _note_planned(context, table, keys)
+    """Write the table, and say in the run's log how far it is."""
     if keys:
         context.log.info(
             f"{table.name}: 0 of {len(keys):,} partitions, {keys[0]} to {keys[-1]}."
@@ -220,14 +216,6 @@ def _write(
         written = materialize(context, run)
     context.log.info(_done(table, keys, written.outcome, monotonic() - started_at))
     return written
-
-
-def _note_planned(
-    context: dg.AssetExecutionContext, table: IcebergTable, keys: Sequence[str]
-) -> None:
-    planned = shown_of(context.instance, context.assets_def.partitions_def, keys)
-    if planned or not keys:
-        note_planned(context, asset_key(table.name), planned)
 
 
 def _done(table: IcebergTable, keys: Sequence[str], outcome: Outcome, seconds: float) -> str:
@@ -279,8 +267,8 @@ def _events(
         tags=code_tags,
         data_version=dg.DataVersion(str(outcome.snapshot_id)) if outcome.snapshot_id else None,
     )
-    if notes_its_assets(context):
-        note_computed(context, result, keys)
+    rows = rows_by_partition(io.engine.catalog, table, outcome, run.partitions)
+    _report_partitions(context, table, result, rows, keys)
     yield result
     if is_interrupted or written.is_interrupted:
         raise dg.DagsterExecutionInterruptedError
@@ -435,16 +423,11 @@ def _partitions(
 ) -> Sequence[str]:
     """Return the partition keys of the run; empty for an unpartitioned asset.
 
-    Dagster has no definition for an asset of which only checks run, so it is a parameter.
-
-    :raises UsageError: a key that was added in the UI is not a partition of the table.
+    The definition is given, since Dagster shows none on an asset of which only checks are run.
     """
     if definition is None or not (context.has_partition_key or context.has_partition_key_range):
         return ()
     if names_stretches(context.run.tags):
         return computed_of(context.run.tags, definition.get_partition_keys())
     keys: Sequence[str] = context.partition_keys
-    if isinstance(definition, WindowsWithRows):
-        for key in keys:
-            definition.check_partition(key)
     return keys

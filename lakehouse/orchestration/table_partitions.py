@@ -3,7 +3,6 @@
 import dagster as dg
 
 from lakehouse.errors import DeclarationError
-from lakehouse.orchestration.windows_with_rows import WindowsWithRows
 from lakehouse.tables.table import IcebergTable
 from lakehouse.tables.time_windows import Unit
 
@@ -14,11 +13,11 @@ _KINDS: dict[Unit, tuple[type[dg.TimeWindowPartitionsDefinition], str]] = {
 }
 
 
-def table_partitions(table: IcebergTable) -> WindowsWithRows:
-    """Return the partitions of a table that is written `by_hour`, `by_day` or `by_month`.
+def table_partitions(table: IcebergTable) -> dg.TimeWindowPartitionsDefinition:
+    """Return the partitions of a table that is written `by_hour`, `by_day` or `by_month`,
+    including the current one.
 
-    Includes the current window. `@iceberg_asset` sets them; a plain asset needs
-    `partitions_def=`. The UI shows only partitions that have or had rows.
+    `@iceberg_asset` uses them by default; a plain asset declares `partitions_def=`.
 
     :raises DeclarationError: the table is not written by time windows.
     """
@@ -30,14 +29,9 @@ def table_partitions(table: IcebergTable) -> WindowsWithRows:
             next_step="Say write=by_day(…) in its declaration.",
         )
     kind, format_of_start = _KINDS[windows.unit]
-    every = kind(  # type: ignore[call-arg]
-        start_date=windows.since.strftime(format_of_start), timezone=windows.time_zone
-    )
-    return WindowsWithRows(
-        start=every.start,
-        fmt=every.fmt,
-        timezone=every.timezone,
-        cron_schedule=every.cron_schedule,
+    return kind(  # type: ignore[call-arg]
+        start_date=windows.since.strftime(format_of_start),
+        timezone=windows.time_zone,
         end_offset=1,
     )
 

@@ -40,17 +40,6 @@ def test_metadata_is_parsed_once_for_as_long_as_nobody_commits(catalog: Catalog)
     assert catalog.load(NAME).metadata is catalog.load(NAME).metadata
 
 
-def test_what_a_kept_catalog_has_read_others_that_are_kept_use_until_somebody_commits(
-    catalog: Catalog, settings: Settings
-) -> None:
-    first = Catalog.of(settings).kept().load(NAME)
-    kept = Catalog.of(settings).kept()
-    assert kept.load(NAME).metadata is first.metadata
-    assert catalog.load(NAME).metadata is not first.metadata
-    colour(catalog, "red")
-    assert kept.load(NAME).properties["colour"] == "red"
-
-
 def test_a_commit_of_another_process_is_seen_at_once(
     catalog: Catalog, settings: Settings
 ) -> None:

@@ -210,10 +210,6 @@ def test_no_other_module_uses_it_nor_what_is_private_to_another_library() -> Non
     assert using == {
         "iceberg/metadata/pyiceberg_internals.py",
         "iceberg/metadata/pyspark_internals.py",
-        "orchestration/dagster_internals.py",
-        # What `lakehouse dev` opens of Dagster.
-        "orchestration/dev_services.py",
-        "orchestration/freshness_when_due.py",
     }
 
 

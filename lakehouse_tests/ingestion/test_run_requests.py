@@ -26,18 +26,17 @@ from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.ingestion import feed_sensors
 from lakehouse.ingestion.collect import Waiting, list_waiting
-from lakehouse.ingestion.run_requests import FeedRunRequests, make_requests, show_requested
+from lakehouse.ingestion.run_requests import FeedRunRequests, make_requests
 from lakehouse.orchestration.blocked_tables import (
     CHECK_FAILED,
     blocked_tag,
     mains,
     note_refused,
 )
-from lakehouse.orchestration.dagster_internals import NOTES_ITS_ASSETS
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.incident_reports import read_reports
 from lakehouse.orchestration.instance import open_instance
-from lakehouse.orchestration.partition_bounds import range_of, range_tags
+from lakehouse.orchestration.partition_bounds import range_of
 from lakehouse.orchestration.pending_run import PendingRun
 from lakehouse.project import Project
 from lakehouse.runtime.backoff import pause_seconds
@@ -433,7 +432,7 @@ def test_an_asset_without_a_table_is_requested_once_per_snapshot_of_its_source(
     def asked() -> list[tuple[str, ...]]:
         found = list_waiting(feed, open_store(settings))
         decided = requests.decide(instance, graph, engine, found, datetime.now(UTC))
-        for request in make_requests(instance, graph, feed, decided):
+        for request in make_requests(graph, feed, decided):
             create_run_for_test(
                 instance, status=dg.DagsterRunStatus.SUCCESS, tags=dict(request.tags)
             )
@@ -476,33 +475,3 @@ def test_after_a_refusal_each_stretch_of_days_is_tried_by_itself(settings, insta
 
 
 CLEAN = dg.AssetKey(["silver", "bnpl_transactions_clean"])
-DAYS = "daily since 2020-01-01, Asia/Kuala_Lumpur"
-
-
-@pytest.mark.long
-def test_a_tick_that_asks_for_nothing_shows_the_partitions_that_hold_rows(
-    settings: Settings, instance, tick
-) -> None:
-    """Those of a home whose runs Dagster has forgotten."""
-    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "transaction_date"))
-    schema = Schema(NestedField(1, "transaction_date", DateType()))
-    rows = pa.table({"transaction_date": [date(2026, 3, 3), date(2026, 2, 1)]})
-    client = open_engine(settings).catalog.client
-    made(client, "silver.bnpl_transactions_clean", schema, rows, partition_spec=spec)
-    going_on = {"lakehouse/feed": "bnpl"}
-    create_run_for_test(instance, status=dg.DagsterRunStatus.STARTED, tags=going_on)
-    assert str(tick("bnpl_files")).endswith("one at a time.")
-    assert instance.get_dynamic_partitions(DAYS) == ["2026-02-01", "2026-03-03"]
-
-
-@pytest.mark.parametrize(
-    ("tags", "shown"),
-    [({}, ["2026-03-01", "2026-03-02", "2026-03-03"]), (NOTES_ITS_ASSETS, [])],
-)
-def test_what_dagster_looks_up_of_a_requested_range_is_there(
-    settings: Settings, instance, tags, shown
-) -> None:
-    graph = definitions(lambda: settings).resolve_asset_graph()
-    tags = {**range_tags("2026-03-01", "2026-03-03"), **tags}
-    show_requested(instance, graph, dg.RunRequest(asset_selection=[CLEAN], tags=tags))
-    assert instance.get_dynamic_partitions(DAYS) == shown

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from lakehouse.orchestration.dagster_internals import NOTES_ITS_ASSETS
+from lakehouse.orchestration.dagster_internals import DEFERS_ASSET_EVENTS
 from lakehouse.orchestration.partition_bounds import (
     computed_bounds,
     computed_of,
@@ -52,7 +52,7 @@ def test_one_partition_is_noted_by_dagster() -> None:
 
 def test_a_gap_is_left_out_and_noted_by_the_asset() -> None:
     run = run_of(FIRST, LAST)
-    assert NOTES_ITS_ASSETS.items() <= run.tags.items()
+    assert DEFERS_ASSET_EVENTS.items() <= run.tags.items()
     assert range_of(tags_of(run)) == (FIRST, LAST)
     assert computed_of(tags_of(run), KEYS) == [FIRST, LAST]
     assert run.bounds == (FIRST, FIRST, LAST, LAST)

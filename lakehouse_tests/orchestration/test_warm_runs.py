@@ -1,15 +1,14 @@
-"""Runs that begin as copies of a server, on a project of one job, without Spark."""
+"""Runs that start as forks of the run server, on a project of one job, without Spark."""
 
-import contextlib
 import os
 import signal
+import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import dagster as dg
-import psutil
 import pytest
 from dagster._core.code_pointer import CodePointer
 from dagster._core.definitions.reconstruct import ReconstructableRepository
@@ -17,18 +16,16 @@ from dagster._core.errors import DagsterInvariantViolationError
 from dagster._core.launcher import LaunchRunContext, WorkerStatus
 
 from lakehouse.orchestration.dagster_internals import _job_origin
+from lakehouse.orchestration.dead_runs import worker_of
 from lakehouse.orchestration.instance import dagster_home
-from lakehouse.orchestration.warm_runs.connection import address_of, connect, receive, send
-from lakehouse.orchestration.warm_runs.dagster_runs import request_of_run
-from lakehouse.orchestration.warm_runs.loaded_code import LoadedCode
-from lakehouse.orchestration.warm_runs.run_launcher import WarmRunLauncher, worker_of
-from lakehouse.orchestration.warm_runs.server_process import run_server
+from lakehouse.orchestration.warm_runs.run_launcher import WarmRunLauncher, address_file
+from lakehouse.runtime.processes import Process
 from lakehouse.settings import Settings
 from lakehouse_tests.processes import wait_for
 
-pytestmark = [pytest.mark.unit, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.unit, pytest.mark.timeout(400)]
 
-SECONDS = 60
+SECONDS = 120
 MODULE = "warm_shop"
 CODE = """
 import os
@@ -44,12 +41,12 @@ FOLDER = Path(__file__).parent
 @dg.op
 def pack(context):
     threads = os.environ.get("OPENBLAS_NUM_THREADS", "")
-    (FOLDER / context.run_id).write_text(PACKED + os.environ["WARM_SHOP"] + threads)
+    (FOLDER / context.run_id).write_text(PACKED + threads)
     while (FOLDER / "closed").exists():
         time.sleep(0.05)
 
 
-@dg.job
+@dg.job(executor_def=dg.in_process_executor)
 def deliver():
     pack()
 
@@ -83,15 +80,12 @@ class Shop:
     def launch(self) -> str:
         """Launch a run, and return its id.
 
-        :raises DagsterInvariantViolationError: where Dagster's own launcher would have to, which
-            has no code server here.
+        :raises DagsterInvariantViolationError: if Dagster's own launcher would have to start it,
+            which has no code server here.
         """
         run = self.asked_for()
         self.launcher.launch_run(LaunchRunContext(run, workspace=None))
         return run.run_id
-
-    def launch_once_warm(self) -> str:
-        return wait_for(lambda: attempt(self.launch), "a server of runs", SECONDS)
 
     def packed(self, run_id: str) -> str:
         file = self.folder / run_id
@@ -105,36 +99,32 @@ class Shop:
     def wait_for(self, run_id: str, status: str) -> None:
         wait_for(lambda: self.run(run_id).status.value == status, status, SECONDS)
 
-    def messages(self, run_id: str) -> str:
-        return "\n".join(entry.message for entry in self.instance.all_logs(run_id))
-
-    def server(self) -> psutil.Process:
-        (found,) = (
-            process
-            for process in psutil.Process().children()
-            if "lakehouse.orchestration.warm_runs.run_server" in process.cmdline()
-        )
+    def worker(self, run_id: str) -> Process:
+        found = wait_for(lambda: worker_of(self.instance, run_id), "the process", SECONDS)
+        assert found is not None
         return found
 
 
-def attempt(function: Callable[[], str]) -> str | None:
-    try:
-        return function()
-    except DagsterInvariantViolationError as error:
-        assert "requires a workspace" in str(error)
-        return None
+def start_server(home: Path) -> "subprocess.Popen[bytes]":
+    module = "lakehouse.orchestration.warm_runs.run_server"
+    server = subprocess.Popen([sys.executable, "-m", module, str(home), str(home / "socket")])
+    wait_for(lambda: address_file(home).exists(), "the run server", SECONDS)
+    return server
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     folder = tmp_path_factory.mktemp("shop")
-    home = tmp_path_factory.mktemp("home")
-    with dg.DagsterInstance.local_temp(str(home)) as instance:
+    with (
+        TemporaryDirectory() as home,
+        dg.DagsterInstance.local_temp(home) as instance,
+        start_server(Path(home)) as server,
+    ):
         shop = Shop(folder, instance)
         shop.write("peas")
-        (folder / ".env").write_text("WARM_SHOP=!")
-        with contextlib.chdir(folder), run_server(home, MODULE, str(folder)):
-            yield shop
+        yield shop
+        server.send_signal(signal.SIGINT)
+    assert server.returncode == 0
     sys.modules.pop(MODULE, None)
 
 
@@ -145,21 +135,20 @@ def shop(served: Shop) -> Iterator[Shop]:
 
 
 @pytest.mark.long
-def test_a_run_is_carried_out_by_a_copy_of_the_server(shop: Shop) -> None:
-    run_id = shop.launch_once_warm()
+def test_a_run_is_executed_by_a_fork_with_the_current_code(shop: Shop) -> None:
+    run_id = shop.launch()
     shop.wait_for(run_id, "SUCCESS")
-    worker = worker_of(shop.run(run_id))
-    assert worker is not None
-    assert shop.packed(run_id) == "peas!"
-    assert f"Started process for run (pid: {worker.pid})." in shop.messages(run_id)
-    assert f"Process for run exited (pid: {worker.pid})." in shop.messages(run_id)
-    assert worker.pid != shop.server().pid
+    assert shop.packed(run_id) == "peas"
+    shop.write("beans")
+    run_id = shop.launch()
+    shop.wait_for(run_id, "SUCCESS")
+    assert shop.packed(run_id) == "beans"
 
 
 @pytest.mark.long
-def test_a_run_is_interrupted(shop: Shop) -> None:
+def test_a_run_is_canceled(shop: Shop) -> None:
     (shop.folder / "closed").touch()
-    run_id = shop.launch_once_warm()
+    run_id = shop.launch()
     wait_for(lambda: shop.packed(run_id), "the run", SECONDS)
     assert shop.launcher.terminate(run_id)
     shop.wait_for(run_id, "CANCELED")
@@ -167,63 +156,20 @@ def test_a_run_is_interrupted(shop: Shop) -> None:
 
 
 @pytest.mark.long
-def test_a_run_that_is_killed_has_failed_at_once(shop: Shop) -> None:
+def test_the_process_of_a_run_has_failed_when_it_is_killed(shop: Shop) -> None:
     (shop.folder / "closed").touch()
-    run_id = shop.launch_once_warm()
+    run_id = shop.launch()
     wait_for(lambda: shop.packed(run_id), "the run", SECONDS)
-    worker = worker_of(shop.run(run_id))
-    assert worker is not None
-    os.kill(worker.pid, signal.SIGKILL)
-    shop.wait_for(run_id, "FAILURE")
-    assert "was terminated by signal 9 (SIGKILL)" in shop.messages(run_id)
-
-
-@pytest.mark.long
-def test_a_run_does_not_begin_where_its_launcher_gave_up(shop: Shop) -> None:
-    shop.wait_for(shop.launch_once_warm(), "SUCCESS")
-    run = shop.asked_for()
-    connection = connect(address_of(Path(shop.instance.root_directory)), SECONDS)
-    assert connection is not None
-    with connection:
-        assert send(connection, request_of_run(shop.instance, run))
-        assert receive(connection)
-    wait_for(lambda: not shop.server().children(), "the end of the copy", SECONDS)
-    assert shop.run(run.run_id).status is dg.DagsterRunStatus.STARTING
-    assert not shop.packed(run.run_id)
-
-
-@pytest.mark.long
-def test_where_the_server_is_killed_runs_go_on_and_are_looked_after(shop: Shop) -> None:
-    (shop.folder / "closed").touch()
-    run_id = shop.launch_once_warm()
-    wait_for(lambda: shop.packed(run_id), "the run", SECONDS)
-    shop.server().kill()
-    wait_for(lambda: attempt(shop.launch) is None, "that none answers", SECONDS)
-
     health = shop.launcher.check_run_worker_health
     assert health(shop.run(run_id)).status is WorkerStatus.RUNNING
-    worker = worker_of(shop.run(run_id))
-    assert worker is not None
+    worker = shop.worker(run_id)
     os.kill(worker.pid, signal.SIGKILL)
     wait_for(lambda: not worker.is_alive, "the end of the run", SECONDS)
     assert health(shop.run(run_id)).status is WorkerStatus.FAILED
-    (shop.folder / "closed").unlink()
-    shop.wait_for(shop.launch_once_warm(), "SUCCESS")
 
 
 @pytest.mark.long
-def test_a_run_is_never_of_code_that_is_not_in_the_files_any_more(shop: Shop) -> None:
-    shop.wait_for(shop.launch_once_warm(), "SUCCESS")
-    shop.write("beans")
-    assert attempt(shop.launch) is None
-    run_id = shop.launch_once_warm()
-    shop.wait_for(run_id, "SUCCESS")
-    assert shop.packed(run_id) == "beans!"
-
-
-@pytest.mark.long
-def test_a_run_of_other_code_is_launched_as_dagster_does(shop: Shop) -> None:
-    shop.launch_once_warm()
+def test_a_run_of_another_python_is_launched_as_dagster_does(shop: Shop) -> None:
     run = shop.asked_for()
     assert run.job_code_origin is not None
     origin = run.job_code_origin
@@ -234,46 +180,27 @@ def test_a_run_of_other_code_is_launched_as_dagster_does(shop: Shop) -> None:
 
 
 @pytest.mark.long
-def test_a_run_that_repeats_another_has_no_worker_by_its_tags(shop: Shop) -> None:
-    run_id = shop.launch_once_warm()
-    shop.wait_for(run_id, "SUCCESS")
-    repeated = shop.run(run_id)._replace(run_id="another")
-    assert worker_of(repeated) is None
+def test_without_a_run_server_a_run_is_launched_as_dagster_does(
+    tmp_path: Path, shop: Shop
+) -> None:
+    address_file(tmp_path).write_text(str(tmp_path / "nothing"))
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        other = Shop(shop.folder, instance)
+        with pytest.raises(DagsterInvariantViolationError, match="requires a workspace"):
+            other.launch()
+
+
+@pytest.mark.long
+def test_a_run_server_has_one_thread() -> None:
+    """Locks that another thread holds would stay locked in a fork."""
+    code = (
+        "import psutil; from lakehouse.orchestration.warm_runs.run_server import preload;"
+        " preload(); print(psutil.Process().num_threads())"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert ran.stdout == b"1\n"
 
 
 def test_a_new_home_has_the_launcher(settings: Settings) -> None:
     with dg.DagsterInstance.from_config(str(dagster_home(settings))) as instance:
         assert isinstance(instance.run_launcher, WarmRunLauncher)
-
-
-@pytest.mark.long
-def test_a_query_beside_the_code_is_code(tmp_path: Path, monkeypatch) -> None:
-    package = tmp_path / "warm_garden"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "beds.sql").write_text("SELECT 1")
-    os.utime(package / "beds.sql", (1, 1))
-    monkeypatch.syspath_prepend(tmp_path)
-    before = time.time() - 1
-    import warm_garden  # type: ignore[import-not-found]  # noqa: F401
-
-    assert not LoadedCode.since(before).is_current, "a file may have changed as it was read"
-    code = LoadedCode.since(time.time() + 1)
-    assert code.is_current
-    (package / "beds.sql").write_text("SELECT 2")
-    assert not code.is_current
-    del sys.modules["warm_garden"]
-
-
-@pytest.mark.long
-def test_code_that_starts_threads_is_not_copied(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "warm_threads.py").write_text(
-        "import threading, time\nimport dagster as dg\n"
-        "threading.Thread(target=time.sleep, args=[60], daemon=True).start()\n"
-        "defs = dg.Definitions()\n"
-    )
-    with run_server(tmp_path, "warm_threads", str(tmp_path)):
-        said = wait_for(lambda: capfd.readouterr().err, "what it says", SECONDS)
-    assert "Importing warm_threads started 1 threads" in said

@@ -38,9 +38,13 @@ class Children:
         self._watchdog.wait()
         self._watchdog.stdin.close()
 
-    def start(self, name: str, command: Sequence[str]) -> None:
-        """Start a process in a group of its own."""
-        self.add(name, subprocess.Popen(command, start_new_session=True))
+    def start(self, name: str, command: Sequence[str], inherited: Sequence[int] = ()) -> None:
+        """Start a process in a group of its own.
+
+        :param inherited: file descriptors that it can use.
+        """
+        child = subprocess.Popen(command, start_new_session=True, pass_fds=inherited)
+        self.add(name, child)
 
     def add(
         self, name: str, child: "subprocess.Popen[bytes]", grace_seconds: float = GRACE_SECONDS
@@ -60,6 +64,10 @@ class Children:
             return None
         child, _ = self._running[name]
         return child.poll()
+
+    def pid(self, name: str) -> int:
+        """Return the process id of a child."""
+        return self._running[name][0].pid
 
     def end(self, name: str) -> None:
         """End one of them, where it is there, with what is left of its group, and forget it."""

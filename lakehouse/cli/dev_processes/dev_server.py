@@ -1,95 +1,115 @@
-"""A warm Spark, and Dagster's webserver and daemon, as children of the command that end
-together with it.
-"""
+"""A warm Spark and Dagster's processes, as children of the command that end with it."""
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
 from lakehouse.cli.dev_processes.child_processes import Children
-from lakehouse.cli.dev_processes.dev_ui import NAME, Address, ended, free_port, open_ui
+from lakehouse.cli.dev_processes.dagster_processes import DAEMON, WEBSERVER, DagsterProcesses
+from lakehouse.cli.dev_processes.ui_address import UIAddress, listen
 from lakehouse.cli.dev_processes.warm_spark import WarmSpark
 from lakehouse.cli.output.progress import Progress
-from lakehouse.errors import UsageError
+from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.instance import open_instance
-from lakehouse.runtime.dev_address_file import remove_note
+from lakehouse.runtime.dev_address_file import leave_note, remove_note
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
 
-_PAUSE_SECONDS = 0.3
+_CHECK_SECONDS = 0.5
+_OPENING_SECONDS = 300.0
 
 
 def serve(
     settings: Settings,
-    host: str,
-    port: int,
+    address: UIAddress,
     progress: Progress,
     *,
     is_fixed: bool,
-    tells_all: bool = False,
+    is_verbose: bool = False,
 ) -> None:
-    """Run the UI in the foreground until it is stopped, or Dagster ends; a Spark that dies is
-    started again.
+    """Run the UI in the foreground until it is stopped; restart Spark, the code server and the
+    run server if they die.
 
-    :param is_fixed: whether that port was asked for; else the next free one is taken.
-    :param tells_all: whether Dagster's whole log is shown, and not only what happened.
-    :raises UsageError: when the port is taken, or this home is open already.
-    :raises LakehouseError: when Dagster ended by itself.
-    :raises KeyboardInterrupt: when it was ended by Ctrl-C or by SIGTERM.
+    :param is_fixed: whether only this port will do; otherwise the next free one is used.
+    :param is_verbose: whether Dagster's full log is printed, and not only warnings and errors.
+    :raises UsageError: if the port is taken, or another `dev` runs on this home.
+    :raises LakehouseError: if Dagster's daemon or webserver exits.
+    :raises KeyboardInterrupt: at Ctrl-C and SIGTERM.
     """
-    with _alone(settings), _signals(), Children() as children:
-        free = free_port(host, port, is_fixed=is_fixed)
+    with (
+        _alone(settings),
+        _signals(),
+        TemporaryDirectory(prefix="lakehouse-dev-") as folder,
+        Children() as children,
+    ):
+        listener, address = listen(address.host, address.port, is_fixed=is_fixed)
         with open_instance(settings) as instance:
             fail_dead_runs(instance)
-        # What the children start finds its home wherever it works.
+        url = settings.ui_url or address.url
+        # Children find the home in any working directory, and alerts link to this UI.
         os.environ["DAGSTER_HOME"] = str(settings.dagster_home)
         os.environ["LAKEHOUSE_HOME"] = str(settings.home)
         os.environ["LAKEHOUSE_DEFINITIONS"] = settings.definitions
+        os.environ["LAKEHOUSE_UI_URL"] = url
         spark = WarmSpark(settings, children, _say)
+        dagster = DagsterProcesses(settings, children, Path(folder), is_verbose=is_verbose)
         try:
-            # PySpark 3.5 brings no server: there each run starts a Spark of its own.
+            dagster.start_code()
+            # PySpark 3.5 has no Connect server: there each run starts a Spark of its own.
             if not settings.spark_remote and not is_spark_3():
                 spark.start(progress)
-            url = open_ui(
-                settings,
-                children,
-                Address(host, free, is_fixed),
-                lambda at: _dagster(settings, host, at, tells_all=tells_all),
-                spark.look,
-            )
+            with listener:
+                dagster.start_services(listener.fileno(), address)
+            _wait_for_ui(settings, children, address)
+            leave_note(settings, url)
             click.echo(
-                f"The Dagster UI is open at {url}, on {settings.home}. Ctrl-C ends it.",
+                f"The Dagster UI is open at {address.url}, on {settings.home}. Ctrl-C ends it.",
                 err=True,
             )
-            raise ended(settings, _wait(children, spark))
+            while True:
+                _check_dagster(settings, children)
+                spark.look()
+                dagster.restart_dead()
+                time.sleep(_CHECK_SECONDS)
         finally:
             remove_note(settings)
+            dagster.close()
             spark.close()
 
 
-def _wait(children: Children, spark: WarmSpark) -> int:
-    """Keep Spark going until Dagster ends, and return its exit status."""
-    while (code := children.ended(NAME)) is None:
-        spark.look()
-        time.sleep(_PAUSE_SECONDS)
-    return code
+def _wait_for_ui(settings: Settings, children: Children, address: UIAddress) -> None:
+    until = time.monotonic() + _OPENING_SECONDS
+    while not address.is_served:
+        _check_dagster(settings, children)
+        if time.monotonic() > until:
+            raise _exited(settings, f"{WEBSERVER} does not answer")
+        time.sleep(_CHECK_SECONDS)
 
 
-def _dagster(settings: Settings, host: str, port: int, *, tells_all: bool) -> list[str]:
-    listen = ["--host", host, "--port", str(port)]
-    program = "dagster_services" if tells_all else "dagster_dev"
-    loaded = ["--module-name", settings.definitions]
-    if settings.project_root:
-        loaded += ["--working-directory", str(settings.project_root)]
-    return [sys.executable, "-m", f"lakehouse.cli.dev_processes.{program}", *loaded, *listen]
+def _check_dagster(settings: Settings, children: Children) -> None:
+    for name in (DAEMON, WEBSERVER):
+        code = children.ended(name)
+        if code is not None:
+            raise _exited(settings, f"{name} exited by itself (exit status {code})")
+
+
+def _exited(settings: Settings, problem: str) -> LakehouseError:
+    return LakehouseError(
+        f"{problem}, and `lakehouse dev` exits with it.",
+        next_step=(
+            f"Read the messages above, or in {settings.home / 'logs'}; `lakehouse dev` starts"
+            " it again."
+        ),
+    )
 
 
 def _say(text: str) -> None:

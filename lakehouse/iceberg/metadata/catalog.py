@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from sqlalchemy import RowMapping
 
 CATALOG_NAME = "lakehouse"
-_read_by_this_process: "dict[str, dict[str, Table]]" = {}
-"""Tables by name that `kept` catalogs have loaded, by the catalog's description."""
 _NOT_READ = {"AccessDeniedException", "EntityNotFoundException", "FederationSourceException"}
 _KIND, _VIEW = "iceberg_type", "VIEW"
 _SQLITE_OPTIONS = "journal_mode=WAL&busy_timeout=30000"
@@ -104,15 +102,6 @@ class Catalog:
         # `client` is a cached property.
         alike.__dict__["client"] = self.client
         return alike
-
-    def kept(self) -> "Catalog":
-        """Share loaded tables with all `kept` catalogs of the same description in this process.
-
-        A cached table is used while its metadata file is current.
-        """
-        read = _read_by_this_process.setdefault(repr((self.name, self.pyiceberg)), {})
-        object.__setattr__(self, "_read", read)
-        return self
 
     def read_only(self) -> "Catalog":
         """Return the catalog for a Spark session that cannot commit to an embedded catalog.

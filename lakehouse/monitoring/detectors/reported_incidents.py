@@ -11,16 +11,12 @@ from lakehouse.orchestration.incident_reports import Note, read_reports
 CURSOR = "reported"
 
 
-def detect_reported(context: MonitorContext, only: str = "") -> Observed:
-    """Return what was reported since the last round.
-
-    :param only: the key of the one report to look at; empty for all.
-    """
+def detect_reported(context: MonitorContext) -> Observed:
+    """Return what was reported since the last round."""
     seen: Mapping[str, str] = context.state.cursors.get(CURSOR, {})
-    notes = [note for note in read_reports(context.settings) if only in ("", note.report.key)]
+    notes = read_reports(context.settings)
     news = [note for note in notes if note.at.isoformat() > seen.get(note.report.key, "")]
-    last = dict(seen) if only else {}
-    last |= {note.report.key: note.at.isoformat() for note in notes}
+    last = {note.report.key: note.at.isoformat() for note in notes}
     return Observed(tuple(_fact(context, note) for note in news), cursors={CURSOR: last})
 
 

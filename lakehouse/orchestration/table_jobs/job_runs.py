@@ -12,13 +12,12 @@ import dagster as dg
 from botocore.exceptions import BotoCoreError
 from dagster_aws.pipes import PipesS3ContextInjector, PipesS3MessageReader
 
-from lakehouse.orchestration.dagster_internals import holding_interrupts
 from lakehouse.orchestration.table_jobs.job_code import RUNS
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
 from lakehouse.orchestration.table_jobs.job_script import CODE_ARGUMENT
 from lakehouse.orchestration.table_jobs.job_services import JobService, service_of
 from lakehouse.orchestration.table_jobs.job_start import start_once
-from lakehouse.orchestration.table_jobs.job_wait import JobEnd, run_to_end
+from lakehouse.orchestration.table_jobs.job_wait import JobEnd, holding_interrupts, run_to_end
 from lakehouse.settings import Settings, TableJob
 
 if TYPE_CHECKING:

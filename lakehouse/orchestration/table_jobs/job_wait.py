@@ -4,8 +4,11 @@ The caller holds the locks of the tables that the job writes.
 """
 
 import logging
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from lakehouse.orchestration.table_jobs.job_services import JobService, JobState
@@ -25,6 +28,28 @@ class JobEnd:
     state: JobState | None
     """Final state; None if it is unknown and the run may continue."""
     is_interrupted: bool = False
+
+
+@contextmanager
+def holding_interrupts() -> Iterator[Callable[[], bool]]:
+    """Hold SIGINT and SIGTERM back in the block, and yield a function that returns whether one
+    arrived since its last call.
+    """
+    arrived: list[int] = []
+
+    def pop() -> bool:
+        is_interrupted = bool(arrived)
+        arrived.clear()
+        return is_interrupted
+
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
+    before = [signal.signal(number, lambda *_: arrived.append(1)) for number in numbers]
+    try:
+        yield pop
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def run_to_end(

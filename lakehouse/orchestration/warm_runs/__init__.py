@@ -1,3 +1,3 @@
-"""Runs that begin as copies of a process that has imported all they need; Dagster by itself
-starts Python anew for each, which takes seconds.
+"""Runs that start as forks of a process that has imported Dagster, Spark and Iceberg; a new
+Python process needs seconds for these imports.
 """

@@ -1,95 +1,83 @@
-"""The launcher of runs that `dagster.yaml` names."""
+"""The run launcher that `dagster.yaml` names."""
 
 import os
 import signal
 from contextlib import suppress
+from multiprocessing.connection import Client
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from lakehouse.orchestration.dagster_internals import add_run_tags
-from lakehouse.orchestration.warm_runs import dagster_runs
-from lakehouse.orchestration.warm_runs.connection import (
-    GO,
-    address_of,
-    connect,
-    receive,
-    send,
+from lakehouse.orchestration.dagster_internals import (
+    execute_run_arguments,
+    report_canceling,
+    worker_health,
 )
-from lakehouse.orchestration.warm_runs.dagster_runs import (
-    CheckRunHealthResult,
-    LaunchRunContext,
-)
-from lakehouse.runtime.processes import Process
-from lakehouse.runtime.run_tags import HIDDEN_PREFIX
+from lakehouse.orchestration.dead_runs import worker_of
 
-WORKER_TAG = f"{HIDDEN_PREFIX}worker"
-"""Tag of a run that a copy of the server carries out: its id, and the process of the copy."""
-_ANSWERS_SECONDS = 20.0
-"""A copy answers in a tenth of a second, and on a busy machine later."""
+if TYPE_CHECKING:
+    from lakehouse.orchestration.dagster_internals import (
+        CheckRunHealthResult,
+        LaunchRunContext,
+    )
+
+
+_ANSWER_SECONDS = 20.0
+
+
+def address_file(dagster_home: Path) -> Path:
+    """Return the file with the path of the run server's socket; a socket in the home could have
+    a path that is too long for one.
+    """
+    return dagster_home / "run-server"
 
 
 class WarmRunLauncher(dg.DefaultRunLauncher):
-    """Lets a run begin in a copy of a process that has loaded the code, see `run_server`; where
-    none can be had, as Dagster's own launcher does.
+    """Starts a run in a fork of the run server; without a run server, as Dagster's default
+    launcher does.
     """
 
-    def launch_run(self, context: LaunchRunContext) -> None:
-        """Let a run begin.
+    def launch_run(self, context: "LaunchRunContext") -> None:
+        """Start a run.
 
-        :raises DagsterLaunchFailedError: when it does not.
+        :raises DagsterLaunchFailedError: if it does not start.
         """
-        if not self._launch_warm(context.dagster_run):
+        arguments = execute_run_arguments(self._instance, context.dagster_run)
+        if not (arguments and self._fork(arguments)):
             super().launch_run(context)
 
     def terminate(self, run_id: str) -> bool:
-        """Interrupt a run; whether something of it was there to be interrupted."""
-        run = self._instance.get_run_by_id(run_id) if self.has_instance else None
-        worker = worker_of(run) if run and not run.is_finished else None
-        is_here = worker is not None and worker.is_of_this_host and worker.is_alive
-        if run is None or worker is None or not is_here:
+        """Interrupt a run; return whether it was running."""
+        run = self._instance.get_run_by_id(run_id)
+        worker = worker_of(self._instance, run_id)
+        if not (run and worker and worker.is_of_this_host and worker.is_alive):
             return bool(super().terminate(run_id))  # type: ignore[no-untyped-call]
-        dagster_runs.note_cancelling(self._instance, run)
+        if run.is_finished:
+            return False
+        report_canceling(self._instance, run)
         with suppress(ProcessLookupError):
             os.kill(worker.pid, signal.SIGINT)
         return True
 
     @property
     def supports_check_run_worker_health(self) -> bool:
-        """Dagster may ask whether the process of a run is there."""
+        """Run monitoring can ask for the state of a run's process."""
         return True
 
-    def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
-        """Say whether the process of a run is there; of one that Dagster's own launcher began,
-        its code server knows.
-        """
-        worker = worker_of(run)
+    def check_run_worker_health(self, run: dg.DagsterRun) -> "CheckRunHealthResult":
+        """Report whether the process of a run is alive."""
+        worker = worker_of(self._instance, run.run_id)
         if worker is None or worker.is_alive:
-            return dagster_runs.worker_is_there()
-        return dagster_runs.worker_is_gone(f"Its process (pid {worker.pid}) is gone.")
+            return worker_health("")
+        return worker_health(f"Its process (pid {worker.pid}) is gone.")
 
-    def _launch_warm(self, run: dg.DagsterRun) -> bool:
-        """Ask the server for a copy of it that carries the run out; whether it does."""
-        request = dagster_runs.request_of_run(self._instance, run)
-        connection = connect(address_of(dagster_runs.home_of(self._instance)), _ANSWERS_SECONDS)
-        if request is None or connection is None:
+    def _fork(self, arguments: str) -> bool:
+        """Let the run server execute a run; return whether it does."""
+        try:
+            address = address_file(Path(self._instance.root_directory)).read_text()
+            with Client(address) as connection:
+                connection.send(arguments)
+                return connection.poll(_ANSWER_SECONDS) and bool(connection.recv())
+        except (OSError, EOFError):
             return False
-        with connection:
-            send(connection, request)
-            answer = receive(connection)
-            if answer is None:
-                return False
-            worker = {WORKER_TAG: f"{run.run_id} {answer['process']}"}
-            add_run_tags(self._instance, run.run_id, worker)
-            if send(connection, GO):
-                return True
-        # It is gone, and not to be taken for the process of a run that begins otherwise.
-        add_run_tags(self._instance, run.run_id, {WORKER_TAG: ""})
-        return False
-
-
-def worker_of(run: dg.DagsterRun) -> Process | None:
-    """Return the copy of the server that carries a run out; None where Dagster's own launcher
-    began it. A run that is executed again has the tags of the one before it, too.
-    """
-    run_id, _, process = run.tags.get(WORKER_TAG, "").partition(" ")
-    return Process.from_text(process) if run_id == run.run_id else None

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from lakehouse.errors import JobFailed
-from lakehouse.orchestration.dagster_internals import holding_interrupts
 from lakehouse.orchestration.table_jobs import job_wait
 from lakehouse.orchestration.table_jobs.job_services import GlueJob, JobState
-from lakehouse.orchestration.table_jobs.job_wait import JobEnd, run_to_end
+from lakehouse.orchestration.table_jobs.job_wait import JobEnd, holding_interrupts, run_to_end
 
 pytestmark = pytest.mark.unit
 LOG = logging.getLogger(__name__)

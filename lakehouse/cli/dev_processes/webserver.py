@@ -1,12 +1,13 @@
-"""Rejects requests from other web sites to the Dagster UI (DNS rebinding, CSRF).
+"""Dagster's webserver, which rejects requests that another web site makes from a browser.
 
-Dagster itself accepts every Host and Origin, and mutations by GET.
+Dagster accepts any Host and Origin, and mutations by GET. Run as
+`python -m lakehouse.cli.dev_processes.webserver SOCKET HOST WORKSPACE`.
 """
 
 import re
 import socket
-from collections.abc import Sequence
-from itertools import pairwise
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -14,17 +15,20 @@ from starlette.datastructures import Headers, QueryParams
 from starlette.responses import PlainTextResponse
 from starlette.websockets import WebSocketClose
 
+from lakehouse.orchestration.dagster_internals import open_workspace
+from lakehouse.settings import Settings
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 _ALL_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104
 _ADDRESS = re.compile(r"[\d.]+|[\da-f:]*:[\da-f:.]*")
 _MUTATION = re.compile(r"\bmutation\b")
+_OPEN_REQUESTS_SECONDS = 2
 
 
-def served_hosts(arguments: Sequence[str], ui_url: str) -> frozenset[str]:
-    """Return the accepted host names: `localhost`, `--host` and LAKEHOUSE_UI_URL."""
-    host = dict(pairwise(arguments)).get("--host", "")
+def served_hosts(host: str, ui_url: str) -> frozenset[str]:
+    """Return the hosts that the UI is opened by: `localhost`, `--host` and LAKEHOUSE_UI_URL."""
     names = {"localhost", "127.0.0.1", "::1", host, urlsplit(ui_url).hostname}
     if host in _ALL_ADDRESSES:
         names |= {socket.gethostname(), socket.getfqdn()}
@@ -62,3 +66,23 @@ class SameSite:
         if scope.get("method") != "POST" and _MUTATION.search(query):
             return "A mutation is accepted by POST only."
         return ""
+
+
+def main(file_descriptor: int, host: str, workspace: str) -> None:
+    """Serve the UI on a socket that this process inherited, until SIGINT."""
+    import uvicorn
+    from dagster_webserver.app import create_app_from_workspace_process_context
+
+    ui_url = Settings.from_env().ui_url or ""
+    with open_workspace(workspace) as context:
+        app = create_app_from_workspace_process_context(context)
+        app.add_middleware(SameSite, hosts=served_hosts(host, ui_url), ui_url=ui_url)
+        config = uvicorn.Config(
+            app, log_level="warning", timeout_graceful_shutdown=_OPEN_REQUESTS_SECONDS
+        )
+        uvicorn.Server(config).run(sockets=[socket.socket(fileno=file_descriptor)])
+
+
+if __name__ == "__main__":
+    with suppress(KeyboardInterrupt):
+        main(int(sys.argv[1]), *sys.argv[2:])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.orchestration.same_site import SameSite, served_hosts
+from lakehouse.cli.dev_processes.webserver import SameSite, served_hosts
 
 pytestmark = pytest.mark.unit
 HERE = "127.0.0.1:3000"
@@ -16,7 +16,7 @@ def answer(
     headers: dict[str, str],
     method: str = "POST",
     query: str = "",
-    arguments: tuple[str, ...] = ("--host", "127.0.0.1"),
+    listens_on: str = "127.0.0.1",
     ui_url: str = "",
     kind: str = "http",
 ) -> Any:
@@ -36,7 +36,7 @@ def answer(
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
         **({"method": method} if kind == "http" else {}),
     }
-    guard = SameSite(app, served_hosts(arguments, ui_url), ui_url)
+    guard = SameSite(app, served_hosts(listens_on, ui_url), ui_url)
     asyncio.run(guard(scope, None, send))
     return sent[0].get("status", sent[0]["type"])
 
@@ -70,9 +70,9 @@ def test_a_mutation_is_accepted_by_post_only(method: str) -> None:
 
 
 def test_other_addresses_are_served_where_they_are_declared() -> None:
-    everywhere = ("--host", "0.0.0.0")
-    assert answer({"host": "10.0.0.5:3000"}, arguments=everywhere) == 200
-    assert answer({"host": "evil.example"}, arguments=everywhere) == 403
+    everywhere = "0.0.0.0"
+    assert answer({"host": "10.0.0.5:3000"}, listens_on=everywhere) == 200
+    assert answer({"host": "evil.example"}, listens_on=everywhere) == 403
     proxied = {"host": HERE, "origin": "https://ui.example"}
     assert answer(proxied, ui_url="https://ui.example") == 200
     assert answer({"host": "ui.example"}, ui_url="https://ui.example") == 200

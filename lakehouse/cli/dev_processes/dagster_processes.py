@@ -1,0 +1,157 @@
+"""The processes that `dagster dev` starts, and a run server: a code server, the daemon and a
+webserver.
+"""
+
+import json
+import os
+import socket
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from lakehouse.cli.dev_processes.child_processes import Children
+from lakehouse.cli.dev_processes.ui_address import UIAddress
+from lakehouse.errors import LakehouseError
+from lakehouse.orchestration.dagster_internals import DAEMON_MODULE
+from lakehouse.orchestration.incident_reports import Report, report_firing, report_resolved
+from lakehouse.settings import Settings
+
+WEBSERVER, DAEMON = "Dagster's webserver", "Dagster's daemon"
+_CODE_SERVER, _RUN_SERVER = "Dagster's code server", "The run server"
+_CODE_THREADS = "32"
+"""Each sensor that polls an inbox occupies a thread of the code server."""
+_RESTART_SECONDS = 5.0
+_LOADING_SECONDS = 300.0
+_POLL_SECONDS = 0.2
+_DIED = Report(
+    "code server",
+    "Dagster's code server died",
+    ("No file is ingested and no sensor runs until `lakehouse dev` has started it again.",),
+    ("lakehouse doctor",),
+)
+
+
+class DagsterProcesses:
+    """Dagster's processes on a home. The code server and the run server are restarted when they
+    die.
+    """
+
+    def __init__(
+        self, settings: Settings, children: Children, folder: Path, *, is_verbose: bool
+    ) -> None:
+        """Prepare the start.
+
+        :param folder: of the sockets and the workspace file; a short path.
+        """
+        self._settings, self._children = settings, children
+        self._level = "info" if is_verbose else "warning"
+        self._code_socket, self._run_socket = folder / "code", folder / "runs"
+        self._workspace = folder / "workspace.yaml"
+        self._has_loaded = False
+        self._restart_at = 0.0
+
+    def start_code(self) -> None:
+        """Start the code server and the run server, which take seconds to import the code."""
+        os.environ["DAGSTER_IS_DEV_CLI"] = "1"
+        os.environ["DAGSTER_GRPC_MAX_WORKERS"] = _CODE_THREADS
+        self._start_code_server()
+        self._start_run_server()
+
+    def start_services(self, listener: int, address: UIAddress) -> None:
+        """Start the daemon and the webserver once the code is loaded.
+
+        :param listener: the file descriptor of the webserver's socket.
+        """
+        self._wait_for_code_server()
+        location = {
+            "location_name": self._settings.definitions,
+            "socket": str(self._code_socket),
+            "host": "localhost",
+        }
+        # JSON is valid YAML.
+        self._workspace.write_text(json.dumps({"load_from": [{"grpc_server": location}]}))
+        arguments = ["--workspace", str(self._workspace), "--log-level", self._level]
+        self._children.start(DAEMON, [sys.executable, "-m", DAEMON_MODULE, "run", *arguments])
+        module = "lakehouse.cli.dev_processes.webserver"
+        served = [str(listener), address.host, str(self._workspace)]
+        self._children.start(
+            WEBSERVER, [sys.executable, "-m", module, *served], inherited=[listener]
+        )
+
+    def _wait_for_code_server(self) -> None:
+        """Wait until it has loaded the code; the daemon and the webserver would report an error."""
+        until = time.monotonic() + _LOADING_SECONDS
+        while not _accepts(self._code_socket):
+            code = self._children.ended(_CODE_SERVER)
+            if code is not None or time.monotonic() > until:
+                how = f"exited (exit status {code})"
+                if code is None:
+                    how = f"did not load the code in {_LOADING_SECONDS:.0f} s"
+                raise LakehouseError(
+                    f"{_CODE_SERVER} {how}.",
+                    next_step="Read the messages above; `lakehouse dev` starts it again.",
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def close(self) -> None:
+        """End what starts runs, and the runs; the other children end after them."""
+        for name in (WEBSERVER, DAEMON, _RUN_SERVER):
+            self._children.end(name)
+
+    def restart_dead(self) -> None:
+        """Restart the code server and the run server if they died."""
+        if time.monotonic() < self._restart_at:
+            return
+        self._restart_at = time.monotonic() + _RESTART_SECONDS
+        if self._children.ended(_RUN_SERVER) is not None:
+            self._children.end(_RUN_SERVER)
+            self._start_run_server()
+        if self._code_server_died():
+            report_firing(self._settings, _DIED)
+            self._children.end(_CODE_SERVER)
+            self._start_code_server()
+            report_resolved(self._settings, _DIED.key, "It was started again.")
+
+    def _code_server_died(self) -> bool:
+        """Return whether the process that loads the code died. Code that cannot be loaded is no
+        reason to restart it: the user corrects the code and reloads it in the UI.
+        """
+        if self._children.ended(_CODE_SERVER) is not None:
+            return True
+        proxy = psutil.Process(self._children.pid(_CODE_SERVER))
+        is_loaded = any(map(_is_alive, proxy.children()))
+        died, self._has_loaded = self._has_loaded and not is_loaded, is_loaded
+        return died
+
+    def _start_run_server(self) -> None:
+        module = "lakehouse.orchestration.warm_runs.run_server"
+        # A run needs a fork, which is not safe on other systems.
+        if sys.platform == "linux":
+            served = [str(self._settings.dagster_home), str(self._run_socket)]
+            self._children.start(_RUN_SERVER, [sys.executable, "-m", module, *served])
+
+    def _start_code_server(self) -> None:
+        self._has_loaded = False
+        root = self._settings.project_root
+        loaded = ["--module-name", self._settings.definitions]
+        loaded += ["--working-directory", str(root)] if root else []
+        served = ["--socket", str(self._code_socket), "--log-level", self._level]
+        served += ["--location-name", self._settings.definitions]
+        served += ["--use-python-environment-entry-point", "--inject-env-vars-from-instance"]
+        command = [sys.executable, "-m", "dagster", "code-server", "start", *served, *loaded]
+        self._children.start(_CODE_SERVER, command)
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def _accepts(path: Path) -> bool:
+    """Return whether a process listens on a Unix socket."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(path)) == 0

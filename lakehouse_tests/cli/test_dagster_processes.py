@@ -1,0 +1,43 @@
+"""Dagster's processes next to `lakehouse dev`."""
+
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lakehouse.cli.dev_processes import dagster_processes
+from lakehouse.cli.dev_processes.child_processes import Children
+from lakehouse.cli.dev_processes.dagster_processes import DagsterProcesses
+from lakehouse.orchestration.incident_reports import read_reports
+from lakehouse.settings import Settings
+from lakehouse_tests.processes import wait_for
+
+pytestmark = pytest.mark.unit
+
+NAME = "Dagster's code server"
+PROXY = "import subprocess, time; subprocess.Popen(['sleep', '60']); time.sleep(60)"
+"""A process that, like the code server, has a child that loads the code."""
+
+
+def test_a_code_server_is_restarted_when_the_process_that_loads_the_code_dies(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dagster_processes, "_RESTART_SECONDS", 0)
+    with Children() as children:
+        dagster = DagsterProcesses(settings, children, tmp_path, is_verbose=False)
+
+        def start() -> None:
+            children.start(NAME, [sys.executable, "-c", PROXY])
+
+        monkeypatch.setattr(dagster, "_start_code_server", start)
+        start()
+        first = psutil.Process(children.pid(NAME))
+        (loading,) = wait_for(first.children, "the child")
+        dagster.restart_dead()
+        assert children.pid(NAME) == first.pid
+        loading.kill()
+        dagster.restart_dead()
+        assert children.pid(NAME) != first.pid
+        notes = [note for note in read_reports(settings) if note.report.key == "code server"]
+        assert [bool(note.resolved) for note in notes] == [False, True]
