@@ -110,7 +110,7 @@ def read(home: Path, reader: str) -> Reading:
     engine = open_engine(settings)
     when: When = "never" if reader == "driver" else "always"
     executors = ExecutorReading(
-        engine.session, when, is_elsewhere=False, package=lambda: package_zip(settings)
+        engine.session, when, is_distributed=False, package=lambda: package_zip(settings)
     )
     store = LocalObjectStore(home, settle_seconds=0)
     # A Spark core runs one task, which can use all CPU cores unless restricted.

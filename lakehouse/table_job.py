@@ -156,7 +156,7 @@ def _write(
         listener=_ReportStarted(pipes),
         open_store=partial(open_store, settings),
     )
-    _note_dead(engine, request)
+    _record_interrupted(engine, request)
     outcome = write(
         engine,
         table,
@@ -198,7 +198,7 @@ def _evaluate_all_rows(
         pipes.report_custom_message(all_rows_message(results))
 
 
-def _note_dead(engine: Engine, request: JobRequest) -> None:
+def _record_interrupted(engine: Engine, request: JobRequest) -> None:
     """Record the interrupted writes known to the requesting host, so that this write removes
     their remains.
     """

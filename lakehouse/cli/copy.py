@@ -31,7 +31,7 @@ def copy(state: State, source: str, target: str, names: tuple[str, ...], dry_run
     that exist with different rows are rejected; tables that only Spark can read are skipped and
     named. After Ctrl-C or a kill, run the same command again to continue. FROM is not changed.
     """
-    from lakehouse.recovery.copy_home import check_who_is_gone
+    from lakehouse.recovery.copy_home import check_suppression
     from lakehouse.recovery.copy_tables import plan_copy
 
     settings = state.settings
@@ -39,7 +39,7 @@ def copy(state: State, source: str, target: str, names: tuple[str, ...], dry_run
     with _erasure_lock_held(places[0]):
         with state.progress("Looking into the tables of both places"):
             plan = plan_copy(*places, list(map(plain_name, names)))
-            check_who_is_gone(*places)
+            check_suppression(*places)
         for table in plan.tables:
             if table.there:
                 click.echo(f"{table.name} {table.there}.")
@@ -74,7 +74,7 @@ def _erasure_lock_held(settings: Settings) -> Iterator[None]:
 
 def _copy(state: State, plan: "CopyPlan") -> None:
     from lakehouse.privacy.folder import privacy_folder
-    from lakehouse.recovery.copy_home import check_who_is_gone
+    from lakehouse.recovery.copy_home import check_suppression
 
     if plan.source.home == plan.target.home:
         _copy_tables(state, plan)
@@ -82,16 +82,16 @@ def _copy(state: State, plan: "CopyPlan") -> None:
     privacy_folder(plan.target)
     with _erasure_lock_held(plan.target):
         # Check again: an erasure may have finished in the meantime.
-        check_who_is_gone(plan.source, plan.target)
+        check_suppression(plan.source, plan.target)
         _copy_tables(state, plan)
 
 
 def _copy_tables(state: State, plan: "CopyPlan") -> None:
     from lakehouse.iceberg.metadata.catalog import Catalog
-    from lakehouse.recovery.copy_home import copy_who_is_gone, gone_since
+    from lakehouse.recovery.copy_home import copy_erasure_records, count_new_erasures
     from lakehouse.recovery.copy_tables import copy_planned, place_text
 
-    new = gone_since(plan.source, plan.target)
+    new = count_new_erasures(plan.source, plan.target)
     if new and Catalog.of(plan.target).tables():
         complain(
             f"{count(new, 'person')} erased from {place_text(plan.source)} were not known at"
@@ -99,7 +99,7 @@ def _copy_tables(state: State, plan: "CopyPlan") -> None:
             " `lakehouse erase` takes away there."
         )
     # First, so that rows of erased people are recognized at the target.
-    for name in copy_who_is_gone(plan.source, plan.target):
+    for name in copy_erasure_records(plan.source, plan.target):
         click.echo(f"{name} copied.")
     with state.progress(f"Copying {count(len(plan.left), 'table')}") as update:
         for done in copy_planned(plan, lambda table, text: update(f"{table}: {text}")):
@@ -119,7 +119,7 @@ def _line(done: "TableCopy") -> str:
 def _print_not_copied(plan: "CopyPlan") -> None:
     from lakehouse.recovery.copy_home import left_behind
 
-    for name in plan.elsewhere:
+    for name in plan.outside_bucket:
         complain(f"{name} lies outside of the bucket, and is copied where it is named.")
     for name in plan.views:
         complain(f"{name} stays: a view, which SQL makes anew.")

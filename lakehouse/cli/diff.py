@@ -194,15 +194,15 @@ def _shown(
     Columns that are not declared are masked, since their content is unknown.
     """
     from lakehouse.iceberg.diff.row_diff import sample_rows
-    from lakehouse.tables.masking import COUNTED_ROWS, mask, redacted
+    from lakehouse.tables.masking import PERSON_SAMPLE_ROWS, mask, redacted
 
     declared, key = state.declared.get(planned.table), state.engine.masking_key
     if declared is None:
         return rows
-    is_personal = declared.holds_personal_data and bool(rows)
+    is_personal = declared.has_personal_data and bool(rows)
     sampled: Sequence[Mapping[str, Any]] = ()
     if is_personal:
-        sampled = [*rows, *sample_rows(state.engine, planned, COUNTED_ROWS)]
+        sampled = [*rows, *sample_rows(state.engine, planned, PERSON_SAMPLE_ROWS)]
     redacted_rows = redacted(key, declared, rows, sampled, is_compared=True)
     unknown = {shared.name for shared in planned.columns} - set(declared.column_names)
     change = planned.change_column

@@ -13,7 +13,7 @@ from lakehouse.errors import UsageError
 from lakehouse.tables.escaping import shown
 
 if TYPE_CHECKING:
-    from lakehouse.ingestion.withdraw_delivery import Came
+    from lakehouse.ingestion.withdraw_delivery import DeliveredContent
     from lakehouse.tables.feed import Feed
 
 
@@ -81,7 +81,7 @@ def _reject(state: State, feed: "Feed", file: str, sha256: str, *, why: str, by:
     click.echo(f"{feed.table}: {taken_out} {where} The next ingest computes what follows.")
 
 
-def _listed(deliveries: "Sequence[Came]") -> str:
+def _listed(deliveries: "Sequence[DeliveredContent]") -> str:
     columns = [Column("ingested_at"), Column("rows", is_number=True), Column("sha256")]
     rows = [
         (utc_text(delivery.at), delivery.rows, delivery.short_sha256) for delivery in deliveries

@@ -127,7 +127,7 @@ def _masked_rows(state: State, declared: "IcebergTable", frame: "DataFrame") -> 
     from lakehouse.tables.masking import redacted
 
     rows = [dict(zip(frame.columns, row, strict=True)) for row in collect(frame)]
-    masked = redacted(state.engine.masking_key, declared, rows, rows, is_asked_for=True)
+    masked = redacted(state.engine.masking_key, declared, rows, rows, for_command=True)
     return [
         shown_row(row, shown, frame.schema) for row, shown in zip(rows, masked, strict=True)
     ]

@@ -134,7 +134,7 @@ def _refused_rows(table: IcebergTable) -> str:
 
 
 def _personal_data(table: IcebergTable) -> str:
-    if not table.holds_personal_data:
+    if not table.has_personal_data:
         return ""
     facts = []
     if table.personal_columns:

@@ -29,13 +29,13 @@ def archive_files(delivery: Delivery, store: ObjectStore) -> Archived:
         different content) or could not be moved to the rejected files. The other files are
         still archived.
     """
-    feed, began_at = delivery.ingest.feed, delivery.ingest.began_at
+    feed, started_at = delivery.ingest.feed, delivery.ingest.started_at
     keys, changed, errors = [], [], list(delivery.not_moved)
     if feed.after == "leave":
         record_processed(feed, store, delivery.files, delivery.still_rejected)
     for file in delivery.files:
         with collecting_errors(errors, store, file.stored):
-            target, is_done = _put_away(store, feed, file, began_at)
+            target, is_done = _put_away(store, feed, file, started_at)
             keys += [target] if target else []
             if not is_done and store.exists(file.stored.key):
                 changed.append(file.stored.key)
@@ -63,22 +63,22 @@ def collecting_errors(
 
 
 def _put_away(
-    store: ObjectStore, feed: Feed, file: StagedFile, began_at: datetime
+    store: ObjectStore, feed: Feed, file: StagedFile, started_at: datetime
 ) -> tuple[str | None, bool]:
     """Return the archive key, or None, and whether the file was handled as declared."""
     if feed.after == "leave":
         return None, True
     if feed.after == "delete":
         return None, store.remove(file.stored)
-    target = _archive(store, feed, file, began_at)
+    target = _archive(store, feed, file, started_at)
     return target, target is not None
 
 
 def _archive(
-    store: ObjectStore, feed: Feed, file: StagedFile, began_at: datetime
+    store: ObjectStore, feed: Feed, file: StagedFile, started_at: datetime
 ) -> str | None:
     def key(digits: int) -> str:
-        return archive_key(feed, file.source_file, file.sha256, began_at, digits)
+        return archive_key(feed, file.source_file, file.sha256, started_at, digits)
 
     return move_once(store, file.stored, file.forms, key)
 

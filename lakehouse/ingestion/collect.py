@@ -14,13 +14,13 @@ from lakehouse.errors import FileRejected, LakehouseError
 from lakehouse.ingestion.archive import collecting_errors, move_once
 from lakehouse.ingestion.archive_names import evaluate_name, rejected_key
 from lakehouse.ingestion.delivery import Delivery, RejectedFile
+from lakehouse.ingestion.erased_row_finder import ErasedRowFinder, ErasureLookup
 from lakehouse.ingestion.executor_reading import ExecutorReading, Reading, plan_groups
 from lakehouse.ingestion.executor_task import ExecutorTask, NumberedFile
-from lakehouse.ingestion.gone_people import GoneRows, IsGone
 from lakehouse.ingestion.ingest import Ingest
 from lakehouse.ingestion.processed_files import list_unprocessed
-from lakehouse.ingestion.refused_file import without_gone_rows
-from lakehouse.ingestion.rejected_and_left import read_rejected
+from lakehouse.ingestion.refused_file import without_erased_rows
+from lakehouse.ingestion.rejected_in_inbox import read_rejected
 from lakehouse.ingestion.rewrite_file import Rewriting, look_into
 from lakehouse.ingestion.rewritten_files import RewrittenFiles
 from lakehouse.ingestion.staging import StagedFile, Staging
@@ -115,7 +115,7 @@ def collect_files(
     store: ObjectStore,
     ingest: Ingest,
     *,
-    suppression: IsGone | None = None,
+    suppression: ErasureLookup | None = None,
     executors: ExecutorReading | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Delivery:
@@ -188,8 +188,10 @@ def _apart(
     return staged, still_rejected
 
 
-def _plan_staging(store: ObjectStore, ingest: Ingest, suppression: IsGone | None) -> Staging:
-    rows = GoneRows(ingest.feed, suppression)
+def _plan_staging(
+    store: ObjectStore, ingest: Ingest, suppression: ErasureLookup | None
+) -> Staging:
+    rows = ErasedRowFinder(ingest.feed, suppression)
     rewriting = Rewriting(
         store,
         ingest.feed,
@@ -197,7 +199,7 @@ def _plan_staging(store: ObjectStore, ingest: Ingest, suppression: IsGone | None
         ingest.staging,
         look_into(ingest.feed, rows),
     )
-    return Staging(rewriting, ingest.staging, ingest.rows, ingest.began_at, rows)
+    return Staging(rewriting, ingest.staging, ingest.rows, ingest.started_at, rows)
 
 
 def _read_by_executors(
@@ -225,7 +227,7 @@ def _read_by_executors(
         item = batch[outcome.number]
         result: Result = outcome.refused
         if outcome.converted:
-            result = staging.staged_elsewhere(item, outcome.number, outcome.converted)
+            result = staging.staged_by_executor(item, outcome.number, outcome.converted)
         if result is not None:
             results[outcome.number] = result
             progress(item.size_bytes)
@@ -313,7 +315,7 @@ def _reject(staging: Staging, seen: StoredObject, why: FileRejected) -> Rejected
     store, feed = staging.rewriting.store, staging.rewriting.feed
     if store.stat(seen.key) != seen:
         return None
-    item, forms, sha256 = without_gone_rows(staging.rewriting, seen, staging.suppressed)
+    item, forms, sha256 = without_erased_rows(staging.rewriting, seen, staging.suppressed)
     if item is None:
         return None
     source_file = item.key.removeprefix(feed.inbox)

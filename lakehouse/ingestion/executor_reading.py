@@ -49,7 +49,7 @@ class ExecutorReading:
 
     session: "Callable[[], SparkSession]"
     when: When
-    is_elsewhere: bool
+    is_distributed: bool
     """Whether Spark also runs on other machines."""
     package: Callable[[], Path]
     send_python: "Callable[[SparkSession], None]" = lambda _: None
@@ -60,7 +60,7 @@ class ExecutorReading:
         if self.when != "auto":
             return self.when == "always" and bool(sizes)
         is_much = sum(sizes) >= LEAST_BYTES or len(sizes) >= LEAST_FILES
-        return self.is_elsewhere and is_much
+        return self.is_distributed and is_much
 
     def read(self, task: ExecutorTask) -> "Reading":
         """Read files on the executors. The result lacks files that they cannot read, and states

@@ -161,7 +161,7 @@ def _ingest(
     on_event: OnEvent | None,
     on_progress: Callable[[TableProgress], object],
 ) -> IngestResult:
-    began_at = datetime.now(UTC)
+    started_at = datetime.now(UTC)
     here, engine = project(lambda: settings), open_engine(settings)
     graph = asset_graph(here)
     progress = RunProgress(tables_of_steps(graph), on_progress)
@@ -194,7 +194,7 @@ def _ingest(
     refused: tuple[RejectedReason, ...] = ()
     landings = [run.asset(feed.table) for run in runs]
     if any(landing and landing.status == "failed" for landing in landings):
-        refused = list_rejected_since(settings, feed, began_at)
+        refused = list_rejected_since(settings, feed, started_at)
     return IngestResult(
         feed,
         runs,

@@ -10,6 +10,7 @@ import dagster as dg
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.ingestion.collect import Waiting, list_waiting
+from lakehouse.ingestion.failed_feed_reports import resolve_failed_check, resolve_removed
 from lakehouse.ingestion.inbox_polling import poll_inbox, wait_until
 from lakehouse.ingestion.run_requests import (
     FeedRunRequests,
@@ -18,7 +19,6 @@ from lakehouse.ingestion.run_requests import (
     make_requests,
 )
 from lakehouse.ingestion.skipped_entries import left_hidden_files, report_passed_over
-from lakehouse.ingestion.unlooked_feeds import resolve_looked, resolve_removed
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG
 from lakehouse.orchestration.dagster_internals import graph_of_repository
 from lakehouse.orchestration.dead_runs import fail_dead_runs
@@ -157,7 +157,7 @@ class FeedAutomation:
                 context.log.warning(warning)
             decided = decide(waiting)
             # A shared sensor of an earlier configuration may have reported this feed.
-            resolve_looked(settings, self.feed)
+            resolve_failed_check(settings, self.feed)
             if not decided.runs:
                 seconds_left = until - time.monotonic()
                 later = poll_inbox(self.feed, store, seconds_left, waiting)

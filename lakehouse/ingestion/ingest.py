@@ -25,7 +25,7 @@ class Ingest:
     """
 
     feed: Feed
-    began_at: datetime
+    started_at: datetime
     staging: Path
     rows: StagedRows
 
@@ -61,12 +61,12 @@ def lock_feed(
         remove_staged(folder)
         if bucket:
             _try_to_remove(bucket.feed_uri(feed.name), lambda: bucket.remove_left(feed.name))
-        began_at = _tick(folder / _CLOCK, after)
-        staging = folder / began_at.strftime("%Y%m%dT%H%M%S.%fZ")
+        started_at = _tick(folder / _CLOCK, after)
+        staging = folder / started_at.strftime("%Y%m%dT%H%M%S.%fZ")
         (staging / "rows").mkdir(parents=True)
         in_bucket = bucket.rows(feed.name, staging.name) if bucket else None
         try:
-            yield Ingest(feed, began_at, staging, in_bucket or LocalRows(staging / "rows"))
+            yield Ingest(feed, started_at, staging, in_bucket or LocalRows(staging / "rows"))
         finally:
             shutil.rmtree(staging, ignore_errors=True)
             if in_bucket:

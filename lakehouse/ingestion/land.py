@@ -19,8 +19,8 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.delivery import Archived, Delivery
+from lakehouse.ingestion.erased_row_finder import feed_erasures
 from lakehouse.ingestion.executor_reading import ExecutorReading
-from lakehouse.ingestion.gone_people import gone_of_feed
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.landing_rows import LandingRows
 from lakehouse.ingestion.repeated_content import repeated_content
@@ -83,7 +83,7 @@ def land(
     :raises TableBusy: if another ingest of the feed runs for longer than an hour.
     """
     with lock_feed(feed, home, bucket=bucket) as ingest:
-        is_suppressed = gone_of_feed(suppression, feed)
+        is_suppressed = feed_erasures(suppression, feed)
         delivery = collect_files(
             store, ingest, suppression=is_suppressed, executors=executors, progress=progress
         )

@@ -20,7 +20,7 @@ class Refused(NamedTuple):
     sha256: str
 
 
-def without_gone_rows(
+def without_erased_rows(
     rewriting: Rewriting, seen: StoredObject, suppressed: RowFinder
 ) -> Refused:
     """Rewrite a rejected file without rows of erased data subjects, as far as it can be divided

@@ -16,7 +16,7 @@ def repeated_content(engine: Engine, table: str, delivery: Delivery) -> list[str
     """
     files = [file for file in delivery.files if file.rows]
     landed = landed_names(engine, table, {file.sha256 for file in files})
-    feed, began_at = delivery.ingest.feed.name, delivery.ingest.began_at
+    feed, started_at = delivery.ingest.feed.name, delivery.ingest.started_at
     warnings = []
     for file in files:
         known = landed.setdefault(file.sha256, {})
@@ -34,5 +34,5 @@ def repeated_content(engine: Engine, table: str, delivery: Delivery) -> list[str
                 f" it under another name, or take the newer out: `lakehouse reject"
                 f" {shell_word(name)} --feed {feed} --why …`."
             )
-        known.setdefault(name, began_at)
+        known.setdefault(name, started_at)
     return warnings

@@ -35,7 +35,7 @@ class Rewriting:
     """Rewrites the files of a feed; the caller holds the feed's lock.
 
     `folder` contains the new content until the exchange. `look` searches a local file.
-    `noted_name` returns the name under which the ledger records a file.
+    `ledger_name` returns the name under which the ledger records a file.
     """
 
     store: ObjectStore
@@ -44,7 +44,7 @@ class Rewriting:
     folder: Path
     look: Callable[[str, Path], FoundRows]
     request: str | None = None
-    noted_name: Callable[[str], str] = lambda name: name
+    ledger_name: Callable[[str], str] = lambda name: name
 
     def leave_out(
         self, item: StoredObject, found: FoundRows, known: KnownContent, rows: Collection[int]
@@ -88,7 +88,7 @@ class Rewriting:
         rows: Collection[int],
         made: Path,
     ) -> StoredObject | None:
-        name = self.noted_name(delivered_name(self.feed, item.key, known.sha256))
+        name = self.ledger_name(delivered_name(self.feed, item.key, known.sha256))
         left_out, now = tuple(sorted(rows)), datetime.now(UTC)
         change = Change(
             old_sha256, new_sha256, left_out, name, self.request, now, item.modified_at

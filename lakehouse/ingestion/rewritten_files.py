@@ -202,7 +202,7 @@ def delivered_name(feed: Feed, key: str, sha256: str) -> str:
     return name.replace(sha256, sha256[:HASH_DIGITS])
 
 
-def noted_name(name: str, is_personal: Callable[[str], bool]) -> str:
+def ledger_name(name: str, is_personal: Callable[[str], bool]) -> str:
     """Return the ledger's name for a file whose name may contain personal data."""
     return _digest(name) if is_personal(name) else name
 

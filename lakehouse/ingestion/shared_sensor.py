@@ -14,6 +14,11 @@ import dagster as dg
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.ingestion.collect import Waiting, list_waiting_now
+from lakehouse.ingestion.failed_feed_reports import (
+    failed_check_report,
+    resolve_failed_check,
+    resolve_removed,
+)
 from lakehouse.ingestion.feed_sensors import WATCH_SECONDS, FeedAutomation, ReadSettings
 from lakehouse.ingestion.run_requests import (
     FeedRunRequests,
@@ -22,7 +27,6 @@ from lakehouse.ingestion.run_requests import (
 )
 from lakehouse.ingestion.skipped_entries import left_hidden_files, report_passed_over
 from lakehouse.ingestion.undeclared_tables import undeclared_locations
-from lakehouse.ingestion.unlooked_feeds import resolve_looked, resolve_removed, unlooked
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG, FEEDS_SENSOR
 from lakehouse.orchestration.dagster_internals import graph_of_repository
 from lakehouse.orchestration.dead_runs import fail_dead_runs
@@ -300,14 +304,14 @@ class FeedPolling:
         cause = cause_without_data(error)
         context.log.error(f"Feed {feed.name} could not be looked at: {cause}")
         self.may_have_failed.add(feed.name)
-        _try_report(context, lambda: report_firing(settings, unlooked(feed, cause)))
+        _try_report(context, lambda: report_firing(settings, failed_check_report(feed, cause)))
 
     def _resolve(
         self, context: dg.SensorEvaluationContext, settings: Settings, feed: Feed
     ) -> None:
         if feed.name not in self.may_have_failed:
             return
-        if _try_report(context, lambda: resolve_looked(settings, feed)):
+        if _try_report(context, lambda: resolve_failed_check(settings, feed)):
             self.may_have_failed.discard(feed.name)
 
 

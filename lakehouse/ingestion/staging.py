@@ -173,7 +173,7 @@ class Staging:
             self.rewriting.store, self.rewriting.feed, self.ingested_at, self.suppressed
         )
 
-    def staged_elsewhere(
+    def staged_by_executor(
         self, stored: StoredObject, number: int, converted: Converted
     ) -> StagedFile | None:
         """Return a file that an executor staged. If its content is in the ledger, remove its

@@ -21,7 +21,7 @@ from lakehouse.ingestion.archive_names import (
 from lakehouse.ingestion.collect import format_reason
 from lakehouse.ingestion.delivery import RejectedFile
 from lakehouse.ingestion.ingest import lock_feed
-from lakehouse.ingestion.rejected_and_left import note_rejected
+from lakehouse.ingestion.rejected_in_inbox import note_rejected
 from lakehouse.ingestion.rewritten_files import KnownContent, RewrittenFiles
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import ObjectStore, StoredObject
@@ -37,7 +37,7 @@ _HASH = re.compile(
 
 
 @dataclass(frozen=True)
-class Came:
+class DeliveredContent:
     """One content delivered under a name: its row count in bronze, arrival time and archived
     files.
     """
@@ -58,7 +58,9 @@ class Came:
 class SeveralDeliveries(UsageError):
     """A name has several deliveries, `deliveries`, and none was selected."""
 
-    def __init__(self, feed: Feed, source_file: str, deliveries: Sequence[Came]) -> None:
+    def __init__(
+        self, feed: Feed, source_file: str, deliveries: Sequence[DeliveredContent]
+    ) -> None:
         self.deliveries = tuple(deliveries)
         super().__init__(
             f"{source_file!r} was delivered {len(deliveries)} times to {feed.name}; expected"
@@ -124,7 +126,9 @@ def reject(
         return Withdrawn(rows, key, stays)
 
 
-def deliveries(store: ObjectStore, engine: Engine, feed: Feed, source_file: str) -> list[Came]:
+def deliveries(
+    store: ObjectStore, engine: Engine, feed: Feed, source_file: str
+) -> list[DeliveredContent]:
     """Return each content delivered under a name, from bronze and the archive, oldest first."""
     archived: dict[str, list[StoredObject]] = {}
     forms: dict[str, frozenset[str]] = {}
@@ -136,7 +140,9 @@ def deliveries(store: ObjectStore, engine: Engine, feed: Feed, source_file: str)
     for sha256 in {**archived, **landed}:
         items = archived.get(sha256, [])
         rows, at = landed[sha256] if sha256 in landed else (0, items[0].modified_at)
-        contents.append(Came(sha256, rows, at, tuple(items), forms.get(sha256, frozenset())))
+        contents.append(
+            DeliveredContent(sha256, rows, at, tuple(items), forms.get(sha256, frozenset()))
+        )
     return sorted(contents, key=lambda delivery: delivery.at)
 
 
@@ -168,7 +174,9 @@ def _names(feed: Feed) -> str:
     return f'Names are those of: lakehouse sql "SELECT DISTINCT _source_file FROM {feed.table}"'
 
 
-def _select_delivery(feed: Feed, source_file: str, known: Sequence[Came], sha256: str) -> Came:
+def _select_delivery(
+    feed: Feed, source_file: str, known: Sequence[DeliveredContent], sha256: str
+) -> DeliveredContent:
     if not known:
         raise UsageError(
             f"{feed.table} has no row of a file {source_file!r}, and {feed.archive} no such"
@@ -206,7 +214,9 @@ def _delete_rows(
     return rows
 
 
-def _is_left(store: ObjectStore, feed: Feed, source_file: str, content: Came) -> bool:
+def _is_left(
+    store: ObjectStore, feed: Feed, source_file: str, content: DeliveredContent
+) -> bool:
     """Return whether a delivery is the file that its feed left in the inbox."""
     key = f"{feed.inbox}{source_file}"
     if feed.after != "leave":
@@ -239,7 +249,7 @@ def _move_to_rejected(
     feed: Feed,
     source_file: str,
     archived: StoredObject,
-    content: Came,
+    content: DeliveredContent,
     by: str,
     why: str,
 ) -> str | None:

@@ -136,7 +136,9 @@ def result_severity(result: RuleResult) -> dg.AssetCheckSeverity:
 def _is_error(result: RuleResult) -> bool:
     """Whether a result that does not block is an ERROR."""
     bounds = result.rule.bounds
-    is_outside = bounds is None or (result.value is not None and not bounds.hold(result.value))
+    is_outside = bounds is None or (
+        result.value is not None and not bounds.contains(result.value)
+    )
     return _warns_as_error(result.rule) and is_outside
 
 

@@ -24,7 +24,7 @@ from lakehouse.ingestion.rewritten_files import (
     KnownContent,
     RewrittenFiles,
     delivered_name,
-    noted_name,
+    ledger_name,
 )
 from lakehouse.ingestion.row_numbers import RowNumbers
 from lakehouse.privacy.person_rows import PersonRows, PersonText
@@ -366,7 +366,7 @@ class _Erasure:
         )
 
     def _noted(self, name: str) -> str:
-        return noted_name(name, self._text.is_in_name)
+        return ledger_name(name, self._text.is_in_name)
 
     @cached_property
     def _ledger(self) -> RewrittenFiles:

@@ -27,7 +27,7 @@ from lakehouse.privacy.pending_requests import first_due, is_due, past_runs
 from lakehouse.privacy.requests import read_request, read_requests
 from lakehouse.privacy.states import Request
 from lakehouse.settings import Settings
-from lakehouse.storage.file_lock import is_held
+from lakehouse.storage.file_lock import is_file_locked
 
 if TYPE_CHECKING:
     from lakehouse.privacy.erasure import Erasure
@@ -141,7 +141,7 @@ class Eraser:
         if working:
             run_id = working[0].dagster_run.run_id
             return dg.SkipReason(f"Run {run_id[:8]} carries a request on; one at a time.")
-        if is_held(erase_lock(settings)):
+        if is_file_locked(erase_lock(settings)):
             return dg.SkipReason("A process erases people from this home; one at a time.")
         return _first_not_paused(instance, due, now)
 

@@ -13,7 +13,7 @@ from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.cleared_rows import read_cleared
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.quality.erased_rows import may_have_erased, without_erased
-from lakehouse.tables.quoting import among, identifier
+from lakehouse.tables.quoting import identifier, in_values
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _of_their_files(rows: "DataFrame") -> str:
     files = rows.select("_source_file").distinct().limit(_FEW_FILES + 1).collect()
     if len(files) > _FEW_FILES:
         return _OF_ANY
-    return among("_source_file", [row[0] for row in files])
+    return in_values("_source_file", [row[0] for row in files])
 
 
 def _has_many_rows(engine: Engine, target: IcebergTable) -> bool:
@@ -140,7 +140,7 @@ def _sums_of_files(rows: "DataFrame") -> tuple[_Sums | None, str]:
     known = [sums for sums in map(_known, by_file) if sums]
     is_known = bool(known) and len(known) == len(by_file)
     total = tuple(map(sum, zip(*known, strict=True))) if is_known else None
-    return total, among("_source_file", [row["_source_file"] for row in by_file])
+    return total, in_values("_source_file", [row["_source_file"] for row in by_file])
 
 
 def _sums(rows: "DataFrame") -> _Sums | None:

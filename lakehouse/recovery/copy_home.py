@@ -43,7 +43,7 @@ class LeftBehind:
     what: str
 
 
-def check_who_is_gone(source: Settings, target: Settings) -> None:
+def check_suppression(source: Settings, target: Settings) -> None:
     """Check that the target only knows erased data subjects that the source knows.
 
     It may know fewer, if a copy was killed and an erasure followed.
@@ -69,7 +69,7 @@ def check_who_is_gone(source: Settings, target: Settings) -> None:
     )
 
 
-def copy_who_is_gone(source: Settings, target: Settings) -> list[str]:
+def copy_erasure_records(source: Settings, target: Settings) -> list[str]:
     """Copy missing erasure records and keys as entire files, and merge the suppression list;
     return the copied names.
 
@@ -97,7 +97,7 @@ def copy_who_is_gone(source: Settings, target: Settings) -> list[str]:
     return copied
 
 
-def gone_since(source: Settings, target: Settings) -> int:
+def count_new_erasures(source: Settings, target: Settings) -> int:
     """Return how many data subjects are erased at the source but not known at the target."""
     return len(_suppressed(source) - _suppressed(target))
 
@@ -120,12 +120,12 @@ def check_records_of_erasures(source: Settings, catalog: Catalog) -> None:
         )
 
 
-def check_nobody_went(source: Settings, target: Settings) -> None:
+def check_no_new_erasures(source: Settings, target: Settings) -> None:
     """Check that the target knows all erased data subjects of the source.
 
     :raises LakehouseError: if a data subject was erased since the copy started.
     """
-    if gone_since(source, target):
+    if count_new_erasures(source, target):
         raise LakehouseError(
             f"People were erased from {source.home} while its tables were copied; expected none."
             " The table that was copied at that moment was not registered.",

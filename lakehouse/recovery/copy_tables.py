@@ -12,7 +12,7 @@ from lakehouse.iceberg.copy.copy_table import TableCopy, copy_table, main_checks
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.location_files import folder_key, path_key
-from lakehouse.recovery.copy_home import check_nobody_went, check_records_of_erasures
+from lakehouse.recovery.copy_home import check_no_new_erasures, check_records_of_erasures
 from lakehouse.settings import Settings
 from lakehouse.storage.s3 import open_bucket
 from lakehouse.tables.suggestions import meant_name
@@ -43,7 +43,7 @@ class CopyPlan:
     source: Settings
     target: Settings
     tables: Sequence[PlannedTable]
-    elsewhere: Sequence[str] = ()
+    outside_bucket: Sequence[str] = ()
     """Tables of the same Glue catalog outside of the deployment's bucket."""
     unsupported: Mapping[str, str] = field(default_factory=dict)
     """Tables that are left out, with the reason: only Spark can read their column types."""
@@ -70,17 +70,17 @@ def plan_copy(source: Settings, target: Settings, names: Sequence[str] = ()) -> 
     _check_places(source, target)
     catalog = Catalog.of(source)
     check_records_of_erasures(source, catalog)
-    elsewhere: list[str] = []
+    outside_bucket: list[str] = []
     if names:
         _require_known(source, catalog, names)
         pinned = _pinned(catalog, sorted(dict.fromkeys(names)), by_name=True)
     elif source.deployment == "aws":
-        pinned, elsewhere = _pinned_in_bucket(source, catalog)
+        pinned, outside_bucket = _pinned_in_bucket(source, catalog)
     else:
         pinned = _pinned(catalog, catalog.tables())
     compared = _compared(pinned.tables, target)
     views = () if names else catalog.views()
-    return CopyPlan(source, target, compared, elsewhere, pinned.unsupported, views)
+    return CopyPlan(source, target, compared, outside_bucket, pinned.unsupported, views)
 
 
 def copy_planned(plan: CopyPlan, report: Callable[[str, str], None]) -> Iterator[TableCopy]:
@@ -92,7 +92,7 @@ def copy_planned(plan: CopyPlan, report: Callable[[str, str], None]) -> Iterator
     """
     engine = _engine(plan.target)
     bucket = open_bucket(plan.target) if plan.target.deployment == "aws" else None
-    check = partial(check_nobody_went, plan.source, plan.target)
+    check = partial(check_no_new_erasures, plan.source, plan.target)
     for table in plan.left:
         with table_lock(engine, table.name, _WAIT_SECONDS):
             report_progress = partial(report, table.name)
@@ -151,8 +151,8 @@ def _pinned_in_bucket(source: Settings, catalog: Catalog) -> tuple[_Pinned, list
         for name, table in loaded.tables.items()
         if path_key(table.location()).startswith(folder)
     }
-    elsewhere = set(places) - {*pinned, *loaded.unsupported}
-    return loaded._replace(tables=pinned), sorted(elsewhere)
+    outside_bucket = set(places) - {*pinned, *loaded.unsupported}
+    return loaded._replace(tables=pinned), sorted(outside_bucket)
 
 
 def _engine(settings: Settings) -> Engine:

@@ -31,7 +31,7 @@ def file_lock(file: Path, wait_seconds: float, busy: LakehouseError) -> Iterator
         lock.release()
 
 
-def is_held(file: Path) -> bool:
+def is_file_locked(file: Path) -> bool:
     """Return whether the lock of a file is held.
 
     The check acquires the lock briefly, so a non-blocking acquire elsewhere can fail.

@@ -21,7 +21,7 @@ class Bounds:
     low: Number | None = None
     high: Number | None = None
 
-    def hold(self, value: Number) -> bool:
+    def contains(self, value: Number) -> bool:
         """Return whether a value is within the bounds; NaN is not."""
         return (self.low is None or value >= _as_of_kind(self.low, value)) and (
             self.high is None or value <= _as_of_kind(self.high, value)

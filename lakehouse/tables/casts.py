@@ -67,7 +67,7 @@ class Cast:
         return f"(CASE WHEN {is_usual} THEN try_cast({raw} AS {self.type}) ELSE {cast} END)"
 
 
-def moment_of(text: str) -> datetime:
+def to_timestamp(text: str) -> datetime:
     """Parse a timestamp in Python; without an offset it is in UTC, as in a cast.
 
     :raises ValueError: if the text is not a timestamp.
@@ -76,7 +76,7 @@ def moment_of(text: str) -> datetime:
     return timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
 
 
-def is_moment_sql(raw: str) -> str:
+def is_timestamp_sql(raw: str) -> str:
     """Return the predicate that a value is a `timestamp` and needs no time zone.
 
     Spark evaluates it before reading rows.
@@ -210,7 +210,7 @@ def _date(raw: str, time_zone: str, *, is_bounded: bool) -> str:
     usual_day, typed, pattern, offset = day, "", _TIMESTAMP_BEFORE, _OFFSET_BEFORE
     if is_bounded:
         is_usual += f" AND {_is_far_inside(raw)} AND {_is_digit(f'trim({raw})', -1)}"
-        typed = f"WHEN {is_moment_sql(raw)} THEN {_bounded(local_day, raw)} "
+        typed = f"WHEN {is_timestamp_sql(raw)} THEN {_bounded(local_day, raw)} "
         pattern, offset, local_day = _TIMESTAMP, _OFFSET, there(_with_offset(raw))
         day, local_day, utc_day = (_bounded(one, raw) for one in (day, local_day, utc_day))
     return (
@@ -248,7 +248,7 @@ def _timestamp(raw: str, time_zone: str, *, is_bounded: bool) -> str:
         pattern, offset = _TIMESTAMP, _OFFSET
         zoned = _bounded(_with_offset(raw), raw)
         timestamp, local = (_bounded(one, raw) for one in (timestamp, local))
-        typed = f"WHEN {is_moment_sql(raw)} THEN {timestamp} "
+        typed = f"WHEN {is_timestamp_sql(raw)} THEN {timestamp} "
     return (
         f"(CASE {typed}WHEN {is_usual} THEN {usual_timestamp} "
         f"WHEN {raw} RLIKE {literal(_FULL_DATE)} THEN {local} "

@@ -46,7 +46,7 @@ class Column:
         except DeclarationError as error:
             raise DeclarationError(f"Column {self.name}: {error}") from None
 
-    def name_among(self, names: Collection[str]) -> str | None:
+    def matching_name(self, names: Collection[str]) -> str | None:
         """Return this column's name in a set of names: the current name, or the newest former
         one; None if there is none.
         """

@@ -238,7 +238,7 @@ class TableDeclaration:
         return replace(self.write.windows, time_zone=zone)
 
     @cached_property
-    def telling_columns(self) -> frozenset[str]:
+    def delete_key_columns(self) -> frozenset[str]:
         """The columns by which a merge finds rows to delete; empty for other write modes."""
         if not isinstance(self.write, Merge):
             return frozenset()
@@ -277,7 +277,7 @@ class TableDeclaration:
         return self.personal_columns | ({self.subject} if self.subject else set())
 
     @property
-    def holds_personal_data(self) -> bool:
+    def has_personal_data(self) -> bool:
         """Whether rows are about people, so that some values must not be shown."""
         return bool(self.masked_columns)
 

@@ -40,7 +40,7 @@ _OTHER = "other signs"
 _ORDER = ("letters", "digits", "spaces", *_SIGNS.values(), _OTHER, "control characters")
 PERSONS = 5
 """The minimum number of people who share a text that is shown."""
-COUNTED_ROWS = 1000
+PERSON_SAMPLE_ROWS = 1000
 """The number of rows that are scanned to count people."""
 READABLE = "__readable"
 """A column with the names of the columns whose delivered text can be cast to their type."""
@@ -125,7 +125,7 @@ def redacted(
     sampled: Iterable[Row] = (),
     *,
     is_compared: bool = False,
-    is_asked_for: bool = False,
+    for_command: bool = False,
 ) -> list[dict[str, Any]]:
     """Return a table's rows for display; unchanged if the table has no personal data.
 
@@ -134,14 +134,14 @@ def redacted(
         ones.
     :param is_compared: whether rows are compared, so that different values must stay
         distinguishable.
-    :param is_asked_for: whether a command shows them to a user who can read the home, rather
+    :param for_command: whether a command shows them to a user who can read the home, rather
         than a log or a page.
     """
-    if not table.holds_personal_data:
+    if not table.has_personal_data:
         return [_without_readable(row) for row in rows]
     sampled = list(sampled) or rows
     shared = _shared(table, sampled)
-    personal_values = _personal_values(table, sampled) if is_asked_for else None
+    personal_values = _personal_values(table, sampled) if for_command else None
     return [
         _row(key, table.masked_columns, row, shared, personal_values, is_compared=is_compared)
         for row in rows

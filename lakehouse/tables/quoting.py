@@ -85,7 +85,7 @@ def counts(predicate: str) -> str:
     return f"count(CASE WHEN {predicate} THEN 1 END)"
 
 
-def among(column: str, values: Collection[object], alias: str = "") -> str:
+def in_values(column: str, values: Collection[object], alias: str = "") -> str:
     """Return the predicate of rows whose column has one of some values; None matches NULL.
 
     :param alias: the table alias, if other tables have the column too.

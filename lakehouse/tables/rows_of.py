@@ -48,7 +48,7 @@ def columns_with_source(table: TableDeclaration) -> tuple[Column, ...]:
 
 def _column_there(column: Column, inherited: Mapping[str, Column]) -> Column | None:
     """Return the matching source column: of the same name or the newest former name."""
-    name = column.name_among(inherited)
+    name = column.matching_name(inherited)
     return inherited[name] if name else None
 
 

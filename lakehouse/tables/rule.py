@@ -206,9 +206,11 @@ class Rule(ABC):
         """Return the result for a value; None, if nothing was evaluated, passes."""
         if value is None:
             return "holds"
-        if self.bounds and not self.bounds.hold(value):
+        if self.bounds and not self.bounds.contains(value):
             return "fails" if self.on_failure == "block" else "warns"
-        return "warns" if self.warn_outside and not self.warn_outside.hold(value) else "holds"
+        return (
+            "warns" if self.warn_outside and not self.warn_outside.contains(value) else "holds"
+        )
 
     def predicate(self, delivered: Callable[[str], str] = identifier) -> str:
         """Return the SQL predicate, never NULL, of rows that break this rule.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from lakehouse.tables.types import WHOLE_NUMBERS, Array, ColumnType, Decimal, Map, Struct
+from lakehouse.tables.types import INTEGER_TYPES, Array, ColumnType, Decimal, Map, Struct
 
 _WIDER = {"int": "bigint", "float": "double"}
 _CERTAIN_DIGITS = {"int": 9, "bigint": 18}
@@ -20,7 +20,7 @@ def is_wider(want: ColumnType, have: ColumnType) -> bool:
 
 def is_exact(column_type: ColumnType) -> bool:
     """Return whether a type is an integer or a decimal."""
-    return isinstance(column_type, Decimal) or str(column_type) in WHOLE_NUMBERS
+    return isinstance(column_type, Decimal) or str(column_type) in INTEGER_TYPES
 
 
 def always_fits(want: ColumnType, have: ColumnType) -> bool:

@@ -30,7 +30,7 @@ _AS_TEXT = (
     "Declare string for a VARIANT, and write it by to_json(…): no reader but Spark 4 knows that"
     " type."
 )
-WHOLE_NUMBERS = frozenset({"int", "bigint"})
+INTEGER_TYPES = frozenset({"int", "bigint"})
 WIDEST = 38
 """The maximum number of digits of a decimal."""
 _TOKEN = re.compile(

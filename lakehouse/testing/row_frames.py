@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.arrow_frames import arrow_to_spark
 from lakehouse.tables import types
-from lakehouse.tables.casts import moment_of
+from lakehouse.tables.casts import to_timestamp
 from lakehouse.tables.feed import INGEST_COLUMNS
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.suggestions import meant_name
@@ -95,7 +95,7 @@ def _check_names(name: str, row: Row, known: Sequence[str]) -> None:
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _READ_AS: Mapping[str, Callable[[Any], Any]] = {
     "date": date.fromisoformat,
-    "timestamp": moment_of,
+    "timestamp": to_timestamp,
     "timestamp_ntz": datetime.fromisoformat,
     "decimal": Decimal,
     **dict.fromkeys(_INTEGERS, int),

@@ -247,7 +247,7 @@ def test_shares_keys_and_figures_are_those_of_python(
         values = [value for value in map(value_of, rows) if value is not None]
         assert is_figure(results[rule.name].value, rule.function, values), rule.name
         assert results[rule.name].passed == (
-            not values or rule.bounds.hold(results[rule.name].value)
+            not values or rule.bounds.contains(results[rule.name].value)
         )
 
 

@@ -149,7 +149,7 @@ def test_each_row_says_where_it_came_from(inbox) -> None:
             "fruit.csv",
             file.sha256,
             datetime.fromtimestamp(1_700_000_000, UTC),
-            taken.delivery.ingest.began_at,
+            taken.delivery.ingest.started_at,
         )
     }
 

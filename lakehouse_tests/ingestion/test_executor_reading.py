@@ -22,13 +22,13 @@ from lakehouse.errors import FileRejected
 from lakehouse.ingestion import executor_reading
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.delivery import Delivery
+from lakehouse.ingestion.erased_row_finder import ErasedRowFinder
 from lakehouse.ingestion.executor_reading import (
     ExecutorReading,
     Reading,
     plan_groups,
 )
 from lakehouse.ingestion.executor_task import ExecutorTask, FileOutcome, NumberedFile
-from lakehouse.ingestion.gone_people import GoneRows
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.staged_rows import open_staging
 from lakehouse.ingestion.staging import FileConverter
@@ -186,7 +186,7 @@ def test_of_a_file_that_changed_no_rows_are_put_there(home, inbox, tmp_path) -> 
     path.write_text(APPLE + "2,Fig,true\n", encoding="utf-8")
 
     with lock_feed(FRUITS, home) as ingest:
-        converter = FileConverter(inbox.store, FRUITS, NOW, GoneRows(FRUITS, None))
+        converter = FileConverter(inbox.store, FRUITS, NOW, ErasedRowFinder(FRUITS, None))
         task = ExecutorTask(converter, ingest.rows, ())
         outcome = task.stage(NumberedFile(0, stored), tmp_path)
         assert list((ingest.staging / "rows").iterdir()) == []
@@ -215,7 +215,7 @@ def test_one_without_credentials_says_so_before_files_are_read(
 ) -> None:
     bucket = open_staging(aws_settings)
     with lock_feed(FRUITS, home, bucket=bucket) as ingest:
-        converter = FileConverter(bucket.store, FRUITS, NOW, GoneRows(FRUITS, None))
+        converter = FileConverter(bucket.store, FRUITS, NOW, ErasedRowFinder(FRUITS, None))
         task = pickle.dumps(ExecutorTask(converter, ingest.rows, [[file(0, 1)]]))
 
     assert pickle.loads(task).problem(0) == ""
@@ -239,7 +239,7 @@ def test_an_executor_needs_this_package_and_pyarrow_alone(
     elsewhere.mkdir()
 
     with lock_feed(FRUITS, home) as ingest:
-        converter = FileConverter(inbox.store, FRUITS, NOW, GoneRows(FRUITS, None))
+        converter = FileConverter(inbox.store, FRUITS, NOW, ErasedRowFinder(FRUITS, None))
         given.write_bytes(pickle.dumps(ExecutorTask(converter, ingest.rows, (files,))))
         told = subprocess.run(
             [sys.executable, "-c", FOREIGN, str(package), str(given)],
@@ -379,7 +379,7 @@ def test_where_a_task_fails_though_one_could_read_the_driver_reads_and_says_so(
 
     with lock_feed(FRUITS, home) as ingest:
         (ingest.staging / "rows" / f"_source_sha256={sha256}").touch()
-        converter = FileConverter(inbox.store, FRUITS, NOW, GoneRows(FRUITS, None))
+        converter = FileConverter(inbox.store, FRUITS, NOW, ErasedRowFinder(FRUITS, None))
         task = ExecutorTask(converter, ingest.rows, [files])
         reading = spark_reading(sys.executable).read(task)
 
@@ -406,7 +406,7 @@ def test_what_one_executor_cannot_read_the_driver_reads_and_says_so(
     ]
 
     with lock_feed(FRUITS, home) as ingest:
-        converter = FileConverter(inbox.store, FRUITS, NOW, GoneRows(FRUITS, None))
+        converter = FileConverter(inbox.store, FRUITS, NOW, ErasedRowFinder(FRUITS, None))
         task = OneCannotRead(converter, ingest.rows, [[file] for file in files])
         reading = spark_reading(sys.executable).read(task)
 

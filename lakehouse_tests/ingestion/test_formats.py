@@ -13,8 +13,8 @@ import zstandard
 from pyarrow import parquet
 
 from lakehouse.errors import DeclarationError, FileRejected
+from lakehouse.ingestion.erased_row_finder import ErasedRowFinder
 from lakehouse.ingestion.found_rows import find_rows
-from lakehouse.ingestion.gone_people import GoneRows
 from lakehouse.ingestion.readers.arrow_types import declared_type
 from lakehouse.ingestion.readers.formats import open_reader, write_without_rows
 from lakehouse.tables.feed import Feed, FeedColumn
@@ -294,7 +294,7 @@ PEOPLE = {
 def test_rows_of_erased_people_are_found_by_typed_columns(file_format: str) -> None:
     at = FeedColumn("at", type="timestamp", optional=True)
     feed = Feed("x", [ID, at], "bronze.x", formats=file_format, subject="id", moment="at")
-    content, gone = PEOPLE[file_format], GoneRows(feed, Gone())
+    content, gone = PEOPLE[file_format], ErasedRowFinder(feed, Gone())
     found = find_rows(feed, f"x.{file_format}", lambda: io.BytesIO(content), gone)
     assert (found.rows, found.positions, found.is_readable) == (3, (2,), True)
 
@@ -302,6 +302,8 @@ def test_rows_of_erased_people_are_found_by_typed_columns(file_format: str) -> N
 def test_a_file_that_cannot_be_searched_is_reported() -> None:
     feed = Feed("x", ["id"], "bronze.x", formats="parquet", subject="id")
     content = FILES["parquet"][:-5]
-    found = find_rows(feed, "x.parquet", lambda: io.BytesIO(content), GoneRows(feed, Gone()))
+    found = find_rows(
+        feed, "x.parquet", lambda: io.BytesIO(content), ErasedRowFinder(feed, Gone())
+    )
     assert not found.is_readable
     assert found.problem.startswith("it cannot be read as parquet")

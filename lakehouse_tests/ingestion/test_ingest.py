@@ -78,8 +78,8 @@ def test_the_moments_of_ingests_rise_also_when_the_clock_goes_back(home) -> None
     with lock_feed(FRUITS, home) as second:
         pass
 
-    assert first.began_at == ahead + timedelta(microseconds=1)
-    assert second.began_at == first.began_at + timedelta(microseconds=1)
+    assert first.started_at == ahead + timedelta(microseconds=1)
+    assert second.started_at == first.started_at + timedelta(microseconds=1)
     assert second.id > first.id
 
 
@@ -90,7 +90,7 @@ def test_ingests_of_many_threads_take_turns(home) -> None:
         with lock_feed(FRUITS, home) as ingest:
             inside.append(1)
             assert len(inside) == 1
-            moments.append(ingest.began_at)
+            moments.append(ingest.started_at)
             inside.pop()
 
     threads = [threading.Thread(target=work) for _ in range(8)]

@@ -55,11 +55,11 @@ def test_waiting_files_are_landed_by_one_append_with_their_source(engine, home, 
         ("1", "Apple", "false", "a.csv", 1),
         ("2", "Kiwi", None, "b.csv", 1),
     ]
-    began_at = (done.delivery.ingest.began_at - EPOCH) // timedelta(microseconds=1)
+    started_at = (done.delivery.ingest.started_at - EPOCH) // timedelta(microseconds=1)
     assert rows(
         engine, "_source_sha256, unix_seconds(_source_modified_at), unix_micros(_ingested_at)"
     ) == [
-        (file.sha256, file.stored.modified_at.timestamp(), began_at)
+        (file.sha256, file.stored.modified_at.timestamp(), started_at)
         for file in done.delivery.files
     ]
     assert [len(done.archived.keys), inbox.names()] == [2, []]

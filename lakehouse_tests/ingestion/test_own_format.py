@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from lakehouse.errors import FileRejected
-from lakehouse.ingestion.gone_people import GoneRows
+from lakehouse.ingestion.erased_row_finder import ErasedRowFinder
 from lakehouse.ingestion.readers.byte_source import Readable, refuse_damaged
 from lakehouse.ingestion.readers.csv_header import plan_header
 from lakehouse.ingestion.readers.formats import READERS
@@ -60,7 +60,7 @@ def stage_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
         assert stored
         staging = tmp_path / "staging"
         (staging / "rows").mkdir(parents=True)
-        gone = GoneRows(feed, None)
+        gone = ErasedRowFinder(feed, None)
         ledger = RewrittenFiles(store, feed)
         rewriting = Rewriting(store, feed, ledger, staging, look_into(feed, gone))
         at = datetime.now(UTC)

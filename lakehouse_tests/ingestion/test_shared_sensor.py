@@ -21,7 +21,7 @@ from benchmarks.many_tables import TABLES_OF_FEED, fill_home, make_project, open
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.ingestion import collect, feed_sensors, shared_sensor
-from lakehouse.ingestion.unlooked_feeds import unlooked
+from lakehouse.ingestion.failed_feed_reports import failed_check_report
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG, FEEDS_SENSOR
 from lakehouse.orchestration.incident_reports import Note, read_reports, report_firing
 from lakehouse.orchestration.instance import open_instance
@@ -240,7 +240,7 @@ def test_a_feed_that_cannot_be_looked_at_stops_no_other_and_is_reported(many: Ma
 def test_what_another_process_reported_of_a_feed_is_resolved_once_it_is_looked_at(
     many: Many,
 ) -> None:
-    report = unlooked(many.project.feeds[FIRST], "OSError: gone")
+    report = failed_check_report(many.project.feeds[FIRST], "OSError: gone")
     report_firing(many.settings, report)
     many.repository = many.project.definitions(lambda: many.settings).get_repository_def()
     many.tick()
@@ -295,7 +295,7 @@ def test_a_look_waits_for_no_file_that_is_being_written(
 def test_what_was_reported_of_a_feed_is_resolved_by_the_sensor_that_it_has_to_itself(
     few: Many,
 ) -> None:
-    report = unlooked(few.project.feeds[FIRST], "OSError: gone")
+    report = failed_check_report(few.project.feeds[FIRST], "OSError: gone")
     report_firing(few.settings, report)
     few.tick(f"{FIRST}_files")
     notes = few.notes(report.key)
@@ -310,7 +310,7 @@ def test_what_was_reported_of_a_feed_that_is_declared_no_more_is_resolved(
 ) -> None:
     home: Many = request.getfixturevalue(kind)
     removed = replace(home.project.feeds[FIRST], name="removed")
-    report_firing(home.settings, unlooked(removed, "OSError: gone"))
+    report_firing(home.settings, failed_check_report(removed, "OSError: gone"))
     home.tick(sensor)
     notes = home.notes("feed removed")
     assert notes[-1].resolved

@@ -119,7 +119,7 @@ def test_rows_of_a_table_without_personal_data_are_shown_as_they_are() -> None:
     ],
 )
 def test_who_asks_for_rows_sees_what_is_wrong_with_them(text: str) -> None:
-    (found,) = redacted(b"key", ORDERS, [row("4711", status=text)], is_asked_for=True)
+    (found,) = redacted(b"key", ORDERS, [row("4711", status=text)], for_command=True)
     assert found["status"] == text
     assert found["customer_id"].startswith("masked:")
 
@@ -146,14 +146,14 @@ def test_who_asks_for_rows_sees_what_is_wrong_with_them(text: str) -> None:
 )
 def test_a_date_or_a_result_is_no_number_of_a_person(text: str) -> None:
     """The date of a birth stands in a personal column, and is masked there."""
-    (found,) = redacted(b"key", ORDERS, [row("4711", status=text)], is_asked_for=True)
+    (found,) = redacted(b"key", ORDERS, [row("4711", status=text)], for_command=True)
     assert found["status"] == text
 
 
 def test_a_date_that_stands_in_a_personal_column_is_shown_nowhere() -> None:
     born = replace(ORDERS, columns=[*ORDERS.columns, Column("born", "date", personal=True)])
     rows = [row("4711", status="1990-02-01", born="1990-02-01")]
-    (found,) = redacted(b"key", born, rows, is_asked_for=True)
+    (found,) = redacted(b"key", born, rows, for_command=True)
     assert found["born"].startswith("masked:")
     assert found["status"].startswith("10 characters")
 
@@ -198,5 +198,5 @@ def test_a_date_that_stands_in_a_personal_column_is_shown_nowhere() -> None:
 )
 def test_what_looks_like_a_person_in_a_wrong_column_is_not_shown_to_who_asks(text: str) -> None:
     rows = [row("4711", status=text)]
-    (found,) = redacted(b"key", ORDERS, rows, is_asked_for=True)
+    (found,) = redacted(b"key", ORDERS, rows, for_command=True)
     assert found["status"].startswith(f"{len(text)} characters")

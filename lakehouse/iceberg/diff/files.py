@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from lakehouse.iceberg.metadata.all_partitions import rows_of
 from lakehouse.iceberg.metadata.manifests import partition_values, read_manifests
 from lakehouse.iceberg.metadata.value_ranges import Bound, Span, joined, within
-from lakehouse.tables.quoting import among, identifier
+from lakehouse.tables.quoting import identifier, in_values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,7 +97,7 @@ def file_predicate(touched: Touched) -> str | None:
     paths = touched.data_files
     if paths is None or len(paths) > MOST_VALUES:
         return None
-    return among("_file", paths)
+    return in_values("_file", paths)
 
 
 def partition_predicate(

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from lakehouse.iceberg.metadata.value_ranges import Bound, Span, bound, joined, within
-from lakehouse.tables.quoting import among, identifier, literal, literals
+from lakehouse.tables.quoting import identifier, in_values, literal, literals
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -112,7 +112,7 @@ def rows_of(column: str, values: Collection[Any], *, is_moment: bool) -> str:
     exact_values = set(values) - days
     name = identifier(column)
     tests = within(column, joined(span_of(day, _EPOCH) for day in days))
-    tests += [among(column, exact_values)] if exact_values or not days else []
+    tests += [in_values(column, exact_values)] if exact_values or not days else []
     tests += [f"{name} >= {literal(value)}" for value in values if _day_of(value) == date.max]
     tests += [
         f"{name} < {literal(_after(value, timedelta(days=1)))}"

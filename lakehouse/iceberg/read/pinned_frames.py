@@ -15,7 +15,7 @@ from lakehouse.iceberg.read.changed_rows import keys_of_changed_rows
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.row_version_inputs import EXISTING_ELSEWHERE
 from lakehouse.iceberg.read.snapshot_rows import rows_at, rows_between
-from lakehouse.tables.quoting import among, identifier
+from lakehouse.tables.quoting import identifier, in_values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -119,4 +119,4 @@ def narrowed(declared: Input, run: Run, affected: Collection[Any] | None = None)
     outside = run.partitions.outside(declared.by)
     if declared.mode != "existing_rows" or affected is None:
         return outside
-    return f"({outside} AND {among(declared.by, affected)})"
+    return f"({outside} AND {in_values(declared.by, affected)})"

@@ -12,7 +12,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.scanned_batches import scanned_batches
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.stale_partitions import followed
-from lakehouse.tables.casts import moment_of
+from lakehouse.tables.casts import to_timestamp
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _PARSED: Mapping[str, Callable[[str], Any]] = {
     "date": date.fromisoformat,
-    "timestamp": moment_of,
+    "timestamp": to_timestamp,
     "int": int,
     "bigint": int,
     "string": str,

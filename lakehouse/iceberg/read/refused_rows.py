@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.scanned_batches import scanned_batches
-from lakehouse.tables.masking import COUNTED_ROWS, redacted
+from lakehouse.tables.masking import PERSON_SAMPLE_ROWS, redacted
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
@@ -86,14 +86,14 @@ def sample_refused(
     # Delivered rows never have a stamp.
     hidden = {*_NOT_SHOWN, table.stamp}
     columns = tuple(name for name in quarantine.column_names if name not in hidden)
-    scan_limit = max(limit, COUNTED_ROWS) if quarantine.holds_personal_data else limit
+    scan_limit = max(limit, PERSON_SAMPLE_ROWS) if quarantine.has_personal_data else limit
     rows: list[dict[str, Any]] = []
     for batch in _batches(engine, table, columns, file):
         broken = batch if rule is None else _breaking(batch, rule)
         rows += broken.slice(0, scan_limit - len(rows)).to_pylist()
         if len(rows) >= scan_limit:
             break
-    shown = redacted(engine.masking_key, quarantine, rows[:limit], rows, is_asked_for=True)
+    shown = redacted(engine.masking_key, quarantine, rows[:limit], rows, for_command=True)
     return [{name: row[name] for name in columns if name in row} for row in shown]
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.manifests import own_manifests
-from lakehouse.tables.masking import COUNTED_ROWS, redacted
+from lakehouse.tables.masking import PERSON_SAMPLE_ROWS, redacted
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def first_rows(
     loaded = engine.catalog.load(table.name)
     existing = {field.name for field in loaded.schema().fields}
     columns = tuple(name for name in table.column_names if name in existing)
-    scan_limit = COUNTED_ROWS if table.holds_personal_data else limit
+    scan_limit = PERSON_SAMPLE_ROWS if table.has_personal_data else limit
     sample: list[Mapping[str, Any]] = []
     for rows in _rows(
         loaded, loaded.scan(snapshot_id=snapshot_id, selected_fields=columns, limit=scan_limit)

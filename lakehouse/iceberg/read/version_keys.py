@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.frame_joins import with_keys
-from lakehouse.tables.quoting import among, between, identifier
+from lakehouse.tables.quoting import between, identifier, in_values
 from lakehouse.tables.table import IcebergTable, Versions
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def among_keys(table: IcebergTable, keys: set[Any]) -> str:
     (column,) = declared_versions(table).of
     known = [key for key in keys if key is not None]
     if None in keys or not known:
-        return among(column, keys)
-    return f"{between(column, min(known), max(known))} AND {among(column, keys)}"
+        return in_values(column, keys)
+    return f"{between(column, min(known), max(known))} AND {in_values(column, keys)}"
 
 
 def key_terms(table: IcebergTable, frame: "DataFrame") -> list[str]:
@@ -70,7 +70,7 @@ def key_terms(table: IcebergTable, frame: "DataFrame") -> list[str]:
 
 def delivered_name(table: IcebergTable, column: str, delivered: Collection[str]) -> str:
     """Return the delivered name of a table's column, which can be renamed there."""
-    return table.column(column).name_among(delivered) or column
+    return table.column(column).matching_name(delivered) or column
 
 
 def order_sql(values: Mapping[str, str]) -> str:

@@ -19,7 +19,7 @@ from lakehouse.tables.quoting import identifier
 from lakehouse.tables.rule import BoundOptions, CountOptions, DeclaringTable, Rule
 from lakehouse.tables.table import IcebergTable
 
-_NUMBERS = types.WHOLE_NUMBERS | {"float", "double"}
+_NUMBERS = types.INTEGER_TYPES | {"float", "double"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class ColumnAggregateRule(EvaluableRule):
         value = identifier(self.columns[0])
         # A sum of whole numbers may need more digits than they have: Spark stops the query
         # where it overflows.
-        if self.function == "sum" and table.column(self.columns[0]).type in types.WHOLE_NUMBERS:
+        if self.function == "sum" and table.column(self.columns[0]).type in types.INTEGER_TYPES:
             value = f"CAST({value} AS DECIMAL(38,0))"
         only = f" FILTER (WHERE {where})" if where else ""
         return {self.name: f"{self.function}({value}){only}"}

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.collected_rows import collect
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.tables.masking import COUNTED_ROWS, redacted
+from lakehouse.tables.masking import PERSON_SAMPLE_ROWS, redacted
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import IcebergTable
 
@@ -36,7 +36,7 @@ def samples_of(
     if not predicates:
         return {}
     rows_by_rule: dict[str, list[Row]] = {}
-    for row in _collected(_broken(rows, predicates, terms).limit(COUNTED_ROWS)):
+    for row in _collected(_broken(rows, predicates, terms).limit(PERSON_SAMPLE_ROWS)):
         for name in row[_RULES]:
             rows_by_rule.setdefault(name, []).append(row)
     rare = {
@@ -81,7 +81,9 @@ def _rare(broken: "DataFrame") -> "dict[str, list[Row]]":
 
 def sample_of(engine: Engine, table: IcebergTable, broken: "DataFrame") -> Sample:
     """Return at most 20 of some rows as plain values, redacted."""
-    rows = _collected(broken.limit(COUNTED_ROWS if table.holds_personal_data else SAMPLE_ROWS))
+    rows = _collected(
+        broken.limit(PERSON_SAMPLE_ROWS if table.has_personal_data else SAMPLE_ROWS)
+    )
     return _shown(engine, table, rows[:SAMPLE_ROWS], rows)
 
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from lakehouse.errors import TableBusy
-from lakehouse.storage.file_lock import BRIEF_SECONDS, file_lock, is_held
+from lakehouse.storage.file_lock import BRIEF_SECONDS, file_lock, is_file_locked
 from lakehouse.storage.object_store import ObjectStore, StoredObject
 
 _log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class KeptRowsFolder:
     def is_left(self) -> bool:
         """Whether no process uses it any more, as far as this host can determine."""
         if self.lock_file.exists():
-            return not is_held(self.lock_file)
+            return not is_file_locked(self.lock_file)
         return self._is_older_than(_FOREIGN_RETENTION)
 
     def uri(self, number: int) -> str:

@@ -38,7 +38,7 @@ from lakehouse.iceberg.write.split_rows import Split, counted, evaluated, split_
 from lakehouse.iceberg.write.staged_rules import evaluate_prepared, reader_of_others
 from lakehouse.iceberg.write.withdrawn_rows import Following, with_removed, without_refused
 from lakehouse.iceberg.write.write_attempt import Attempt
-from lakehouse.tables.quoting import among, counts, identifier, without_zone
+from lakehouse.tables.quoting import counts, identifier, in_values, without_zone
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.rule_validation import REFUSED_SHARE
 from lakehouse.tables.table import IcebergTable, Merge
@@ -172,7 +172,7 @@ def _source_stats(mode: Merge, prepared: PreparedFrame) -> _SourceStats:
     predicates = []
     for name in mode.prune_by:
         values = {row[name] for row in row_counts}
-        predicates.append(among(name, values, "t"))
+        predicates.append(in_values(name, values, "t"))
     return _SourceStats(
         sum(row["__rows"] for row in row_counts),
         " AND ".join(predicates) or "true",

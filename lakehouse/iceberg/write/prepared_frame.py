@@ -15,7 +15,7 @@ from lakehouse.iceberg.write.implied_rules import (
 )
 from lakehouse.iceberg.write.refused_row_keys import each_once, row_key_sql
 from lakehouse.tables import types
-from lakehouse.tables.casts import is_moment_sql
+from lakehouse.tables.casts import is_timestamp_sql
 from lakehouse.tables.masking import READABLE
 from lakehouse.tables.quoting import identifier, json_of, literal
 from lakehouse.tables.rows_of import names_of_machine
@@ -74,7 +74,7 @@ class PreparedFrame:
     @property
     def _key_casts(self) -> list[Rule]:
         """Cast rules on the key columns of rows to delete."""
-        names = self.table.telling_columns & self.delivered.keys()
+        names = self.table.delete_key_columns & self.delivered.keys()
         return [rule for rule in self.table.row_rules if rule.cast and rule.columns[0] in names]
 
     @property
@@ -209,7 +209,7 @@ class PreparedFrame:
         shown = [f"{self.delivered_sql(name)} AS {identifier(name)}" for name in present]
         return (
             [*shown, f"{self._readable_sql()} AS {READABLE}"]
-            if self.table.holds_personal_data
+            if self.table.has_personal_data
             else shown
         )
 
@@ -296,7 +296,9 @@ def text_sql(column: str, *, has_parts: bool = False, has_offset: bool = False) 
     if has_parts:
         return json_of(quoted)
     text = f"CAST({quoted} AS STRING)"
-    return f"if({is_moment_sql(quoted)}, concat({text}, 'Z'), {text})" if has_offset else text
+    return (
+        f"if({is_timestamp_sql(quoted)}, concat({text}, 'Z'), {text})" if has_offset else text
+    )
 
 
 def tells_moments(table: IcebergTable, column: str) -> bool:
@@ -456,7 +458,7 @@ def _integer_only(
 ) -> str:
     """Return the SQL of a cast that returns NULL for numbers whose fraction would be truncated."""
     has_fractions = isinstance(frame_type, types.Decimal) or frame_type in _FLOATING
-    if not has_fractions or str(declared_type) not in types.WHOLE_NUMBERS:
+    if not has_fractions or str(declared_type) not in types.INTEGER_TYPES:
         return cast
     return f"CASE WHEN {cast} = {raw} THEN {cast} END"
 

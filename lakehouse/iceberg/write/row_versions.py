@@ -32,7 +32,7 @@ from lakehouse.iceberg.write.prepared_frame import (
     prepare,
     text_keys,
 )
-from lakehouse.tables.quoting import among, between, identifier, literal, without_zone
+from lakehouse.tables.quoting import between, identifier, in_values, literal, without_zone
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable, Merge, Versions
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ def _partitions_of(table: IcebergTable, rows: "DataFrame", by: str) -> tuple[str
     counts = values.groupBy("__value").count().limit(_MOST_PARTITIONS + 1).collect()
     if len(counts) <= _MOST_PARTITIONS:
         rows_by_partition = {row[0]: row[1] for row in counts}
-        return among(by, rows_by_partition), sum(rows_by_partition.values())
+        return in_values(by, rows_by_partition), sum(rows_by_partition.values())
     least, greatest = (without_zone(f"{end}({column})", kind) for end in ("min", "max"))
     spread = rows.selectExpr(least, greatest, f"count_if({column} IS NULL)", "count(1)").first()
     assert spread is not None

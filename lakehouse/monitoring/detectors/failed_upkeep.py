@@ -82,7 +82,7 @@ def _reason(context: MonitorContext, result: StepResult) -> str:
     if not result.error:
         return result.reason
     table: Any = context.declared.get(result.table)
-    if table is None or table.holds_personal_data:
+    if table is None or table.has_personal_data:
         return f"{result.error}; its text may quote data, the run has it."
     return f"{result.error}: {remove_values(result.reason)}"
 

@@ -51,7 +51,7 @@ def reason_of(error: Any, table: IcebergTable | None) -> str:
     condition = _CONDITION.match(text)
     if kind in _WITHOUT_DATA or _OF_THE_SYSTEM.match(text):
         return f"{kind}: {text[:_LONGEST]}"
-    is_personal = table is None or table.holds_personal_data
+    is_personal = table is None or table.has_personal_data
     if is_personal:
         return (
             f"{kind}{f' [{condition[1]}]' if condition else ''}; its text may quote data, the"

@@ -72,7 +72,7 @@ def in_one_line(
             raise
         # Keep the traceback of Python errors unless it can contain personal values.
         is_hidden = is_of_query(error) or isinstance(error, LakehouseError)
-        is_open = not (is_hidden or table.holds_personal_data)
+        is_open = not (is_hidden or table.has_personal_data)
         raise explanation from (error if is_open else None)
 
 
@@ -95,7 +95,7 @@ def described(compute: Callable[..., Any], place: str) -> str:
 
 
 def _cause(table: IcebergTable, error: Exception) -> str:
-    if table.holds_personal_data and not tells_no_rows(error):
+    if table.has_personal_data and not tells_no_rows(error):
         message = cause_without_data(error)
     elif is_of_query(error):
         message = one_line(error)

@@ -38,13 +38,13 @@ def values_withheld(table: IcebergTable) -> Iterator[None]:
     except (dg.DagsterError, dg.Failure):
         raise
     except LakehouseError as error:
-        if table.holds_personal_data:
+        if table.has_personal_data:
             raise error from None
         raise
     except Exception as error:
         if explanation := spark_ended(error):
             raise SparkEnded(f"{table.name} was not computed: {explanation}") from None
-        if not table.holds_personal_data:
+        if not table.has_personal_data:
             raise
         raise ComputeFailed(
             f"{table.name} could not be computed: {cause_without_data(error)}{_place(error)}.",

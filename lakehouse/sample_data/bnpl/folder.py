@@ -35,7 +35,7 @@ def check_folder(out: Path, arguments: Arguments) -> None:
 
 
 @contextmanager
-def hidden_until_whole(out: Path, names: Sequence[str]) -> Iterator[dict[str, Path]]:
+def hidden_until_complete(out: Path, names: Sequence[str]) -> Iterator[dict[str, Path]]:
     """Provide hidden names for files; rename all at the end, or remove them after an error."""
     out.mkdir(parents=True, exist_ok=True)
     for pattern in _PATTERNS:

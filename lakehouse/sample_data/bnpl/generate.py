@@ -13,7 +13,7 @@ import numpy as np
 from lakehouse.sample_data.bnpl.arguments import TRUTH, Arguments
 from lakehouse.sample_data.bnpl.csv_files import as_text, write_csv
 from lakehouse.sample_data.bnpl.delivered_rows import make_rows
-from lakehouse.sample_data.bnpl.folder import check_folder, hidden_until_whole
+from lakehouse.sample_data.bnpl.folder import check_folder, hidden_until_complete
 from lakehouse.sample_data.bnpl.transactions import DAY_SECONDS
 from lakehouse.sample_data.bnpl.truth import Truth, truth_of
 from lakehouse.sample_data.bnpl.truth_rows import SampleFile
@@ -60,7 +60,7 @@ def generate(
 
     # Renamed first: it identifies the arguments of a generation that was stopped between two
     # renames.
-    with hidden_until_whole(out, [TRUTH, *arguments.file_names]) as hidden:
+    with hidden_until_complete(out, [TRUTH, *arguments.file_names]) as hidden:
         _write_days(arguments, hidden, end_step)
         files = [SampleFile(name, hidden[name]) for name in arguments.file_names]
         truth = truth_of(files, each=end_step)

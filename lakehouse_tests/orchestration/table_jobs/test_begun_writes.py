@@ -12,7 +12,7 @@ from lakehouse.iceberg.metadata.write_events import BegunWrite
 from lakehouse.orchestration.table_jobs.job_answer import begun_message, begun_writes
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
 from lakehouse.privacy.gone import GoneList
-from lakehouse.table_job import _note_dead, _ReportStarted
+from lakehouse.table_job import _record_interrupted, _ReportStarted
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
 pytestmark = pytest.mark.unit
@@ -31,7 +31,9 @@ def test_a_begun_write_is_told():
 def test_a_job_takes_the_dead_writes_of_its_host_for_dead(aws_settings):
     engine = Engine(Catalog.of(aws_settings), lambda: None, aws_settings.lock_dir, b"key")
     gone, dead = GoneList("1", None, {}), {"gold.figures": ["abc"]}
-    _note_dead(engine, JobRequest.of("gold.figures", Run(), aws_settings, engine, gone, dead))
+    _record_interrupted(
+        engine, JobRequest.of("gold.figures", Run(), aws_settings, engine, gone, dead)
+    )
 
     with table_lock(engine, "gold.figures") as log:
         assert log.dead() == ["abc"]

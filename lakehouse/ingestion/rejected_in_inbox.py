@@ -10,7 +10,7 @@ the state of processed files was lost). It lands again only if it is delivered a
 from collections.abc import Collection, Iterable, Mapping
 
 from lakehouse.ingestion.ad_hoc_files import AdHocStore
-from lakehouse.ingestion.left_notes import read_left, write_left
+from lakehouse.ingestion.inbox_state import read_inbox_state, write_inbox_state
 from lakehouse.ingestion.staging import StagedFile
 from lakehouse.storage.object_store import ObjectStore
 from lakehouse.tables.feed import Feed
@@ -21,7 +21,7 @@ def note_rejected(feed: Feed, store: ObjectStore, source_file: str, sha256: str)
     feed's lock.
     """
     key = _note(feed)
-    write_left(store, key, {**read_left(store, key), source_file: sha256})
+    write_inbox_state(store, key, {**read_inbox_state(store, key), source_file: sha256})
 
 
 def read_rejected(feed: Feed, store: ObjectStore) -> Mapping[str, str]:
@@ -30,7 +30,7 @@ def read_rejected(feed: Feed, store: ObjectStore) -> Mapping[str, str]:
     """
     if feed.after != "leave" or isinstance(store, AdHocStore):
         return {}
-    return read_left(store, _note(feed))
+    return read_inbox_state(store, _note(feed))
 
 
 def forget_rejected(
@@ -47,7 +47,7 @@ def forget_rejected(
     :param present: the keys in the inbox.
     :param is_named: whether the landed files were passed with `--path`.
     """
-    rejected = read_left(store, _note(feed))
+    rejected = read_inbox_state(store, _note(feed))
     if not rejected:
         return
     kept = {name: sha256 for name, sha256 in rejected.items() if feed.inbox + name in present}
@@ -55,7 +55,7 @@ def forget_rejected(
         if not is_named or kept.get(file.source_file) == file.sha256:
             kept.pop(file.source_file, None)
     if kept != rejected:
-        write_left(store, _note(feed), kept)
+        write_inbox_state(store, _note(feed), kept)
 
 
 def _note(feed: Feed) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from lakehouse.storage.object_store import ObjectStore
 
 
-def read_left(store: ObjectStore, key: str) -> dict[str, str]:
+def read_inbox_state(store: ObjectStore, key: str) -> dict[str, str]:
     """Return the recorded texts; empty if there is no state file."""
     try:
         with store.open(key) as note:
@@ -16,6 +16,6 @@ def read_left(store: ObjectStore, key: str) -> dict[str, str]:
         return {}
 
 
-def write_left(store: ObjectStore, key: str, texts: Mapping[str, str]) -> None:
+def write_inbox_state(store: ObjectStore, key: str, texts: Mapping[str, str]) -> None:
     """Replace the state file."""
     store.write_text(key, json.dumps(texts, indent=1, sort_keys=True))

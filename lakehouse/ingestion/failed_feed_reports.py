@@ -10,7 +10,7 @@ _PREFIX = "feed "
 """The key prefix of these reports; the feed name follows."""
 
 
-def unlooked(feed: Feed, cause: str) -> Report:
+def failed_check_report(feed: Feed, cause: str) -> Report:
     """Return the report for a feed whose check failed."""
     return Report(
         f"{_PREFIX}{feed.name}",
@@ -21,7 +21,7 @@ def unlooked(feed: Feed, cause: str) -> Report:
     )
 
 
-def resolve_looked(settings: Settings, feed: Feed) -> None:
+def resolve_failed_check(settings: Settings, feed: Feed) -> None:
     """Report a feed as checked again, if it was reported."""
     report_resolved(settings, f"{_PREFIX}{feed.name}", "It was looked at again.")
 

@@ -27,7 +27,7 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _ZERO_OFFSETS = ("Z", "UTC", "GMT")
 
 
-class IsGone(Protocol):
+class ErasureLookup(Protocol):
     """Decides whether a row belongs to an erased data subject."""
 
     def is_gone(self, subject: str, value: str, created_at: datetime | None) -> bool:
@@ -50,7 +50,7 @@ class _FeedErasures:
         return erased_at is not None and (created_at is None or created_at < erased_at)
 
 
-def gone_of_feed(people: GonePeople, feed: Feed) -> IsGone | None:
+def feed_erasures(people: GonePeople, feed: Feed) -> ErasureLookup | None:
     """Return the check for a feed's data subjects, or None if none of them is erased."""
     erasures = people.read()
     if feed.subject is None or not erasures.erased_at:
@@ -59,14 +59,14 @@ def gone_of_feed(people: GonePeople, feed: Feed) -> IsGone | None:
 
 
 @dataclass
-class GoneRows:
+class ErasedRowFinder:
     """Finds rows of erased data subjects in the files of a feed with a subject column.
 
     Without a subject or an erasure it finds none.
     """
 
     feed: Feed
-    erasures: IsGone | None
+    erasures: ErasureLookup | None
     _known: dict[tuple[str, datetime | None], bool] = field(default_factory=dict)
 
     @property
@@ -100,7 +100,7 @@ class GoneRows:
         return places
 
     def _is_listed(
-        self, erasures: IsGone, subject: str, value: str, earliest: datetime | None
+        self, erasures: ErasureLookup, subject: str, value: str, earliest: datetime | None
     ) -> bool:
         """Return whether the earliest possible row of this data subject would be removed."""
         # Several threads read different files.
