@@ -14,7 +14,7 @@ CURSOR = "reported"
 def detect_reported(context: MonitorContext) -> Observed:
     """Return what was reported since the last round."""
     seen: Mapping[str, str] = context.state.cursors.get(CURSOR, {})
-    notes = read_reports(context.settings)
+    notes = [*read_reports(context.settings)]
     news = [note for note in notes if note.at.isoformat() > seen.get(note.report.key, "")]
     last = {note.report.key: note.at.isoformat() for note in notes}
     return Observed(tuple(_fact(context, note) for note in news), cursors={CURSOR: last})

@@ -45,7 +45,8 @@ _NEEDED = (
 
 def preload() -> None:
     """Import what runs need."""
-    os.environ.update(_NO_THREADS)
+    for name, value in _NO_THREADS.items():
+        os.environ[name] = value
     for name in _NEEDED:
         # A library that is not installed is used by no run.
         with suppress(ImportError):
