@@ -145,7 +145,7 @@ class ClusterSettings:
                 " cannot set.",
                 next_step=(
                     "Unset them, and start the server with what they say; `lakehouse"
-                    " connect-conf` prints what it needs besides."
+                    " connect-conf` prints what else it needs."
                 ),
             )
 
@@ -190,5 +190,5 @@ def _no_configuration(problem: str) -> SettingsError:
     return SettingsError(
         f"LAKEHOUSE_SPARK_CONF {problem}; expected entries such as"
         " spark.executor.memoryOverhead=1g, with spaces between them.",
-        next_step="Correct it; a value with spaces in it stands in quotes.",
+        next_step="Correct it; put a value with spaces in quotes.",
     )

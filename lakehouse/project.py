@@ -189,18 +189,18 @@ class Project:
         )
         gone = dg.ResourceDefinition(
             lambda _: self.gone_people(read_settings()),
-            description="Who was erased, and stays gone.",
+            description="The erased data subjects.",
         )
         jobs = dg.ResourceDefinition(
             lambda _: TableJobs.of_run(read_settings()),
-            description="Which tables a job of AWS computes.",
+            description="The tables that AWS jobs compute.",
         )
         return dg.Definitions(
             assets=[*shown, *default_checks(assets, self.tables)],
             asset_checks=health_checks(self.tables),
             resources={
                 "settings": dg.ResourceDefinition(
-                    lambda _: read_settings(), description="What the environment says."
+                    lambda _: read_settings(), description="Settings from the environment."
                 ),
                 "engine": engine,
                 "io_manager": IcebergIOManager(
@@ -262,7 +262,7 @@ def load_project(settings: Settings) -> Project:
     if len(projects) != 1:
         raise SettingsError(
             f"{name} has {len(projects) or 'no'} values of the type Project; expected one.",
-            next_step='Say there PROJECT = Project("…"), with the package of the assets.',
+            next_step='Define PROJECT = Project("…"), with the package of the assets.',
         )
     return projects[0]
 

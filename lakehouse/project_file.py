@@ -71,6 +71,6 @@ def _module(file: Path, table: dict[str, Any], key: str) -> str:
         found = f"{key} is {value!r}" if key in table else f"{key} is not given"
         raise SettingsError(
             f"{file}: in {_TABLE}, {found}; expected the name of a module.",
-            next_step=f'Say such as {key} = "shop.{key}".',
+            next_step=f'For example: {key} = "shop.{key}".',
         )
     return value

@@ -9,7 +9,7 @@ from lakehouse.errors import SettingsError
 MEMORY = (r"[1-9]\d*[kmgtKMGT]", "a number and its unit, such as 512m or 4g")
 VERSION = (
     r"\d+\.\d+\.\d+(-[\w.-]+)?",
-    "a version, such as 1.12.0, or 1.7.1-amzn-2 of who distributes it",
+    "a version, such as 1.12.0, or 1.7.1-amzn-2 of a distribution",
 )
 COUNT = (r"[1-9]\d*", "a number from 1 on")
 _FIRST_PORT = 1024

@@ -254,8 +254,7 @@ def _folder(name: str, value: str, refused: str) -> Path:
             f"{name} is {str(path)!r}, with {', '.join(map(repr, dict.fromkeys(forbidden)))} in it;"
             f" expected a path without control characters and without {' '.join(refused)}.",
             next_step=(
-                "They have a meaning in the addresses of files, so that files would lie"
-                " elsewhere. Set it to another folder."
+                "They have a special meaning in file addresses. Set it to another folder."
             ),
         )
     return path
@@ -338,7 +337,7 @@ def _bucket(name: str | None, deployment: Deployment) -> str | None:
             "LAKEHOUSE_BUCKET is not set, and LAKEHOUSE_DEPLOYMENT is 'aws'; expected the name of"
             " a bucket.",
             next_step=(
-                "Set LAKEHOUSE_BUCKET, or unset LAKEHOUSE_DEPLOYMENT to work on this machine alone."
+                "Set LAKEHOUSE_BUCKET, or unset LAKEHOUSE_DEPLOYMENT to use only this machine."
             ),
         )
     return name or None

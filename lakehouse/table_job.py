@@ -192,7 +192,7 @@ def _evaluate_all_rows(
         names = ", ".join(sorted(rechecked))
         cause = cause_without_data(error)
         pipes.log.warning(
-            f"{table.name}: {names} failed last, and all rows could not be looked at: {cause}."
+            f"{table.name}: {names} failed last, and all rows could not be evaluated: {cause}."
         )
     else:
         pipes.report_custom_message(all_rows_message(results))
@@ -212,7 +212,7 @@ def _function(project: Project, table: str) -> TableFunction:
     function = functions_by_table(declared_assets(project.modules)).get(table)
     if function is None:
         raise JobFailed(
-            f"The job was asked for {table}, which no function of {project.package} computes;"
+            f"The job was requested for {table}, which no function of {project.package} computes;"
             " expected a table that is computed from others.",
             next_step="Correct LAKEHOUSE_JOBS.",
         )

@@ -141,9 +141,9 @@ def _personal_data(table: IcebergTable) -> str:
         names = [name for name in table.column_names if name in table.personal_columns]
         facts.append(f"Personal data: {', '.join(names)}.")
     if table.subject:
-        facts.append(f"{table.subject} stands for a person, whose rows go on request.")
+        facts.append(f"{table.subject} identifies a person, whose rows are erased on request.")
     elif table.no_subject:
-        facts.append(f"No column stands for a person: {table.no_subject}".rstrip(".") + ".")
+        facts.append(f"No column identifies a person: {table.no_subject}".rstrip(".") + ".")
     return " ".join(facts)
 
 

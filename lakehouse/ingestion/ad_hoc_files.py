@@ -175,11 +175,9 @@ def copy_ad_hoc_files(settings: Settings, feed: Feed, path: str) -> Iterator[Pat
     """
     if _is_empty(path):
         raise UsageError(
-            f"--path is {path!r}, which names nothing; expected a file, a folder or an"
-            " address.",
+            f"--path is {path!r}, which is empty; expected a file, a folder or an address.",
             next_step=(
-                "Say '.' for the working directory, or leave --path out for what waits in the"
-                " inbox."
+                "Use '.' for the working directory, or omit --path to ingest the inbox."
             ),
         )
     settings.make_home()
@@ -190,11 +188,11 @@ def copy_ad_hoc_files(settings: Settings, feed: Feed, path: str) -> Iterator[Pat
         if not LocalObjectStore(Path(name)).objects(feed.inbox):
             raise UsageError(
                 f"There is no file at {path!r} for the feed {feed.name}; expected one, or a"
-                " folder or an address that holds some in its formats:"
+                " folder or an address with files in its formats:"
                 f" {', '.join(f'.{end}' for end in feed.formats)}.",
                 next_step=(
-                    "Hidden and unfinished files and links do not count; give the path of one"
-                    " file to be sure."
+                    "Hidden and unfinished files and links are skipped; give the path of one"
+                    " file to ingest it."
                 ),
             )
         yield Path(name)
@@ -222,11 +220,11 @@ def require_copies(feed: Feed, folder: str, path: str) -> None:
     """
     if not Path(folder).is_dir():
         raise UsageError(
-            f"The files of {path or 'the command'} were copied for the command that ingested"
-            " them, and their copies are gone with it; expected them for this run too.",
+            f"The copies of {path or 'the files'} were deleted when the command that made them"
+            " exited; expected them for this run.",
             next_step=(
-                f"Run `lakehouse ingest {feed.name} --path {path or '…'}` again; what it has"
-                " landed already lands nothing."
+                f"Run `lakehouse ingest {feed.name} --path {path or '…'}` again; files that"
+                " landed already are skipped."
             ),
         )
 

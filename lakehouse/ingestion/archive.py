@@ -55,7 +55,7 @@ def collecting_errors(
         errors.append(error)
     except store.refusals as error:
         failure = LakehouseError(
-            f"{shown(store.uri(seen.key))} was not moved: {error}; expected that it can be.",
+            f"{shown(store.uri(seen.key))} was not moved: {error}; expected to move it.",
             next_step="It stays there, and the next ingest moves it.",
         )
         failure.__cause__ = error
@@ -113,9 +113,9 @@ def move_once(
             is_removed = store.remove(seen) or not store.exists(seen.key)
             return target if is_removed else None
     raise LakehouseError(
-        f"{shown(store.uri(target))} does not hold the content that its name says (SHA-256"
+        f"{shown(store.uri(target))} does not have the content hash in its name (SHA-256"
         f" {' or '.join(sorted(forms))}).",
-        next_step="Somebody changed it: move it away, and run this again.",
+        next_step="Another process changed it: move it away, and run this again.",
     )
 
 

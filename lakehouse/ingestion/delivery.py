@@ -99,8 +99,8 @@ class Delivery:
 
     def _stays_rejected(self, file: StagedFile) -> str:
         return (
-            f"{shown(file.source_file)} is as it was when a person rejected it, and lands no row."
-            " If its rows are to count after all, name it: `lakehouse ingest"
+            f"{shown(file.source_file)} did not change since a user rejected it, and lands no row."
+            " To land it anyway, give its path: `lakehouse ingest"
             f" {self.ingest.feed.name} --path …`."
         )
 

@@ -14,8 +14,8 @@ def failed_check_report(feed: Feed, cause: str) -> Report:
     """Return the report for a feed whose check failed."""
     return Report(
         f"{_PREFIX}{feed.name}",
-        f"feed {feed.name} could not be looked at",
-        (cause, "No file of it is ingested by itself until that ends; nothing is lost."),
+        f"feed {feed.name} could not be checked",
+        (cause, "Its files are not ingested automatically until then; they wait in the inbox."),
         (f"lakehouse ingest {feed.name}", "lakehouse doctor"),
         table=feed.table,
     )
@@ -23,7 +23,7 @@ def failed_check_report(feed: Feed, cause: str) -> Report:
 
 def resolve_failed_check(settings: Settings, feed: Feed) -> None:
     """Report a feed as checked again, if it was reported."""
-    report_resolved(settings, f"{_PREFIX}{feed.name}", "It was looked at again.")
+    report_resolved(settings, f"{_PREFIX}{feed.name}", "It was checked again.")
 
 
 def resolve_removed(settings: Settings, checked: Collection[str]) -> None:
@@ -33,4 +33,4 @@ def resolve_removed(settings: Settings, checked: Collection[str]) -> None:
     """
     for key in sorted(unresolved_keys(settings, _PREFIX)):
         if key.removeprefix(_PREFIX) not in checked:
-            report_resolved(settings, key, "The sensor looks at it no more.")
+            report_resolved(settings, key, "The sensor does not check it any more.")

@@ -68,8 +68,7 @@ class FeedAutomation:
             f"ingest_{self.feed.name}",
             selection=downstream.everything.selection,
             description=(
-                f"Lands what waits in {self.feed.inbox}, and computes every table that follows"
-                " from it."
+                f"Lands the files in {self.feed.inbox}, and computes all downstream tables."
             ),
             tags={FEED_TAG: self.feed.name},
         )
@@ -89,9 +88,9 @@ class FeedAutomation:
             minimum_interval_seconds=1,
             default_status=dg.DefaultSensorStatus.RUNNING,
             description=(
-                f"Sees files that land in {self.feed.inbox} and asks for the run that ingests"
-                " them, then for what follows from it; one run at a time. It asks again after"
-                " a failure, and not for what would be refused."
+                f"Requests a run for new files in {self.feed.inbox}, then runs for downstream"
+                " tables; one run at a time. It retries after a failure, and requests no run"
+                " that would be blocked."
             ),
         )
         def files(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:

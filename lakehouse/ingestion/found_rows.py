@@ -124,7 +124,7 @@ def _find_in_bytes(
             search = _Search(feed, finder, text, row_bytes(its_format, feed.delimiter))
             found = _search(unpacked(delivered, its_format), search)
         except (EOFError, gzip.BadGzipFile, zlib.error):
-            found = _unreadable("it is no complete compressed file")
+            found = _unreadable("it is not a complete compressed file")
         except LakehouseError as error:
             found = _unreadable(str(error))
         return replace(found, sha256=delivered.sha256())
@@ -207,7 +207,7 @@ class _Search:
         """Search the rows buffered since the last call."""
         self._positions.update(self._found_in_batch())
         if self._uncertain - self._positions:
-            self._problem = self._problem or "a row that nobody can read may be theirs"
+            self._problem = self._problem or "an unreadable row may belong to a data subject"
         self._uncertain.clear()
         self._batch, self._batch_bytes = [], 0
 
@@ -234,7 +234,7 @@ class _Search:
         piece = self._end_of_rest + raw
         tokens = [token.decode("utf-8", "replace") for token in _TOKEN.findall(piece)]
         if self._text.is_in(piece):
-            self._problem = f"{_REST} holds a value of theirs"
+            self._problem = f"{_REST} contains a value of a data subject"
         elif self._text.may_be_in(tokens):
-            self._problem = self._problem or f"{_REST} may hold a row of theirs"
+            self._problem = self._problem or f"{_REST} may contain a row of a data subject"
         self._end_of_rest = piece[-self._text.longest_bytes :]

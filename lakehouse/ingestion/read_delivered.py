@@ -36,7 +36,7 @@ def read_delivered(feed: Feed, path: Path, limit: int) -> DeliveredRows:
 
     evaluate_name(feed, path.name)
     its_format = file_format(feed, path.name)
-    assert its_format, "its name was looked at before"
+    assert its_format, "its name was checked before"
     modified_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     kept: list[pa.RecordBatch] = []
     total = 0

@@ -149,7 +149,7 @@ def describe_pause(instance: dg.DagsterInstance, feed: Feed, now: datetime) -> s
     times = "The last run" if len(failed) == 1 else f"The last {len(failed)} runs"
     return (
         f"{times} failed, the newest is {last.dagster_run.run_id[:8]}; the next try is at"
-        f" {until:%H:%M:%S} UTC. Nothing is lost: files wait in the inbox, and tables stay"
+        f" {until:%H:%M:%S} UTC. Files wait in the inbox, and tables stay"
         " stale."
     )
 

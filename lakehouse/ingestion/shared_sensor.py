@@ -107,16 +107,16 @@ class SharedSensor:
             minimum_interval_seconds=1,
             default_status=dg.DefaultSensorStatus.RUNNING,
             description=(
-                f"Sees files that land in the inboxes of {len(self.feeds)} feeds and asks for the"
-                " runs that ingest them, then for what follows from them; one run of a feed at a"
-                " time. It asks again after a failure, and not for what would be refused."
+                f"Requests runs for new files in the inboxes of {len(self.feeds)} feeds, then"
+                " runs for downstream tables; one run per feed at a time. It retries after a"
+                " failure, and requests no run that would be blocked."
             ),
         )
         def files(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
             # Dagster abandons a tick that takes too long, but the tick continues in this
             # process.
             if not polling.running.acquire(blocking=False):
-                return dg.SkipReason("The look of an earlier tick goes on.")
+                return dg.SkipReason("The check of an earlier tick is still running.")
             try:
                 return self._watch(context, polling)
             finally:
@@ -282,7 +282,7 @@ class FeedPolling:
         """Describe why no run is requested."""
         reasons = [f"{one.feed.name}: {one.reason}" for one in self.feeds if one.reason]
         if self._left:
-            reasons.insert(0, f"{self._left} feeds are looked at by the next look.")
+            reasons.insert(0, f"{self._left} feeds are checked next.")
         if not reasons:
             return (
                 f"Nothing waits in the inboxes of {len(self.feeds)} feeds, and no table has"
@@ -302,7 +302,7 @@ class FeedPolling:
         error: Exception,
     ) -> None:
         cause = cause_without_data(error)
-        context.log.error(f"Feed {feed.name} could not be looked at: {cause}")
+        context.log.error(f"Feed {feed.name} could not be checked: {cause}")
         self.may_have_failed.add(feed.name)
         _try_report(context, lambda: report_firing(settings, failed_check_report(feed, cause)))
 
@@ -322,7 +322,7 @@ def _try_report(context: dg.SensorEvaluationContext, note: Callable[[], None]) -
     try:
         note()
     except Exception as error:
-        context.log.error(f"No note could be written for people: {cause_without_data(error)}")
+        context.log.error(f"A report could not be written: {cause_without_data(error)}")
         return False
     return True
 
@@ -354,7 +354,9 @@ class _Poll:
         """Return the runs that a feed needs now; none while one of its runs is unfinished."""
         feed, feed_state.has_fresh = feed_state.feed, False
         if feed.name in self.busy:
-            feed_state.reason = f"Run {self.busy[feed.name][:8]} goes on; one at a time."
+            feed_state.reason = (
+                f"Run {self.busy[feed.name][:8]} is not finished; one at a time."
+            )
             return []
         if is_occupied:
             waiting = list_waiting_now(feed, self.store)

@@ -110,7 +110,7 @@ class FileConverter:
     ) -> Converted:
         source_file = stored.key.removeprefix(self.feed.inbox)
         its_format = file_format(self.feed, source_file)
-        assert its_format, "its name was looked at before"
+        assert its_format, "its name was checked before"
         with self.store.open(stored.key) as raw:
             delivered = HashedBytes(raw, progress)
             reader = open_reader(self.feed, its_format, delivered, use_threads=use_threads)
@@ -260,9 +260,9 @@ def ignore_progress(_: int) -> None:
 def _erased_file() -> FileRejected:
     return FileRejected(
         "a file that was erased",
-        found="the content of a file that was erased as a whole",
+        found="the content of a fully erased file",
         expected="another delivery",
-        next_step="Deliver the rows of others in a new file.",
+        next_step="Deliver the remaining rows in a new file.",
     )
 
 

@@ -243,8 +243,8 @@ class TableTrial:
             raise TableNotFound(
                 f"{target} reads {name}, which is not there yet.",
                 next_step=(
-                    "`lakehouse ingest` makes the tables of a feed; with --file, a table is tried"
-                    " on a file alone."
+                    "`lakehouse ingest` creates the tables of a feed; with --file, a table is"
+                    " tried on a file only."
                 ),
             )
 

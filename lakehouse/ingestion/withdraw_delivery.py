@@ -191,7 +191,7 @@ def _select_delivery(
     if not meant:
         hashes = ", ".join(content.short_sha256 for content in known)
         raise UsageError(
-            f"No delivery of {source_file!r} has a hash that begins with {sha256!r}; there are"
+            f"No delivery of {source_file!r} has a hash that starts with {sha256!r}; there are"
             f" {hashes}."
         )
     if len(meant) > 1:

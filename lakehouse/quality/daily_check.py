@@ -15,9 +15,7 @@ def daily_check_definitions(read_settings: Callable[[], Settings]) -> dg.Definit
     job = dg.define_asset_job(
         "check_tables",
         selection=dg.AssetSelection.all_asset_checks(),
-        description=(
-            "Evaluates the checks of all tables on what readers see, and writes nothing."
-        ),
+        description=("Evaluates the checks of all tables on published rows, without writing."),
     )
 
     @dg.schedule(
@@ -25,9 +23,7 @@ def daily_check_definitions(read_settings: Callable[[], Settings]) -> dg.Definit
         name="check_tables_daily",
         cron_schedule="43 5 * * *",
         default_status=dg.DefaultScheduleStatus.RUNNING,
-        description=(
-            "Asks for the checks of the tables that are there; it reads each of them once."
-        ),
+        description=("Requests the checks of all existing tables; each table is read once."),
     )
     def check_tables_daily(
         context: dg.ScheduleEvaluationContext,

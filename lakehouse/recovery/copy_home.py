@@ -27,11 +27,11 @@ _LEFT = {
     "dagster": "runs, checks and plots",
     "alerts": "open alerts and mutes",
     "alerts.toml": "where alerts go",
-    "alerts.jsonl": "alerts that were told",
+    "alerts.jsonl": "sent alerts",
     "openlineage.jsonl": "events of OpenLineage",
     "openlineage.earlier.jsonl": "events of OpenLineage",
     "openlineage": "which events of OpenLineage were sent",
-    "site": "pages, which are made anew",
+    "site": "pages, which are generated again",
 }
 
 
@@ -59,12 +59,11 @@ def check_suppression(source: Settings, target: Settings) -> None:
     if known[1] <= known[0] and has_one_key:
         return
     raise LakehouseError(
-        f"{target.home}/privacy knows of other erased people than {source.home}/privacy, or has"
-        " another key; expected nobody there whom that does not know, and the same key. Nothing"
-        " was copied.",
+        f"{target.home}/privacy has erased people that {source.home}/privacy lacks, or another"
+        " key; expected a subset of these people and the same key. Nothing was copied.",
         next_step=(
-            "Copy to a place where nobody was erased yet; or see that the same people are erased"
-            " in both, with the same hmac.key."
+            "Copy to a place without erasures, or erase the same people in both, with the same"
+            " hmac.key."
         ),
     )
 
@@ -114,8 +113,8 @@ def check_records_of_erasures(source: Settings, catalog: Catalog) -> None:
     if actions:
         raise LakehouseError(
             f"{_AUDIT} in s3://{source.bucket} records {actions} actions of erasures, and"
-            f" {source.home}/privacy has no {_KEY}; expected the home that people are erased"
-            " from that bucket with, since it alone knows who is gone. Nothing was copied.",
+            f" {source.home}/privacy has no {_KEY}; expected the home that is used for erasures"
+            " from that bucket, since only it has their records. Nothing was copied.",
             next_step="Set LAKEHOUSE_HOME to that home, and copy again.",
         )
 
@@ -130,8 +129,8 @@ def check_no_new_erasures(source: Settings, target: Settings) -> None:
             f"People were erased from {source.home} while its tables were copied; expected none."
             " The table that was copied at that moment was not registered.",
             next_step=(
-                "Run the same command again. It refuses tables that were copied before and hold"
-                " rows of theirs: drop these at the other place, and run it once more."
+                "Run the same command again. If it rejects tables that were copied before and"
+                " contain their rows, drop these at the other place and run it again."
             ),
         )
 

@@ -118,7 +118,7 @@ def _check_places(source: Settings, target: Settings) -> None:
     if source.deployment == "local" and not (source.home / "catalog.db").is_file():
         raise UsageError(
             f"There is no lakehouse at {source.home}: no catalog.db is in it.",
-            next_step="Say the folder that LAKEHOUSE_HOME names, or s3:// and a bucket.",
+            next_step="Give the folder in LAKEHOUSE_HOME, or s3:// and a bucket.",
         )
 
 
@@ -188,8 +188,8 @@ def _pinned(catalog: Catalog, names: Sequence[str], *, by_name: bool = False) ->
         if not changed:
             return pinned
     raise TableBusy(
-        f"Between {_ATTEMPTS} looks at all tables some were written each time, last"
-        f" {', '.join(changed)}; expected a moment without.",
+        f"Tables were written during each of {_ATTEMPTS} attempts to pin all of them, last"
+        f" {', '.join(changed)}; expected a time without writes.",
         next_step="Stop `lakehouse dev` and what else writes, or name fewer tables.",
     )
 

@@ -58,7 +58,7 @@ def brief_lock(file: Path) -> AbstractContextManager[None]:
 def busy_file(file: Path) -> LakehouseError:
     """Return the error for a small file that another process is changing for too long."""
     return LakehouseError(
-        f"{file} was being changed by another process for {BRIEF_SECONDS:.0f} s; expected it"
-        " free by then.",
-        next_step="Look which process holds it, and try again.",
+        f"{file} was locked by another process for {BRIEF_SECONDS:.0f} s; expected it to be"
+        " released by then.",
+        next_step="Find the process that holds its lock, and try again.",
     )

@@ -25,7 +25,7 @@ def read_json(file: Path, kind: Any) -> Any:
     except ValidationError as error:
         # The invalid value is not shown: it may be an address with a secret.
         problem = error.errors(include_input=False, include_url=False)[0]
-        part = ".".join(map(str, problem["loc"])) or "the whole"
+        part = ".".join(map(str, problem["loc"])) or "the file"
         raise _damaged(file, f"{part}: {problem['msg']}") from None
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise _damaged(file, f"{type(error).__name__}: {error}") from error

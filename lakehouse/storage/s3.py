@@ -420,7 +420,7 @@ def _not_deleted(uri: str, code: str) -> LakehouseError:
     return LakehouseError(
         f"{uri} was not deleted: {code}; expected the permissions s3:DeleteObject and"
         " s3:DeleteObjectVersion.",
-        next_step="Give them to who runs the lakehouse, and run this again.",
+        next_step="Grant them to the user of the lakehouse, and run this again.",
     )
 
 

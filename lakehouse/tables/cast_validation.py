@@ -26,6 +26,6 @@ def check_casts(table: TableDeclaration) -> None:
                 f"{table.name}: rule {rule.name} reads {name} as {read}, and the column is"
                 f" {kept}; expected {kept}, or a type of which each value is one.",
                 next_step=(
-                    f"Say castable({name!r}, {str(kept)!r}), or declare the column as {read}."
+                    f"Use castable({name!r}, {str(kept)!r}), or declare the column as {read}."
                 ),
             )

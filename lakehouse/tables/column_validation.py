@@ -57,7 +57,7 @@ def _check_merged_versions(table: TableDeclaration, versions: Versions) -> None:
     if {*on} != {*of}:
         raise DeclarationError(
             f"{table.name} merges on {', '.join(on)}, and its versions are of {', '.join(of)};"
-            " expected the same columns: of what has one key, it holds the newest version.",
+            " expected the same columns, since it stores the newest version of each key.",
             next_step="Name the same columns in Merge(on=…) and in Versions(of=…).",
         )
     if table.stamp in versions.newest:
@@ -83,7 +83,7 @@ def _check_partitions(table: TableDeclaration) -> None:
         if column in table.personal_columns:
             raise DeclarationError(
                 f"{table.name} is partitioned by {column}, which is personal: its values would"
-                " stand in paths and metadata, where erasure cannot reach them.",
+                " be in paths and metadata, where erasure cannot remove them.",
                 next_step="Partition by another column.",
             )
 
@@ -96,7 +96,7 @@ def _check_subject_is_no_partition(table: TableDeclaration) -> None:
     if table.subject is None or table.subject not in {*plain, table.overwritten_by}:
         return
     raise DeclarationError(
-        f"{table.name} is partitioned by {table.subject}, which stands for a person: its values"
-        " would stand in paths, partition keys and tags of runs.",
+        f"{table.name} is partitioned by {table.subject}, which identifies a person: its values"
+        " would be in paths, partition keys and tags of runs.",
         next_step=f"Partition by another column, or by bucket(16, {table.subject}).",
     )

@@ -319,7 +319,7 @@ def _check_columns(feed: Feed) -> None:
         raise DeclarationError(
             f"feed {feed.name} declares the column {own[0]}, which bronze cannot have from a file:"
             f" the name is reserved for {reserved_for(own[0]) or 'the ingest'}.",
-            next_step=f"Give it another name, and say what files call it: {columns}.",
+            next_step=f"Give it another name, and declare its name in files: {columns}.",
         )
     headers = [
         column.header

@@ -67,8 +67,7 @@ def _check_names(table: TableDeclaration, of_quarantine: Sequence[Column]) -> No
         if not can_be_read(name):
             raise DeclarationError(
                 f"{table.name} declares the column {name!r}; expected a name without dots,"
-                " which stand between a column and a field inside it, and without ${, which"
-                " Spark replaces.",
+                " which separate nested fields, and without ${, which Spark replaces.",
                 next_step="Give the column another name.",
             )
 
@@ -186,7 +185,7 @@ def _check_sorted_by(table: TableDeclaration) -> None:
     }
     if policy.z_order and policy.sort_by and by_value.issuperset(policy.sort_by):
         raise DeclarationError(
-            f"{table.name}: {part} has {', '.join(policy.sort_by)} alone, by whose values the"
+            f"{table.name}: {part} has only {', '.join(policy.sort_by)}, by whose values the"
             " table is partitioned, so that each file has one value of it; expected another"
             " column."
         )

@@ -30,8 +30,7 @@ def columns_with_source(table: TableDeclaration) -> tuple[Column, ...]:
         return columns
     if not isinstance(source, TableDeclaration):
         raise DeclarationError(
-            f"{table.name}: rows_of is {source!r}; expected the table itself, whose columns tell"
-            " what is text.",
+            f"{table.name}: rows_of is {source!r}; expected the declaration of a table.",
             next_step="Import the TABLE of its file.",
         )
     inherited = {column.name: column for column in source.columns}

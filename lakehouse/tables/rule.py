@@ -149,7 +149,7 @@ class Rule(ABC):
             )
         if self.on_failure == "quarantine" and not self.is_row_rule:
             raise DeclarationError(
-                f"rule {self.name} is about the whole table, and no single row can be"
+                f"rule {self.name} is about the entire table, and no single row can be"
                 " quarantined for it; expected on_failure block or warn."
             )
         _check_thresholds(self)
@@ -218,7 +218,7 @@ class Rule(ABC):
         :param delivered: returns the SQL of a column before it was cast.
         """
         raise NotImplementedError(
-            f"rule {self.name} is about the whole table and has no predicate on rows"
+            f"rule {self.name} is about the entire table and has no predicate on rows"
         )
 
 
@@ -232,7 +232,7 @@ def _check_thresholds(rule: Rule) -> None:
             raise DeclarationError(
                 f"rule {rule.name} has a {name}, and counts no rows; expected bounds.",
                 next_step=(
-                    "Say warn_outside=(low, high) for values that people are only told of."
+                    "Use warn_outside=(low, high) for values that only cause a warning."
                 ),
             )
         if share is not None and not 0.0 <= share < 1.0:
@@ -244,10 +244,7 @@ def _check_thresholds(rule: Rule) -> None:
         raise DeclarationError(
             f"rule {rule.name} only warns, and has"
             f" {'fail_above' if rule.warn_outside is None else 'warn_outside'}.",
-            next_step=(
-                "Say on_failure='block' where there is a point at which nothing shall be"
-                " published."
-            ),
+            next_step=("Use on_failure='block' if some values must block the publish."),
         )
     if rule.warn_outside is not None and rule.bounds is None:
         raise DeclarationError(
@@ -258,5 +255,5 @@ def _check_thresholds(rule: Rule) -> None:
         raise DeclarationError(
             f"rule {rule.name} warns above {rule.warns_above} of the rows, and fails above"
             f" {rule.fails_above} of them; expected it to warn first.",
-            next_step="Say fail_above=… with a greater share.",
+            next_step="Use a greater share in fail_above=….",
         )

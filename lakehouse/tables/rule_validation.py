@@ -39,6 +39,6 @@ def _check_refused_share(table: TableDeclaration) -> None:
         )
     if not table.quarantining_rules:
         raise DeclarationError(
-            f"{table.name} has max_refused_share, and no rule of it refuses rows.",
-            next_step="Say on_failure='quarantine' of a rule on rows, or leave the share out.",
+            f"{table.name} has max_refused_share, and none of its rules quarantines rows.",
+            next_step="Use on_failure='quarantine' in a rule on rows, or leave the share out.",
         )

@@ -40,7 +40,8 @@ def _check_reason(table: TableDeclaration) -> None:
         )
     if not table.no_subject.strip():
         raise DeclarationError(
-            f"{table.name}: no_subject is empty; expected why no column stands for a person."
+            f"{table.name}: no_subject is empty; expected the reason why no column identifies a"
+            " person."
         )
 
 
@@ -49,6 +50,6 @@ def _check_quarantine(table: TableDeclaration, own_of_quarantine: Collection[str
     if hidden:
         raise DeclarationError(
             f"{table.name}: {', '.join(hidden)} is about people, and a quarantine fills a column"
-            " of this name itself, so that nobody would be found there; expected another name.",
+            " of this name itself, so no one would be found there; expected another name.",
             next_step="Rename the column.",
         )

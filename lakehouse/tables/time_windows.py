@@ -77,6 +77,6 @@ def _wall_time(since: str | date, what: str) -> datetime:
     if since.tzinfo is not None:
         raise DeclarationError(
             f"{what}: since is {since.isoformat()}, with an offset; expected a wall time.",
-            next_step="Leave the offset out, and say time_zone=….",
+            next_step="Leave the offset out, and set time_zone=….",
         )
     return since

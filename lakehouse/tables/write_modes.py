@@ -122,7 +122,7 @@ def _by(
             raise DeclarationError(
                 f"{what} has like={like.name}, which is not written by windows of time; expected"
                 " a table that is.",
-                next_step="Say since=….",
+                next_step="Set since=….",
             )
         since, time_zone = like.windows.since, like.windows.time_zone
     if since is None:

@@ -40,8 +40,8 @@ def iso_date(raw: str, *forms: str) -> str:
     )
     if twice:
         raise DeclarationError(
-            f"iso_date({raw!r}) has {', '.join(twice)}, which cannot be told apart; expected one"
-            " order for each sign."
+            f"iso_date({raw!r}) has {', '.join(twice)}, which are ambiguous; expected one order for"
+            " each separator."
         )
     for form in forms:
         raw = _with_iso_day(raw, form)

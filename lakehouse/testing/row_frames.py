@@ -134,5 +134,5 @@ def _wrong_type(name: str, column: Column, values: Sequence[Any]) -> UsageError:
     return UsageError(
         f"{name} has {', '.join(kinds)} in its column {column.name}, which cannot be read as"
         f" {column.type}; expected values of that type.",
-        next_step="A bronze table holds strings, as they are delivered.",
+        next_step="A bronze table contains strings, as delivered.",
     )

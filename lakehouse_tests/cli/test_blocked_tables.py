@@ -318,7 +318,7 @@ def test_a_hash_that_no_delivery_has_is_named(twice) -> None:
     )
     assert ran.code == 2
     assert (
-        "No delivery of 'daily.csv' has a hash that begins with 'zz'; there are" in ran.err[0]
+        "No delivery of 'daily.csv' has a hash that starts with 'zz'; there are" in ran.err[0]
     )
 
 

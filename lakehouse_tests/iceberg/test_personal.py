@@ -55,7 +55,7 @@ def test_is_refused_in_partitions() -> None:
 @pytest.mark.parametrize("transform", ["customer_id", "truncate(10, customer_id)"])
 def test_a_subject_is_refused_in_partitions_but_for_its_buckets(transform: str) -> None:
     with pytest.raises(
-        DeclarationError, match="partitioned by customer_id, which stands for a person"
+        DeclarationError, match="partitioned by customer_id, which identifies a person"
     ):
         replace(CUSTOMERS, partitioning=[transform])
     assert replace(CUSTOMERS, partitioning=["bucket(16, customer_id)"])
@@ -67,7 +67,7 @@ def test_no_partitions_are_those_of_a_subject() -> None:
         "partitioning": ["bucket(16, customer_id)"],
         "write": OverwritePartitions(by="customer_id"),
     }
-    with pytest.raises(DeclarationError, match="stands for a person"):
+    with pytest.raises(DeclarationError, match="identifies a person"):
         replace(CUSTOMERS, **by_subject)
 
 

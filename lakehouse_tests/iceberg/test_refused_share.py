@@ -100,7 +100,7 @@ def test_what_is_no_share_is_refused(share: Any) -> None:
 
 @pytest.mark.unit
 def test_a_share_is_declared_only_where_rows_can_be_refused() -> None:
-    with pytest.raises(DeclarationError, match="no rule of it refuses rows"):
+    with pytest.raises(DeclarationError, match="none of its rules quarantines rows"):
         replace(VALUES, max_refused_share=0.5, rules=[])
     with pytest.raises(DeclarationError, match="a rule named refused_share"):
         replace(VALUES, rules=[not_null("v", name=NAME)])

@@ -189,7 +189,7 @@ def test_a_path_that_names_nothing_is_refused(
     monkeypatch.chdir(folder)
     with pytest.raises(
         UsageError,
-        match=r"which names nothing; expected a file, a folder or an address\. Say '\.'",
+        match=r"which is empty; expected a file, a folder or an address\. Use '\.'",
     ):
         names(settings, path)
     assert names(settings, ".") == ["a.csv", "deeper/b.csv"]

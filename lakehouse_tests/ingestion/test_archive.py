@@ -151,7 +151,7 @@ def test_an_archive_that_somebody_changed_is_not_written_over(inbox) -> None:
     inbox.put("fruit.csv", ROW, second=1)
     inbox.put("good.csv", OTHER, second=2)
 
-    with pytest.raises(LakehouseError, match="does not hold the content that its name says"):
+    with pytest.raises(LakehouseError, match="does not have the content hash in its name"):
         ingest(inbox)
 
     assert inbox.names() == ["fruit.csv"]

@@ -32,7 +32,7 @@ def refused(text: str, feed: Feed = FEED) -> str:
 
 def test_rows_between_two_quotes_too_many_are_not_taken_for_a_value():
     assert refused(SWALLOWED) == (
-        "text after a closing quote: found a quoted value that goes on behind its quote in row 1;"
+        "text after a closing quote: found a quoted value that continues after its quote in row 1;"
         " expected commas or line ends behind closing quotes. Write quotes inside of quoted"
         ' values twice (""), and put the file back.'
     )

@@ -83,12 +83,12 @@ CASES = [
     (
         "x.csv",
         HEADER + '1,Apple,false\n2,Kiwi,"true\n3,Fig,false\n4,Pear,"false\n5,Plum,true\n',
-        "text after a closing quote: found a quoted value that goes on behind its quote in row 2",
+        "text after a closing quote: found a quoted value that continues after its quote in row 2",
     ),
     (
         "x.csv.gz",
         gzip.compress((HEADER + '1,"Apple" pie,false\n').encode()),
-        "text after a closing quote: found a quoted value that goes on behind its quote in row 1",
+        "text after a closing quote: found a quoted value that continues after its quote in row 1",
     ),
     (
         "x.csv",

@@ -74,7 +74,7 @@ def test_it_stays_rejected_where_the_file_is_touched_or_the_note_is_lost(left: L
     (said,) = landing.warnings
 
     assert isinstance(landing.outcome, Unchanged)
-    assert said.startswith("c.csv is as it was when a person rejected it")
+    assert said.startswith("c.csv did not change since a user rejected it")
     assert "lakehouse ingest customers --path" in said
     assert left.ingest().warnings == [], "It is told once."
 

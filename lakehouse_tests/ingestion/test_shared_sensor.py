@@ -228,7 +228,7 @@ def test_a_feed_that_cannot_be_looked_at_stops_no_other_and_is_reported(many: Ma
     metadata.rename(metadata.with_suffix(".away"))
     assert feeds_of(many.tick()) == [LAST]
     notes = many.notes(f"feed {FIRST}")
-    assert notes[-1].report.title == f"feed {FIRST} could not be looked at"
+    assert notes[-1].report.title == f"feed {FIRST} could not be checked"
     metadata.with_suffix(".away").rename(metadata)
     assert feeds_of(many.tick()) == [FIRST, LAST]
     notes = many.notes(f"feed {FIRST}")
@@ -255,7 +255,7 @@ def test_a_look_that_takes_too_long_ends_and_the_next_begins_where_it_did(
     monkeypatch.setattr(shared_sensor, "_POLL_SECONDS", 0)
     assert feeds_of(many.tick()) == [FIRST]
     assert feeds_of(many.tick()) == ["orders_001"]
-    assert f"{FEEDS - 1} feeds are looked at by the next look." in str(many.tick())
+    assert f"{FEEDS - 1} feeds are checked next." in str(many.tick())
     monkeypatch.undo()
     assert feeds_of(many.tick()) == [FIRST, "orders_001"]
     for file in files:
@@ -275,7 +275,7 @@ def test_while_a_look_goes_on_another_tick_looks_at_nothing(
 
     monkeypatch.setattr(shared_sensor, "open_engine", open_once)
     many.tick()
-    assert meanwhile[1] == "The look of an earlier tick goes on."
+    assert meanwhile[1] == "The check of an earlier tick is still running."
     assert "goes on" not in str(many.tick())
 
 
@@ -299,7 +299,7 @@ def test_what_was_reported_of_a_feed_is_resolved_by_the_sensor_that_it_has_to_it
     report_firing(few.settings, report)
     few.tick(f"{FIRST}_files")
     notes = few.notes(report.key)
-    assert notes[-1].resolved == "It was looked at again."
+    assert notes[-1].resolved == "It was checked again."
 
 
 @pytest.mark.parametrize(

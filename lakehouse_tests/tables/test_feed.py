@@ -77,7 +77,7 @@ def test_bronze_may_have_columns_of_its_own_and_what_else_a_table_declares() -> 
         ({"columns": ["id", "ID"]}, "more than once"),
         (
             {"columns": ["id", "_source_file"]},
-            "say what files call it: FeedColumn.'source_file', header='_source_file'.",
+            "declare its name in files: FeedColumn.'source_file', header='_source_file'.",
         ),
         ({"columns": ["id", "_POS"]}, "the name is reserved for Iceberg's metadata columns"),
         ({"columns": ["id", FeedColumn("no", header="ID")]}, "more than once"),

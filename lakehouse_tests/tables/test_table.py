@@ -79,7 +79,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no reason for no subject": (
         {"no_subject": " "},
-        "no_subject is empty; expected why no column stands for a person",
+        "no_subject is empty; expected the reason why no column identifies a person",
     ),
     "an unknown way of erasing": (
         {"on_erasure": "forget"},
@@ -149,7 +149,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"columns": [Column("quantity", "int")], "rules": [castable("quantity", "bigint")]},
         (
             "rule castable_quantity reads quantity as bigint, and the column is int; expected"
-            " int, or a type of which each value is one. Say castable('quantity', 'int'), or"
+            " int, or a type of which each value is one. Use castable('quantity', 'int'), or"
             " declare the column as bigint."
         ),
     ),

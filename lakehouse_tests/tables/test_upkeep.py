@@ -111,7 +111,7 @@ def test_a_layers_order_is_refused_where_the_table_has_no_such_order() -> None:
 
 def test_a_z_order_by_what_the_table_is_partitioned_by_is_refused() -> None:
     columns = [Column("id", "bigint"), Column("day", "date")]
-    with pytest.raises(DeclarationError, match="has day alone, by whose values the table is"):
+    with pytest.raises(DeclarationError, match="has only day, by whose values the table is"):
         declared(
             columns=columns, partitioning=["day"], upkeep=Upkeep(sort_by="day", z_order=True)
         )

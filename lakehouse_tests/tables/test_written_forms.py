@@ -19,7 +19,7 @@ def test_a_form_that_is_none_is_named(form):
 
 
 def test_two_forms_of_one_sign_cannot_be_told_apart():
-    with pytest.raises(DeclarationError, match="D/M/Y, M/D/Y, which cannot be told apart"):
+    with pytest.raises(DeclarationError, match="D/M/Y, M/D/Y, which are ambiguous"):
         iso_date("day", "D/M/Y", "M/D/Y")
 
 

@@ -39,8 +39,8 @@ TABLE = IcebergTable(
 ASSET = table_spec(
     TABLE,
     description=(
-        "What was done about requests to erase people: action, request, person as a"
-        " keyed hash, counts, snapshots and files. Each row holds the hash of the one before, so"
-        " that a row that was changed or taken away is seen. No value of a person is in it."
+        "Actions on requests to erase people: action, request, person as a keyed hash, counts,"
+        " snapshots and files. Each row contains the hash of the previous one, so that a"
+        " changed or removed row is detected. It contains no personal values."
     ),
 )

@@ -42,9 +42,9 @@ TABLE = IcebergTable(
 ASSET = table_spec(
     TABLE,
     description=(
-        "What each run measured of each table, for trends: rows and growth, rows of each"
-        " ingest, files and bytes read, the failed fraction of each check, and null fractions"
-        " and distinct counts of columns declared `profiled`. Appended once a run, when it has"
-        " ended, by the command that ran it or by the sensor `run_metrics`."
+        "Metrics of each run and table, for trends: rows and growth, rows of each ingest,"
+        " files and bytes read, the failed fraction of each check, and null fractions and"
+        " distinct counts of columns declared `profiled`. Appended once per finished run, by"
+        " the command that ran it or by the sensor `run_metrics`."
     ),
 )

@@ -64,8 +64,8 @@ TABLE = IcebergTable(
 ASSET = table_spec(
     TABLE,
     description=(
-        "How healthy each table was at each time of measuring, told by its metadata: files and"
-        " small ones, deletes, snapshots, manifests, branches. One row a table, all in one"
-        " append; each table shows its own numbers as observations."
+        "The health of each table over time, from its metadata: files and small files,"
+        " deletes, snapshots, manifests, branches. One row per table, all in one append; each"
+        " table shows its own metrics as observations."
     ),
 )

@@ -37,7 +37,7 @@ TABLE = IcebergTable(
 ASSET = table_spec(
     TABLE,
     description=(
-        "What upkeep did to each table, what was promised of it and what came of it. The next"
-        " plan corrects its estimates by it, and leaves alone what was rewritten in vain."
+        "The steps of upkeep for each table, with planned and actual results. The next plan"
+        " corrects its estimates by them, and skips rewrites that had no effect."
     ),
 )

@@ -142,7 +142,7 @@ class CsvReader:
                 number = None if self._use_threads else str(quotes.row + 1)
                 raise _rejected(
                     "text after a closing quote",
-                    f"a quoted value that goes on behind its quote {_row(number)}",
+                    f"a quoted value that continues after its quote {_row(number)}",
                     f"{self._feed.delimiters} or line ends behind closing quotes",
                     'Write quotes inside of quoted values twice (""), and put the file back.',
                 )
@@ -167,7 +167,7 @@ class CsvReader:
             )
             has_more = int(match["found"]) > int(match["expected"])
             next_step = (
-                f"Quote fields that hold {self._feed.delimiters} or line breaks."
+                f"Quote fields that contain {self._feed.delimiters} or line breaks."
                 if has_more
                 else _CORRECT
             )

@@ -128,10 +128,8 @@ def _too_many(most_fields: int) -> FileRejected:
     return FileRejected(
         "too many columns",
         found=f"a first row of more than {most_fields:,} fields",
-        expected=f"no more than {MORE_COLUMNS:,} beside the declared ones",
-        next_step=(
-            "Put the column names in the first row, and leave out those that nobody declares."
-        ),
+        expected=f"no more than {MORE_COLUMNS:,} more than the declared ones",
+        next_step=("Put the column names in the first row, and leave out undeclared ones."),
     )
 
 

@@ -66,15 +66,14 @@ class RunMetrics:
             minimum_interval_seconds=_SECONDS,
             default_status=dg.DefaultSensorStatus.RUNNING,
             description=(
-                f"Appends what each ended run measured to {self.table.name}, once a run. It"
-                " sweeps up those that have none yet, and so needs no memory of its own; it"
-                " starts no Spark."
+                f"Appends the metrics of each finished run to {self.table.name}, once per run."
+                " It finds unrecorded runs by their tags, without a cursor and without Spark."
             ),
         )
         def run_metrics(context: dg.SensorEvaluationContext) -> dg.SkipReason:
             run_ids = unrecorded(context.instance, _PER_TICK)
             if not run_ids:
-                return dg.SkipReason("The metrics of each ended run are recorded.")
+                return dg.SkipReason("The metrics of all finished runs are recorded.")
             recorder = self.recorder()
             done = sum(recorder.try_to_record(context.instance, run_id) for run_id in run_ids)
             return dg.SkipReason(f"Recorded the metrics of {done} of {len(run_ids)} runs.")

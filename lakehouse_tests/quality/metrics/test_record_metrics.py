@@ -118,7 +118,7 @@ def test_runs_that_no_command_recorded_are_swept_up(fruits: Pipeline) -> None:
         said = [sensor(dg.build_sensor_context(instance)) for _ in range(2)]
 
         assert "1 of 1" in said[0].skip_message
-        assert said[1].skip_message.startswith("The metrics of each ended run")
+        assert said[1].skip_message.startswith("The metrics of all finished runs")
     assert ran.run_id in {row["run_id"] for row in kept(fruits)}
 
 
