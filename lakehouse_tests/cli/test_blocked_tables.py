@@ -139,7 +139,7 @@ def test_a_run_that_was_not_refused_is_not_published(held) -> None:
         "publish", "silver.fruits", "--run", "nothing", "--why", "it was sent by mistake"
     )
     assert ran.code == 2
-    assert "keeps no refused candidate of run 'nothing'" in ran.err[0]
+    assert "has no blocked candidate of run 'nothing'" in ran.err[0]
 
 
 def test_a_candidate_that_the_table_went_on_without_is_not_published(held, home: Path) -> None:

@@ -38,10 +38,8 @@ def test_a_key_that_is_not_unique_is_said_to_be_none(lakehouse, sold):
     lakehouse("sql", "--write", "INSERT INTO t.sold VALUES (5, 40, NULL), (6, 40, 'y')")
     ran = lakehouse("diff", "t.sold", "--key", "v")
     assert (ran.code, ran.out, len(ran.err)) == (2, [], 1)
-    assert ran.err[0].startswith(
-        "lakehouse: The key v does not tell the rows of t.sold apart: in snapshot "
-    )
-    assert "1 value stands for several rows, one of them for 3." in ran.err[0]
+    assert ran.err[0].startswith("lakehouse: The key v of t.sold is not unique: in snapshot ")
+    assert "1 value has several rows, up to 3." in ran.err[0]
 
 
 def test_diff_without_a_key_adds_and_removes(lakehouse, sold):

@@ -110,9 +110,8 @@ def test_waiting_changes_that_do_not_stop_a_write_need_no_spark(engine: Engine) 
                 ]
             ),
             (
-                "silver.orders is not what its declaration says: rename column note to remark."
-                " Look at all changes with `lakehouse plan`, and make them with `lakehouse"
-                " apply`."
+                "silver.orders does not match its declaration: rename column note to remark."
+                " Show all changes with `lakehouse plan`, and apply them with `lakehouse apply`."
             ),
         ),
         (declared(columns=columns(id="bigint"), dropped=["note"]), "drop column note"),

@@ -529,4 +529,4 @@ def test_versions_without_a_key_that_no_rule_refuses_are_worth_a_warning(
     )
     said = [warning for warning in plan(table, None).warnings if "versions of one" in warning]
     assert bool(said) == warns
-    assert all("not_null('k') among the rules" in warning for warning in said)
+    assert all("declare not_null('k')" in warning for warning in said)

@@ -61,9 +61,9 @@ REFUSED = {
         of(a="int", b="date"),
         of(a="int"),
         (
-            "silver.orders: column b is date in the table and absent in the declaration; a"
-            ' column does not go by being left out. Declare it again, list it in dropped=["b"],'
-            " or name it in renamed_from=… of the column that it became."
+            "silver.orders: column b is date in the table and absent in the declaration; an"
+            ' undeclared column is not dropped. Declare it again, list it in dropped=["b"],'
+            " or add it to renamed_from=… of its new name."
         ),
     ),
     "field left out": (
@@ -75,8 +75,8 @@ REFUSED = {
         of(a="int"),
         of(a=Column("a", "int", required=True)),
         (
-            "column a is int in the table and int, required in the declaration; rows that are"
-            " there may have NULL in it."
+            "column a is int in the table and int, required in the declaration; existing"
+            " rows can have NULL there."
         ),
     ),
     "new and required": (

@@ -85,7 +85,7 @@ def test_all_columns_of_other_types_are_named_at_once(embedded_engine: Engine) -
     assert str(raised.value).startswith(
         "silver.totals: column total is string in the frame; expected decimal(11,3); column n is"
         " boolean in the frame; expected int, as declared. Cast it in the asset, or declare"
-        " castable('total', 'decimal(11,3)'), castable('n', 'int') among the rules"
+        " castable('total', 'decimal(11,3)'), castable('n', 'int') in the rules"
     )
 
 

@@ -39,7 +39,7 @@ def aged(folder: KeptRowsFolder, age: timedelta) -> KeptRowsFolder:
 
 
 def test_what_is_in_use_stays_and_what_was_left_goes(store, folder):
-    with folder.held():
+    with folder.locked():
         put(folder)
         remove_left(store, folder.lock_dir)
         assert files(store) == 4
@@ -50,7 +50,7 @@ def test_what_is_in_use_stays_and_what_was_left_goes(store, folder):
 
 
 def test_what_a_server_writes_after_its_client_was_killed_goes_too(store, folder):
-    with folder.held():
+    with folder.locked():
         put(folder)
     remove_left(store, folder.lock_dir)
     put(folder)
@@ -63,7 +63,7 @@ def test_what_a_server_writes_after_its_client_was_killed_goes_too(store, folder
 
 def test_no_server_writes_that_late_after_a_day(store, folder):
     folder = aged(folder, timedelta(hours=25))
-    with folder.held():
+    with folder.locked():
         put(folder)
 
     remove_left(store, folder.lock_dir)
@@ -86,7 +86,7 @@ def test_what_cannot_be_removed_is_said_and_tried_again(folder, caplog, monkeypa
     def refuse(*_: object) -> None:
         raise PermissionError("denied")
 
-    with monkeypatch.context() as patch, folder.held():
+    with monkeypatch.context() as patch, folder.locked():
         put(folder)
         patch.setattr(LocalObjectStore, "remove_folder", refuse)
         assert not folder.try_to_remove()

@@ -134,7 +134,7 @@ def test_growth_is_against_as_many_writes_earlier_as_asked_for(embedded_engine: 
         "growth_2": ("holds", 3.0),
         "growth_3": ("holds", None),
     }
-    assert results[2].summary == "nothing to measure (it has no state of 3 writes earlier)"
+    assert results[2].summary == "nothing to measure (it has no snapshot of 3 writes earlier)"
 
 
 def test_growth_passes_over_what_changed_no_row(embedded_engine: Engine) -> None:

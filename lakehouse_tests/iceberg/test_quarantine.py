@@ -70,7 +70,7 @@ def test_that_does_not_take_the_refused_rows_keeps_the_others_from_being_publish
         return rows.unionAll(rows)
 
     monkeypatch.setattr(PreparedFrame, "quarantine_rows", rows_twice)
-    with pytest.raises(QuarantineFailed, match=f"{QUARANTINE} did not take the rows"):
+    with pytest.raises(QuarantineFailed, match=f"{QUARANTINE} rejected the quarantined rows"):
         write(delivered, PEOPLE, people, {"delivered": incremental(DELIVERED.name)})
     assert snapshot_id(delivered, PEOPLE.name) is None
     monkeypatch.undo()

@@ -73,7 +73,7 @@ def test_alone_nothing_is_said_while_partitions_are_owed(embedded_engine: Engine
     summarise(embedded_engine, TUESDAY)
     (result,) = evaluate(embedded_engine, SUMMARY)
     assert (result.level, result.value) == ("holds", None)
-    assert "the newest of silver.days is yet to be computed from" in result.note
+    assert "not yet computed from the newest snapshot of silver.days" in result.note
     summarise(embedded_engine, MONDAY)
     assert [result.value for result in evaluate(embedded_engine, SUMMARY)] == [0.0]
 

@@ -122,7 +122,7 @@ def test_upkeep_asks_no_database_of_others_whose_files_lie_in_a_table(
 
     assert (record.outcome, record.reason) == (
         "skipped",
-        "each old metadata file is named by a log",
+        "there are no old metadata files outside of the log",
     )
 
 
@@ -155,14 +155,14 @@ def test_an_erasure_removes_nothing_where_a_table_of_others_lies_inside(
     (result,) = remove_unnamed(with_denied.within(["silver.first"]), ["silver.first"])
 
     assert result.outcome == "failed"
-    assert "another table, of a database in which nothing is declared" in result.reason
+    assert "another table, of a database without declarations" in result.reason
     assert theirs in result.reason
     assert list_location(with_denied.catalog.load("silver.first")).keys() == before
 
 
 @pytest.fixture
 def twin(engine: Engine) -> Table:
-    """A table of a database in which nothing is declared, that was registered by a metadata file
+    """A table of a database without declarations, that was registered by a metadata file
     of a declared one and went on by itself.
     """
     engine.catalog.client.create_namespace("sandbox")
@@ -188,7 +188,7 @@ def test_an_erasure_removes_nothing_of_a_twin_that_somebody_registered(
     (result,) = remove_unnamed(engine.within(["silver.first"]), ["silver.first"])
 
     assert result.outcome == "failed"
-    assert "the table sandbox.x, of a database in which nothing is declared" in result.reason
+    assert "the table sandbox.x, of a database without declarations" in result.reason
     assert rows(twin) == [1]
 
 

@@ -277,7 +277,7 @@ def test_a_function_takes_what_its_inputs_are_called():
     [
         (
             {"came": incremental("bronze.t", by="d")},
-            "came has only what came to them; the rows that stand",
+            "came has only their new rows; the existing rows",
         ),
         (
             {"came": existing_rows("silver.t", by="d")},
@@ -301,11 +301,11 @@ def test_rows_that_stand_in_a_partition_are_not_lost_by_a_declaration(inputs, me
 @pytest.mark.parametrize(
     ("mode", "inputs", "message"),
     [
-        (Overwrite(), {"came": incremental("b.t")}, "rows that stand would be lost"),
+        (Overwrite(), {"came": incremental("b.t")}, "the existing rows would be lost"),
         (
             OverwritePartitions(by="d"),
             {"all_rows": latest("b.t", by="d"), "came": incremental("b.other")},
-            "would lose what came for the others",
+            "would lose the new rows of other partitions",
         ),
     ],
 )
@@ -313,7 +313,9 @@ def test_a_table_is_not_overwritten_by_what_came_alone(mode, inputs, message):
     table = IcebergTable(
         "gold.t", "t", [Column("d", "date")], partitioning=["days(d)"], write=mode
     )
-    expected = rf"gold\.t is overwritten, and its input came has only what came.*{message}"
+    expected = (
+        rf"gold\.t is overwritten, and its input came has only rows that arrived.*{message}"
+    )
 
     with pytest.raises(DeclarationError, match=expected):
         check_overwritten_whole(table, inputs)

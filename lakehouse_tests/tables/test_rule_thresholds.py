@@ -173,7 +173,7 @@ def test_that_cannot_work_are_refused(said: str, make: Any) -> None:
         ("rule mean_s is about s, which is string; expected a column of numbers", mean("s", 1)),
         ("rule total_pay is about pay, which is personal", total("pay", 1)),
         (
-            "rule reconciles_silver_b compares whole tables, and a run writes partitions of d",
+            "rule reconciles_silver_b compares entire tables, and a run writes partitions of d",
             reconciles("silver.b"),
         ),
         ("names x; expected columns among", references("x", "silver.b")),

@@ -148,10 +148,10 @@ def test_a_table_of_before_is_told_to_prune_its_metadata() -> None:
 @pytest.mark.parametrize(
     ("days", "warning"),
     [
-        (6.5, "silver.orders keeps snapshots for 6.5 days, after which nothing"),
+        (6.5, "silver.orders keeps snapshots for 6.5 days, after which earlier rows"),
         (7, None),
         (30, None),
-        (31, "silver.orders keeps snapshots for 31 days, and for as long the files"),
+        (31, "silver.orders keeps snapshots for 31 days, and replaced files"),
     ],
 )
 def test_a_plan_warns_of_snapshots_that_are_kept_for_too_short_or_too_long(

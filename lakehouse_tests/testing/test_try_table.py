@@ -234,7 +234,7 @@ def test_a_frame_that_is_not_as_declared_is_an_error(try_table: TryTable) -> Non
         ([{"order_id": "x"}], "orders has str in its column order_id"),
         ([{"day": 3.5}], "orders has float in its column day"),
         ({"order": []}, "gold.orders has no input 'order'; did you mean orders?"),
-        ({}, "gold.orders was given no rows of its input orders"),
+        ({}, "gold.orders has no rows for its input orders"),
         (Path("a.csv"), "gold.orders was given the file a.csv, and no feed fills it"),
     ],
 )

@@ -1,3 +1,1 @@
-"""How a commit is made: its lock, its branch, its properties, and how often it is tried
-again.
-"""
+"""Commits: lock, branch, properties and retries."""

@@ -1,6 +1,4 @@
-"""Branches: the fence around a write, its publication, and what is left of a refused or dead
-one.
-"""
+"""Branches of writes: creation, publish, and removal of blocked or abandoned ones."""
 
 import re
 import secrets
@@ -14,41 +12,39 @@ from lakehouse.iceberg.metadata.history import MAIN, History, moment, read_histo
 from lakehouse.tables.quoting import identifier, literal
 
 AUDIT_KEPT_FOR = timedelta(days=1)
-"""How old the branch of a write of another host is when its writer counts as dead."""
+"""Age above which the branch of another host's write is abandoned."""
 _OF_WRITE = re.compile(r"^(?:audit|refused)_([0-9a-f]{12})[0-9a-f]{20}$")
 
 
 def new_write_id() -> str:
-    """Make an id of 32 hex digits; the first twelve are the time in milliseconds, which a
-    branch does not tell.
-    """
+    """Return an id of 32 hex digits, of which the first twelve are the time in milliseconds."""
     return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
 
 
 def audit_branch(write_id: str) -> str:
-    """Name the branch that a write is staged on."""
+    """Return the name of a write's staging branch."""
     return f"audit_{write_id}"
 
 
 def refused_branch(write_id: str) -> str:
-    """Name the branch that a refused candidate is kept on."""
+    """Return the name of the branch that retains a blocked candidate."""
     return f"refused_{write_id}"
 
 
 def begun_at(branch: str) -> datetime | None:
-    """Return when the write began that an audit or refused branch is of; None for other
+    """Return the start time of a write from its audit or refused branch; None for other
     branches.
 
-    The commit that a branch points at tells nothing: that of main may be a year old.
+    The branch's commit is not sufficient: that of main can be a year old.
     """
     match = _OF_WRITE.match(branch)
     return moment(int(match[1], 16)) if match else None
 
 
 def kept_until(branch: str, refused_for: timedelta) -> datetime | None:
-    """Return until when an audit or refused branch is kept; None for other branches.
+    """Return the end of retention of an audit or refused branch; None for other branches.
 
-    :param refused_for: how long refused ones are.
+    :param refused_for: retention of refused branches.
     """
     begun = begun_at(branch)
     if begun is None:
@@ -57,7 +53,7 @@ def kept_until(branch: str, refused_for: timedelta) -> datetime | None:
 
 
 def is_of_write(branch: str) -> bool:
-    """Whether a branch belongs to a write, and not to people."""
+    """Whether a branch belongs to a write, and not to a user."""
     return is_audit(branch) or is_refused(branch)
 
 
@@ -67,12 +63,12 @@ def is_audit(branch: str) -> bool:
 
 
 def is_refused(branch: str) -> bool:
-    """Whether a branch keeps a refused candidate."""
+    """Whether a branch retains a blocked candidate."""
     return branch.startswith("refused_")
 
 
 def create_branch(engine: Engine, table: str, branch: str) -> None:
-    """Branch off main; on a table without a snapshot, off an empty one."""
+    """Create a branch at main; for a table without a snapshot, at an empty one."""
     statement = (
         f"ALTER TABLE {engine.catalog.sql_name(table)} CREATE BRANCH {identifier(branch)}"
     )
@@ -82,10 +78,9 @@ def create_branch(engine: Engine, table: str, branch: str) -> None:
 def keep_refused(
     engine: Engine, table: str, write_id: str, snapshot_id: int, kept_for: timedelta
 ) -> str:
-    """Keep a candidate for some time, for people to look at; `expire_snapshots` drops it after
-    that.
+    """Retain a blocked candidate for inspection, until `expire_snapshots` drops it.
 
-    :param kept_for: a day or more; what is more than whole days is left off.
+    :param kept_for: at least a day; truncated to days.
     """
     branch = refused_branch(write_id)
     statement = (
@@ -97,7 +92,7 @@ def keep_refused(
 
 
 def drop_branch(engine: Engine, table: str, branch: str) -> None:
-    """Drop a branch; one that is not there is left alone."""
+    """Drop a branch if it exists."""
     statement = (
         f"ALTER TABLE {engine.catalog.sql_name(table)} DROP BRANCH IF EXISTS"
         f" {identifier(branch)}"
@@ -106,9 +101,9 @@ def drop_branch(engine: Engine, table: str, branch: str) -> None:
 
 
 def fast_forward(engine: Engine, table: str, branch: str, write_id: str) -> None:
-    """Move main to the branch; fails where somebody published since the branch was made.
+    """Move main to the branch; fails if another writer published since the branch was created.
 
-    A publish whose outcome is unknown is looked up by its write id before it is tried again.
+    After an unknown outcome, the write id is searched before a retry.
     """
     catalog = engine.catalog.name
     statement = (
@@ -122,18 +117,19 @@ def fast_forward(engine: Engine, table: str, branch: str, write_id: str) -> None
 
 
 def drop_dead_branches(engine: Engine, table: str, log: WriteLog) -> None:
-    """Drop the branches of writers that died: those begun on this host, and old ones of others;
-    needs the lock.
+    """Drop the branches of dead writers: of this host, and old ones of other hosts; requires
+    the lock.
     """
     history = read_history(engine, table)
-    dead = {audit_branch(write_id) for write_id in log.dead()} & set(history.refs)
-    for branch in dead | _left_by_others(history, datetime.now(UTC) - AUDIT_KEPT_FOR):
+    dead_branches = {audit_branch(write_id) for write_id in log.dead()} & set(history.refs)
+    for branch in dead_branches | _abandoned_elsewhere(
+        history, datetime.now(UTC) - AUDIT_KEPT_FOR
+    ):
         drop_branch(engine, table, branch)
 
 
-def _left_by_others(history: History, before: datetime) -> set[str]:
-    # A live writer elsewhere that loses its branch to this tries again from the start; nothing
-    # is lost.
+def _abandoned_elsewhere(history: History, before: datetime) -> set[str]:
+    # A live writer on another host whose branch is dropped retries; nothing is lost.
     left = set()
     for branch in filter(is_audit, history.refs):
         begun = begun_at(branch)

@@ -1,10 +1,8 @@
-"""What a table was computed from, and by which code, carried on where the snapshots that say so
-may go.
+"""Carry watermarks and code versions forward before their snapshots expire.
 
-A watermark is what the newest commit that read an input says, of those that main descends from.
-Expiry drops them, and then all of an input would be read anew. An empty commit on top of main
-that says the same stays as long as main does; compaction could not carry it, since it takes no
-properties.
+A watermark comes from the newest commit that read an input, among main's ancestors. Without it,
+the input would be read again in full. An empty commit on main repeats the watermarks;
+compaction cannot, since it accepts no properties.
 """
 
 import json
@@ -19,10 +17,9 @@ from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, hist
 
 
 def carry_watermarks(engine: Engine, table: str) -> bool:
-    """Commit the watermarks of a table on top of main, unless main itself has them; runs in the
-    table's lock.
+    """Commit the watermarks of a table to main, unless main has them; runs in the table's lock.
 
-    :returns: whether it was needed.
+    :returns: whether a commit was needed.
     """
     try:
         loaded = engine.catalog.load_for_files(table)
@@ -36,9 +33,7 @@ def carry_watermarks(engine: Engine, table: str) -> bool:
 
 
 def missing_properties(history: History) -> CommitProperties | None:
-    """Return the properties that main lacks to say what the table was computed from; None where
-    it lacks none.
-    """
+    """Return the properties that main lacks; None if it is complete."""
     if history.main is None:
         return None
     watermarks = _watermarks(history)
@@ -50,14 +45,14 @@ def missing_properties(history: History) -> CommitProperties | None:
 
 
 def carried_properties(history: History, kind: Kind) -> CommitProperties:
-    """Return the properties of a commit on top of main that says what main was computed from, as
-    it was before.
+    """Return the properties of a commit on main that repeats what main was computed from.
 
-    Also where a table's properties note how far its inputs were read without a row changing:
-    that note holds for the snapshot that main has, and lapses with any commit.
+    They include the record of an unchanged run, which applies only to the current snapshot of
+    main.
     """
     watermarks = _watermarks(history)
-    # Who wrote last is still to be seen: rows that somebody else wrote are not as declared.
+    # The declaration of the last write is kept: rows of another tool may not match the
+    # declaration.
     last = history.last_write
     declaration = last.commit.declaration if last and last.commit else ""
     left_out = {source: values for source in watermarks if (values := history.left_out(source))}
@@ -72,8 +67,8 @@ def carried_properties(history: History, kind: Kind) -> CommitProperties:
 
 
 def _watermarks(history: History) -> dict[str, int]:
-    noted = json.loads(history.properties.get(UNCHANGED_PROPERTY, "{}")).get("inputs", {})
-    sources = set(noted)
+    recorded = json.loads(history.properties.get(UNCHANGED_PROPERTY, "{}")).get("inputs", {})
+    sources = set(recorded)
     for snapshot in history.line:
         if snapshot.commit:
             sources.update(snapshot.commit.inputs)

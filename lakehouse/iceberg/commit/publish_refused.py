@@ -1,4 +1,4 @@
-"""A refused candidate published all the same, by a person who says why."""
+"""Publish a blocked candidate by a user's decision, with a reason."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,18 +19,20 @@ from lakehouse.tables.table import IcebergTable
 from lakehouse.tables.upkeep import in_days
 
 OVERRIDDEN_BY, OVERRIDDEN_FOR = f"{PREFIX}overridden-by", f"{PREFIX}overridden-for"
-"""Keys of the snapshot's summary that say who published it against its rules, and why."""
+"""Summary keys with the user who published despite the rules, and the reason."""
 _BRANCH, _BEFORE = f"{PREFIX}overridden-branch", f"{PREFIX}overridden-before"
-"""Keys that say of which branch it was, and which snapshot main had before: by them a command
-that was killed is finished.
+"""Summary keys with the candidate's branch and main's previous snapshot, to finish a killed
+command.
 """
 
 
 @dataclass(frozen=True)
 class Overridden:
-    """What was published against its rules: the snapshot that main has now, of which run, its
-    rows, and the snapshot that main had before; None where it had none. `by` and `why` are those
-    that the snapshot tells; `is_again` says that it was published by an earlier command.
+    """A candidate that was published despite its rules.
+
+    It has main's snapshot, its run and rows, and main's previous snapshot (None if there was
+    none). `by` and `why` come from the snapshot; `is_again` is true if an earlier command
+    published it.
     """
 
     table: str
@@ -47,19 +49,21 @@ class Overridden:
 def publish_refused(
     engine: Engine, table: IcebergTable, run_id: str, *, by: str, why: str
 ) -> Overridden:
-    """Move main to the candidate that a run staged and its rules refused; a commit on top says
-    who wanted it, and why. Nothing is published where main has that already.
+    """Move main to the blocked candidate of a run; a commit on top records the user and the
+    reason.
 
-    :param run_id: the run, or enough of the begin of its id.
-    :raises UsageError: when there is no such candidate, or when main moved on since; nothing is
-        published then.
+    Nothing is published if main has the candidate already.
+
+    :param run_id: the run id, or a unique prefix.
+    :raises UsageError: if there is no such candidate, or if main has moved since; nothing is
+        published.
     """
     with table_lock(engine, table.name):
         history = read_history(engine, table.name)
-        again = _published_already(history, run_id)
-        if again is not None:
-            branch.drop_branch(engine, table.name, again.branch)
-            return again
+        earlier = _published_already(history, run_id)
+        if earlier is not None:
+            branch.drop_branch(engine, table.name, earlier.branch)
+            return earlier
         kept_for = table.upkeep_policy.refused_for
         name, candidate = _prepared(history, run_id, kept_for)
         main = history.main
@@ -71,26 +75,26 @@ def publish_refused(
                 f"{table.name} was written since run {_run(candidate)[:8]} was refused;"
                 " expected main at the snapshot that the candidate was made from.",
                 next_step=(
-                    f"Compute it anew with `lakehouse retry {table.name}`, and publish that"
-                    " where it is refused."
+                    f"Compute it again with `lakehouse retry {table.name}`, and publish that"
+                    " if it is blocked."
                 ),
             )
-        # The last commit of the candidate may be an erasure.
+        # The last commit of the candidate can be an erasure.
         commit = candidate.commit or CommitProperties("write", "")
         write_id = branch.new_write_id()
-        with told(engine, _begun(table, write_id, commit)) as tell:
-            noted = replace(commit, kind="write", write_id=write_id)
-            words = {OVERRIDDEN_BY: by, OVERRIDDEN_FOR: why, _BRANCH: name}
+        with told(engine, _write_of(table, write_id, commit)) as report:
+            recorded = replace(commit, kind="write", write_id=write_id)
+            properties = {OVERRIDDEN_BY: by, OVERRIDDEN_FOR: why, _BRANCH: name}
             if main is not None:
-                words[_BEFORE] = str(main.snapshot_id)
-            _note(engine, table, name, noted, words)
+                properties[_BEFORE] = str(main.snapshot_id)
+            _record(engine, table, name, recorded, properties)
             branch.fast_forward(engine, table.name, name, write_id)
             after = read_history(engine, table.name)
             published = after.main
             assert published is not None
             outcome = published_of(table.name, after.line, write_id, commit.write_id)
             assert outcome is not None
-            tell(outcome)
+            report(outcome)
         branch.drop_branch(engine, table.name, name)
         return Overridden(
             table.name,
@@ -105,8 +109,8 @@ def publish_refused(
 
 
 def _published_already(history: History, run_id: str) -> Overridden | None:
-    """Return the candidate of a run where main has it as a person published it; None where main
-    has something else, or does not tell from which branch.
+    """Return the candidate of a run if a user has published it; None if main has another
+    snapshot, or no record of the branch.
     """
     main = history.main
     if main is None or not run_id or not _run(main).startswith(run_id):
@@ -127,17 +131,15 @@ def _published_already(history: History, run_id: str) -> Overridden | None:
     )
 
 
-def _begun(table: IcebergTable, write_id: str, candidate: CommitProperties) -> BegunWrite:
-    """Return the publishing as a write of its own, of the run and from the inputs that the
-    candidate was computed from.
-    """
+def _write_of(table: IcebergTable, write_id: str, candidate: CommitProperties) -> BegunWrite:
+    """Return the publish as a separate write, with the candidate's run and inputs."""
     read = candidate.read or candidate.inputs
     pins = {name: Pin(name, snapshot_id) for name, snapshot_id in read.items()}
     return BegunWrite(table, write_id, Run(candidate.run_id), pins)
 
 
 def _prepared(history: History, run_id: str, kept_for: timedelta) -> tuple[str, Snapshot]:
-    """Return the newest candidate of a run that is kept, and its branch."""
+    """Return the newest retained candidate of a run, and its branch."""
     kept: dict[str, Snapshot] = {}
     for name, snapshot_id in history.refs.items():
         if branch.is_refused(name):
@@ -149,13 +151,13 @@ def _prepared(history: History, run_id: str, kept_for: timedelta) -> tuple[str, 
     }
     if not of_run:
         runs = sorted({_run(candidate)[:8] for candidate in kept.values()})
-        known = ", ".join(runs) or "of no run"
+        known = ", ".join(runs) or "no run"
         raise UsageError(
-            f"{history.table} keeps no refused candidate of run {run_id!r}; it keeps those"
+            f"{history.table} has no blocked candidate of run {run_id!r}; it has those of"
             f" {known}.",
             next_step=(
-                f"They are kept for {in_days(kept_for)}; `lakehouse retry {history.table}` makes a"
-                " new one."
+                f"They are kept for {in_days(kept_for)}; `lakehouse retry {history.table}` creates"
+                " a new one."
             ),
         )
     name = max(of_run, key=lambda name: of_run[name].committed_at)
@@ -166,14 +168,14 @@ def _run(candidate: Snapshot) -> str:
     return candidate.commit.run_id if candidate.commit else ""
 
 
-def _note(
+def _record(
     engine: Engine,
     table: IcebergTable,
     name: str,
     commit: CommitProperties,
-    words: Mapping[str, str],
+    properties: Mapping[str, str],
 ) -> None:
-    """Commit nothing but the words, on top of the candidate; all else is as the candidate says,
-    so that it is not stale.
+    """Commit only the properties on top of the candidate, with the candidate's commit
+    properties, so that it is not stale.
     """
-    commit_without_rows(engine, table.name, {**commit.to_summary(), **words}, branch=name)
+    commit_without_rows(engine, table.name, {**commit.to_summary(), **properties}, branch=name)

@@ -1,9 +1,8 @@
-"""What a failed commit means, and how often it is tried again; the one place that reads Java's
-errors.
+"""Classification and retries of failed commits; the only module that interprets Java errors.
 
-The same Java error arrives as another Python type on Spark Connect, with the Java class in its
-text: the text decides. Iceberg retries `CommitFailedException` of data commits by itself, but
-not operations on refs.
+On Spark Connect the same Java error has another Python type, so the text with the Java class is
+used. Iceberg retries `CommitFailedException` of data commits itself, but not operations on
+refs.
 """
 
 import random
@@ -18,38 +17,36 @@ from lakehouse.iceberg.metadata.error_explanations import text_of
 T = TypeVar("T")
 
 REF_ATTEMPTS = 20
-"""Of an operation on refs, each of which takes moments."""
+"""For an operation on refs, which is short."""
 WRITE_ATTEMPTS = 40
-"""Of a whole write, which computes its rows again. Four writers of one table without a common
-lock lose three of four races; 40 tries fail one in 100,000 times.
+"""For a write, which recomputes its rows. Four writers of one table without a common lock lose
+three of four races; 40 attempts fail once in 100,000.
 """
 DIRECT_APPEND_ATTEMPTS = 10
-"""Of an append of few rows without Spark, which is made again with the next run at the
-latest.
-"""
+"""For an append of few rows without Spark, which the next run repeats at the latest."""
 LOST_ROWS_ATTEMPTS = 4
-"""Of a whole write whose executors end in the middle of it; Spark tries a task as often. More of
-them would end whatever is tried.
+"""For a write whose executors are lost, the same number as Spark's task attempts; more losses
+have a permanent cause.
 """
 _LONGEST_PAUSE_SECONDS = 5.0
 
 
 class FenceLost(Exception):
-    """A write's branch is not what it left there; the write starts again."""
+    """A write's branch was changed or dropped; the write is retried."""
 
 
 class Failure(Enum):
-    """What a failed Spark or catalog call was."""
+    """Kind of a failed Spark or catalog call."""
 
     MOVED = "another writer moved main, or took the branch away"
     CONFLICT = "another commit came first"
     BUSY = "the catalog's database was locked"
     UNKNOWN = "the commit may or may not have happened"
-    LOST = "executors of Spark ended, and rows that they had computed went with them"
+    LOST = "executors were lost with computed rows"
     OTHER = "anything else"
 
 
-_SIGNS: tuple[tuple[Failure, tuple[str, ...]], ...] = (
+_PATTERNS: tuple[tuple[Failure, tuple[str, ...]], ...] = (
     (Failure.UNKNOWN, ("CommitStateUnknownException",)),
     (
         Failure.MOVED,
@@ -68,14 +65,14 @@ _SIGNS: tuple[tuple[Failure, tuple[str, ...]], ...] = (
             "Table metadata refresh is required",
             "ValidationException",
             "ConcurrentModificationException",
-            # PyIceberg says so of a commit to another branch that came first.
+            # PyIceberg's message after a conflicting commit to another branch.
             "older than last sequence number",
         ),
     ),
     (
         Failure.LOST,
         (
-            # Spark 3.5 says it without the name.
+            # Spark 3.5 has the message without the condition.
             "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND",
             "Checkpoint block rdd_",
             "ExecutorLostFailure",
@@ -86,15 +83,15 @@ _SIGNS: tuple[tuple[Failure, tuple[str, ...]], ...] = (
 
 
 def classify(error: BaseException) -> Failure:
-    """Say what an error of Spark or of the catalog means for the commit that raised it.
+    """Classify an error of Spark or the catalog by its meaning for the commit.
 
-    An error of ours has been through this already, and may quote what it gave up on.
+    Errors of the lakehouse were classified before, and can quote other errors.
     """
     if isinstance(error, LakehouseError):
         return Failure.OTHER
     text = text_of(error)
-    for failure, signs in _SIGNS:
-        if any(sign in text for sign in signs):
+    for failure, patterns in _PATTERNS:
+        if any(sign in text for sign in patterns):
             return failure
     return Failure.OTHER
 
@@ -107,12 +104,10 @@ def pause(attempt: int) -> None:
 def retry_on_refs(
     action: Callable[[], T], done: Callable[[], bool] = lambda: False
 ) -> T | None:
-    """Run an operation on refs again while others' commits come first or the database is
-    locked.
+    """Retry an operation on refs after conflicts, and while the database is locked.
 
-    :param done: looks up whether the operation has already happened; asked after each failure.
-    :raises CommitUnknown: when the last failure left open whether it happened, and it had not
-        when it was looked up.
+    :param done: checks whether the operation has already happened; called after each failure.
+    :raises CommitUnknown: if the last outcome is unknown, and the check failed.
     """
     for attempt in range(REF_ATTEMPTS):
         try:
@@ -128,7 +123,7 @@ def retry_on_refs(
         raise last
     raise CommitUnknown(
         f"A change of the table's branches was tried {REF_ATTEMPTS} times, and each time the"
-        " catalog could not tell whether it happened:"
+        " catalog did not report whether it happened:"
         f" {str(last).strip().splitlines()[0][:200]!r}.",
-        next_step="Look in the table's history whether it was made, before you run this again.",
+        next_step="Check the table's history for the change before you run this again.",
     ) from last

@@ -1,7 +1,7 @@
-"""How a commit gets its snapshot properties; which ones, `CommitProperties.to_summary` says.
+"""Set snapshot properties of commits; `CommitProperties.to_summary` defines them.
 
-Spark takes them as options of a writer, and for SQL statements from the session. PyIceberg
-takes them as an argument of its own, `snapshot_properties`.
+Spark accepts them as writer options, and for SQL statements from the session. PyIceberg has an
+argument `snapshot_properties`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,9 +26,7 @@ _OPTION = "snapshot-property."
 _SESSION_OPTION = f"spark.sql.iceberg.{_OPTION}"
 NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 _session = Lock()
-"""A session has one set of properties for all threads; a commit that is given its own has none
-of them.
-"""
+"""All threads of a session share its properties; writers with their own options ignore them."""
 
 
 def writer_with(
@@ -46,9 +44,9 @@ def session_with(
     properties: Mapping[str, str],
     settings: Mapping[str, str] = NO_SETTINGS,
 ) -> Iterator[None]:
-    """Let the commits of SQL statements have these properties.
+    """Set properties for the commits of SQL statements.
 
-    :param settings: of Spark, by their whole names, that the statements are planned with.
+    :param settings: Spark settings for planning the statements, by their full names.
     """
     with _properties_of(spark, properties) as options, _session:
         options |= settings
@@ -65,9 +63,7 @@ def session_with(
 def _properties_of(
     spark: "SparkSession", properties: Mapping[str, str]
 ) -> Iterator[dict[str, str]]:
-    """Let this thread's statements have properties, and return what of these the session needs
-    to be told.
-    """
+    """Set properties for this thread's statements, and return those that the session needs."""
     if not is_spark_3():
         yield {f"{_SESSION_OPTION}{key}": value for key, value in properties.items()}
         return
@@ -75,11 +71,11 @@ def _properties_of(
 
     if is_remote():
         raise UsageError(
-            "A client of Spark 3.5 cannot say whose a commit of SQL is, by which writes are told"
-            " from one another; expected Spark 4 behind SPARK_REMOTE, or a Spark of this process.",
+            "A Spark 3.5 client cannot set the snapshot properties of SQL commits, which identify"
+            " writes; expected Spark 4 behind SPARK_REMOTE, or a Spark in this process.",
             next_step="Unset SPARK_REMOTE, or use a client and a server of Spark 4.",
         )
-    # Its Iceberg reads none from the session.
+    # Iceberg for Spark 3.5 reads none from the session.
     with commit_properties_of_thread(spark, properties):
         yield {}
 
@@ -87,7 +83,7 @@ def _properties_of(
 def commit_without_rows(
     engine: Engine, table: str, properties: Mapping[str, str], branch: str | None = None
 ) -> None:
-    """Commit nothing but properties, on top of main or of a branch."""
+    """Make an empty commit with properties, on main or on a branch."""
     rows = engine.spark.table(engine.catalog.sql_name(table)).where("false")
     target = rows.writeTo(engine.catalog.sql_name(table, branch=branch))
     writer_with(target, properties).append()

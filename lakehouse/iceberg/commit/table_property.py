@@ -1,4 +1,4 @@
-"""One property of a table, set or taken away beside what else is done to the table at the time."""
+"""Set or remove one table property, concurrently with other changes of the table."""
 
 from lakehouse.iceberg.commit.retry import retry_on_refs
 from lakehouse.iceberg.metadata.engine import Engine
@@ -6,7 +6,7 @@ from lakehouse.tables.quoting import literal
 
 
 def set_property(engine: Engine, table: str, name: str, value: str) -> None:
-    """Set a property of a table; tried again where another commit comes first."""
+    """Set a property of a table; retried after conflicts."""
     statement = (
         f"ALTER TABLE {engine.catalog.sql_name(table)} SET TBLPROPERTIES"
         f" ({literal(name)} = {literal(value)})"
@@ -15,7 +15,7 @@ def set_property(engine: Engine, table: str, name: str, value: str) -> None:
 
 
 def unset_property(engine: Engine, table: str, name: str) -> None:
-    """Take a property of a table away, where it is there."""
+    """Remove a property of a table, if it exists."""
     statement = (
         f"ALTER TABLE {engine.catalog.sql_name(table)} UNSET TBLPROPERTIES IF EXISTS"
         f" ({literal(name)})"

@@ -1,5 +1,5 @@
-"""Writes are told to the engine's listener: each that begins ends too, also where its process
-was killed.
+"""Notify the engine's listener of the start and outcome of each write, also if its process was
+killed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,22 +16,22 @@ from lakehouse.tables.table import IcebergTable
 
 @contextmanager
 def told(engine: Engine, write: BegunWrite) -> Iterator[Callable[[Outcome], None]]:
-    """Tell that a write begins, and how it ends; gives what is to be called with its outcome.
+    """Notify the listener of the start and the outcome of a write; yields a function to report
+    the outcome.
 
-    One that is interrupted, or of which it is not known whether it was published, is left to
-    `tell_of_dead` of the next writer.
+    After an interrupt or an unknown outcome, `tell_of_dead` of the next writer reports it.
     """
     engine.listener.begun(write)
     try:
         yield partial(engine.listener.ended, write)
     except Exception as error:
-        _tell_of_failure(engine, write, error)
+        _report_failure(engine, write, error)
         raise
 
 
 def tell_of_dead(engine: Engine, table: IcebergTable) -> None:
-    """Tell what came of writes that began and did not end; needs the lock, under which their
-    writers are dead.
+    """Report the outcome of unfinished writes; requires the lock, under which their writers are
+    dead.
     """
     write_ids = engine.listener.unended(table.name)
     if not write_ids:
@@ -42,14 +42,15 @@ def tell_of_dead(engine: Engine, table: IcebergTable) -> None:
         engine.listener.found_ended(BegunWrite(table, write_id), published)
 
 
-def _tell_of_failure(engine: Engine, write: BegunWrite, error: Exception) -> None:
+def _report_failure(engine: Engine, write: BegunWrite, error: Exception) -> None:
     if engine.listener is NOBODY_LISTENS:
         return
     failure = classify(error)
     try:
         line = read_history(engine, write.table.name).line
     except Exception:
-        # What failed the write may be what keeps it from being looked up: the next writer does.
+        # The cause of the failure can also prevent this read; the next writer reports the
+        # outcome.
         return
     published = published_of(write.table.name, line, write.write_id)
     if published:
@@ -60,8 +61,8 @@ def _tell_of_failure(engine: Engine, write: BegunWrite, error: Exception) -> Non
 
 
 def published_by_run(engine: Engine, table: str, run_id: str) -> Published | None:
-    """Return what a run published of a table, where whoever wrote it did not say; None where main
-    has no commit of its.
+    """Return what a run published to a table, for a writer that did not report it; None if main
+    has no commit of the run.
     """
     if not engine.catalog.has(table):
         return None
@@ -74,17 +75,17 @@ def published_by_run(engine: Engine, table: str, run_id: str) -> Published | Non
 
 
 def published_of(
-    table: str, line: Sequence[Snapshot], write_id: str, *others: str
+    table: str, line: Sequence[Snapshot], write_id: str, *other_ids: str
 ) -> Published | None:
-    """Return what a write published, by its commits on a line of snapshots; None where it has
-    none there.
+    """Return what a write published, from its commits on a line of snapshots; None if it has
+    none.
 
-    :param others: writes whose commits it published along with its own.
+    :param other_ids: other writes whose commits it also published.
     """
     commits = [
         snapshot
         for snapshot in line
-        if snapshot.commit and snapshot.commit.write_id in (write_id, *others)
+        if snapshot.commit and snapshot.commit.write_id in (write_id, *other_ids)
     ]
     if not commits:
         return None

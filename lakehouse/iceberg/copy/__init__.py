@@ -1,3 +1,3 @@
-"""A table with all of its history at another place: files are copied, and what names them by path
-is written anew; no JVM.
+"""Copy of a table with its history to another location: files are copied, and metadata with
+paths is rewritten; no JVM.
 """

@@ -1,8 +1,6 @@
-"""The records of an Avro file, changed one by one; its schema and metadata stay as they were, to
-the letter.
+"""Change records of an Avro file, with its schema and metadata unchanged.
 
-Values are taken as they are stored: a day is a number here, and no date, which Python has none of
-before the year 1.
+Values are read as stored: a date is a number, since Python has no dates before year 1.
 """
 
 import json
@@ -22,7 +20,7 @@ _HEADER = {
         {"name": "sync", "type": {"type": "fixed", "name": "sync", "size": 16}},
     ],
 }
-"""As Avro's specification has it."""
+"""From Avro's specification."""
 _SCHEMA, _CODEC = "avro.schema", "avro.codec"
 
 
@@ -62,7 +60,7 @@ def _read_header(stream: BytesIO) -> Record:
 
 
 def _with_schema(content: bytes, schema: bytes) -> bytes:
-    """Return an Avro file that tells another schema, by which its records are the same bytes."""
+    """Return an Avro file with another schema in its header, for the same record bytes."""
     stream = BytesIO(content)
     header = _read_header(stream)
     header["meta"][_SCHEMA] = schema
@@ -73,9 +71,7 @@ def _with_schema(content: bytes, schema: bytes) -> bytes:
 
 
 def _plain(schema: Any) -> Any:
-    """Return a schema without the types by which Python would have other values than are
-    stored.
-    """
+    """Return a schema without logical types, which would change the Python values."""
     if isinstance(schema, list):
         return [_plain(part) for part in schema]
     if isinstance(schema, dict):

@@ -1,5 +1,5 @@
-"""One table with its snapshots, tags and branches to another catalog; registered once its rows
-were seen to be the same, so that nobody sees a part of it.
+"""Copy one table with its snapshots, tags and branches to another catalog; it is registered
+after its rows were verified.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 
 VerifiedBy = Literal["rows", "bytes"]
 Report = Callable[[str], None]
-"""Is told in how far a table is copied."""
+"""Called with a progress message."""
 
 
 @dataclass(frozen=True)
 class TableCopy:
-    """A table that was copied. `rows` and `checksum` are of main."""
+    """A copied table. `rows` and `checksum` are of main."""
 
     table: str
     rows: int
@@ -60,8 +60,8 @@ class TableCopy:
     files: int
     size_bytes: int
     verified_by: VerifiedBy
-    """`bytes` where PyIceberg cannot read the rows: where a file is of Avro, or rows are deleted by
-    their values. Then the bytes of each file were compared.
+    """`bytes` if PyIceberg cannot read the rows (Avro files, equality deletes); then file
+    contents were compared.
     """
 
 
@@ -74,17 +74,16 @@ def copy_table(
     *,
     bucket: Bucket | None = None,
 ) -> TableCopy:
-    """Copy a table as it was when it was loaded; what another process committed to it since is
-    left out.
+    """Copy a table in its loaded state, without later commits of other processes.
 
-    The place is told by the table's UUID, so that a copy that was killed goes on where it was.
+    The target location contains the table's UUID, so that a killed copy continues.
 
-    :param report: is told in how far it is done.
-    :param check: raises where the table is not to be registered; called just before it is.
-    :param bucket: in which the target's tables lie; None of a home.
-    :raises TableDamaged: when a file is missing that a snapshot needs.
-    :raises LakehouseError: when the rows at the new place are others, another process registered
-        a table of that name meanwhile, or a table lies where this one would come to.
+    :param report: called with progress messages.
+    :param check: called just before the table is registered; raises to prevent it.
+    :param bucket: the bucket of the target's tables; None for a home.
+    :raises TableDamaged: if a file that a snapshot needs is missing.
+    :raises LakehouseError: if the rows at the target differ, another process registered the
+        table meanwhile, or another table is in the target location.
     """
     create_namespace(target, namespace_of(name))
     location = new_location(target, name, source.metadata.table_uuid.hex)
@@ -95,7 +94,7 @@ def copy_table(
     report("reading its manifests")
     metadata = without_lost_statistics(source, _without_writes(read_metadata(source)))
     files = find_source_files(source, metadata)
-    moved = copier.copy(files.files.values(), _told(files, report))
+    moved = copier.copy(files.files.values(), _progress(files, report))
     report("writing its metadata")
     written = _write_metadata(copier, metadata, files, moved)
     copied = target.open_at(written[-1])
@@ -105,7 +104,7 @@ def copy_table(
     _require_free(target, name, location)
     check()
     _register(target, name, written[-1])
-    # Nothing that was registered names it.
+    # Registered metadata does not reference these files.
     remove_left_over(copied, left_over, bucket)
     return TableCopy(
         table=name,
@@ -119,7 +118,7 @@ def copy_table(
 
 
 def main_checksum(table: "Table") -> tuple[VerifiedBy, RowChecksum]:
-    """Return the sum of the rows that main has; of a table without a snapshot that of none."""
+    """Return the checksum of main's rows; that of no rows for a table without a snapshot."""
     snapshot = table.current_snapshot()
     if snapshot is None:
         return "rows", RowChecksum(0, 0)
@@ -127,37 +126,39 @@ def main_checksum(table: "Table") -> tuple[VerifiedBy, RowChecksum]:
 
 
 def _require_free(target: Catalog, name: str, location: str) -> None:
-    """Make sure that no table lies at a location: it would lose the files that are not of the
-    copy. One that was copied there before and renamed does, since its files stay where they are.
+    """Check that no table is in a location, since it would lose files that are not part of the
+    copy.
+
+    A renamed earlier copy is such a table, since its files keep their location.
     """
     folder = folder_key(location)
-    # Of all namespaces: it may have been renamed to one in which nothing is declared.
+    # All namespaces are checked, since it can have been renamed to one without declarations.
     for other, metadata_location in target.metadata_locations().items():
         if path_key(metadata_location).startswith(folder):
             raise LakehouseError(
-                f"{name} cannot be copied to {location}: {other} lies there, as a copy before or"
-                " another process made it; expected no table there.",
+                f"{name} cannot be copied to {location}: {other} is there, created by an earlier"
+                " copy or another process; expected no table there.",
                 next_step=(
-                    f"Run the same command again where another one copies {name} at this moment."
-                    f" Else rename {other} back to {name}, or drop it once its rows are elsewhere."
+                    f"Run the same command again if another process is copying {name}."
+                    f" Otherwise rename {other} back to {name}, or drop it after copying its rows."
                 ),
             )
 
 
 def _without_writes(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return metadata without the branches of writes that go on, which end elsewhere."""
+    """Return metadata without the branches of running writes."""
     refs = metadata.get("refs") or {}
     return metadata | {"refs": {name: ref for name, ref in refs.items() if not is_audit(name)}}
 
 
-def _told(files: SourceFiles, report: Report) -> Progress:
+def _progress(files: SourceFiles, report: Report) -> Progress:
     total_bytes = max(1, files.size_bytes)
 
-    def tell(done: int, done_bytes: int) -> None:
+    def report_share(done: int, done_bytes: int) -> None:
         share = 100 * done_bytes // total_bytes
         report(f"{done} of {len(files.files)} files, {share} % of the bytes")
 
-    return tell
+    return report_share
 
 
 def _write_metadata(
@@ -166,8 +167,8 @@ def _write_metadata(
     files: SourceFiles,
     moved: Mapping[str, MovedDeletes],
 ) -> list[str]:
-    """Write what names files, what names it after it; return the paths, last that of the current
-    metadata.
+    """Write manifests, manifest lists and metadata files in this order; return the paths, the
+    current metadata last.
     """
     source, paths, written = copier.source, copier.paths, []
     lengths = {}
@@ -193,14 +194,14 @@ def _write_metadata(
 
 
 def _log(source: "Table", metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the entries of the log whose files are there."""
+    """Return the log entries whose files exist."""
     logged = metadata.get("metadata-log") or []
-    lost = set(missing_paths(source, [entry["metadata-file"] for entry in logged]))
-    return [entry for entry in logged if entry["metadata-file"] not in lost]
+    missing_files = set(missing_paths(source, [entry["metadata-file"] for entry in logged]))
+    return [entry for entry in logged if entry["metadata-file"] not in missing_files]
 
 
 def _open_io(target: Catalog, location: str) -> "FileIO":
-    """Return what reads and writes files at a location of a catalog."""
+    """Return the FileIO for a location of a catalog."""
     from pyiceberg.io import load_file_io
 
     return load_file_io(dict(target.client.properties), location)
@@ -209,23 +210,23 @@ def _open_io(target: Catalog, location: str) -> "FileIO":
 def _verify(
     source: "Table", copied: "Table", name: str, paths: MovedPaths, files: SourceFiles
 ) -> tuple[VerifiedBy, RowChecksum]:
-    """Compare the rows of main, and of each tag and branch that has others; return the sum of
-    main's.
+    """Compare the rows of main, and of each tag and branch with another snapshot; return main's
+    checksum.
     """
     kind, main = main_checksum(copied)
     refs = {ref.snapshot_id: label for label, ref in copied.metadata.refs.items()}
     for snapshot_id, label in refs.items():
         is_main = snapshot_id == copied.metadata.current_snapshot_id
-        found = main if is_main else _checksum(copied, snapshot_id, None)[1]
+        actual = main if is_main else _checksum(copied, snapshot_id, None)[1]
         try:
             expected = _checksum(source, snapshot_id, paths)[1]
         except FileNotFoundError as error:
             raise missing(source, first_missing(source, files) or str(error)) from error
-        if found != expected:
+        if actual != expected:
             raise LakehouseError(
-                f"{name} was not copied: at the new place {label} has {found.rows} rows with"
-                f" checksum {found.text}; expected {expected.rows} with {expected.text}.",
-                next_step="Nothing was registered. Look after the disks, and run it again.",
+                f"{name} was not copied: at the target {label} has {actual.rows} rows with"
+                f" checksum {actual.text}; expected {expected.rows} with {expected.text}.",
+                next_step="Nothing was registered. Check the disks, and run it again.",
             )
     return kind, main
 
@@ -239,10 +240,10 @@ def _checksum(
 
 
 def _byte_checksum(table: "Table", snapshot_id: int, paths: MovedPaths | None) -> RowChecksum:
-    """Sum up the bytes of the files of a snapshot; its rows are those of its data files, those
-    that are deleted among them.
+    """Return the checksum of the files of a snapshot, and the rows of its data files, including
+    deleted ones.
 
-    :param paths: of the source, so that files are taken as the new place is to have them.
+    :param paths: for the source, so that its files are hashed in their target form.
     """
     rows, total = 0, 0
     for file in read_files(table, snapshot_id):
@@ -266,6 +267,6 @@ def _register(target: Catalog, name: str, metadata_location: str) -> None:
         target.client.register_table(name, metadata_location)
     except TableAlreadyExistsError as error:
         raise LakehouseError(
-            f"{name} was made at {target.place} by another process meanwhile; expected none.",
-            next_step="Run the same command again: it says whether that has the same rows.",
+            f"{name} was created in {target.place} by another process meanwhile; expected none.",
+            next_step="Run the same command again: it compares the rows.",
         ) from error

@@ -1,4 +1,4 @@
-"""What copies of another state of a table left where it comes to, and how that goes."""
+"""Remaining files of earlier copies of a table, and their removal."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
 
 
 class Bucket(Protocol):
-    """What is asked of a bucket."""
+    """The required methods of a bucket."""
 
     def uri(self, key: str) -> str:
         """Return the address of an object."""
 
     def all_versions(self, prefix: str) -> list[StoredObject]:
-        """Return all that it keeps below a prefix."""
+        """Return all object versions below a prefix."""
 
     def remove_versions(self, versions: Sequence[StoredObject]) -> None:
-        """Delete these for good."""
+        """Delete object versions permanently."""
 
 
-def find_left_over(copied: "Table", kept: Iterable[str]) -> dict[str, LocationFile]:
-    """Return the files in a table's location but those that are kept, by `path_key`."""
-    listed, needed = list_location(copied), set(map(path_key, kept))
+def find_left_over(copied: "Table", needed_paths: Iterable[str]) -> dict[str, LocationFile]:
+    """Return the files in a table's location that are not needed, by `path_key`."""
+    listed, needed = list_location(copied), set(map(path_key, needed_paths))
     return {key: file for key, file in listed.items() if key not in needed}
 
 
 def remove_left_over(
     copied: "Table", files: Mapping[str, LocationFile], store: Bucket | None
 ) -> None:
-    """Remove such files, with all versions where a bucket keeps them.
+    """Remove these files, with all versions in a versioned bucket.
 
-    :param store: the bucket that the location is in; None where it is in none, or in another.
+    :param store: the bucket of the location; None if it is in none, or in another one.
     """
     folder = folder_key(copied.location())
     root = path_key(store.uri("")) if store else ""

@@ -1,6 +1,6 @@
-"""Files that delete rows by the paths of their data files, with the paths that those get.
+"""Position delete files with the new paths of their data files.
 
-Files of equality deletes name no paths, and are copied as they are.
+Equality delete files contain no paths, and are copied unchanged.
 """
 
 import json
@@ -16,26 +16,26 @@ _PATH = "file_path"
 _MAGIC = b"PFA1"
 _REFERENCED = "referenced-data-file"
 _FOOTER_BYTES = 12
-"""Size of the payload (4), flags (4) and the magic (4), by which a Puffin file ends."""
+"""Size of the end of a Puffin file: payload size (4), flags (4) and magic (4)."""
 
 
 @dataclass(frozen=True)
 class MovedDeletes:
-    """A file of deletes as it is to be written."""
+    """A rewritten delete file."""
 
     content: bytes
     low: bytes
-    """The least of the paths that it names, as a manifest tells bounds."""
+    """The least path in it, in the form of manifest bounds."""
     high: bytes
 
 
 def moved_deletes(
     path: str, file_format: str, content: bytes, move: Callable[[str], str]
 ) -> MovedDeletes:
-    """Return a file of position deletes with other paths.
+    """Return a position delete file with other paths.
 
-    :param move: gives the path that a data file gets.
-    :raises LakehouseError: when nothing here writes its format.
+    :param move: returns the new path of a data file.
+    :raises LakehouseError: if its format is not supported.
     """
     if file_format == "PARQUET":
         return _moved_parquet(content, move)
@@ -44,12 +44,12 @@ def moved_deletes(
     if file_format == "PUFFIN":
         return MovedDeletes(moved_deletion_vectors(content, move), b"", b"")
     raise LakehouseError(
-        f"{path} deletes rows and is of the format {file_format}; expected PARQUET, AVRO or"
-        " PUFFIN, whose paths can be written anew.",
+        f"the delete file {path} has the format {file_format}; expected PARQUET, AVRO or"
+        " PUFFIN, whose paths can be rewritten.",
         next_step=(
-            "Have the rows rewritten without them (`CALL lakehouse.system.rewrite_data_files"
-            "(table => …, options => map('delete-file-threshold', '1'))`), let the snapshots"
-            " before expire, and copy again."
+            "Rewrite the rows without them (`CALL lakehouse.system.rewrite_data_files"
+            "(table => …, options => map('delete-file-threshold', '1'))`), expire earlier"
+            " snapshots, and copy again."
         ),
     )
 
@@ -65,7 +65,7 @@ def _moved_parquet(content: bytes, move: Callable[[str], str]) -> MovedDeletes:
     at = rows.schema.get_field_index(_PATH)
     rows = rows.set_column(at, rows.schema.field(at), moved.cast(rows.schema.field(at).type))
     written = BytesIO()
-    # One location takes the place of another, but what lay elsewhere may sort otherwise.
+    # Paths outside of the old location can have another order now.
     pq.write_table(rows.sort_by([(_PATH, "ascending"), ("pos", "ascending")]), written)
     return MovedDeletes(written.getvalue(), *_bounds(paths))
 
@@ -86,9 +86,9 @@ def _bounds(paths: list[str]) -> tuple[bytes, bytes]:
 
 
 def moved_deletion_vectors(content: bytes, move: Callable[[str], str]) -> bytes:
-    """Return a Puffin file whose footer names other paths; its blobs stay where they are.
+    """Return a Puffin file with other paths in its footer; its blobs are unchanged.
 
-    See https://iceberg.apache.org/puffin-spec/ for its parts.
+    See https://iceberg.apache.org/puffin-spec/.
     """
     size = int.from_bytes(content[-_FOOTER_BYTES:][:4], "little")
     flags = content[-_FOOTER_BYTES:][4:8]
@@ -97,7 +97,7 @@ def moved_deletion_vectors(content: bytes, move: Callable[[str], str]) -> bytes:
         raise LakehouseError(
             "A file of deletion vectors has a compressed footer, or none; expected a plain one,"
             " as Iceberg writes it.",
-            next_step="Have the table compacted, let its old snapshots expire, and copy again.",
+            next_step="Compact the table, expire its old snapshots, and copy again.",
         )
     footer = json.loads(content[begin : begin + size])
     for blob in footer["blobs"]:

@@ -1,6 +1,4 @@
-"""The metadata of a table with the paths that its files get: manifests, manifest lists and
-metadata.json files.
-"""
+"""Metadata of a table with new paths: manifests, manifest lists and metadata.json files."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +16,7 @@ def moved_manifest(
 ) -> bytes:
     """Return a manifest with other paths.
 
-    :param deletes: by their old paths, what files of deletes became.
+    :param deletes: rewritten delete files, by old path.
     """
 
     def change(entry: Record) -> None:
@@ -36,7 +34,7 @@ def moved_manifest(
 
 
 def _change_bounds(file: Record, moved: MovedDeletes | None) -> None:
-    """Tell the paths that a file of deletes names; nothing of them where it has gone."""
+    """Set the path bounds of a delete file; removed if it no longer exists."""
     for name in ("lower_bounds", "upper_bounds"):
         bounds = file.get(name) or []
         for bound in [bound for bound in bounds if bound["key"] == DELETED_FROM_PATH]:
@@ -51,7 +49,7 @@ def moved_manifest_list(
 ) -> bytes:
     """Return a manifest list with other paths.
 
-    :param length_bytes: by their old paths, how long manifests are now.
+    :param length_bytes: new lengths of manifests, by old path.
     """
 
     def change(manifest: Record) -> None:
@@ -62,8 +60,8 @@ def moved_manifest_list(
 
 
 def moved_metadata(metadata: Mapping[str, Any], paths: MovedPaths) -> bytes:
-    """Return a metadata.json file with other paths; all else in it stays, also what no client
-    here knows.
+    """Return a metadata.json file with other paths; everything else is unchanged, including
+    unknown fields.
     """
     moved = json.loads(json.dumps(metadata))
     moved["location"] = paths.new_location

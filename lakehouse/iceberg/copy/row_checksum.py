@@ -1,6 +1,4 @@
-"""How many rows a snapshot has, and a sum that is another where any of them is, in whatever order
-they come; read by PyIceberg as a stream, no JVM.
-"""
+"""Row count and order-independent checksum of a snapshot, streamed by PyIceberg; no JVM."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,34 +14,33 @@ _BITS = 64
 _NULL = 0x9E3779B97F4A7C15
 _FACTOR = 0xBF58476D1CE4E5B9
 _HASH_KEY = "lakehouse_copies"
-"""Sixteen characters, as pandas' hash has it."""
+"""Sixteen characters, as pandas' hash requires."""
 
 
 @dataclass(frozen=True)
 class RowChecksum:
-    """The rows of a snapshot: how many, and their sum."""
+    """The row count and the checksum of a snapshot."""
 
     rows: int
     total: int
 
     @property
     def text(self) -> str:
-        """The sum as people compare it."""
+        """The checksum as text."""
         return f"{self.total:016x}"
 
 
 def has_readable_rows(table: "Table", snapshot_id: int) -> bool:
-    """Whether PyIceberg reads the rows of a snapshot: not where a file is of Avro, nor where rows
-    are deleted by their values.
+    """Whether PyIceberg can read the rows of a snapshot: False for Avro files and equality
+    deletes.
     """
     return not why_only_spark_reads(table, snapshot_id)
 
 
 def row_checksum(table: "Table", snapshot_id: int) -> RowChecksum:
-    """Read all rows of a snapshot, and sum them up.
+    """Read all rows of a snapshot, and compute their checksum.
 
-    A row's hash is of all its columns, and the sum of rows' hashes is taken modulo 2^64: a row
-    that is there twice counts twice.
+    The sum of the row hashes modulo 2^64 counts duplicate rows.
     """
     rows, total = 0, 0
     with table.scan(snapshot_id=snapshot_id).to_arrow_batch_reader() as batches:
@@ -59,7 +56,7 @@ def _row_hashes(batch: "pa.RecordBatch") -> "np.ndarray[Any, Any]":
 
     hashes = np.zeros(batch.num_rows, dtype="uint64")
     for column in batch.columns:
-        # What stands in which column counts: a hash is mixed before the next one is added.
+        # The column order counts: the hash is mixed before the next column is added.
         hashes = hash_array(hashes * np.uint64(_FACTOR) + _column_hashes(column))
     return hashes
 
@@ -75,8 +72,8 @@ def _column_hashes(column: "pa.Array[Any]") -> "np.ndarray[Any, Any]":
 
 
 def _hashable(column: "pa.Array[Any]") -> "np.ndarray[Any, Any]":
-    """Return the values of a column as numbers of eight bytes, or as text or bytes; anything
-    where it is NULL.
+    """Return the values of a column as 8-byte integers, text or bytes; NULL has an arbitrary
+    value.
     """
     import numpy as np
     import pyarrow as pa

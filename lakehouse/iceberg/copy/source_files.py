@@ -1,6 +1,4 @@
-"""What there is to copy of a table: the manifests of all its snapshots, and the files that are
-live in any of them.
-"""
+"""Files of a table to copy: the manifests of all snapshots, and their live files."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,45 +15,43 @@ if TYPE_CHECKING:
 POSITION_DELETES = 1
 _STATISTICS = ("statistics", "partition-statistics")
 _DELETED = 2
-"""Status of an entry that tells of a file that went."""
+"""Status of an entry for a removed file."""
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of a table, as its metadata tells of it."""
+    """A file of a table, from its metadata."""
 
     path: str
     size_bytes: int
     format: str
-    """In capitals, as manifests have it; empty of statistics."""
+    """In upper case, as in manifests; empty for statistics."""
     is_rewritten: bool = False
-    """Whether it names other files by path."""
+    """Whether it contains paths of other files."""
 
 
 @dataclass(frozen=True)
 class SourceFiles:
-    """All files of a table but its metadata.json files and manifest lists, by their paths."""
+    """All files of a table by path, except metadata.json files and manifest lists."""
 
     manifests: list[str]
     files: dict[str, SourceFile]
 
     @property
     def size_bytes(self) -> int:
-        """The size of all that is copied, without manifests."""
+        """The size of the files without manifests."""
         return sum(file.size_bytes for file in self.files.values())
 
 
 def read_metadata(table: "Table") -> dict[str, Any]:
-    """Return a table's current metadata as it stands in its file, with what PyIceberg does not
-    know.
-    """
+    """Return a table's current metadata file, including fields that PyIceberg does not know."""
     return parse_metadata(table.metadata_location, read_bytes(table, table.metadata_location))
 
 
 def find_source_files(table: "Table", metadata: dict[str, Any]) -> SourceFiles:
     """Read all manifests of a table.
 
-    :raises TableDamaged: when one is missing.
+    :raises TableDamaged: if one is missing.
     """
     files: dict[str, SourceFile] = {}
     manifests: dict[str, None] = {}
@@ -65,43 +61,41 @@ def find_source_files(table: "Table", metadata: dict[str, Any]) -> SourceFiles:
     for path in manifests:
         for file in _live_files(read_records(read_bytes(table, path))):
             files[file.path] = file
-    for told in statistics(metadata):
-        path = told["statistics-path"]
-        files[path] = SourceFile(path, told["file-size-in-bytes"], "")
+    for entry in statistics(metadata):
+        path = entry["statistics-path"]
+        files[path] = SourceFile(path, entry["file-size-in-bytes"], "")
     return SourceFiles(list(manifests), files)
 
 
 def without_lost_statistics(table: "Table", metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return metadata without the files of statistics that are not there: queries are planned
-    without them too.
-    """
-    told = [file["statistics-path"] for file in statistics(metadata)]
-    lost = set(missing_paths(table, told))
-    if not lost:
+    """Return metadata without missing statistics files, which queries do not require."""
+    entry = [file["statistics-path"] for file in statistics(metadata)]
+    missing_files = set(missing_paths(table, entry))
+    if not missing_files:
         return metadata
     kept = dict(metadata)
     for kind in _STATISTICS:
         if files := metadata.get(kind):
-            kept[kind] = [file for file in files if file["statistics-path"] not in lost]
+            kept[kind] = [
+                file for file in files if file["statistics-path"] not in missing_files
+            ]
     return kept
 
 
 def first_missing(table: "Table", files: SourceFiles) -> str | None:
-    """Return the path of a file that was found and is gone since; None where all are there."""
+    """Return the path of a file that was removed meanwhile; None if all exist."""
     return next(iter(missing_paths(table, [*files.manifests, *files.files])), None)
 
 
 def statistics(metadata: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what metadata tells of each file of statistics; changes to it are changes to the
-    metadata.
-    """
+    """Return the statistics entries of metadata, as mutable references."""
     return [file for kind in _STATISTICS for file in metadata.get(kind) or []]
 
 
 def read_bytes(table: "Table", path: str) -> bytes:
     """Read a file of a table.
 
-    :raises TableDamaged: when it is not there.
+    :raises TableDamaged: if it does not exist.
     """
     try:
         with table.io.new_input(path).open() as stream:
@@ -111,13 +105,13 @@ def read_bytes(table: "Table", path: str) -> bytes:
 
 
 def missing(table: "Table", path: str) -> TableDamaged:
-    """Return the error of a file that a table needs and that is not there."""
+    """Return the error for a missing file that a table needs."""
     return TableDamaged(
-        f"{'.'.join(table.name())} cannot be copied: {path} is missing, which one of its"
-        " snapshots needs.",
+        f"{'.'.join(table.name())} cannot be copied: {path}, which one of its snapshots needs,"
+        " is missing.",
         next_step=(
-            "Where upkeep just removed it with its snapshot, the same command copies the table as"
-            " it is now; else put the file back from a backup, or expire that snapshot."
+            "Run the same command again, in case upkeep just expired the snapshot; otherwise"
+            " restore the file from a backup, or expire that snapshot."
         ),
     )
 
@@ -128,7 +122,7 @@ def _manifest_list(table: "Table", snapshot: dict[str, Any]) -> str:
         raise TableDamaged(
             f"Snapshot {snapshot['snapshot-id']} of {'.'.join(table.name())} has no manifest list,"
             " as the first versions of Iceberg wrote them; expected one.",
-            next_step="Let that snapshot expire, and copy the table then.",
+            next_step="Expire that snapshot, and copy the table again.",
         )
     return path
 

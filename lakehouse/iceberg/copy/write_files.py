@@ -1,6 +1,4 @@
-"""Files of a table at their new place; those that are there whole, from a copy before that did not
-come to its end, are left.
-"""
+"""Copy the files of a table; complete files of an earlier attempt are skipped."""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -20,23 +18,23 @@ if TYPE_CHECKING:
 _AT_ONCE = 8
 _CHUNK_BYTES = 8 << 20
 Progress = Callable[[int, int], None]
-"""Is told how many files are done, and how many bytes they have."""
+"""Called with the number of copied files and their bytes."""
 
 
 @dataclass(frozen=True)
 class FileCopier:
-    """Copies files of one table."""
+    """Copies the files of one table."""
 
     source: "Table"
     io: "FileIO"
-    """Of the new place."""
+    """FileIO of the target."""
     paths: MovedPaths
-    _ended: Event = field(default_factory=Event, init=False, repr=False)
+    _is_cancelled: Event = field(default_factory=Event, init=False, repr=False)
 
     def copy(self, files: Iterable[SourceFile], progress: Progress) -> dict[str, MovedDeletes]:
-        """Copy files, some at a time; return by path what those became that are rewritten.
+        """Copy files concurrently; return the rewritten delete files, by path.
 
-        :raises TableDamaged: when a file is missing.
+        :raises TableDamaged: if a file is missing.
         """
         moved: dict[str, MovedDeletes] = {}
         done_bytes = 0
@@ -50,8 +48,8 @@ class FileCopier:
                 done_bytes += file.size_bytes
                 progress(done, done_bytes)
         finally:
-            # Of a large file nobody waits for the end, where Ctrl-C or an error came.
-            self._ended.set()
+            # Stop copies of large files after Ctrl-C or an error.
+            self._is_cancelled.set()
             pool.shutdown(cancel_futures=True)
         return moved
 
@@ -83,9 +81,9 @@ class FileCopier:
                 stream.write(chunk)
         if written_bytes != file.size_bytes:
             raise LakehouseError(
-                f"{file.path} has {written_bytes} bytes; expected {file.size_bytes}, as the"
-                " table's metadata tells.",
-                next_step="`lakehouse doctor` reads the files of all tables.",
+                f"{file.path} has {written_bytes} bytes; expected {file.size_bytes}, as in"
+                " the table's metadata.",
+                next_step="`lakehouse doctor` checks the files of all tables.",
             )
 
     def _chunks(self, path: str) -> Iterator[bytes]:
@@ -94,5 +92,5 @@ class FileCopier:
         except FileNotFoundError as error:
             raise missing(self.source, path) from error
         with opened as stream:
-            while not self._ended.is_set() and (chunk := stream.read(_CHUNK_BYTES)):
+            while not self._is_cancelled.is_set() and (chunk := stream.read(_CHUNK_BYTES)):
                 yield chunk

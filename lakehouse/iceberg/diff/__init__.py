@@ -1,1 +1,1 @@
-"""What changed between two snapshots of a table."""
+"""Differences between two snapshots of a table."""

@@ -1,6 +1,4 @@
-"""How the columns of two snapshots of a table correspond: by their field ids, under the names
-that they have now.
-"""
+"""Matching columns of two snapshots of a table, by field id, with their current names."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SharedColumn:
-    """A column of either snapshot, and the SQL that reads it in each, in the wider of its two
+    """A column of either snapshot, with the SQL to read it from each, in the wider of its two
     types.
 
-    A column, or a field inside one, that a snapshot has not is NULL there.
+    A column or nested field that a snapshot lacks is NULL there.
     """
 
     name: str
@@ -33,15 +31,14 @@ class SharedColumn:
 def shared_columns(
     current: "Schema", before: "Schema", after: "Schema"
 ) -> tuple[SharedColumn, ...]:
-    """Return the columns of two schemas: those that the table still has in their order and by
-    their names, then others.
+    """Return the columns of two schemas: current columns in order, then dropped ones.
 
-    A column that was dropped keeps its last name, with `_dropped` added where another has that
-    name by now.
+    A dropped column keeps its last name, with the suffix `_dropped` if another column has that
+    name.
     """
     earlier = {field.field_id: field for field in before.fields}
     later = {field.field_id: field for field in after.fields}
-    # In the order of the later schema, by which a column has its last name.
+    # In the order of the later schema, with the last name of each column.
     last = later | earlier | later
     names = {field.field_id: field.name for field in current.fields if field.field_id in last}
     for field_id, field in last.items():
@@ -53,8 +50,8 @@ def shared_columns(
     )
 
 
-def _free_name(name: str, others: Iterable[str]) -> str:
-    lowered = {other.lower() for other in others}
+def _free_name(name: str, existing_names: Iterable[str]) -> str:
+    lowered = {other.lower() for other in existing_names}
     while name.lower() in lowered:
         name += "_dropped"
     return name
@@ -73,16 +70,14 @@ def _shared_column(
 def _read_sql(
     field: "NestedField | None", merged: "IcebergType", prefix: str = "", depth: int = 0
 ) -> str:
-    """Return SQL that reads a column, or a field of the struct that the prefix names."""
+    """Return SQL that reads a column, or a field of the struct in `prefix`."""
     if field is None:
         return f"CAST(NULL AS {column_type(merged)})"
     return _conform(f"{prefix}{identifier(field.name)}", field.field_type, merged, depth)
 
 
 def _merge(left: "IcebergType", right: "IcebergType") -> "IcebergType":
-    """Return the type that holds the values of both; fields that only the right one has come
-    last.
-    """
+    """Return the type for the values of both; fields that only `right` has come last."""
     from pyiceberg.types import ListType, MapType, StructType
 
     if isinstance(left, StructType) and isinstance(right, StructType):
@@ -113,7 +108,7 @@ def _merge_structs(left: "StructType", right: "StructType") -> "StructType":
 
 
 def _conform(sql: str, present: "IcebergType", merged: "IcebergType", depth: int) -> str:
-    """Return SQL that brings a value from one type into one that was merged from it."""
+    """Return SQL that converts a value to the merged type."""
     from pyiceberg.types import ListType, MapType, StructType
 
     if column_type(present) == column_type(merged):

@@ -1,4 +1,4 @@
-"""What a diff compares and where it looks, decided from metadata alone."""
+"""Plan of a diff, from metadata only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Diff:
-    """Which two snapshots are compared, by what, and where their rows can differ; no row is
-    read yet.
+    """A planned comparison of two snapshots; no row is read yet.
 
-    `before` and `after` are snapshot ids; None stands for the table before its first snapshot.
+    `before` and `after` are snapshot ids; None is the table before its first snapshot.
     """
 
     table: str
@@ -39,11 +38,9 @@ class Diff:
     columns: tuple[SharedColumn, ...]
     touched: Touched
     is_append: bool
-    """Whether the rows to look at are those that an incremental read from the one to the other
-    gives.
-    """
+    """Whether an incremental read between the snapshots returns the changed rows."""
     where_before: str | None = None
-    """Predicate of the rows that may differ, under the names of the earlier snapshot; None for
+    """Predicate of rows that can differ, with the earlier snapshot's column names; None for
     all.
     """
     where_after: str | None = None
@@ -56,7 +53,7 @@ class Diff:
     def terms(self, snapshot_id: int | None) -> list[str]:
         """Return the SQL that reads each column in one of the two snapshots."""
         if snapshot_id is None:
-            # Of a table that had no snapshot yet there is no schema to read it by.
+            # A table without a snapshot has no schema to read.
             return [f"CAST(NULL AS {column.type})" for column in self.columns]
         if snapshot_id == self.after:
             return [column.after for column in self.columns]
@@ -64,13 +61,13 @@ class Diff:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the metadata tells already that no row differs."""
+        """Whether metadata shows that no row differs."""
         return not self.touched.all
 
     @property
     def change_column(self) -> str:
-        """Name of the column that says what became of a row: `change`, or `_change` where the
-        table has that one.
+        """Name of the column with the kind of change: `change`, or `_change` if the table has
+        that column.
         """
         lowered = [name.lower() for name in self.names]
         return "_change" if "change" in lowered else "change"
@@ -85,13 +82,13 @@ def plan_diff(
 ) -> Diff:
     """Plan a diff; starts no JVM.
 
-    :param since: a snapshot id, a tag, a branch, or a moment with its time zone such as
-        `2026-01-31T08:00:00Z`; where it is left out, what readers saw before `until`.
-    :param until: the same; `main` where it is left out.
-    :param key: columns that identify a row; `declared_key` tells those of a declared table.
-    :raises SnapshotNotFound: when the table has no such snapshot, tag, branch or moment.
-    :raises UsageError: when the key names a column that neither snapshot has, or one that
-        cannot be compared.
+    :param since: a snapshot id, a tag, a branch, or a timestamp with time zone such as
+        `2026-01-31T08:00:00Z`; defaults to the snapshot published before `until`.
+    :param until: the same; defaults to `main`.
+    :param key: columns that identify a row; see `declared_key`.
+    :raises SnapshotNotFound: if the table has no such snapshot, tag, branch or timestamp.
+    :raises UsageError: if the key has a column that neither snapshot has, or one that cannot be
+        compared.
     """
     loaded = engine.catalog.load(table)
     history = history_of(table, loaded)
@@ -124,8 +121,8 @@ def plan_diff(
 
 
 def declared_key(table: IcebergTable) -> tuple[str, ...]:
-    """Return what identifies a row by a table's declaration: the key of its merge, versions or
-    uniqueness; or none.
+    """Return the declared key of a table: of its merge, versions or unique rule; empty if there
+    is none.
     """
     if isinstance(table.write, Merge):
         return tuple(table.write.on)
@@ -137,8 +134,8 @@ def declared_key(table: IcebergTable) -> tuple[str, ...]:
 def _commits_between(
     history: History, before: int | None, after: int | None
 ) -> list[Snapshot] | None:
-    """Return the commits between two snapshots but for compactions, which change no row; None
-    where the later does not descend from the earlier.
+    """Return the commits between two snapshots without compactions; None if the later one is no
+    descendant.
     """
     if before == after:
         return []
@@ -155,12 +152,12 @@ def _may_change_rows(commit: Snapshot) -> bool:
 def _check_key(
     table: str, key: Sequence[str], columns: Sequence[SharedColumn]
 ) -> tuple[str, ...]:
-    """Return the key as the columns are spelled."""
+    """Return the key with the columns' spelling."""
     names = {column.name.lower(): column.name for column in columns if not has_map(column.type)}
     unknown = [name for name in key if name.lower() not in names]
     if unknown:
         raise UsageError(
-            f"The key of {table} names {', '.join(map(repr, unknown))}; expected columns among"
+            f"The key of {table} has {', '.join(map(repr, unknown))}; expected columns of"
             f" {', '.join(names)}."
         )
     return tuple(names[name.lower()] for name in key)

@@ -1,6 +1,4 @@
-"""Where the rows of two snapshots can differ: the files that only one of them has, and the
-partitions of these.
-"""
+"""Files and partitions in which the rows of two snapshots can differ."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,66 +17,62 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 MOST_VALUES = 1000
-"""Of how many files or values a predicate is made; with more of them, reading more rows is the
-lesser evil.
-"""
+"""Maximum number of files or values in a predicate; with more, reading more rows is cheaper."""
 _FILE_PATH_ID = 2147483546
-"""The reserved field of a position delete file that holds the path of the data file."""
+"""The reserved field id of the data file's path in a position delete file."""
 _UNITS: Mapping[str, Literal["Y", "M", "D", "h"]] = {
     "year": "Y",
     "month": "M",
     "day": "D",
     "hour": "h",
 }
-"""NumPy's units of Iceberg's transforms by time."""
+"""NumPy's units of Iceberg's time transforms."""
 
 
 @dataclass(frozen=True)
 class TouchedFile:
-    """A file that one of two snapshots has, and the other has not."""
+    """A file that only one of two snapshots has."""
 
     path: str
     values: Mapping[int, Any]
     """Value of each field of the file's partition spec, by field id."""
     is_delete: bool
     deletes_from: str | None = None
-    """The data file that a delete file is about, where it tells."""
+    """The data file that a delete file applies to, if known."""
 
 
 @dataclass(frozen=True)
 class Touched:
-    """The files in which two snapshots differ."""
+    """The files that differ between two snapshots."""
 
     before: tuple[TouchedFile, ...] = ()
-    """Those that only the earlier one has."""
+    """Files that only the earlier snapshot has."""
     after: tuple[TouchedFile, ...] = ()
 
     @property
     def all(self) -> tuple[TouchedFile, ...]:
-        """Those of both sides."""
+        """Files of both sides."""
         return self.before + self.after
 
     @property
     def only_adds(self) -> bool:
-        """Whether all of it are data files that the later snapshot has and the earlier has
-        not.
-        """
+        """Whether the later snapshot only adds data files."""
         return not self.before and not any(file.is_delete for file in self.after)
 
     @property
     def data_files(self) -> frozenset[str] | None:
-        """The data files whose rows are not the same in both; None where a delete file does not
-        tell which it changes.
+        """The data files with different rows; None if a delete file does not name its data
+        file.
 
-        A row of any other file is in both snapshots, or in neither.
+        Rows of other files are in both snapshots or in neither.
         """
         paths = [file.deletes_from if file.is_delete else file.path for file in self.all]
         return None if None in paths else frozenset(path for path in paths if path)
 
 
 def touched_files(table: "Table", before: int | None, after: int | None) -> Touched:
-    """Compare the manifests of two snapshots; those that both have are not opened. None is a
-    table without rows.
+    """Compare the manifests of two snapshots; shared manifests are not opened. None is a table
+    without rows.
     """
     earlier = [] if before is None else read_manifests(table, before)
     later = [] if after is None else read_manifests(table, after)
@@ -91,8 +85,8 @@ def touched_files(table: "Table", before: int | None, after: int | None) -> Touc
 
 
 def file_predicate(touched: Touched) -> str | None:
-    """Return the predicate of the rows in the files that differ, by Iceberg's column `_file`;
-    None where it is long.
+    """Return the predicate of the rows in the differing files, by Iceberg's column `_file`;
+    None if it is long.
     """
     paths = touched.data_files
     if paths is None or len(paths) > MOST_VALUES:
@@ -103,12 +97,12 @@ def file_predicate(touched: Touched) -> str | None:
 def partition_predicate(
     table: "Table", schema: "Schema", files: Collection[TouchedFile]
 ) -> str | None:
-    """Return a predicate that all rows in some files meet, made of their partitions; None where
-    these do not tell.
+    """Return a predicate that all rows in some files match, from their partition values; None
+    if unknown.
 
-    Iceberg prunes files by it.
+    Iceberg uses it to skip files.
 
-    :param schema: that of the snapshot that is read: a column may have had another name then.
+    :param schema: of the snapshot to read, whose columns can have former names.
     """
     fields = {}
     for spec in table.specs().values():
@@ -119,7 +113,7 @@ def partition_predicate(
     for field_id in sorted(fields):
         field = fields[field_id]
         is_shared = files and all(field_id in file.values for file in files)
-        # Not of what lies inside a column, or is gone.
+        # Nested and dropped source columns are skipped.
         if not is_shared or field.source_id not in types:
             continue
         values = {file.values[field_id] for file in files}
@@ -131,10 +125,10 @@ def partition_predicate(
 
 
 def _live_files(
-    table: "Table", manifests: "list[ManifestFile]", others: "list[ManifestFile]"
+    table: "Table", manifests: "list[ManifestFile]", excluded: "list[ManifestFile]"
 ) -> dict[str, TouchedFile]:
-    """Return the live files of the manifests that are not among the others, by path."""
-    shared = {manifest.manifest_path for manifest in others}
+    """Return the live files of the manifests without the excluded ones, by path."""
+    shared = {manifest.manifest_path for manifest in excluded}
     files: dict[str, TouchedFile] = {}
     for manifest in manifests:
         if manifest.manifest_path not in shared:
@@ -168,18 +162,18 @@ def _field_predicate(
         return rows_of(column, values, is_moment=False)
     if transform not in _UNITS or column_type not in ("date", "timestamptz"):
         return None
-    spans = [_span(transform, column_type, value) for value in values - {None}]
-    if not all(isinstance(bound, date) for span in spans for bound in span):
+    ranges = [_range(transform, column_type, value) for value in values - {None}]
+    if not all(isinstance(bound, date) for value_range in ranges for bound in value_range):
         return None
-    tests = within(column, joined(spans))
+    tests = within(column, joined(ranges))
     if None in values:
         tests.append(f"{identifier(column)} IS NULL")
     return f"({' OR '.join(tests)})"
 
 
-def _span(transform: str, column_type: str, value: Any) -> Span:
-    """Return the first day or moment of a partition by time, and the first after it: a number
-    where Python has none, as after 9999-12-31.
+def _range(transform: str, column_type: str, value: Any) -> Span:
+    """Return the first value of a time partition, and the first value after it; a number
+    outside of Python's range, as after 9999-12-31.
     """
     import numpy as np
 

@@ -1,6 +1,4 @@
-"""Whether what somebody takes for the key of a table tells its rows apart, in both snapshots of
-a diff.
-"""
+"""Check that a diff key is unique in both snapshots."""
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.diff.diff_plan import Diff
@@ -10,14 +8,12 @@ from lakehouse.iceberg.read.pinned_frames import read
 
 
 def check_unique(engine: Engine, planned: Diff) -> None:
-    """Check that the key of a diff stands for one row each; reads its columns of both
-    snapshots.
+    """Check that the key of a diff is unique; reads its columns of both snapshots.
 
-    By one that does not, a row that changed would be shown as added and removed, or two rows as
-    one.
+    With a duplicate key, a changed row would be shown as added and removed, or two rows as one.
 
-    :raises UsageError: when it does not; names the key, how many values stand for several rows,
-        and for how many.
+    :raises UsageError: if it is not unique; with the number of duplicate keys and the most rows
+        of one.
     """
     for snapshot_id in dict.fromkeys([planned.after, planned.before]):
         if snapshot_id is not None:
@@ -31,10 +27,9 @@ def _check_snapshot(engine: Engine, planned: Diff, snapshot_id: int) -> None:
     repeated = rows.groupBy(*rows.columns).count().where("count > 1")
     counts = repeated.selectExpr("count(1) AS keys", "max(count) AS most_rows").collect()[0]
     if counts["keys"]:
-        values = "1 value stands" if counts["keys"] == 1 else f"{counts['keys']:,} values stand"
+        values = "1 value has" if counts["keys"] == 1 else f"{counts['keys']:,} values have"
         raise UsageError(
-            f"The key {', '.join(planned.key)} does not tell the rows of {planned.table} apart:"
-            f" in snapshot {snapshot_id}, {values} for several rows, one of them for"
-            f" {counts['most_rows']:,}.",
-            next_step="Name more columns with --key, or a key that is unique.",
+            f"The key {', '.join(planned.key)} of {planned.table} is not unique: in snapshot"
+            f" {snapshot_id}, {values} several rows, up to {counts['most_rows']:,}.",
+            next_step="Add columns to --key, or use a unique key.",
         )

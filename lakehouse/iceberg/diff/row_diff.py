@@ -1,15 +1,12 @@
-"""The change between two snapshots of a table: the rows added, removed and changed, and no
-others.
+"""Added, removed and changed rows between two snapshots of a table.
 
-A commit may rewrite files whose rows stay as they were: a merge by copy-on-write, a partition
-computed again, a compaction. So what counts is not which files came and went, but the rows in
-them: those that both snapshots hold are taken off against each other, as often as they stand in
-each, and what is left are the changes. A removed and an added row of the same key are one
-changed row.
+A commit can rewrite files without a change of rows, such as a copy-on-write merge, a recomputed
+partition or a compaction. Therefore rows are compared: equal rows of both snapshots cancel out,
+with their counts, and the remaining ones are the changes. A removed and an added row with the
+same key are one changed row.
 
-Only rows of files that differ are compared; those of the others are the same in both. This
-holds for any two snapshots, whether or not one descends from the other, and with delete files,
-which change rows of files that stay.
+Only rows of differing files are compared. This works for any two snapshots, related or not, and
+with delete files, which change rows of unchanged files.
 """
 
 from collections import Counter
@@ -34,7 +31,7 @@ _RANKS = "array('removed', 'before', 'after', 'added')"
 
 @dataclass(frozen=True)
 class Counts:
-    """How many rows were added and removed, and how many became another row of the same key."""
+    """Number of added, removed and changed rows."""
 
     added: int = 0
     removed: int = 0
@@ -42,14 +39,14 @@ class Counts:
 
 
 def apply_diff(engine: Engine, planned: Diff) -> "DataFrame":
-    """Return the rows that differ between two snapshots of a table, each with its `change`.
+    """Return the rows that differ between two snapshots, each with its `change`.
 
-    That is `added` or `removed`; or `before` and `after`, for the two rows of a key whose row
-    changed. Without a key, or where a key stands for several of these rows, they are added and
-    removed, as often as there are more or fewer. Columns have the names that they have now, and
-    are NULL where a snapshot has not got them.
+    The change is `added` or `removed`; or `before` and `after` for the two rows of a changed
+    key. Without a key, or if a key has several of these rows, they are added and removed,
+    repeated by the difference in count. Columns have their current names, and are NULL if a
+    snapshot lacks them.
 
-    The rows are in no order; Spark reads when it is asked for them.
+    The rows are unordered and lazily computed.
     """
     rows = _before(engine, planned).unionAll(_after(engine, planned))
     net = _net(planned.columns, rows)
@@ -74,16 +71,14 @@ def apply_diff(engine: Engine, planned: Diff) -> "DataFrame":
 
 
 def order_changes(planned: Diff, rows: "DataFrame") -> "DataFrame":
-    """Return the rows of a diff by key and then by their values, what a row was before what it
-    became.
-    """
-    others = [
+    """Sort the rows of a diff by key and values, `before` rows first."""
+    value_columns = [
         column.name
         for column in planned.columns
         if column.name not in planned.key and not has_map(column.type)
     ]
     rank = f"array_position({_RANKS}, {identifier(planned.change_column)}) AS __rank"
-    by = [*map(identifier, planned.key), "__rank", *map(identifier, others)]
+    by = [*map(identifier, planned.key), "__rank", *map(identifier, value_columns)]
     return rows.selectExpr("*", rank).orderBy(*by).drop("__rank")
 
 
@@ -95,8 +90,8 @@ def count_changes(planned: Diff, rows: "DataFrame") -> Counts:
 
 
 def count_by(planned: Diff, rows: "DataFrame", column: str) -> list[dict[str, Any]]:
-    """Count the rows of a diff by the values of a column, in their order; a changed row counts
-    once, for the value that it has by then.
+    """Count the rows of a diff by the values of a column, in order; a changed row counts once,
+    for its new value.
     """
     change, by = identifier(planned.change_column), identifier(column)
     grouped = rows.groupBy(by, change).count()
@@ -106,17 +101,17 @@ def count_by(planned: Diff, rows: "DataFrame", column: str) -> list[dict[str, An
     return [
         {
             column: value,
-            "added": counted["added"],
-            "removed": counted["removed"],
-            "changed": counted["after"],
+            "added": change_counts["added"],
+            "removed": change_counts["removed"],
+            "changed": change_counts["after"],
         }
-        for value, counted in counts.items()
+        for value, change_counts in counts.items()
     ]
 
 
 def sample_rows(engine: Engine, planned: Diff, most: int) -> list[dict[str, Any]]:
-    """Return some rows of each of the two snapshots, under the names of now: among such are
-    those that differ.
+    """Return sample rows of both snapshots with current column names; they can contain the
+    differing rows.
     """
     sample: list[dict[str, Any]] = []
     for snapshot_id in dict.fromkeys([planned.before, planned.after]):
@@ -146,13 +141,13 @@ def _after(engine: Engine, planned: Diff) -> "DataFrame":
 
 
 def _numbered(planned: Diff, snapshot_id: int | None) -> list[str]:
-    # Names of columns may hold dots and quotes, which an aggregate by name takes apart.
+    # Column names can contain dots and quotes, which aggregates by name would parse.
     return [f"{value} AS __{at}" for at, value in enumerate(planned.terms(snapshot_id))]
 
 
 def _net(columns: Sequence[SharedColumn], rows: "DataFrame") -> "DataFrame":
-    """Return each row once, with how many more of it there are in the later snapshot; none
-    where there are as many.
+    """Return distinct rows with the difference of their counts between the snapshots, without
+    0.
     """
     from pyspark.sql.functions import expr
 
@@ -165,5 +160,5 @@ def _net(columns: Sequence[SharedColumn], rows: "DataFrame") -> "DataFrame":
             aggregates.append(expr(f"first(__{at}) AS __{at}"))
         else:
             keys.append(f"__{at}")
-    counted = rows.selectExpr("*", *compared).groupBy(*keys).agg(*aggregates)
-    return counted.where("__net <> 0")
+    change_counts = rows.selectExpr("*", *compared).groupBy(*keys).agg(*aggregates)
+    return change_counts.where("__net <> 0")

@@ -1,1 +1,1 @@
-"""From a table as it is to a table as declared: a plan that can be printed, and its steps."""
+"""Evolution of tables to their declaration: a plan that can be printed, and its steps."""

@@ -1,7 +1,6 @@
-"""A table made from its declaration in one commit of PyIceberg, as Spark would make it.
+"""Creation of a table from its declaration in one PyIceberg commit, equivalent to Spark's DDL.
 
-In the first run of a process that is some seconds quicker than DDL, whose classes Spark loads and
-compiles first; and what is written without Spark starts none.
+In the first run of a process this is some seconds faster than DDL, and it needs no Spark.
 """
 
 from collections.abc import Mapping
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
     from pyiceberg.table.sorting import SortOrder
 
 _NEWEST_FORMAT = 2
-"""The newest format version that PyIceberg writes."""
+"""The newest format version that PyIceberg can write."""
 _FIRST_PARTITION_ID = 1000
-"""As Iceberg's specification numbers the fields of partition specs."""
+"""First id of partition fields, as in Iceberg's specification."""
 _NAME_ENDINGS: Mapping[Transform, str] = {
     "identity": "",
     "years": "_year",
@@ -35,14 +34,14 @@ _NAME_ENDINGS: Mapping[Transform, str] = {
     "bucket": "_bucket",
     "truncate": "_trunc",
 }
-"""By transform, what Spark's DDL appends to a column's name to name a partition field."""
+"""By transform, the suffix that Spark's DDL adds to a partition field's name."""
 
 
 def create_without_spark(engine: Engine, table: IcebergTable) -> bool:
     """Create a table with its partitioning, sort order and properties; no JVM.
 
-    :returns: whether it did; False for a format that Spark alone writes.
-    :raises TableAlreadyExistsError: when another writer was first.
+    :returns: False for a format that only Spark can write.
+    :raises TableAlreadyExistsError: if another writer created it first.
     """
     if table.format_version > _NEWEST_FORMAT:
         return False

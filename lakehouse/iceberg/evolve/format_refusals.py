@@ -1,4 +1,4 @@
-"""Formats of tables that the Iceberg of an older Spark would write wrongly."""
+"""Table formats that the Iceberg release of an older Spark would write incorrectly."""
 
 from collections.abc import Iterator
 
@@ -13,17 +13,17 @@ from lakehouse.tables.table_properties import table_properties
 def format_refusals(
     table: IcebergTable, state: TableState | None, iceberg: IcebergRelease
 ) -> Iterator[Refusal]:
-    """Yield why a table is not written by a release of Iceberg, where it is not."""
+    """Yield a refusal if the Iceberg release cannot write the table's format."""
     current = state.format_version if state else 0
     declared = table_properties(table)["format-version"]
-    why = iceberg.refuses_format_3()
-    if max(int(declared), current) < VECTORS_SINCE or why is None:
+    reason = iceberg.refuses_format_3()
+    if max(int(declared), current) < VECTORS_SINCE or reason is None:
         return
     yield Refusal(
         table.name,
         "its format version",
         str(current or "none yet"),
         declared,
-        why,
+        reason,
         "Declare format_version=2, or write it by a newer Iceberg (LAKEHOUSE_ICEBERG).",
     )

@@ -1,5 +1,5 @@
-"""How partitioning, sort order, location, format and properties differ from those declared:
-pure.
+"""Differences between the actual and the declared partitioning, sort order, location, format
+and properties; pure functions.
 """
 
 import json
@@ -32,17 +32,15 @@ from lakehouse.tables.table_properties import table_properties
 _LOCATION = re.compile(
     r"(?:([a-z][a-z0-9+.-]*):)?(?://([^/]*))?(.*)", re.IGNORECASE | re.DOTALL
 )
-"""Scheme, host or bucket, and path, which may hold what ends the path of a URL, such as `#`."""
+"""Scheme, host or bucket, and path, which can contain URL delimiters such as `#`."""
 
 
 def layout_changes(
     table: IcebergTable, state: TableState, renamed: Mapping[str, str]
 ) -> Iterator[Change]:
-    """Yield the steps that bring all but the columns of a table to its declaration, and what of
-    it is refused.
+    """Yield the steps and refusals for everything except the columns.
 
-    :param renamed: the new names of columns that are renamed first, by their old ones in lower
-        case.
+    :param renamed: new names of columns that are renamed first, by old name in lower case.
     """
     yield from _partitioning(table, [_renamed(field, renamed) for field in state.partitioning])
     yield from _sort_order(table, state, renamed)
@@ -105,9 +103,9 @@ def _location(table: IcebergTable, state: TableState) -> Iterator[Change]:
 
 
 def _normal(location: str) -> tuple[str, str, str]:
-    # Of a local folder, Iceberg keeps `file:/x` or `file:///x`, and Spark takes `/x` for one.
-    found = _LOCATION.fullmatch(location)
-    scheme, host, path = found.groups(default="") if found else ("", "", location)
+    # Iceberg stores local folders as `file:/x` or `file:///x`, and Spark accepts `/x`.
+    match = _LOCATION.fullmatch(location)
+    scheme, host, path = match.groups(default="") if match else ("", "", location)
     return scheme.lower() or "file", host, str(PurePosixPath("/", path.lstrip("/")))
 
 
@@ -130,9 +128,9 @@ def _properties(table: IcebergTable, state: TableState) -> Iterator[Change]:
     chosen = _row_level(table, state)
     declared = declared_properties(table, chosen.mode if chosen else COPY_ON_WRITE)
     managed = json.loads(state.properties.get(MANAGED_PROPERTY, "[]"))
-    wanted = {**declared, MANAGED_PROPERTY: managed_properties(table)}
+    expected = {**declared, MANAGED_PROPERTY: managed_properties(table)}
     values = {}
-    for name, value in sorted(wanted.items()):
+    for name, value in sorted(expected.items()):
         if state.properties.get(name) != value:
             values[name] = value
     if chosen:
@@ -145,10 +143,10 @@ def _properties(table: IcebergTable, state: TableState) -> Iterator[Change]:
 
 
 def _row_level(table: IcebergTable, state: TableState) -> ChosenRowLevel | None:
-    """Return how the table is to change rows; None where its declaration says so."""
+    """Return the row-level mode for the table; None if the declaration sets it."""
     if not is_chosen(table):
         return None
-    # Not that of merges, which is another while one changes much of the table.
+    # The mode of merges can differ temporarily during a merge with many changes.
     current = state.properties.get(DELETE_PROPERTY)
     return choose_for_table(
         current, state.format_version, state.main_bytes, state.main_deleted_rows

@@ -1,6 +1,4 @@
-"""The steps that bring the rest of a table to its declaration: partitioning, sort order,
-location, format, properties.
-"""
+"""Evolution steps for partitioning, sort order, location, format and properties."""
 
 from collections.abc import Sequence
 
@@ -12,21 +10,21 @@ from lakehouse.tables.row_level import ChosenRowLevel
 
 
 def add_partition_field(field: PartitionField) -> Step:
-    """Return the step by which new files are split by one more field."""
+    """Return the step that adds a partition field for new files."""
     return _change_partitioning(
         f"partition also by {field}", f"ADD PARTITION FIELD {field.sql}"
     )
 
 
 def drop_partition_field(field: PartitionField) -> Step:
-    """Return the step by which new files are no longer split by a field."""
+    """Return the step that removes a partition field for new files."""
     return _change_partitioning(
         f"stop partitioning by {field}", f"DROP PARTITION FIELD {field.sql}"
     )
 
 
 def replace_partition_field(old: PartitionField, new: PartitionField) -> Step:
-    """Return the step by which new files are split by another field in place of one."""
+    """Return the step that replaces a partition field for new files."""
     return _change_partitioning(
         f"partition by {new} in place of {old}",
         f"REPLACE PARTITION FIELD {old.sql} WITH {new.sql}",
@@ -38,9 +36,8 @@ def _change_partitioning(description: str, clause: str) -> Step:
 
 
 def sort_files(fields: Sequence[SortField]) -> Step:
-    """Return the step by which new files are sorted in another way."""
-    # LOCALLY leaves the distribution mode alone, which for a sorted table is `range` unless a
-    # property says so.
+    """Return the step that changes the sort order of new files."""
+    # LOCALLY keeps the distribution mode; its default for a sorted table is `range`.
     return Step(
         Order.SORT_ORDER,
         f"sort new files by {', '.join(map(str, fields))}",
@@ -50,11 +47,11 @@ def sort_files(fields: Sequence[SortField]) -> Step:
 
 
 def stop_sorting_files(distribution_mode: str | None) -> Step:
-    """Return the step by which new files are not sorted.
+    """Return the step that removes the sort order of new files.
 
-    :param distribution_mode: what the property of that name is; None where it is not set.
+    :param distribution_mode: the table property of that name; None if it is not set.
     """
-    # UNORDERED sets the distribution mode to `none`, which nobody asked for.
+    # UNORDERED sets the distribution mode to `none`, so it is restored.
     kept_mode = (
         _set({DISTRIBUTION_PROPERTY: distribution_mode})
         if distribution_mode
@@ -69,9 +66,7 @@ def stop_sorting_files(distribution_mode: str | None) -> Step:
 
 
 def move_location(current: str, declared: str) -> Step:
-    """Return the step by which new files are written elsewhere; the old ones stay where they
-    are.
-    """
+    """Return the step that changes the location of new files; existing files stay."""
     return Step(
         Order.LOCATION,
         f"write new files below {declared} rather than {current}",
@@ -81,9 +76,7 @@ def move_location(current: str, declared: str) -> Step:
 
 
 def upgrade_format(current: int, declared: int) -> Step:
-    """Return the step by which the table follows a newer version of the format, which some
-    readers may not know.
-    """
+    """Return the step that upgrades the format version, which some readers may not support."""
     return Step(
         Order.FORMAT,
         f"upgrade the format from version {current} to {declared}",
@@ -93,14 +86,12 @@ def upgrade_format(current: int, declared: int) -> Step:
 
 
 def change_row_level(chosen: ChosenRowLevel, values: dict[str, str]) -> Step:
-    """Return the step by which a table changes rows in another way from now on."""
+    """Return the step that changes the row-level mode."""
     return Step(Order.PROPERTIES, f"change rows by {chosen}: {_shown(values)}", (_set(values),))
 
 
 def change_properties(values: dict[str, str], unset: Sequence[str]) -> Step:
-    """Return the step by which properties get their declared values, and those go that the
-    declaration no longer names.
-    """
+    """Return the step that sets declared properties, and removes undeclared ones."""
     descriptions = []
     clauses = []
     if values:
@@ -108,8 +99,8 @@ def change_properties(values: dict[str, str], unset: Sequence[str]) -> Step:
         clauses.append(_set(values))
     if unset:
         descriptions.append(f"unset {', '.join(unset)}")
-        # The list of managed names is among the values: a property that goes must be gone
-        # before it is forgotten.
+        # `values` contains the list of managed names: remove properties before they leave the
+        # list.
         clauses.insert(0, _unset(unset))
     return Step(Order.PROPERTIES, "; ".join(descriptions), tuple(clauses))
 

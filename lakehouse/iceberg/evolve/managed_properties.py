@@ -1,4 +1,4 @@
-"""The table properties that follow a declaration, and no others: what somebody else set stays."""
+"""Table properties that follow the declaration; others are not changed."""
 
 import json
 
@@ -8,19 +8,16 @@ from lakehouse.tables.table import IcebergTable
 from lakehouse.tables.table_properties import table_properties
 
 MANAGED_PROPERTY = "lakehouse.managed-properties"
-"""Table property: the names of those that follow the declaration, so that others' are left
-alone.
-"""
+"""Table property: the names of properties that follow the declaration."""
 DISTRIBUTION_PROPERTY = "write.distribution-mode"
 
 
 def declared_properties(
     table: IcebergTable, row_level: RowLevel = COPY_ON_WRITE
 ) -> dict[str, str]:
-    """Return the properties of a declaration that Iceberg keeps as such; the format version is
-    none of them.
+    """Return the declared Iceberg properties, without the format version.
 
-    :param row_level: how rows are changed where the declaration does not say.
+    :param row_level: the row-level mode if the declaration sets none.
     """
     properties = table_properties(table, row_level)
     del properties["format-version"]
@@ -33,5 +30,5 @@ def managed_properties(table: IcebergTable) -> str:
 
 
 def created_properties(table: IcebergTable) -> dict[str, str]:
-    """Return the properties that a table is created with, whatever creates it."""
+    """Return the properties for the creation of a table."""
     return {**table_properties(table), MANAGED_PROPERTY: managed_properties(table)}

@@ -1,4 +1,4 @@
-"""Which column of a table each declared one is: by its name, or by one that it had."""
+"""Match of declared columns with table columns, by their current or former name."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +10,7 @@ from lakehouse.tables.types import ColumnType, parse
 
 @dataclass(frozen=True)
 class DeclaredColumn:
-    """A column, or a field inside one, as declared; a field says nothing of `doc`, `required`
-    and `renamed_from`.
-    """
+    """A declared column or nested field; fields have no `doc`, `required` and `renamed_from`."""
 
     name: str
     type: ColumnType
@@ -22,7 +20,7 @@ class DeclaredColumn:
 
 
 def renamed_columns(table: IcebergTable, state: TableState) -> dict[str, str]:
-    """Return the new name of each column that is renamed, by its old name in lower case."""
+    """Return the new name of each renamed column, by its old name in lower case."""
     matched = match_columns(declared_columns(table), state.columns)
     return {old.lower(): new for old, new in renames(matched)}
 
@@ -44,11 +42,10 @@ def declared_columns(table: IcebergTable) -> list[DeclaredColumn]:
 def match_columns(
     declared: Sequence[DeclaredColumn], current: Sequence[ColumnState]
 ) -> dict[str, ColumnState]:
-    """Pair each declared name with the column that it is in the table; renames first, in the
-    order that they can run in.
+    """Match each declared name with a table column; renames first, in an executable order.
 
-    A name that is missing takes the column of its newest former name, also where that name is
-    declared again.
+    A missing name takes the column of its newest former name, even if that name is declared
+    again.
     """
     present = {column.name.lower(): column for column in current}
     former_names: dict[str, str] = {}
@@ -75,8 +72,8 @@ def _former_name(column: DeclaredColumn, free: set[str]) -> str | None:
 
 
 def renames(matched: Mapping[str, ColumnState]) -> list[tuple[str, str]]:
-    """Return the old and the new name of what is renamed, in the order that it can run in; case
-    does not count.
+    """Return old and new names of renamed columns in an executable order; changes of case are
+    ignored.
     """
     return [
         (column.name, name)

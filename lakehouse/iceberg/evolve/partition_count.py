@@ -1,6 +1,4 @@
-"""How many partitions a table has, or would have under another spec: pure, from what its files
-tell.
-"""
+"""Number of partitions of a table, actual or under another spec, from file metadata."""
 
 import math
 from collections.abc import Sequence
@@ -15,21 +13,18 @@ _UNIT_DAYS = {"hours": 1 / 24, "days": 1.0, "months": 365.25 / 12, "years": 365.
 
 @dataclass(frozen=True)
 class PartitionCount:
-    """The number of partitions, and how many values each field contributes to it."""
+    """The number of partitions, and the number of values of each field."""
 
     partitions: int
     values: dict[PartitionField, int]
     is_exact: bool
-    """Whether all files follow the spec; else the number is what the values in the table
-    suggest.
-    """
+    """Whether all files have this spec; otherwise the number is an estimate."""
 
 
 def count_partitions(
     fields: Sequence[PartitionField], types: Sequence[str], size: TableSize
 ) -> PartitionCount:
-    """Count the partitions of a spec; a field whose values nothing tells of counts as one
-    value.
+    """Count the partitions of a spec; a field with unknown values counts as one value.
 
     :param types: the type of each field's column.
     """

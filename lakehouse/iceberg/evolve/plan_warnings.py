@@ -1,6 +1,4 @@
-"""What is worth knowing of a declaration before it is carried out, though it is no reason to
-refuse it.
-"""
+"""Warnings about a declaration, which do not prevent its application."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
@@ -17,13 +15,12 @@ from lakehouse.tables.table_properties import metrics_properties, table_properti
 from lakehouse.tables.upkeep import in_days
 
 SNAPSHOT_DAYS = (7, 30)
-"""Fewer days leave too little time to notice a mistake and to go back; with more, each change
-keeps the bytes of what it replaced for longer than anybody looks.
+"""A shorter retention leaves too little time to notice and revert a mistake; a longer one keeps
+replaced files longer than needed.
 """
 MANY_PARTITION_FIELDS = 3
 MANY_TINY = ((100, 32 * 1024), (1000, 1024 * 1024))
-"""So many partitions, of less than so many bytes on average: then most of a read is the opening
-of files.
+"""Minimum number of partitions and maximum average bytes: opening files then dominates reads.
 """
 _FINE_GRAINED = ("float", "double", "timestamp", "timestamp_ntz")
 _COARSER = {"hours": "days", "days": "months", "months": "years"}
@@ -35,10 +32,10 @@ def warnings(
     iceberg: IcebergRelease,
     read_by: Collection[str] = (),
 ) -> Iterator[str]:
-    """Yield one sentence for each; `state` is None where there is no table yet.
+    """Yield the warnings; `state` is None if the table does not exist.
 
-    :param iceberg: what is to write it.
-    :param read_by: the columns whose partitions other tables read.
+    :param iceberg: the release that writes the table.
+    :param read_by: columns whose partitions other tables read.
     """
     yield from _partition_warnings(table)
     yield from _upkeep_warnings(table)
@@ -75,22 +72,22 @@ def _partition_warnings(table: IcebergTable) -> Iterator[str]:
 def _upkeep_warnings(table: IcebergTable) -> Iterator[str]:
     policy = table.upkeep_policy
     kept, (least, most) = policy.keep_snapshots_for, SNAPSHOT_DAYS
-    # Nobody travels in time in what runs append, and each append costs more the more snapshots
-    # are kept.
+    # Time travel is not needed for logs of runs, and each append costs more with more
+    # snapshots.
     if kept < timedelta(days=least) and not table.is_log_of_runs:
         yield (
-            f"{table.name} keeps snapshots for {in_days(kept)}, after which nothing of before"
-            f" can be read or restored; expected {least} to {most} days."
+            f"{table.name} keeps snapshots for {in_days(kept)}, after which earlier rows"
+            f" cannot be read or restored; expected {least} to {most} days."
         )
     elif kept > timedelta(days=most):
         yield (
-            f"{table.name} keeps snapshots for {in_days(kept)}, and for as long the files that"
-            f" were replaced since; expected {least} to {most} days."
+            f"{table.name} keeps snapshots for {in_days(kept)}, and replaced files"
+            f" for as long; expected {least} to {most} days."
         )
     if policy.kept_by == "glue":
         yield (
             f"{table.name} is left to Glue's table optimizers, which apply does not make:"
-            " without them nobody compacts it, expires its snapshots or removes its orphans;"
+            " without them it is not compacted, and keeps all snapshots and orphan files;"
             " see docs/upkeep.md, Left to Glue."
         )
 
@@ -109,7 +106,7 @@ def _z_order_warnings(table: IcebergTable, iceberg: IcebergRelease) -> Iterator[
 def _format_warnings(table: IcebergTable) -> Iterator[str]:
     if table_properties(table)["format-version"] != "3":
         return
-    # PyIceberg 0.12, DuckDB 1.5.5 and Polars 2.1 were tried. What AWS reads is said at
+    # Tested with PyIceberg 0.12, DuckDB 1.5.5 and Polars 2.1. Support by AWS is documented at
     # https://docs.aws.amazon.com/prescriptive-guidance/latest/apache-iceberg-on-aws/table-spec-v3.html
     yield (
         f"{table.name} is of format version 3, for good once it is. Amazon Athena does not read"
@@ -119,24 +116,19 @@ def _format_warnings(table: IcebergTable) -> Iterator[str]:
 
 
 def _version_warnings(table: IcebergTable) -> Iterator[str]:
-    """Yield a sentence where rows without a key, which are versions of one another, pass the rules:
-    all but one of them are in no table.
-    """
+    """Warn if no rule rejects rows without a version key: all but one of them would be lost."""
     of = table.versions.of if table.versions else ()
     if not of or any(_must_have_value(table, name) for name in of):
         return
     rules = ", ".join(f"not_null({name!r})" for name in of)
     yield (
         f"{table.name}: rows without a value in {', '.join(of)} are versions of one another, of"
-        f" which one alone is kept, and no rule refuses them; {rules} among the rules sends each"
-        " to the quarantine."
+        f" which only one is kept, and no rule rejects them; declare {rules} to quarantine them."
     )
 
 
 def _must_have_value(table: IcebergTable, name: str) -> bool:
-    """Whether a column of the table is filled by the machine, or a rule holds rows back that have
-    no value in it.
-    """
+    """Whether a column always has a value, or a rule rejects rows without one."""
     if name in SOURCE_COLUMNS or table.column(name).required:
         return True
     return any(
@@ -160,29 +152,40 @@ def _count_warnings(
             return
         fields.append(replace(field, column=column.name))
         column_types.append(str(column.type))
-    counted = count_partitions(fields, column_types, state.size)
-    mean_bytes = state.size.size_bytes // counted.partitions
-    if not any(counted.partitions >= many and mean_bytes < tiny for many, tiny in MANY_TINY):
+    partition_count = count_partitions(fields, column_types, state.size)
+    mean_bytes = state.size.size_bytes // partition_count.partitions
+    if not any(
+        partition_count.partitions >= many and mean_bytes < tiny for many, tiny in MANY_TINY
+    ):
         return
     finest, most_values = None, 1
-    for field, values in zip(table.partition_fields, counted.values.values(), strict=True):
+    for field, values in zip(
+        table.partition_fields, partition_count.values.values(), strict=True
+    ):
         if values > most_values and not _is_needed(table, field, read_by):
             finest, most_values = field, values
     if finest:
-        yield _count_warning(table, counted, state.size, finest)
+        yield _count_warning(table, partition_count, state.size, finest)
 
 
 def _is_needed(table: IcebergTable, field: PartitionField, read_by: Collection[str]) -> bool:
-    """Whether runs replace or read exactly the partitions of a field."""
+    """Whether runs overwrite or read exactly the partitions of a field."""
     is_used = field.column == table.overwritten_by or field.column in read_by
     return is_used and field.transform in ("identity", "days")
 
 
 def _count_warning(
-    table: IcebergTable, counted: PartitionCount, size: TableSize, finest: PartitionField
+    table: IcebergTable,
+    partition_count: PartitionCount,
+    size: TableSize,
+    finest: PartitionField,
 ) -> str:
-    mean_kb = max(1, round(size.size_bytes / counted.partitions / 1024))
-    number = f"{counted.partitions}" if counted.is_exact else f"about {counted.partitions}"
+    mean_kb = max(1, round(size.size_bytes / partition_count.partitions / 1024))
+    number = (
+        f"{partition_count.partitions}"
+        if partition_count.is_exact
+        else f"about {partition_count.partitions}"
+    )
     return (
         f"{table.name}: partitioning by {', '.join(map(str, table.partition_fields))} makes"
         f" {number} partitions of its {size.rows} rows, with {mean_kb} kB each on average;"
@@ -218,9 +221,8 @@ def _case_warnings(table: IcebergTable, state: TableState) -> Iterator[str]:
         name = declared.get(column.name.lower(), column.name)
         if name != column.name:
             yield (
-                f"{table.name} has the column {column.name}, declared as {name}; Spark takes"
-                " them for the same and cannot rename one to the other, but other engines tell"
-                " them apart."
+                f"{table.name} has the column {column.name}, declared as {name}; Spark treats"
+                " them as equal and cannot rename the column, but other engines distinguish them."
             )
 
 
@@ -241,10 +243,10 @@ def _personal_warnings(table: IcebergTable, state: TableState) -> Iterator[str]:
 
 
 def _swap_warnings(table: IcebergTable, state: TableState) -> Iterator[str]:
-    """Yield a sentence for each ring of columns that are declared as renamed into each other.
+    """Warn about each cycle of columns that are declared as renamed into each other.
 
-    The table has all of them before they are swapped and after, so that it does not tell which it
-    is. Where the newest former name is a third one, they were swapped by way of it.
+    The table has all of these names before and after the swap, so its state is unknown. If the
+    newest former name is a third one, the swap was done through it.
     """
     if state.is_empty:
         return
@@ -259,10 +261,10 @@ def _swap_warnings(table: IcebergTable, state: TableState) -> Iterator[str]:
         renamed = ", ".join(f"{names[name]} from {names[newest[name]]}" for name in ring)
         yield (
             f"{table.name} declares {renamed} as renamed, and has columns of all these names:"
-            " whether they are to be swapped or were it already cannot be told, and none is"
+            " it is unknown whether they were swapped already, and none is"
             f" renamed. To swap them, rename {names[ring[0]]} to a third name and the others by"
-            " one apply, and the third name by the next; then name it last in renamed_from,"
-            " which ends this warning."
+            " one apply, and the third name by the next; then put it last in renamed_from to"
+            " remove this warning."
         )
 
 

@@ -1,6 +1,4 @@
-"""How a table comes to be what its declaration says: a pure plan, and the two ways in which it
-is carried out.
-"""
+"""Plan of a table's evolution to its declaration, and its execution."""
 
 import json
 from collections.abc import Callable, Collection
@@ -36,7 +34,7 @@ from lakehouse.tables.table import IcebergTable
 
 @dataclass(frozen=True)
 class Plan:
-    """What brings one table to its declaration, in the order that it runs in."""
+    """The steps that bring one table to its declaration, in order."""
 
     table: str
     steps: tuple[Step, ...] = ()
@@ -45,12 +43,12 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the table is what its declaration says."""
+        """Whether the table matches its declaration."""
         return not self.steps and not self.refusals
 
     @property
     def is_creation(self) -> bool:
-        """Whether the table is not there yet."""
+        """Whether the table does not exist yet."""
         return any(step.order is Order.CREATE for step in self.steps)
 
     @property
@@ -64,9 +62,7 @@ class Plan:
         return tuple(step for step in self.steps if not step.automatic)
 
     def describe(self) -> list[str]:
-        """Say in one line each what runs, what waits, what is refused and what is worth
-        knowing.
-        """
+        """Return one line for each step, refusal and warning."""
         return [
             *(step.description for step in self.automatic),
             *(f"{step.description} (by lakehouse apply)" for step in self.waiting),
@@ -81,10 +77,10 @@ def plan(
     iceberg: IcebergRelease = PINNED,
     read_by: Collection[str] = (),
 ) -> Plan:
-    """Compare a declaration with what the table is; `state` is None where there is no table.
+    """Compare a declaration with the table's state, which is None if the table does not exist.
 
-    :param iceberg: what is to write it.
-    :param read_by: the columns whose partitions other tables read.
+    :param iceberg: the release that writes the table.
+    :param read_by: columns whose partitions other tables read.
     """
     refused = tuple(format_refusals(table, state, iceberg))
     if state is None:
@@ -115,15 +111,15 @@ def ensure(
     *,
     before_creation: Callable[[], None] = lambda: None,
 ) -> Plan:
-    """Create the table, or make the changes that are safe for readers; runs in the table's
-    lock, before a write.
+    """Create the table, or apply the changes that are safe for readers; runs in the table's
+    lock.
 
-    Starts no Spark where nothing is to be done, nor where a table of format 1 or 2 is made.
-    :param before_creation: called where the table is not there; it is not made where this raises.
-    :returns: the plan as it was found; steps that wait without blocking writes are still
-        waiting.
-    :raises EvolutionRefused: when a declared change would lose data or break readers.
-    :raises PendingChanges: when a rename or a drop waits for `lakehouse apply`.
+    Uses no Spark if nothing is to be done, or to create a table of format 1 or 2.
+
+    :param before_creation: called before the table is created; an error prevents the creation.
+    :returns: the plan; steps that wait without blocking writes are not applied.
+    :raises EvolutionRefused: if a declared change would lose data or break readers.
+    :raises PendingChanges: if a rename or a drop waits for `lakehouse apply`.
     """
     return _carry_out(
         engine, table, run_id, with_waiting=False, before_creation=before_creation
@@ -133,11 +129,12 @@ def ensure(
 def apply(
     engine: Engine, table: IcebergTable, run_id: str = "", read_by: Collection[str] = ()
 ) -> Plan:
-    """Make all declared changes, those that wait for a person too; takes the table's lock.
+    """Apply all declared changes, including those that need a user's confirmation; takes the
+    table's lock.
 
-    :returns: the plan as it was found, all of it carried out.
-    :raises EvolutionRefused: when a declared change would lose data or break readers; then
-        nothing is changed.
+    :returns: the plan, fully applied.
+    :raises EvolutionRefused: if a declared change would lose data or break readers; nothing is
+        changed.
     """
     planned = plan_now(engine, table, read_by)
     if planned.is_empty:
@@ -148,9 +145,7 @@ def apply(
 
 
 def plan_now(engine: Engine, table: IcebergTable, read_by: Collection[str] = ()) -> Plan:
-    """Plan from the table's current metadata, for people: warnings look at what the table
-    holds; starts no JVM.
-    """
+    """Plan from the table's current metadata, with warnings on its size; starts no JVM."""
     state = read_state(engine, table.name, with_size=bool(table.partitioning))
     return plan(table, state, engine.catalog.iceberg, read_by)
 
@@ -163,9 +158,7 @@ def _creation(table: IcebergTable) -> list[Step]:
 
 
 def _without_waiting(step: Step, state: TableState) -> Step:
-    """Let a step run by itself where there is no file, so no reader, that it could matter
-    to.
-    """
+    """Make a step automatic if the table has no files, so that it affects no reader."""
     return replace(step, automatic=True) if state.is_empty and not step.blocks_writes else step
 
 
@@ -177,10 +170,9 @@ def _chosen_steps(planned: Plan, *, with_waiting: bool) -> tuple[Step, ...]:
     blocking = [step.description for step in planned.waiting if step.blocks_writes]
     if blocking:
         raise PendingChanges(
-            f"{planned.table} is not what its declaration says: {'; '.join(blocking)}.",
+            f"{planned.table} does not match its declaration: {'; '.join(blocking)}.",
             next_step=(
-                "Look at all changes with `lakehouse plan`, and make them with `lakehouse"
-                " apply`."
+                "Show all changes with `lakehouse plan`, and apply them with `lakehouse apply`."
             ),
         )
     return planned.automatic
@@ -194,11 +186,10 @@ def _carry_out(
     with_waiting: bool,
     before_creation: Callable[[], None] = lambda: None,
 ) -> Plan:
-    """Run the chosen steps; after a failure, plan again from what the table has become, and go
-    on from there.
+    """Run the chosen steps; after a failure, plan again from the table's new state and
+    continue.
 
-    So a step that another process made, or that was made although its answer got lost, is not
-    made twice.
+    Steps that another process made, or whose response was lost, are therefore not repeated.
     """
     first = planned = plan(table, read_state(engine, table.name), engine.catalog.iceberg)
     if first.is_creation:
@@ -242,17 +233,17 @@ def _commit_schema(engine: Engine, table: IcebergTable, run_id: str) -> None:
         kind="evolution",
         write_id=uuid4().hex,
         run_id=run_id,
-        inputs=_noted_watermarks(history),
+        inputs=_recorded_watermarks(history),
         declaration=table.declaration_hash,
         computed_by=computed_parts(history) if noted_version(history) else (),
     )
     commit_without_rows(engine, table.name, properties.to_summary())
 
 
-def _noted_watermarks(history: History) -> dict[str, int]:
-    """Return the watermarks that a property notes for the current snapshot: they would lapse
-    with a new one.
+def _recorded_watermarks(history: History) -> dict[str, int]:
+    """Return the watermarks recorded for the current snapshot, which a new commit would
+    invalidate.
     """
-    noted = json.loads(history.properties.get(UNCHANGED_PROPERTY, "{}")).get("inputs", {})
-    watermarks = {source: history.watermark(source) for source in noted}
+    recorded = json.loads(history.properties.get(UNCHANGED_PROPERTY, "{}")).get("inputs", {})
+    watermarks = {source: history.watermark(source) for source in recorded}
     return {source: mark for source, mark in watermarks.items() if mark is not None}

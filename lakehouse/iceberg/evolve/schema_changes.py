@@ -1,5 +1,5 @@
-"""How the columns of a table differ from those declared: pure, and the same at each depth of a
-struct.
+"""Differences between the actual and declared columns, at each depth of a struct; pure
+functions.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,9 +42,7 @@ class _Context:
 
 
 def schema_changes(table: IcebergTable, state: TableState) -> Iterator[Change]:
-    """Yield the steps that bring a table's columns to its declaration, and what of it is
-    refused.
-    """
+    """Yield the steps and refusals for a table's columns."""
     return _fields(_Context(table, state), (), declared_columns(table), state.columns)
 
 
@@ -58,117 +56,117 @@ def _fields(
     for old, new in renames(matched):
         yield schema_steps.rename_column(old, new)
     previous: str | None = None
-    for want in declared:
-        have = matched.get(want.name)
-        if have is None:
-            yield from _add(context, path, want, previous)
+    for target in declared:
+        actual = matched.get(target.name)
+        if actual is None:
+            yield from _add(context, path, target, previous)
         else:
-            yield from _change(context, path, want, have)
-        previous = want.name
-    kept = {have.name for have in matched.values()}
-    undeclared = [have for have in current if have.name not in kept]
+            yield from _change(context, path, target, actual)
+        previous = target.name
+    kept = {actual.name for actual in matched.values()}
+    undeclared = [actual for actual in current if actual.name not in kept]
     yield from _undeclared(context, path, declared, undeclared)
-    yield from _moves(path, declared, [have.name for have in current], matched)
+    yield from _moves(path, declared, [actual.name for actual in current], matched)
 
 
 def _add(
-    context: _Context, path: Path, want: DeclaredColumn, previous: str | None
+    context: _Context, path: Path, target: DeclaredColumn, previous: str | None
 ) -> Iterator[Change]:
-    full = (*path, want.name)
+    full = (*path, target.name)
     partition_names = {
         name.lower(): column for name, column in context.state.partition_names.items()
     }
-    source = partition_names.get(want.name.lower())
-    if want.required:
+    source = partition_names.get(target.name.lower())
+    if target.required:
         yield context.refuse(
             full,
             "absent",
-            f"{want.type}, required",
+            f"{target.type}, required",
             "existing rows would have NULL there.",
-            "Declare it without required=True; a not_null rule speaks for the rows to come.",
+            "Declare it without required=True, and add a not_null rule for new rows.",
         )
     elif not path and source is not None:
         yield context.refuse(
             full,
             "absent",
-            want.type,
+            target.type,
             f"its name is that of the partition field made from {source}.",
             "Give the new column another name.",
         )
     else:
-        yield schema_steps.add_column(full, str(want.type), want.doc or "", previous)
+        yield schema_steps.add_column(full, str(target.type), target.doc or "", previous)
 
 
 def _change(
-    context: _Context, path: Path, want: DeclaredColumn, have: ColumnState
+    context: _Context, path: Path, target: DeclaredColumn, actual: ColumnState
 ) -> Iterator[Change]:
-    is_renamed = have.name.lower() != want.name.lower()
-    name = want.name if is_renamed else have.name
-    yield from _retype(context, (*path, name), want.type, have.type)
-    if want.doc is not None and want.doc != have.doc:
-        yield schema_steps.comment_on_column(name, want.doc)
-    if want.required is False and have.required:
+    is_renamed = actual.name.lower() != target.name.lower()
+    name = target.name if is_renamed else actual.name
+    yield from _retype(context, (*path, name), target.type, actual.type)
+    if target.doc is not None and target.doc != actual.doc:
+        yield schema_steps.comment_on_column(name, target.doc)
+    if target.required is False and actual.required:
         yield schema_steps.allow_null(name)
-    if want.required and not have.required:
+    if target.required and not actual.required:
         yield context.refuse(
             (name,),
-            have.type,
-            f"{want.type}, required",
-            "rows that are there may have NULL in it.",
-            "Declare it without required=True; a not_null rule speaks for the rows to come.",
+            actual.type,
+            f"{target.type}, required",
+            "existing rows can have NULL there.",
+            "Declare it without required=True, and add a not_null rule for new rows.",
         )
 
 
 def _retype(
-    context: _Context, path: Path, want: ColumnType, have: ColumnType
+    context: _Context, path: Path, target: ColumnType, actual: ColumnType
 ) -> Iterator[Change]:
-    if want == have:
+    if target == actual:
         return
-    if isinstance(want, Struct) and isinstance(have, Struct):
-        declared = [DeclaredColumn(field.name, field.type) for field in want.fields]
-        current = [ColumnState(field.name, field.type) for field in have.fields]
+    if isinstance(target, Struct) and isinstance(actual, Struct):
+        declared = [DeclaredColumn(field.name, field.type) for field in target.fields]
+        current = [ColumnState(field.name, field.type) for field in actual.fields]
         yield from _fields(context, path, declared, current)
-    elif isinstance(want, Array) and isinstance(have, Array):
-        yield from _retype(context, (*path, "element"), want.element, have.element)
-    elif isinstance(want, Map) and isinstance(have, Map) and want.key == have.key:
-        yield from _retype(context, (*path, "value"), want.value, have.value)
-    elif is_wider(want, have):
-        yield from _widen(context, path, want, have)
+    elif isinstance(target, Array) and isinstance(actual, Array):
+        yield from _retype(context, (*path, "element"), target.element, actual.element)
+    elif isinstance(target, Map) and isinstance(actual, Map) and target.key == actual.key:
+        yield from _retype(context, (*path, "value"), target.value, actual.value)
+    elif is_wider(target, actual):
+        yield from _widen(context, path, target, actual)
     else:
         yield context.refuse(
             path,
-            have,
-            want,
-            why_not_wider(want, have),
-            f"Declare it {have} again, or add a column of type {want} under another name and"
+            actual,
+            target,
+            why_not_wider(target, actual),
+            f"Declare it {actual} again, or add a column of type {target} under another name and"
             " fill it from this one.",
         )
 
 
 def _widen(
-    context: _Context, path: Path, want: ColumnType, have: ColumnType
+    context: _Context, path: Path, target: ColumnType, actual: ColumnType
 ) -> Iterator[Change]:
     identities = {
         field.column.lower()
         for field in context.state.past_partitioning
         if field.transform == "identity"
     }
-    by_value = dotted(path).lower() in identities and not isinstance(want, Decimal)
+    by_value = dotted(path).lower() in identities and not isinstance(target, Decimal)
     if by_value and not context.state.is_empty:
-        # Iceberg hands the values of an identity partition on in the new type; a scan of an old
-        # snapshot then fails with a ClassCastException, but for decimals (Iceberg 1.12 on Spark
-        # 4.1).
+        # Iceberg returns values of an identity partition in the new type. A scan of an old
+        # snapshot then fails with a ClassCastException, except for decimals (Iceberg 1.12 on
+        # Spark 4.1).
         yield context.refuse(
             path,
-            have,
-            want,
+            actual,
+            target,
             "the table is, or was, partitioned by its values, and earlier snapshots could not"
             " be read.",
-            f"Declare it {have} again, or add a column of type {want} under another name and"
+            f"Declare it {actual} again, or add a column of type {target} under another name and"
             " fill it from this one.",
         )
     else:
-        yield schema_steps.widen_column(path, str(have), str(want))
+        yield schema_steps.widen_column(path, str(actual), str(target))
 
 
 def _undeclared(
@@ -181,13 +179,13 @@ def _undeclared(
     for column in declared:
         for former in column.renamed_from:
             successors[former.lower()] = column
-    for have in undeclared:
-        full = (*path, have.name)
-        successor = successors.get(have.name.lower())
+    for actual in undeclared:
+        full = (*path, actual.name)
+        successor = successors.get(actual.name.lower())
         if context.is_dropped(full) and _is_partitioned_by(context, full):
             yield context.refuse(
                 full,
-                have.type,
+                actual.type,
                 "dropped",
                 "a partition spec of the table, which older files may follow, is made from it:"
                 " without it earlier snapshots and the table's own metadata could not be read.",
@@ -198,25 +196,25 @@ def _undeclared(
         elif successor is not None:
             yield context.refuse(
                 full,
-                have.type,
+                actual.type,
                 f"the former name of {successor.name} ({successor.type})",
-                f"the table already has both, so {have.name} cannot take that name.",
-                f'List it in dropped=["{dotted(full)}"] if its values may go, or declare it as'
-                " a column of its own.",
+                f"the table already has both, so {actual.name} cannot take that name.",
+                f'List it in dropped=["{dotted(full)}"] to drop its values, or declare it as'
+                " a separate column.",
             )
         else:
             yield context.refuse(
                 full,
-                have.type,
+                actual.type,
                 "absent",
-                "a column does not go by being left out.",
-                f'Declare it again, list it in dropped=["{dotted(full)}"], or name it in'
-                " renamed_from=… of the column that it became.",
+                "an undeclared column is not dropped.",
+                f'Declare it again, list it in dropped=["{dotted(full)}"], or add it to'
+                " renamed_from=… of its new name.",
             )
 
 
 def _is_partitioned_by(context: _Context, path: Path) -> bool:
-    """Whether a partition spec, present or past, is made from a column or a field inside it."""
+    """Whether a current or past partition spec uses a column or a nested field."""
     inside = f"{dotted(path)}.".lower()
     return any(
         f"{field.column.lower()}.".startswith(inside)
@@ -231,7 +229,7 @@ def _moves(
     matched: Mapping[str, ColumnState],
 ) -> Iterator[Change]:
     names = [column.name for column in declared]
-    declared_as = {have.name: name for name, have in matched.items()}
+    declared_as = {actual.name: name for name, actual in matched.items()}
     kept = [declared_as[name] for name in current if name in declared_as]
     for name, after in moves(with_added(kept, names), names):
         yield schema_steps.move_column((*path, name), after)

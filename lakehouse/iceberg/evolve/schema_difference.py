@@ -1,6 +1,4 @@
-"""What makes one schema, partition spec or sort order of a table another: pure, by field
-ids.
-"""
+"""Differences between two schemas, partition specs or sort orders of a table, by field id."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,32 +18,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that became another; `before` or `after` is empty where there was or is
-    nothing.
-    """
+    """One difference; `before` or `after` is empty for additions and removals."""
 
     what: str
     """Such as `column added`, `column renamed`, `type widened`, `partitioning changed`."""
     name: str = ""
-    """The column, or the path to a field inside one, as it is called after the change."""
+    """The column, or the path to a nested field, by its new name."""
     before: str = ""
     after: str = ""
 
 
 def schema_difference(before: "Schema", after: "Schema") -> list[Change]:
-    """Return how the columns of two schemas differ, at each depth of a struct."""
+    """Return the differences between the columns of two schemas, at each depth of a struct."""
     return list(_fields((), before.fields, after.fields))
 
 
 def partition_terms(spec: "PartitionSpec", schema: "Schema") -> str:
-    """Write a partition spec as it is declared: `days(d), bucket(10, id)`; empty for none."""
+    """Format a partition spec as declared: `days(d), bucket(10, id)`; empty for none."""
     return ", ".join(map(str, parse_partition_fields([spec], schema)))
 
 
 def sort_terms(order: "SortOrder", schema: "Schema") -> str:
-    """Write a sort order as it is declared: `d desc nulls last, id asc nulls first`; empty for
-    none.
-    """
+    """Format a sort order as declared: `d desc nulls last, id asc nulls first`; empty for none."""
     return ", ".join(map(str, parse_sort_fields(order, schema)))
 
 
@@ -95,7 +89,7 @@ def _types(path: Path, before: "IcebergType", after: "IcebergType") -> Iterator[
         yield from _types((*path, "key"), before.key_type, after.key_type)
         yield from _types((*path, "value"), before.value_type, after.value_type)
     elif before != after:
-        # Iceberg changes a type only to a wider one.
+        # Iceberg only widens types.
         yield Change(
             "type widened", dotted(path), str(column_type(before)), str(column_type(after))
         )

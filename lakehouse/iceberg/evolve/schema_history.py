@@ -1,10 +1,8 @@
-"""How a table's columns and layout came to be: what changed, when, and in which run; no JVM, no
-scan of data.
+"""History of a table's columns and layout: changes, times and runs; no JVM, no data scan.
 
-Columns are told from the schemas of main's snapshots: so each change stands with the commit
-that it came with, and what no reader ever saw is left out. Partitioning and sort order leave no
-mark in a snapshot: they are told from the earlier metadata files, for as long as the table
-keeps these, and only where they were ever changed.
+Column changes come from the schemas of main's snapshots, so each belongs to a commit, and
+unpublished ones are left out. Snapshots contain no partitioning and sort order: their changes
+come from the retained metadata files, and are only read if there was any.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -30,11 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SchemaChange:
-    """One change of a table, and what is known of its time.
+    """One change of a table.
 
-    `at` is None where the metadata that would tell is no longer kept. `snapshot` is the first
-    that has the change; None where there is none yet, and for partitioning and sort order,
-    which come without one.
+    `at` is None if the metadata with its time has expired. `snapshot` is the first one with the
+    change; None if there is none yet, and for partitioning and sort order, which have none.
     """
 
     change: Change
@@ -43,20 +40,21 @@ class SchemaChange:
 
     @property
     def run_id(self) -> str:
-        """The Dagster run that made the snapshot; empty where none did."""
+        """The Dagster run that made the snapshot; empty if none did."""
         commit = self.snapshot.commit if self.snapshot else None
         return commit.run_id if commit else ""
 
 
 def read_schema_history(engine: Engine, table: str) -> list[SchemaChange]:
-    """Return the changes of a table's columns, partitioning and sort order, oldest first; of
-    unknown time before all.
+    """Return the changes of a table's columns, partitioning and sort order, oldest first.
 
-    :raises TableNotFound: when the catalog has no such table.
+    Changes at an unknown time come first.
+
+    :raises TableNotFound: if the catalog has no such table.
     """
     loaded = engine.catalog.load(table)
     changes = [*_columns(table, loaded), *_layout(loaded)]
-    # The sort keeps the order of what came with one commit.
+    # Sorting is stable for changes in one commit.
     return sorted(changes, key=lambda change: change.at.timestamp() if change.at else 0.0)
 
 
@@ -70,7 +68,7 @@ def _columns(name: str, table: "Table") -> Iterator[SchemaChange]:
         at = made.get(snapshot.snapshot_id, snapshot.committed_at)
         yield from _differences(schemas, latest, schema_id, at, snapshot)
         latest = schema_id
-    # What no snapshot has yet came with the last update of the metadata, or before it.
+    # A schema without a snapshot was set by the last metadata update, or before.
     yield from _differences(
         schemas,
         latest,
@@ -80,8 +78,8 @@ def _columns(name: str, table: "Table") -> Iterator[SchemaChange]:
 
 
 def _beginning(table: "Table", seen: Sequence[Snapshot]) -> Generator[SchemaChange, None, int]:
-    """Yield the creation, and what is known from before the first snapshot that is kept; return
-    the schema by then.
+    """Yield the creation, and changes before the first retained snapshot; return the schema at
+    that time.
     """
     schemas = table.schemas()
     known = [snapshot.schema_id for snapshot in seen if snapshot.schema_id is not None]
@@ -90,14 +88,14 @@ def _beginning(table: "Table", seen: Sequence[Snapshot]) -> Generator[SchemaChan
         times = [entry.timestamp_ms for entry in table.metadata.metadata_log] or [
             table.metadata.last_updated_ms
         ]
-        # The first branch of a table without a snapshot makes an empty one, which nobody
-        # stamped.
+        # The first branch of an empty table creates an empty snapshot without commit
+        # properties.
         written = next(
             (snapshot for snapshot in seen if snapshot.commit or snapshot.rows), None
         )
         yield SchemaChange(_creation(schemas[first]), moment(min(times)), written)
         return first
-    # The first snapshots have expired: what came with them is still known, but not when.
+    # The first snapshots have expired: their changes are known, but not the times.
     earlier = [schema_id for schema_id in sorted(schemas) if not known or schema_id <= known[0]]
     yield SchemaChange(_creation(schemas[earlier[0]]), None)
     for before, after in pairwise(earlier):
@@ -147,7 +145,7 @@ def _sort_order(metadata: "TableMetadata") -> str:
 
 
 def _metadata_versions(table: "Table") -> "Iterator[TableMetadata]":
-    """Yield the earlier metadata files that are there, oldest first, and the current one."""
+    """Yield the existing earlier metadata files, oldest first, and the current one."""
     from pyiceberg.serializers import FromInputFile
 
     for entry in table.metadata.metadata_log:

@@ -1,9 +1,7 @@
-"""The steps that bring a table's columns to its declaration, as values of one shape, and the
-refusals where no step may.
+"""Evolution steps and refusals for columns.
 
-An automatic step runs before a write. The others wait for `lakehouse apply`; those that block
-writes stop them until then, since the frames that the declaration makes would not fit the
-table.
+Automatic steps run before a write. Others wait for `lakehouse apply`; those that block writes
+stop them until then, since DataFrames in the declared schema would not fit the table.
 """
 
 from dataclasses import dataclass
@@ -16,11 +14,11 @@ from lakehouse.tables.table import Column, IcebergTable
 from lakehouse.tables.table_names import namespace_of
 
 Path = tuple[str, ...]
-"""A column, or what leads to a field inside one: `("lines", "element", "price")`."""
+"""A column, or the path to a nested field: `("lines", "element", "price")`."""
 
 
 class Order(IntEnum):
-    """The order that steps run in: a name must stand before others refer to it."""
+    """The order of steps: a name must exist before others refer to it."""
 
     CREATE = auto()
     RENAME = auto()
@@ -40,21 +38,19 @@ class Order(IntEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """One change of a table: what it does, in one line, and the SQL that does it."""
+    """One change of a table: its description and SQL."""
 
     order: Order
     description: str
     clauses: tuple[str, ...] = ()
-    """What each of its statements has after the name of the table."""
+    """SQL of each statement after the table name."""
     begins: str = "ALTER TABLE"
-    """What they have before it."""
+    """SQL of each statement before the table name."""
     automatic: bool = True
     blocks_writes: bool = False
 
     def statements(self, catalog: Catalog, table: str) -> list[str]:
-        """Return the SQL of the step, in the order that it runs in; none for a step that is a
-        commit rather than DDL.
-        """
+        """Return the SQL statements in order; empty for a step that is a commit instead of DDL."""
         name = catalog.sql_name(table)
         statements = [f"{self.begins} {name} {clause}" for clause in self.clauses]
         if self.order is Order.CREATE:
@@ -73,7 +69,7 @@ class Refusal:
 
     table: str
     subject: str
-    """What the change is about, such as `column price`."""
+    """The subject of the change, such as `column price`."""
     current: str
     declared: str
     why: str
@@ -90,7 +86,7 @@ Change = Step | Refusal
 
 
 def create_table(table: IcebergTable) -> Step:
-    """Return the step that creates a table; its sort order is a step of its own."""
+    """Return the step that creates a table; its sort order is a separate step."""
     columns = ",\n  ".join(_definition(column) for column in table.columns)
     parts = [f"(\n  {columns}\n)", "USING iceberg"]
     if table.partition_fields:
@@ -112,7 +108,7 @@ def create_table(table: IcebergTable) -> Step:
 
 
 def rename_column(old: str, new: str) -> Step:
-    """Return the step that gives a column a new name; its values and its id stay."""
+    """Return the step that renames a column; its values and field id stay."""
     return Step(
         Order.RENAME,
         f"rename column {old} to {new}",
@@ -123,7 +119,7 @@ def rename_column(old: str, new: str) -> Step:
 
 
 def widen_column(path: Path, current: str, declared: str) -> Step:
-    """Return the step that makes a type one that holds all of its values."""
+    """Return the step that widens a type."""
     return Step(
         Order.WIDEN,
         f"widen column {dotted(path)} from {current} to {declared}",
@@ -132,18 +128,18 @@ def widen_column(path: Path, current: str, declared: str) -> Step:
 
 
 def allow_null(column: str) -> Step:
-    """Return the step by which a column may hold NULL."""
+    """Return the step that allows NULL in a column."""
     return Step(
         Order.ALLOW_NULL,
-        f"let column {column} hold NULL",
+        f"allow NULL in column {column}",
         (f"ALTER COLUMN {identifier(column)} DROP NOT NULL",),
         automatic=False,
     )
 
 
 def add_column(path: Path, column_type: str, doc: str = "", after: str | None = None) -> Step:
-    """Return the step that adds a column, or a field inside one; existing rows have NULL there.
-    `after=None` puts it first.
+    """Return the step that adds a column or nested field, with NULL in existing rows;
+    `after=None` adds it first.
     """
     return Step(
         Order.ADD,
@@ -153,7 +149,7 @@ def add_column(path: Path, column_type: str, doc: str = "", after: str | None = 
 
 
 def comment_on_column(column: str, text: str) -> Step:
-    """Return the step by which a column says something else of itself."""
+    """Return the step that changes the comment of a column."""
     return Step(
         Order.COMMENT,
         f"describe column {column} as {text!r}",
@@ -162,7 +158,7 @@ def comment_on_column(column: str, text: str) -> Step:
 
 
 def comment_on_table(text: str) -> Step:
-    """Return the step by which the table says something else of itself."""
+    """Return the step that changes the comment of the table."""
     return Step(
         Order.COMMENT,
         f"describe the table as {text!r}",
@@ -172,9 +168,7 @@ def comment_on_table(text: str) -> Step:
 
 
 def drop_column(path: Path) -> Step:
-    """Return the step that drops a column, or a field inside one; earlier snapshots still show
-    it.
-    """
+    """Return the step that drops a column or nested field; earlier snapshots still contain it."""
     return Step(
         Order.DROP,
         f"drop column {dotted(path)}",
@@ -185,9 +179,7 @@ def drop_column(path: Path) -> Step:
 
 
 def move_column(path: Path, after: str | None = None) -> Step:
-    """Return the step that puts a column, or a field inside one, elsewhere. `after=None` puts
-    it first.
-    """
+    """Return the step that moves a column or nested field; `after=None` moves it first."""
     return Step(
         Order.MOVE,
         f"move column {dotted(path)} {_place(after)}",
@@ -197,19 +189,19 @@ def move_column(path: Path, after: str | None = None) -> Step:
 
 
 def commit_schema() -> Step:
-    """Return the step of an empty commit that carries the current schema, so that time travel
-    shows the names of its time.
+    """Return the step that makes an empty commit with the current schema, so that time travel
+    uses its names.
     """
     return Step(Order.COMMIT, "commit the current schema, so that time travel shows it")
 
 
 def dotted(path: Path) -> str:
-    """Write a path as people do: `lines.element.price`."""
+    """Format a path: `lines.element.price`."""
     return ".".join(path)
 
 
 def assignments(properties: dict[str, str]) -> str:
-    """Write properties as Spark SQL sets them: `'name' = 'value', …`."""
+    """Format properties for Spark SQL: `'name' = 'value', …`."""
     return ", ".join(
         f"{literal(name)} = {literal(value)}" for name, value in properties.items()
     )

@@ -1,1 +1,1 @@
-"""What must hold of a table: rules on rows, on many rows at once, and on metadata alone."""
+"""Rules of tables: on single rows, on sets of rows, and on metadata."""

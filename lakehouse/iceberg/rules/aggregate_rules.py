@@ -1,9 +1,9 @@
-"""Rules on aggregates of a column over many rows at once: no single row can be refused for them.
+"""Rules on aggregates of a column; they reject no single rows.
 
-They speak of the rows that a write brings: what is appended, the run's partitions, what is
-merged, or all of a table that is replaced; in a check alone, of all rows, or of those of the
-partitions asked for. So a mean can be bounded anywhere, and a total where those are always the
-same rows.
+They apply to the rows of a write: appended or merged rows, the run's partitions, or all rows of
+an overwrite. A check that runs without a write evaluates all rows, or those of the requested
+partitions. Therefore a mean can be bounded in every write mode, but a total only if these are
+always the same rows.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _NUMBERS = types.INTEGER_TYPES | {"float", "double"}
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnAggregateRule(EvaluableRule):
-    """An aggregate of one column lies within bounds."""
+    """Bounds on an aggregate of one column."""
 
     function: Literal["avg", "sum"]
 
@@ -34,7 +34,7 @@ class ColumnAggregateRule(EvaluableRule):
         return f"{self.function}({self.columns[0]}) {self.bounds}"
 
     def check(self, table: DeclaringTable) -> None:
-        """Check that the column has numbers, and that its figure may be shown."""
+        """Check that the column is numeric, and that its aggregate is not personal data."""
         column = self.columns[0]
         column_type = types.parse(table.column(column).type)
         if not isinstance(column_type, types.Decimal) and str(column_type) not in _NUMBERS:
@@ -43,18 +43,17 @@ class ColumnAggregateRule(EvaluableRule):
                 " expected a column of numbers."
             )
         if column in table.masked_columns:
-            what = "is personal" if column in table.personal_columns else "stands for a person"
+            what = "is personal" if column in table.personal_columns else "identifies a person"
             raise DeclarationError(
-                f"{table.name}: rule {self.name} is about {column}, which {what}: of few rows"
-                " it tells them.",
-                next_step="Say what must hold of each value, with between(…).",
+                f"{table.name}: rule {self.name} is about {column}, which {what}:"
+                " an aggregate of few rows reveals their values.",
+                next_step="Declare bounds for each value, with between(…).",
             )
 
     def aggregates(self, table: IcebergTable, where: str = "") -> Mapping[str, str]:
         """Return the aggregate."""
         value = identifier(self.columns[0])
-        # A sum of whole numbers may need more digits than they have: Spark stops the query
-        # where it overflows.
+        # A sum of integers can need more digits than their type; Spark fails on overflow.
         if self.function == "sum" and table.column(self.columns[0]).type in types.INTEGER_TYPES:
             value = f"CAST({value} AS DECIMAL(38,0))"
         only = f" FILTER (WHERE {where})" if where else ""
@@ -62,7 +61,7 @@ class ColumnAggregateRule(EvaluableRule):
 
 
 def null_fraction(column: str, *, at_most: float, **options: Unpack[CountOptions]) -> Rule:
-    """Say that no more than a share of the rows lacks a value in the column.
+    """At most a share of the rows has NULL in the column.
 
     :param at_most: the share, from 0 to below 1.
     """
@@ -71,7 +70,9 @@ def null_fraction(column: str, *, at_most: float, **options: Unpack[CountOptions
         raise DeclarationError(
             f"null_fraction({column!r}) tolerates rows without a value, and cannot quarantine"
             " them.",
-            next_step=f"Say not_null({column!r}, fail_above=…) to take them out up to a share.",
+            next_step=(
+                f"Declare not_null({column!r}, fail_above=…) to quarantine them up to a share."
+            ),
         )
     above = "fail_above" if on_failure == "block" else "warn_above"
     return RowRule.declare(
@@ -89,8 +90,8 @@ def mean(
     high: Number | None = None,
     **options: Unpack[BoundOptions],
 ) -> Rule:
-    """Say that the mean of a numeric column is from `low` to `high`; without any value it
-    passes, NaN does not.
+    """The mean of a numeric column is from `low` to `high`; it passes without values, and fails
+    on NaN.
     """
     return _aggregate("mean", "avg", column, bounds_of(f"mean({column!r})", low, high), options)
 
@@ -101,8 +102,8 @@ def total(
     high: Number | None = None,
     **options: Unpack[BoundOptions],
 ) -> Rule:
-    """Say that the sum of a numeric column is from `low` to `high`; without any value it
-    passes, NaN does not.
+    """The sum of a numeric column is from `low` to `high`; it passes without values, and fails
+    on NaN.
     """
     return _aggregate(
         "total", "sum", column, bounds_of(f"total({column!r})", low, high), options

@@ -1,6 +1,4 @@
-"""The rules that rows answer, evaluated: one query for all aggregates, at most one more for all
-lookups.
-"""
+"""Evaluation of rules on rows: one query for all aggregates, and at most one for all lookups."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -30,9 +28,7 @@ TOTAL = "__total"
 
 
 class Audited(NamedTuple):
-    """Results of rules, the profile of the columns that are declared so, by metric, and how
-    many rows were evaluated.
-    """
+    """Results of rules, the profile of the profiled columns by metric, and the number of rows."""
 
     results: list[RuleResult]
     profile: dict[str, float]
@@ -49,19 +45,17 @@ def audit(
     *,
     profile: bool = False,
 ) -> Audited:
-    """Evaluate rules on typed rows, with a sample of at most 20 rows for each rule that does
-    not hold.
+    """Evaluate rules on typed rows, with a sample of at most 20 rows for each failed rule.
 
-    One query, a single Spark job, answers all that rows tell by themselves, and one more what
-    others must tell: whether a key is there already, or has no partner. Both run at once,
-    unless the second prunes the other rows by what the first tells.
+    One query, a single Spark job, computes all aggregates of the rows, and one more all lookups
+    in other rows: duplicate keys and missing references. Both run concurrently, unless the
+    lookups are pruned by the results of the first.
 
-    :param rules: those that rows do not answer are passed over.
-    :param existing: rows already in the table, that new ones must be unique among as well; only
-        those whose key can be among the new ones are read.
-    :param read_other: gives the rows of another table that is referred to; what readers see
-        where it is left out.
-    :param profile: whether to profile the declared columns too, in the same query.
+    :param rules: rules that do not read rows are ignored.
+    :param existing: existing rows of the table, for unique rules; only rows in the key range
+        are read.
+    :param read_other: returns the rows of a referenced table; defaults to its current rows.
+    :param profile: whether to profile the declared columns in the same query.
     """
     evaluated = EvaluatedRows(engine, table, rows, existing, read_other)
     row_rules = [rule for rule in evaluable(rules) if rule.reads_rows]
@@ -89,8 +83,8 @@ def audit(
 
 
 def count(rows: "DataFrame", expressions: Mapping[str, str]) -> dict[str, Any]:
-    """Evaluate SQL aggregates over all rows in one query; `TOTAL` of the result is how many
-    rows there are.
+    """Evaluate SQL aggregates over all rows in one query; the result also contains `TOTAL`, the
+    number of rows.
     """
     row = rows.selectExpr(
         f"count(1) AS {TOTAL}",
@@ -101,7 +95,7 @@ def count(rows: "DataFrame", expressions: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _count_lookups(rows: "DataFrame", lookups: Mapping[str, Lookup]) -> dict[str, int]:
-    """Return by rule how many rows break it: one query for all of them, and none for none."""
+    """Return the number of failing rows by rule, with one query for all rules."""
     if not lookups:
         return {}
     counts = together(lookup.count(rows) for lookup in lookups.values())
@@ -111,7 +105,7 @@ def _count_lookups(rows: "DataFrame", lookups: Mapping[str, Lookup]) -> dict[str
 def _sampled(
     evaluated: EvaluatedRows, results: Sequence[RuleResult], lookups: Mapping[str, Lookup]
 ) -> list[RuleResult]:
-    """Return results with samples of the rows that break the rules which do not hold."""
+    """Add samples of failing rows to the results of failed rules."""
     engine, table, rows = evaluated.engine, evaluated.table, evaluated.rows
     failed = {
         result.rule.name: result

@@ -1,6 +1,4 @@
-"""The profile of a table's columns, in the query that its rules are evaluated by: nulls and
-distinct values.
-"""
+"""Column profile, computed in the query of the rules: NULL fractions and distinct counts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,11 +12,10 @@ _PREFIX = "__profile "
 
 
 def profile_aggregates(table: IcebergTable, where: str = "true") -> dict[str, str]:
-    """Return the aggregates that profile the declared columns, by name; none where none is
-    declared `profiled`.
+    """Return the aggregates for columns declared `profiled`, by name.
 
-    Distinct values are estimated (HyperLogLog++, 5 % off at most as a rule), for which Spark
-    keeps kilobytes and shuffles no row; an exact count would expand the rows by each column.
+    Distinct values are estimated (HyperLogLog++, error usually below 5 %), which needs
+    kilobytes and no shuffle; an exact count would multiply the rows by the columns.
 
     :param where: a SQL predicate on the rows to profile.
     """
@@ -34,9 +31,7 @@ def profile_aggregates(table: IcebergTable, where: str = "true") -> dict[str, st
 
 
 def profile_of(values: Mapping[str, Any]) -> dict[str, float]:
-    """Return fractions and counts by metric, of a query's values; none where there was no
-    row.
-    """
+    """Return fractions and counts by metric, from a query result; empty without rows."""
     metrics = {
         name.removeprefix(_PREFIX): value
         for name, value in values.items()

@@ -1,4 +1,4 @@
-"""What a kind of rule has to say of its evaluation, and what it is evaluated on."""
+"""Interface of a rule's evaluation, and its inputs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EvaluatedRows:
-    """The rows that rules are evaluated on: those that a write brings, or that readers see.
+    """The rows that rules are evaluated on: those of a write, or the current ones.
 
-    `existing` are rows already in the table, that new ones must be unique among as well.
-    `read_other` gives the rows of another table; what readers see of it where left out.
+    `existing` are existing rows of the table, for unique rules. `read_other` returns the rows
+    of another table; defaults to its current rows.
     """
 
     engine: Engine
@@ -46,11 +46,11 @@ class EvaluatedRows:
 
 @dataclass(frozen=True)
 class EvaluatedSnapshot:
-    """The snapshot that rules are evaluated on: readers see it, or will once it is published;
-    None where nothing was ever written.
+    """The snapshot that rules are evaluated on, current or to be published; None if nothing was
+    written.
 
-    `pins` are snapshots of other tables; of those that are not named, it is what readers see.
-    `partitions` are those of the run.
+    `pins` are snapshots of other tables, by default the current ones. `partitions` are those of
+    the run.
     """
 
     engine: Engine
@@ -60,19 +60,17 @@ class EvaluatedSnapshot:
     pins: Mapping[str, int | None] = field(default_factory=dict)
     partitions: Partitions | None = None
     values: Mapping[str, Sequence[tuple[TableAggregate, Decimal]]] = field(default_factory=dict)
-    """By rule, its aggregates of tables, with their values."""
+    """The aggregates of each rule, with their values."""
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
     def rows(self) -> int:
-        """Rows of the whole table."""
+        """Rows of the table."""
         return self.snapshot.rows if self.snapshot else 0
 
     @cached_property
     def health(self) -> TableHealth:
-        """Files, deletes and manifests of the snapshot, which are read once for all rules:
-        half a second for 10,000 files.
-        """
+        """Health of the snapshot, measured once for all rules: half a second for 10,000 files."""
         name = self.table.name
         snapshot_id = self.snapshot.snapshot_id if self.snapshot else None
         return measure_health(
@@ -85,51 +83,52 @@ class EvaluatedSnapshot:
 
 
 class Lookup(Protocol):
-    """A rule that other rows must answer, with these rows."""
+    """A rule that needs other rows, together with these rows."""
 
     def aggregates(self) -> Mapping[str, str]:
-        """Return the SQL aggregates over the evaluated rows that tell which other rows to
-        read; none where all are read.
+        """Return SQL aggregates over the evaluated rows that limit the other rows to read;
+        empty for all.
         """
 
     def pruned(self, values: Mapping[str, Any]) -> Self:
-        """Return the lookup in fewer other rows, by the values of its aggregates."""
+        """Return the lookup in fewer rows, by the values of its aggregates."""
 
     def count(self, rows: "DataFrame") -> "DataFrame":
-        """Return one row: the `rule`, and how many of the evaluated rows `failed`."""
+        """Return one row with the columns `rule` and `failed`, the number of failing rows."""
 
     def broken_rows(self, rows: "DataFrame") -> "DataFrame":
-        """Return what to show of the rows that break the rule."""
+        """Return the sample columns of the failing rows."""
 
 
 class EvaluableRule(Rule):
-    """A rule that says how it is evaluated.
+    """A rule with its evaluation.
 
-    The rows that a write brings answer it by `aggregates`, all rules' in one query, or by a
-    `lookup` in other rows, all rules' in one more. Where it does not read the rows, the snapshot
-    answers it by `snapshot_result`. A new kind overrides one of these, in a file of its own.
+    On rows, it is evaluated by `aggregates`, in one query for all rules, or by a `lookup` in
+    other rows, in one more query. Otherwise it is evaluated on the snapshot by
+    `snapshot_result`. A new kind of rule overrides one of these methods, in its own file.
     """
 
     reads_rows: ClassVar[bool] = True
-    """Whether the rows that a write brings answer it."""
+    """Whether it is evaluated on the rows of a write."""
     reads_other_rows: ClassVar[bool] = False
-    """Whether it takes a lookup in other rows too."""
+    """Whether it needs a lookup in other rows."""
     fails_with_time: ClassVar[bool] = False
-    """Whether it ceases to hold while nothing is written."""
+    """Whether its result can change without a write."""
 
     def aggregates(self, table: IcebergTable, where: str = "") -> Mapping[str, str]:
-        """Return SQL aggregates over the rows by name; that of the rule's name is its value.
+        """Return SQL aggregates over the rows by name; the one with the rule's name is its
+        value.
 
-        :param where: a SQL predicate on the rows that count.
+        :param where: a SQL predicate on the evaluated rows.
         """
         raise NotImplementedError(f"{type(self).__name__} has no aggregates")
 
     def lookup(self, evaluated: EvaluatedRows) -> Lookup:
-        """Return the lookup that answers the rule, where it `reads_other_rows`."""
+        """Return the lookup of a rule with `reads_other_rows`."""
         raise NotImplementedError(f"{type(self).__name__} has no lookup")
 
     def result(self, values: Mapping[str, Any], rows: int) -> RuleResult:
-        """Return the result on some rows, of the values of aggregates and lookups by name."""
+        """Return the result, from the values of aggregates and lookups by name."""
         if self.bounds is None:
             return RuleResult(self, values[self.name], rows)
         return RuleResult(self, 0, rows, value=values[self.name])
@@ -138,41 +137,43 @@ class EvaluableRule(Rule):
         self,
         evaluated: EvaluatedSnapshot,  # noqa: ARG002  most rules need none
     ) -> Sequence[TableAggregate]:
-        """Return the aggregates of tables that it takes to answer the rule by the snapshot."""
+        """Return the aggregates of tables that the evaluation on a snapshot needs."""
         return ()
 
     def snapshot_result(self, evaluated: EvaluatedSnapshot) -> RuleResult:
-        """Return the result on the snapshot, with the values of the rule's aggregates in it."""
+        """Return the result on the snapshot, which contains the values of the rule's
+        aggregates.
+        """
         raise NotImplementedError(f"{type(self).__name__} is not evaluated on a snapshot")
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluableCastableRule(CastableRule, EvaluableRule):
-    """A rule that says how a column is read, evaluated on rows that know what was delivered."""
+    """A castable rule, evaluated on rows with their delivered values."""
 
     @classmethod
     def of(cls, rule: CastableRule) -> Self:
-        """Return a rule that a declaration has, as one that can be evaluated."""
+        """Convert a declared rule to an evaluable one."""
         return cls(**{part.name: getattr(rule, part.name) for part in fields(rule)})
 
     def aggregates(self, table: IcebergTable, where: str = "") -> Mapping[str, str]:
-        """Count the rows that break it."""
+        """Count the failing rows."""
         return broken_rows(self, table, where)
 
 
 def broken_rows(rule: Rule, table: IcebergTable, where: str) -> dict[str, str]:
-    """Return the SQL aggregate that counts the rows that break a rule on rows, by its name.
+    """Return the SQL aggregate that counts the failing rows of a row rule, by its name.
 
-    :param where: a SQL predicate on the rows that count; empty for all.
+    :param where: a SQL predicate on the evaluated rows; empty for all.
     """
     broken = table.broken_by(rule)
     return {rule.name: counts(f"{where} AND {broken}" if where else broken)}
 
 
 def evaluable(rules: Iterable[Rule]) -> list[EvaluableRule]:
-    """Return rules as those that can be evaluated.
+    """Convert rules to evaluable rules.
 
-    :raises DeclarationError: names a rule that says nothing of its evaluation.
+    :raises DeclarationError: names a rule that has no evaluation.
     """
     known: list[EvaluableRule] = []
     for declared in rules:
@@ -191,9 +192,9 @@ def evaluable(rules: Iterable[Rule]) -> list[EvaluableRule]:
 def row_aggregates(
     table: IcebergTable, rules: Iterable[EvaluableRule], where: str = ""
 ) -> dict[str, str]:
-    """Return the SQL aggregates that rules ask of rows, to be evaluated in one query.
+    """Return the SQL aggregates of all rules without lookups, for one query.
 
-    :param where: a SQL predicate on the rows that count.
+    :param where: a SQL predicate on the evaluated rows.
     """
     aggregates: dict[str, str] = {}
     for rule in rules:

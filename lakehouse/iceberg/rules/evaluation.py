@@ -1,6 +1,4 @@
-"""Rules of a table evaluated on a snapshot: all of them on what readers see, or those that its
-rows do not answer.
-"""
+"""Evaluation of a table's rules on a snapshot: all rules, or those that do not read rows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,13 +24,13 @@ def evaluate(
     partitions: Partitions | None = None,
     snapshot_id: int | None = None,
 ) -> list[RuleResult]:
-    """Evaluate a table's rules on what readers see, and write nothing; starts no Spark where
-    metadata tells all.
+    """Evaluate a table's rules on a snapshot without a write; uses no Spark if metadata is
+    sufficient.
 
-    :param partitions: the partitions to look at, of a table that is overwritten by partitions;
-        all where left out.
-    :param snapshot_id: the state to look at; the current one where it is left out.
-    :raises TableNotFound: when the table, or one that a rule compares it with, is not there.
+    :param partitions: the partitions to evaluate, for a table that is overwritten by
+        partitions; all by default.
+    :param snapshot_id: the snapshot to evaluate; defaults to the current one.
+    :raises TableNotFound: if the table, or one that a rule compares it with, does not exist.
     """
     history = read_history(engine, table.name)
     snapshot = history.main if snapshot_id is None else history.snapshots[snapshot_id]
@@ -56,8 +54,10 @@ def evaluate(
 def evaluate_snapshot(
     evaluated: EvaluatedSnapshot, rules: Sequence[EvaluableRule]
 ) -> list[RuleResult]:
-    """Evaluate the rules that rows do not answer: one query for all, and none where metadata
-    tells; those of other kinds are passed over.
+    """Evaluate the rules that do not read rows: one query for all, none if metadata is
+    sufficient.
+
+    Other rules are ignored.
     """
     snapshot_rules = [rule for rule in rules if not rule.reads_rows]
     aggregates: list[TableAggregate] = []
@@ -68,7 +68,7 @@ def evaluate_snapshot(
 
 
 def evaluate_age(engine: Engine, table: IcebergTable, history: History) -> list[RuleResult]:
-    """Evaluate the rules that cease to hold while nothing is written."""
+    """Evaluate the rules whose result can change without a write."""
     rules = [rule for rule in evaluable(table.rules) if rule.fails_with_time]
     return evaluate_snapshot(EvaluatedSnapshot(engine, table, history, history.main), rules)
 
@@ -76,8 +76,8 @@ def evaluate_age(engine: Engine, table: IcebergTable, history: History) -> list[
 def _computed_from(
     engine: Engine, history: History, rules: Sequence[EvaluableRule]
 ) -> dict[str, int | None]:
-    """Return the states of other tables that the whole of one was computed from; the current
-    one of a table where none is told.
+    """Return the snapshots of compared tables that the entire table was computed from, by
+    default current.
     """
     pins = {}
     for rule in rules:
@@ -92,15 +92,15 @@ def _main(engine: Engine, table: str) -> int | None:
 
 
 def _unless_stale(evaluated: EvaluatedSnapshot, result: RuleResult) -> RuleResult:
-    """Say nothing of a difference while some of the table is yet to be computed from the newest
-    state of the other.
+    """Clear a failed comparison while the table is not yet computed from the other's newest
+    snapshot.
 
-    Some of its partitions may be: then the table agrees with no single state of the other.
+    If some partitions are stale, the table matches no single snapshot of the other.
     """
     if result.passed:
         return result
     for other in result.rule.read_columns:
         if evaluated.pins.get(other) != _main(evaluated.engine, other):
-            note = f"{result.note}; the newest of {other} is yet to be computed from"
+            note = f"{result.note}; not yet computed from the newest snapshot of {other}"
             return replace(result, value=None, note=note)
     return result

@@ -1,4 +1,4 @@
-"""Samples of rows that break rules, redacted for people."""
+"""Masked samples of failing rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,13 +25,13 @@ def samples_of(
     failed_rows: Mapping[str, int],
     terms: Sequence[str],
 ) -> dict[str, Sample]:
-    """Return by name at most 20 of the rows that meet each of several predicates.
+    """Return, by name, at most 20 of the rows that match each predicate.
 
-    The first rows that meet any of them tell what is common, without a look at all; what is
-    rare is looked for by one pass over all rows.
+    The first matching rows contain frequent failures, without a scan of all rows; one more
+    query over all rows finds rare ones.
 
-    :param failed_rows: how many rows meet each predicate.
-    :param terms: what to select of each row.
+    :param failed_rows: number of rows that match each predicate.
+    :param terms: SQL terms to select.
     """
     if not predicates:
         return {}
@@ -46,9 +46,9 @@ def samples_of(
     }
     if rare:
         rows_by_rule |= _rare(_broken(rows, rare, terms))
-    counted = [row for broken in rows_by_rule.values() for row in broken]
+    scanned = [row for broken in rows_by_rule.values() for row in broken]
     return {
-        name: _shown(engine, table, broken[:SAMPLE_ROWS], counted)
+        name: _shown(engine, table, broken[:SAMPLE_ROWS], scanned)
         for name, broken in rows_by_rule.items()
     }
 
@@ -56,9 +56,7 @@ def samples_of(
 def _broken(
     rows: "DataFrame", predicates: Mapping[str, str], terms: Sequence[str]
 ) -> "DataFrame":
-    """Return the rows that meet any of some predicates, and the names of those that each
-    meets.
-    """
+    """Return the rows that match any predicate, with the names of the predicates."""
     names = ", ".join(
         f"CASE WHEN {predicate} THEN {literal(name)} END"
         for name, predicate in predicates.items()
@@ -80,7 +78,7 @@ def _rare(broken: "DataFrame") -> "dict[str, list[Row]]":
 
 
 def sample_of(engine: Engine, table: IcebergTable, broken: "DataFrame") -> Sample:
-    """Return at most 20 of some rows as plain values, redacted."""
+    """Return at most 20 of some rows as plain values, masked."""
     rows = _collected(
         broken.limit(PERSON_SAMPLE_ROWS if table.has_personal_data else SAMPLE_ROWS)
     )
@@ -88,7 +86,7 @@ def sample_of(engine: Engine, table: IcebergTable, broken: "DataFrame") -> Sampl
 
 
 def _collected(rows: "DataFrame") -> "list[Row]":
-    """Return few rows; those of a day or a moment that Python does not know as text."""
+    """Return few rows; with all times as text if one is outside of Python's range."""
     try:
         return collect(rows)
     except (ValueError, OverflowError):
@@ -102,18 +100,18 @@ def _collected(rows: "DataFrame") -> "list[Row]":
 
 
 def _shown(
-    engine: Engine, table: IcebergTable, rows: "Sequence[Row]", counted: "Sequence[Row]"
+    engine: Engine, table: IcebergTable, rows: "Sequence[Row]", scanned: "Sequence[Row]"
 ) -> Sample:
-    """Return rows as people may see them.
+    """Return masked rows.
 
-    :param counted: the rows among which persons are told apart.
+    :param scanned: the rows in which identifiers of data subjects are distinguished.
     """
-    shown = redacted(engine.masking_key, table, _values(rows), _values(counted))
+    shown = redacted(engine.masking_key, table, _values(rows), _values(scanned))
     return tuple({name: _plain(value) for name, value in row.items()} for row in shown)
 
 
 def _values(rows: "Sequence[Row]") -> list[dict[str, Any]]:
-    """Return rows by the names of their columns."""
+    """Return rows as dictionaries."""
     values = []
     for row in rows:
         columns = row.asDict(recursive=True)
@@ -123,5 +121,5 @@ def _values(rows: "Sequence[Row]") -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Return what Dagster keeps."""
+    """Convert a value to a type that Dagster metadata supports."""
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

@@ -1,8 +1,8 @@
-"""Rules on how healthy a table is: what its metadata gathers until upkeep clears it away.
+"""Rules on table health, whose metrics grow until upkeep reduces them.
 
-They never keep a write back, which is not to blame for what gathered: outside of `warn_outside`
-their check is a warning, and outside of their bounds an error. A table of ours that upkeep looks
-after stays far within the bounds that are the defaults.
+They never block a write, which is not the cause: outside of `warn_outside` the check is a
+warning, and outside of the bounds an error. A table with regular upkeep stays far within the
+default bounds.
 """
 
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from lakehouse.iceberg.rules.size_schema_and_freshness import MetadataRule
 from lakehouse.tables.bounds import Number, bounds_of
 from lakehouse.tables.rule import BoundOptions, OnFailure
 
-_UPKEEPS_ROUND = timedelta(days=1)
-"""How long what is due may wait for upkeep."""
+_UPKEEP_PERIOD = timedelta(days=1)
+"""How long due upkeep can wait."""
 
 
 @dataclass(frozen=True)
 class HealthRule(MetadataRule):
-    """Something that gathers is no more than its bounds allow."""
+    """An upper bound on a health metric."""
 
     on_failure: OnFailure = "warn"
     warns_as_error: ClassVar[bool] = True
@@ -35,21 +35,22 @@ class HealthRule(MetadataRule):
         warn_above: Number | None,
         options: BoundOptions,
     ) -> Self:
-        """Return a rule whose value warns above one number, and is an error above another."""
+        """Return a rule that warns above one limit, and is an error above another."""
         outside = {} if warn_above is None else {"warn_outside": (None, warn_above)}
         bounds = bounds_of(kind, None, at_most)
         return cls.declare(kind, (), description, {**outside, **options}, bounds=bounds)
 
 
 class NeedlessFilesRule(HealthRule):
-    """Files that a read of one partition opens for nothing: small ones that could be joined,
-    and delete files. The partition with the most counts.
+    """Files that a read of one partition opens unnecessarily: small files and delete files.
+
+    The partition with the most such files counts.
     """
 
     value_name: ClassVar[str] = "needless files of a partition"
 
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return how many there are, and in which partition."""
+        """Return their number, and the partition."""
         health, most, where = evaluated.health, 0, ""
         for partition in health.partitions:
             needless = partition.fewer_files(health.target_bytes) + partition.delete_files
@@ -60,7 +61,7 @@ class NeedlessFilesRule(HealthRule):
 
 
 class DeletedRowsRule(HealthRule):
-    """Rows in data files that delete files take off, as a share of all that are in them."""
+    """Share of the rows in data files that are deleted by delete files."""
 
     value_name: ClassVar[str] = "share of the rows deleted"
 
@@ -73,43 +74,42 @@ class DeletedRowsRule(HealthRule):
 
 
 class KeptSnapshotsRule(HealthRule):
-    """Snapshots that are kept; each commit reads and writes the list of all."""
+    """Retained snapshots; each commit reads and writes the list of all."""
 
     value_name: ClassVar[str] = "snapshots"
 
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return how many there are."""
+        """Return their number."""
         return len(evaluated.history.snapshots), ""
 
 
 class NeedlessManifestsRule(HealthRule):
-    """Manifests beyond those that their size takes, one at least for each partition spec; a
-    read opens all that may hold its partitions.
+    """Manifests in excess of the number for their size, at least one per partition spec.
+
+    A read opens all manifests that can contain its partitions.
     """
 
     value_name: ClassVar[str] = "needless manifests"
 
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return how many there are."""
+        """Return their number."""
         health = evaluated.health
         needless = max(0, health.manifests - health.needed_manifests)
         return needless, f"{health.manifests} manifests"
 
 
 class StrayBranchesRule(HealthRule):
-    """Branches of refused writes that are kept for longer than their time, and of writers that
-    died.
-    """
+    """Branches of blocked writes beyond their retention, and of dead writers."""
 
     fails_with_time: ClassVar[bool] = True
     value_name: ClassVar[str] = "stray branches"
 
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return how many there are, and their names."""
+        """Return their number and names."""
         refused_for, stray = evaluated.table.upkeep_policy.refused_for, []
         for branch in sorted(evaluated.history.refs):
             until = kept_until(branch, refused_for)
-            if until and evaluated.now - until > _UPKEEPS_ROUND:
+            if until and evaluated.now - until > _UPKEEP_PERIOD:
                 stray.append(branch)
         return len(stray), ", ".join(stray[:3])
 
@@ -117,11 +117,11 @@ class StrayBranchesRule(HealthRule):
 def needless_files(
     at_most: int = 500, *, warn_above: int | None = 50, **options: Unpack[BoundOptions]
 ) -> NeedlessFilesRule:
-    """Say how many files a read of any one partition may open for nothing: small ones that
-    could be joined, and delete files.
+    """Limit the files that a read of any partition opens unnecessarily: small files and delete
+    files.
 
-    :param at_most: above it the check is an error.
-    :param warn_above: above it the check warns.
+    :param at_most: above it, the check is an error.
+    :param warn_above: above it, the check warns.
     """
     description = f"no partition has more than {at_most} small files to join and delete files"
     return NeedlessFilesRule.limited(
@@ -132,24 +132,24 @@ def needless_files(
 def deleted_rows(
     at_most: float = 0.5, *, warn_above: float | None = 0.2, **options: Unpack[BoundOptions]
 ) -> DeletedRowsRule:
-    """Say which share of the rows in data files delete files may take off, 0 to 1.
+    """Limit the share of the rows in data files that are deleted by delete files, 0 to 1.
 
-    :param at_most: above it the check is an error.
-    :param warn_above: above it the check warns.
+    :param at_most: above it, the check is an error.
+    :param warn_above: above it, the check warns.
     """
-    description = f"delete files take off {at_most:.0%} of the rows at most"
+    description = f"delete files delete at most {at_most:.0%} of the rows"
     return DeletedRowsRule.limited("deleted_rows", description, at_most, warn_above, options)
 
 
 def kept_snapshots(
     at_most: int = 20_000, *, warn_above: int | None = 5_000, **options: Unpack[BoundOptions]
 ) -> KeptSnapshotsRule:
-    """Say how many snapshots may be kept.
+    """Limit the number of retained snapshots.
 
-    By default, a month of a commit every nine minutes.
+    The default is a month with a commit every nine minutes.
 
-    :param at_most: above it the check is an error.
-    :param warn_above: above it the check warns.
+    :param at_most: above it, the check is an error.
+    :param warn_above: above it, the check warns.
     """
     description = f"no more than {at_most} snapshots are kept"
     return KeptSnapshotsRule.limited(
@@ -160,14 +160,14 @@ def kept_snapshots(
 def needless_manifests(
     at_most: int = 2_000, *, warn_above: int | None = 250, **options: Unpack[BoundOptions]
 ) -> NeedlessManifestsRule:
-    """Say how many manifests there may be beyond those that their size takes.
+    """Limit the number of manifests in excess of those for their size.
 
-    Iceberg itself joins them from a hundred on, data and deletes apart.
+    Iceberg merges manifests from a hundred on, separately for data and deletes.
 
-    :param at_most: above it the check is an error.
-    :param warn_above: above it the check warns.
+    :param at_most: above it, the check is an error.
+    :param warn_above: above it, the check warns.
     """
-    description = f"no more than {at_most} manifests could be joined with others"
+    description = f"no more than {at_most} manifests could be merged"
     return NeedlessManifestsRule.limited(
         "needless_manifests", description, at_most, warn_above, options
     )
@@ -176,13 +176,15 @@ def needless_manifests(
 def stray_branches(
     at_most: int = 20, *, warn_above: int | None = 0, **options: Unpack[BoundOptions]
 ) -> StrayBranchesRule:
-    """Say how many branches of dead writers, and of refused writes beyond their time
-    (`Upkeep(refused_for=…)`), there may be.
+    """Limit the number of branches of dead writers, and of blocked writes beyond
+    `Upkeep(refused_for=…)`.
 
-    :param at_most: above it the check is an error.
-    :param warn_above: above it the check warns.
+    :param at_most: above it, the check is an error.
+    :param warn_above: above it, the check warns.
     """
-    description = f"no more than {at_most} branches are left of dead writers and old refusals"
+    description = (
+        f"no more than {at_most} branches of dead writers and old blocked writes remain"
+    )
     return StrayBranchesRule.limited(
         "stray_branches", description, at_most, warn_above, options
     )
@@ -195,4 +197,4 @@ DEFAULT_RULES: tuple[HealthRule, ...] = (
     needless_manifests(),
     stray_branches(),
 )
-"""What must hold of each table that says nothing else."""
+"""Default health rules of each table."""

@@ -1,6 +1,4 @@
-"""Work of Spark in another thread: while one query is planned, or has few tasks, another has
-the cores.
-"""
+"""Concurrent Spark jobs: while one query is planned or has few tasks, another uses the cores."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -18,11 +16,10 @@ _INTERRUPTED_AGAIN_SECONDS = 0.2
 
 @contextmanager
 def concurrently(spark: "SparkSession", function: Callable[[], T]) -> Iterator["Future[T]"]:
-    """Run a function in a thread for as long as the block takes, and longer where it does: it
-    ends before this does.
+    """Run a function in a thread during the block, and wait for it at the end.
 
-    An error of the function is raised at the end, unless the block raises one. Where the block
-    is interrupted, as by Ctrl-C, so is all that the session does.
+    An error of the function is raised at the end, unless the block raises one. If the block is
+    interrupted, as by Ctrl-C, all jobs of the session are interrupted.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="concurrently") as pool:
         future = pool.submit(_inheriting(spark, function))
@@ -39,7 +36,7 @@ def concurrently(spark: "SparkSession", function: Callable[[], T]) -> Iterator["
 
 
 def _inheriting(spark: "SparkSession", function: Callable[[], T]) -> Callable[[], T]:
-    """Let a function in another thread have what Spark keeps for this one."""
+    """Pass Spark's thread-local properties to a function in another thread."""
     from pyspark import inheritable_thread_target
 
     decorate = inheritable_thread_target if is_spark_3() else inheritable_thread_target(spark)

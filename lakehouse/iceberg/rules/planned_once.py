@@ -11,18 +11,16 @@ if TYPE_CHECKING:
 _ADAPTIVE = "spark.sql.adaptive.enabled"
 _lock = Lock()
 _settings_before: dict[int, list[str | None]] = {}
-"""By session, its setting before each thread that is inside: it is one for all threads, and the
-first to come saw it as it was.
+"""By session, the setting before each thread inside the block; the first entry is the original
+one, since all threads share the setting.
 """
 
 
 @contextmanager
 def planned_once(spark: "SparkSession") -> Iterator[None]:
-    """Let queries be planned before they run, and not again after each stage, which makes a job
-    of every stage.
+    """Disable adaptive execution, which runs one job per stage.
 
-    An aggregate of a table has nothing to be planned again. So are queries of other threads
-    meanwhile.
+    Aggregates do not benefit from it. Queries of other threads are affected meanwhile.
     """
     with _lock:
         settings = _settings_before.setdefault(id(spark), [])

@@ -1,4 +1,4 @@
-"""Rules that a figure of a table is the same in another one."""
+"""Rules that compare an aggregate of a table with one of another table."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,38 +19,38 @@ from lakehouse.tables.rule import BoundOptions, DeclaringTable, Rule
 
 @dataclass(frozen=True, kw_only=True)
 class ReconciliationRule(EvaluableRule):
-    """How far an aggregate of the table lies from one of another table, as a share of that
-    one.
-    """
+    """The relative difference between an aggregate of the table and one of another table."""
 
     here: str
     table: str
     there: str
     by: str | None = None
-    """The column of the other table that has the partitions of a run."""
+    """The column of the other table with the partitions of a run."""
     reads_rows: ClassVar[bool] = False
 
     @property
     def sql(self) -> str:
-        """Both aggregates, and how far apart they may lie."""
+        """Both aggregates, and their tolerance."""
         return f"difference of {self.here} from {self.there} of {self.table} {self.bounds}"
 
     @property
     def read_columns(self) -> Mapping[str, Sequence[str]]:
-        """The column of the other table's partitions."""
+        """The column with the other table's partitions."""
         return {self.table: [self.by] if self.by else []}
 
     def check(self, table: DeclaringTable) -> None:
-        """Check that whole tables are not compared by runs that write partitions."""
+        """Check that entire tables are not compared by runs of partitions."""
         if table.overwritten_by and not self.by:
             raise DeclarationError(
-                f"{table.name}: rule {self.name} compares whole tables, and a run writes"
+                f"{table.name}: rule {self.name} compares entire tables, and a run writes"
                 f" partitions of {table.overwritten_by}.",
-                next_step=f"Say by=…, the column of {self.table} that has the same partitions.",
+                next_step=f"Declare by=…, the column of {self.table} with the same partitions.",
             )
 
     def table_aggregates(self, evaluated: EvaluatedSnapshot) -> Sequence[TableAggregate]:
-        """Return both aggregates, of the run's partitions where the table is written by them."""
+        """Return both aggregates, filtered to the run's partitions if the table is written by
+        partitions.
+        """
         if evaluated.snapshot is None:
             return ()
         table, by = evaluated.table, evaluated.table.overwritten_by
@@ -65,7 +65,7 @@ class ReconciliationRule(EvaluableRule):
         )
 
     def snapshot_result(self, evaluated: EvaluatedSnapshot) -> RuleResult:
-        """Return how far the aggregates lie apart."""
+        """Return the difference of the aggregates."""
         if evaluated.snapshot is None:
             return RuleResult(self, 0, 0)
         (_, here), (other, there) = evaluated.values[self.name]
@@ -88,19 +88,19 @@ def reconciles(
     warn_above: float | None = None,
     **options: Unpack[BoundOptions],
 ) -> Rule:
-    """Say that a figure of this table is the same in another, such as the number of rows that
-    it was computed from.
+    """An aggregate of this table equals one of another table, such as the number of its source
+    rows.
 
-    In a write both are those of the run's partitions, where it has any, and the other table's
-    is of what was read. Where both are of whole tables, `count(1)` is known from metadata;
-    anything else is one query for all such rules.
+    In a write both are restricted to the run's partitions, if it has any, and the other table
+    is read as pinned. `count(1)` of entire tables is known from metadata; all other aggregates
+    take one query together.
 
     :param table: the other table, or its name.
     :param here: a SQL aggregate of this table.
-    :param there: a SQL aggregate of the other one.
-    :param by: the other table's column that has the partitions of this one.
-    :param at_most: how far they may lie apart, as a share of the other table's figure.
-    :param warn_above: a smaller such share, above which people are told.
+    :param there: a SQL aggregate of the other table.
+    :param by: the other table's column with the partitions of this one.
+    :param at_most: the tolerance, as a share of the other table's value.
+    :param warn_above: a smaller share, above which the check warns.
     """
     tolerance = f", give or take {at_most:.4g} of it" if at_most else ""
     other = name_of(table)

@@ -1,6 +1,4 @@
-"""The check that each table with a quarantine has: how much of what a write brought was
-refused.
-"""
+"""Check on the share of rejected rows of a write, for each table with a quarantine."""
 
 from typing import ClassVar
 
@@ -12,13 +10,11 @@ from lakehouse.tables.rule_validation import REFUSED_SHARE
 
 HALF = 0.5
 ENOUGH_ROWS = 100
-"""Of fewer rows, half may be refused by chance."""
+"""With fewer rows, half can be rejected by chance."""
 
 
 class RefusedShareRule(EvaluableRule):
-    """Rows that a write refused, as a share of those that it brought; the write itself counts
-    them.
-    """
+    """Share of the rows of a write that were rejected; the write itself counts them."""
 
     warns_as_error: ClassVar[bool] = True
 
@@ -29,16 +25,16 @@ class RefusedShareRule(EvaluableRule):
 
     @property
     def tolerated_share(self) -> float:
-        """The share up to which it holds; 0 where it has no bound."""
+        """The share up to which the check passes; 0 without a bound."""
         return float((self.bounds and self.bounds.high) or 0)
 
 
 def refused_share(
     table: TableDeclaration, rows: int = ENOUGH_ROWS, *, is_first: bool = False
 ) -> RefusedShareRule:
-    """Return what must hold of the share of a write's rows that is refused.
+    """Return the rule on the share of rejected rows.
 
-    :param rows: how many rows the write brought.
+    :param rows: number of rows of the write.
     :param is_first: whether nothing of the table was published before.
     """
     declared = table.max_refused_share
@@ -53,7 +49,7 @@ def refused_share(
 
 
 def without_blocking(rule: RefusedShareRule) -> RefusedShareRule:
-    """Return the same rule where it holds nothing back, and is an error all the same."""
+    """Return the same rule without blocking, as an error."""
     share = rule.tolerated_share
     return _rule("warn", share, Bounds(high=share))
 

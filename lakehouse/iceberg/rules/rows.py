@@ -1,7 +1,6 @@
-"""Rules on single rows: each gives the predicate of the rows that break it.
+"""Rules on single rows, each with the predicate of the rows that break it.
 
-One rule serves three times: it splits refused rows off, it is a reason in the quarantine, and
-it is the check.
+A rule splits off rejected rows, is a reason in the quarantine, and is a check.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,13 +20,14 @@ from lakehouse.tables.rule import CountOptions, OnFailure, Rule, ThresholdOption
 from lakehouse.tables.table import IcebergTable
 
 _BLANK = r"^[\s\p{Z}\p{Cc}\p{Cf}]*$"
-"""Spaces of any script, and what cannot be seen."""
+"""Unicode spaces and invisible characters."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowRule(EvaluableRule):
-    """A rule that single rows break: those that meet a SQL predicate, never NULL, over the
-    table's typed columns.
+    """A rule on single rows, broken by those that match a SQL predicate over typed columns.
+
+    The predicate is never NULL.
     """
 
     violated_by: str
@@ -36,25 +36,25 @@ class RowRule(EvaluableRule):
 
     @property
     def sql(self) -> str:
-        """The predicate of the rows that break it."""
+        """The predicate of the failing rows."""
         return self.predicate()
 
     def predicate(self, delivered: Callable[[str], str] = identifier) -> str:  # noqa: ARG002
-        """Return the predicate of the rows that break it."""
+        """Return the predicate of the failing rows."""
         return self.violated_by
 
     @property
     def asks_for_value(self) -> bool:
-        """Whether it says no more than that a column has a value."""
+        """Whether it only requires a value in a column."""
         return any(self.violated_by == _is_null(column) for column in self.columns)
 
     def aggregates(self, table: IcebergTable, where: str = "") -> Mapping[str, str]:
-        """Count the rows that break it."""
+        """Count the failing rows."""
         return broken_rows(self, table, where)
 
 
 def not_null(column: str, **options: Unpack[CountOptions]) -> Rule:
-    """Say that the column has a value in each row."""
+    """The column is not NULL."""
     return RowRule.declare(
         "not_null",
         (column,),
@@ -69,11 +69,9 @@ def _is_null(column: str) -> str:
 
 
 def not_blank(column: str, **options: Unpack[CountOptions]) -> Rule:
-    """Say that the column holds something that can be seen, and not spaces alone; NULL
-    passes.
-    """
+    """The column contains a visible character; NULL passes."""
     name = identifier(column)
-    # Most values begin with a letter or digit, and then no regular expression is needed.
+    # Most values start with a letter or digit, and need no regular expression.
     may_be_blank = f"NOT ascii({name}) BETWEEN 33 AND 126"
     return RowRule.declare(
         "not_blank",
@@ -89,7 +87,7 @@ def excluded(
     values: Iterable[object],
     **options: Unpack[CountOptions],
 ) -> Rule:
-    """Say that the column has none of these values; NULL passes."""
+    """The column has none of these values; NULL passes."""
     values = _values_of(values)
     _need_values("excluded", column, values)
     return RowRule.declare(
@@ -106,7 +104,7 @@ def accepted(
     values: Iterable[object],
     **options: Unpack[CountOptions],
 ) -> Rule:
-    """Say that the column has one of these values; NULL passes."""
+    """The column has one of these values; NULL passes."""
     values = _values_of(values)
     _need_values("accepted", column, values)
     return RowRule.declare(
@@ -124,8 +122,8 @@ def between(
     high: object = None,
     **options: Unpack[CountOptions],
 ) -> Rule:
-    """Say that the column is from `low` to `high`, both included, either one open; NULL passes,
-    NaN does not.
+    """The column is from `low` to `high`, inclusive; one can be omitted. NULL passes, NaN
+    fails.
     """
     if low is None and high is None:
         raise DeclarationError(
@@ -133,10 +131,10 @@ def between(
         )
     name = identifier(column)
     breaks = _outside(name, low, high)
-    # Spark orders NaN above every number, so that an upper bound refuses it; a lower bound
-    # alone must ask.
+    # Spark orders NaN above all numbers, so an upper bound rejects it; a lower bound needs a
+    # check.
     if high is None and isinstance(low, (int, float, Decimal)):
-        # Known from the type where there is none: nothing is then evaluated for a row.
+        # Evaluated from the type for other types, without a cost per row.
         breaks.append(
             f"(typeof({name}) IN ('float', 'double') AND isnan(try_cast({name} AS DOUBLE)))"
         )
@@ -155,8 +153,8 @@ def length(
     high: int | None = None,
     **options: Unpack[CountOptions],
 ) -> Rule:
-    """Say that the column has from `low` to `high` characters, both included, either one open;
-    NULL passes.
+    """The column has from `low` to `high` characters, inclusive; one can be omitted. NULL
+    passes.
     """
     bounds = [bound for bound in (low, high) if bound is not None]
     if not bounds or bounds[0] < 0 or bounds != sorted(bounds):
@@ -175,18 +173,18 @@ def length(
 
 
 def pattern(column: str, regex: str, **options: Unpack[CountOptions]) -> Rule:
-    """Say that a Java regular expression matches the whole of the column; NULL passes.
+    """A Java regular expression matches the entire value; NULL passes.
 
-    :param regex: such as `[A-Z]{2}[0-9]+`; no `^` and `$` is needed.
+    :param regex: such as `[A-Z]{2}[0-9]+`, without `^` and `$`.
     """
-    # `\z` is the very end, where `$` would let a line break follow.
-    whole = literal(rf"\A(?:{regex})\z")
+    # `\z` is the end; `$` would allow a line break after it.
+    anchored = literal(rf"\A(?:{regex})\z")
     return RowRule.declare(
         "pattern",
         (column,),
         f"{column} matches {regex}",
         options,
-        violated_by=f"coalesce(NOT {identifier(column)} RLIKE {whole}, false)",
+        violated_by=f"coalesce(NOT {identifier(column)} RLIKE {anchored}, false)",
     )
 
 
@@ -197,10 +195,10 @@ def not_after(
     days: int = 0,
     **options: Unpack[CountOptions],
 ) -> Rule:
-    """Say that a moment is at most some days after that of another column of its row; NULL
-    passes.
+    """A timestamp is at most some days after that of another column in the row; NULL passes.
 
-    What orders versions should have it: a moment of the year 9999 would win for ever.
+    Use it for columns that order versions: a timestamp in the year 9999 would always be the
+    newest.
 
     :param other: the other column, such as `_ingested_at`.
     """
@@ -226,15 +224,14 @@ def dated(
     time_zone: str = "UTC",
     **options: Unpack[CountOptions],
 ) -> Rule:
-    """Say that a day is from one such as `2020-01-01` on to that of a moment of its row; NULL
-    passes.
+    """A date is from a fixed date to the day of a timestamp in the row; NULL passes.
 
-    A row that is dated later than `until="_ingested_at"` cannot have happened yet.
+    With `until="_ingested_at"`, it rejects dates in the future.
 
     :param column: a `date`.
     :param since: the first day, such as `2020-01-01`.
-    :param until: the column of the moment.
-    :param time_zone: whose days they are; that of the table does not count here.
+    :param until: the timestamp column.
+    :param time_zone: the zone of its day; the table's zone does not apply.
     """
     day = f"to_date(from_utc_timestamp({_plain(until)}, {literal(time_zone)}))"
     return RowRule.declare(
@@ -256,15 +253,15 @@ def castable(
     time_zone: str = "UTC",
     **options: Unpack[CountOptions],
 ) -> Rule:
-    """Say that what was delivered in the column can be read as the type, with nothing lost but
-    what of a moment is finer than a microsecond; NULL passes.
+    """The delivered value can be converted to the type without loss, except for fractions of a
+    microsecond; NULL passes.
 
-    The table's write then casts the column itself, so that the asset hands on what it got. In a
-    table that says `rows_of` it follows from the column's type, unless another is declared.
+    The write then casts the column, so the asset returns it unchanged. In a table with
+    `rows_of`, the rule follows from the column's type, unless another is declared.
 
     :param to: the type, as Spark writes it.
-    :param time_zone: where moments without an offset were written, and whose days a `date` is
-        one of; that of the table does not count here.
+    :param time_zone: the zone of timestamps without an offset, and of the day of a `date`; the
+        table's zone does not apply.
     """
     return CastableRule.declare(
         "castable",
@@ -282,13 +279,11 @@ def expression(
     columns: Iterable[str] = (),
     **options: Unpack[ThresholdOptions],
 ) -> Rule:
-    """Say that a SQL expression over the row is true; where it is NULL it does not count as
-    broken.
+    """A SQL expression over the row is true; NULL passes.
 
     :param name: the name of its check: letters, digits and underscores.
     :param holds: the expression, such as `paid <= total`.
-    :param columns: the columns that the expression reads, so that personal ones among them are
-        masked.
+    :param columns: the columns that the expression reads, so that personal ones are masked.
     """
     return RowRule.declare(
         "expression",
@@ -300,30 +295,28 @@ def expression(
 
 
 def _plain(column: str) -> str:
-    """Return a column in SQL, quoted only where its name is no plain one.
+    """Return a column in SQL, quoted only if necessary.
 
-    The digest of a declaration covers the text of its rules, and was stamped with such names.
+    The digest of a declaration contains the rule texts, and was stored with unquoted names.
     """
     return column if column.isidentifier() else identifier(column)
 
 
 def _outside(value: str, low: object, high: object) -> list[str]:
-    """Return the predicates of the SQL values that lie outside of bounds, of which either may
-    be None.
-    """
+    """Return SQL predicates for values outside of bounds, of which either can be None."""
     breaks = [f"{value} < {literal(low)}"] if low is not None else []
     return breaks + ([f"{value} > {literal(high)}"] if high is not None else [])
 
 
 def _values_of(values: Iterable[object]) -> tuple[object, ...]:
-    """Return values of which a single one may be given as text: it is no list of letters."""
+    """Return values as a tuple; a single value can be given as text."""
     return (values,) if isinstance(values, str | bytes) else tuple(values)
 
 
 def _need_values(kind: str, column: str, values: tuple[object, ...]) -> None:
     if not values or None in values:
         raise DeclarationError(
-            f"{kind}({column!r}) was given {values!r}; expected at least one value, and no"
+            f"{kind}({column!r}) has the values {values!r}; expected at least one value, and no"
             " NULL."
         )
 

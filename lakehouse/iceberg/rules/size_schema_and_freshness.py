@@ -1,8 +1,7 @@
-"""Rules that a table's metadata answers: they read no data and start no Spark job, whatever the
-table's size.
+"""Rules on a table's metadata, without a scan or Spark job.
 
-In a write they look at what is about to be published, and in a check alone at what readers see;
-always at the whole table.
+In a write they are evaluated on the snapshot to publish, otherwise on the current one; always
+on the entire table.
 """
 
 import math
@@ -26,22 +25,22 @@ _MB = 2**20
 
 
 class MetadataRule(EvaluableRule):
-    """A value that metadata tells lies within bounds."""
+    """Bounds on a metadata value."""
 
     reads_rows: ClassVar[bool] = False
 
     @property
     @abstractmethod
     def value_name(self) -> str:
-        """What the value is."""
+        """Name of the value."""
 
     @abstractmethod
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return the value, None where there is none, and a note for people."""
+        """Return the value, None if there is none, and a note."""
 
     @property
     def sql(self) -> str:
-        """What the value is, and its bounds."""
+        """The name of the value, and its bounds."""
         return f"{self.value_name} {self.bounds}"
 
     def snapshot_result(self, evaluated: EvaluatedSnapshot) -> RuleResult:
@@ -51,37 +50,37 @@ class MetadataRule(EvaluableRule):
 
 
 class RowCountRule(MetadataRule):
-    """Rows of the whole table."""
+    """Rows of the table."""
 
     value_name: ClassVar[str] = "rows"
 
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return how many rows there are."""
+        """Return the number of rows."""
         return evaluated.rows, ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowCountChangeRule(MetadataRule):
-    """Rows that the whole table gained, as a share of those that it had some writes, or some
-    time, earlier; rows of people that were erased since are none that it lost.
+    """Growth of the table's rows, as a share of those at an earlier write or time; erased rows
+    do not count as lost.
     """
 
     against: timedelta | int
 
     @property
     def value_name(self) -> str:
-        """Since when it grew."""
+        """The reference of the growth."""
         return f"growth since {_age_text(self.against)} earlier"
 
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return the growth; None where there is nothing that it grew from."""
+        """Return the growth; None without a reference."""
         when = f"{_age_text(self.against)} earlier"
         if isinstance(self.against, int):
             earlier = next(iter(_written(evaluated)[self.against :]), None)
         else:
             earlier = evaluated.history.seen_at(evaluated.now - self.against)
         if evaluated.snapshot is None or earlier is None:
-            return None, f"it has no state of {when}"
+            return None, f"it has no snapshot of {when}"
         if earlier.rows == 0:
             return None, f"it had no rows {when}"
         erased = rows_erased_between(
@@ -90,13 +89,13 @@ class RowCountChangeRule(MetadataRule):
         growth = (evaluated.rows + erased - earlier.rows) / earlier.rows
         return growth, (
             f"{evaluated.rows} rows, {earlier.rows} before, in snapshot {earlier.snapshot_id}"
-            + (f", and {erased} of people were erased since" if erased else "")
+            + (f", and {erased} rows were erased since" if erased else "")
         )
 
 
 @dataclass(frozen=True)
 class AverageFileRule(MetadataRule):
-    """Size of the table's files in megabytes (2^20 bytes), on average."""
+    """Average file size in megabytes (2^20 bytes)."""
 
     on_failure: OnFailure = "warn"
     value_name: ClassVar[str] = "average megabytes of a file"
@@ -113,15 +112,15 @@ class AverageFileRule(MetadataRule):
 
 
 class SchemaRule(MetadataRule):
-    """Columns of the table that are not what its declaration says."""
+    """Columns of the table that differ from the declaration."""
 
     value_name: ClassVar[str] = "differences from the declared columns"
 
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return how many differences there are."""
+        """Return the number of differences."""
         state = read_state(evaluated.engine, evaluated.table.name)
         if state is None:
-            return None, "it is not there"
+            return None, "the table does not exist"
         changes = list(schema_changes(evaluated.table, state))
         return len(changes), "; ".join(
             change.description if isinstance(change, Step) else str(change)
@@ -138,7 +137,7 @@ class FreshRule(MetadataRule):
     value_name: ClassVar[str] = "hours since the last publish"
 
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return the hours: 0 for what is about to be published, infinity where nothing was."""
+        """Return the hours: 0 for a snapshot to publish, infinity if nothing was published."""
         snapshot, history = evaluated.snapshot, evaluated.history
         if snapshot and snapshot.snapshot_id not in _published_ids(evaluated):
             return 0.0, "by this write"
@@ -153,7 +152,7 @@ def row_count(
     high: int | None = None,
     **options: Unpack[BoundOptions],
 ) -> Rule:
-    """Say that the table has from `low` to `high` rows, both included, either one open."""
+    """The table has from `low` to `high` rows, inclusive; one can be omitted."""
     bounds = bounds_of("row_count", low, high)
     return RowCountRule.declare(
         "row_count",
@@ -171,14 +170,13 @@ def row_count_change(
     against: timedelta | int = 1,
     **options: Unpack[BoundOptions],
 ) -> Rule:
-    """Say how much the table may have grown or shrunk against an earlier state, as a share of
-    the rows it had then.
+    """Limit the growth or shrinkage of the table against an earlier snapshot, as a share of its
+    rows then.
 
-    Of 100 rows, `at_most=0.5` lets up to 150 stand and `at_least=-0.1` no fewer than 90. Where
-    there is no such state, or it had no rows, it passes.
+    With 100 rows before, `at_most=0.5` allows up to 150 rows and `at_least=-0.1` requires 90.
+    Without such a snapshot, or if it had no rows, the rule passes.
 
-    :param against: how many writes earlier, or how long ago: then it is what readers saw at
-        that time.
+    :param against: a number of writes, or a period before now.
     """
     bounds = bounds_of("row_count_change", at_least, at_most)
     if not (against > timedelta(0) if isinstance(against, timedelta) else against >= 1):
@@ -201,8 +199,8 @@ def average_file_mb(
     high: float | None = None,
     **options: Unpack[BoundOptions],
 ) -> Rule:
-    """Say that the table's files have from `low` to `high` megabytes (2^20 bytes) on average;
-    without files it passes.
+    """The table's files have from `low` to `high` megabytes (2^20 bytes) on average; it passes
+    without files.
     """
     bounds = bounds_of("average_file_mb", low, high)
     return AverageFileRule.declare(
@@ -215,7 +213,7 @@ def average_file_mb(
 
 
 def schema_as_declared(**options: Unpack[BoundOptions]) -> Rule:
-    """Say that the table's columns are those declared: names, types, order and comments."""
+    """The table's columns match the declaration: names, types, order and comments."""
     description = "the columns are as declared"
     return SchemaRule.declare(
         "schema_as_declared", (), description, options, bounds=Bounds(high=0)
@@ -228,10 +226,10 @@ def fresh(
     warn_after: timedelta | None = None,
     **options: Unpack[BoundOptions],
 ) -> Rule:
-    """Say that rows were published not long ago; a table that never was is not fresh.
+    """Rows were published recently; a table that was never published fails.
 
-    :param within: how long ago at most.
-    :param warn_after: a shorter time, after which people are told.
+    :param within: maximum time since the last publish.
+    :param warn_after: a shorter time, after which the check warns.
     """
     return FreshRule.declare(
         "fresh",
@@ -244,10 +242,10 @@ def fresh(
 
 
 def _age_text(against: timedelta | int) -> str:
-    """Say how far back a state of a table lies."""
+    """Format the age of a reference snapshot."""
     if isinstance(against, timedelta):
-        is_whole = against == timedelta(days=against.days)
-        return f"{against.days} days" if is_whole else str(against)
+        is_full_days = against == timedelta(days=against.days)
+        return f"{against.days} days" if is_full_days else str(against)
     return "1 write" if against == 1 else f"{against} writes"
 
 
@@ -256,9 +254,7 @@ def _published_ids(evaluated: EvaluatedSnapshot) -> set[int]:
 
 
 def _written(evaluated: EvaluatedSnapshot) -> list[Snapshot]:
-    """Return the states that writes made of the table, newest first, beginning with the
-    evaluated one.
-    """
+    """Return the snapshots of writes, newest first, starting with the evaluated one."""
     if evaluated.snapshot is None:
         return []
     published = _published_ids(evaluated)

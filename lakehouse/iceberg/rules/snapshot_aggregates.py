@@ -1,5 +1,5 @@
-"""Aggregates of whole tables or of a run's partitions: counts by metadata where they can be,
-the rest in one query.
+"""Aggregates of tables or partitions: counts from metadata if possible, the others in one
+query.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _COUNTS = ("count(1)", "count(*)")
 
 @dataclass(frozen=True)
 class TableAggregate:
-    """One SQL aggregate of a table's snapshot, in all or some of its rows, for a rule."""
+    """One SQL aggregate of a table's snapshot, of all or some rows, for a rule."""
 
     rule: str
     sql: str
@@ -32,17 +32,17 @@ class TableAggregate:
 
     @property
     def rows(self) -> int:
-        """Rows of the whole table."""
+        """Rows of the table."""
         return self.snapshot.rows if self.snapshot else 0
 
     @property
     def is_in_metadata(self) -> bool:
-        """Whether metadata tells its value."""
+        """Whether metadata contains its value."""
         return self.sql.lower() in _COUNTS and self.where is None
 
     def query(self, engine: Engine, at: int) -> "DataFrame":
-        """Return one row with a number and the value as text, which holds a decimal and a
-        double alike.
+        """Return one row with an index and the value as text, which can represent decimals and
+        doubles.
         """
         snapshot_id = self.snapshot.snapshot_id if self.snapshot else None
         rows = read(engine, Pin(self.table, snapshot_id), self.where)
@@ -52,10 +52,10 @@ class TableAggregate:
 def values_of(
     engine: Engine, aggregates: Sequence[TableAggregate]
 ) -> dict[str, list[tuple[TableAggregate, Decimal]]]:
-    """Return by rule its aggregates, each with its value: one query for all, and none where
-    metadata tells.
+    """Return the aggregates of each rule with their values: one query, none if metadata is
+    sufficient.
 
-    :raises DeclarationError: names the rule whose aggregate is no number.
+    :raises DeclarationError: names a rule whose aggregate is not numeric.
     """
     queries = [
         aggregate.query(engine, at)
@@ -72,10 +72,10 @@ def values_of(
 
 
 def _number(aggregate: TableAggregate, text: str | None) -> Decimal:
-    """Return the value of an aggregate; a sum of nothing is 0."""
+    """Return the value of an aggregate; the sum of no rows is 0."""
     try:
         return Decimal(text or 0)
     except InvalidOperation:
         raise DeclarationError(
-            f"rule {aggregate.rule} compares what is no number; expected sums or counts."
+            f"rule {aggregate.rule} compares {text!r}; expected a number, such as a sum or count."
         ) from None

@@ -1,7 +1,6 @@
-"""Rules on keys, which other rows must answer: whether a key is there once, or has a partner in
-another table.
+"""Rules on keys, evaluated with other rows: unique keys, and references to another table.
 
-They are about many rows at once, so that no single row can be refused for them.
+They reject no single rows, since they apply to sets of rows.
 """
 
 from abc import abstractmethod
@@ -21,26 +20,24 @@ if TYPE_CHECKING:
 
 
 class KeyRule(EvaluableRule):
-    """A rule on the key that its columns are; a row with a NULL among them passes."""
+    """A rule on the key in its columns; a row with a NULL in the key passes."""
 
     reads_other_rows: ClassVar[bool] = True
     failed_sql: ClassVar[str]
-    """How many of a key's rows break it, of those `__added` and of `__total_rows` that there
-    are.
-    """
+    """SQL of the number of failing rows of a key, from `__added` and `__total_rows`."""
 
     @property
     @abstractmethod
     def other_columns(self) -> tuple[str, ...]:
-        """The columns of the key in the other rows."""
+        """The key columns in the other rows."""
 
     @abstractmethod
     def other_rows(self, evaluated: EvaluatedRows) -> "DataFrame | None":
-        """Return the rows beside the evaluated ones; None where there are none."""
+        """Return the other rows; None if there are none."""
 
     @abstractmethod
     def broken_rows(self, lookup: "KeyLookup", rows: "DataFrame") -> "DataFrame":
-        """Return what to show of the rows that break it."""
+        """Return the sample columns of the failing rows."""
 
     def lookup(self, evaluated: EvaluatedRows) -> "KeyLookup":
         """Return the lookup of the keys in the other rows."""
@@ -49,10 +46,10 @@ class KeyRule(EvaluableRule):
 
 
 class UniqueRule(KeyRule):
-    """No key is there twice, among the evaluated rows and those that exist."""
+    """Keys are unique among the evaluated and the existing rows."""
 
     identifies_rows: ClassVar[bool] = True
-    # The first new row of a new key does not break it.
+    # The first new row of a new key passes.
     failed_sql: ClassVar[str] = (
         "CASE WHEN __total_rows > __added THEN __added ELSE __added - 1 END"
     )
@@ -68,11 +65,11 @@ class UniqueRule(KeyRule):
         return self.columns
 
     def other_rows(self, evaluated: EvaluatedRows) -> "DataFrame | None":
-        """Return the rows that exist."""
+        """Return the existing rows."""
         return evaluated.existing
 
     def broken_rows(self, lookup: "KeyLookup", rows: "DataFrame") -> "DataFrame":
-        """Return the keys that are there more than once, with how often they are."""
+        """Return the duplicate keys with their counts."""
         keys = [f"__key_{at} AS {identifier(name)}" for at, name in enumerate(self.columns)]
         repeated = lookup.grouped(rows).where("__total_rows > 1 AND __added > 0")
         return repeated.selectExpr(*keys, f"__total_rows AS {_other_than(self.columns)}")
@@ -80,7 +77,7 @@ class UniqueRule(KeyRule):
 
 @dataclass(frozen=True, kw_only=True)
 class ReferencesRule(KeyRule):
-    """Each key has a partner in another table."""
+    """Each key exists in another table."""
 
     table: str
     partner: tuple[str, ...]
@@ -88,17 +85,17 @@ class ReferencesRule(KeyRule):
 
     @property
     def other_columns(self) -> tuple[str, ...]:
-        """The columns of the partner."""
+        """The referenced columns."""
         return self.partner
 
     @property
     def sql(self) -> str:
-        """The columns, and those that have their values."""
+        """The columns and the referenced columns."""
         return f"({', '.join(self.columns)}) in {self.table} ({', '.join(self.other_columns)})"
 
     @property
     def read_columns(self) -> Mapping[str, Sequence[str]]:
-        """The columns of the partners."""
+        """The referenced columns, by table."""
         return {self.table: self.other_columns}
 
     def other_rows(self, evaluated: EvaluatedRows) -> "DataFrame":
@@ -106,7 +103,7 @@ class ReferencesRule(KeyRule):
         return evaluated.other_table(self.table)
 
     def broken_rows(self, lookup: "KeyLookup", rows: "DataFrame") -> "DataFrame":
-        """Return the rows without a partner."""
+        """Return the rows without a match."""
         from pyspark.sql.functions import expr
 
         assert lookup.others is not None
@@ -120,8 +117,8 @@ class ReferencesRule(KeyRule):
 
 @dataclass(frozen=True)
 class KeyLookup:
-    """A rule on keys, the rows beside those that are evaluated, None where there are none, and
-    the type of the key's first column.
+    """A key rule, the other rows (None if there are none), and the type of the key's first
+    column.
     """
 
     rule: KeyRule
@@ -129,7 +126,7 @@ class KeyLookup:
     first_type: str = ""
 
     def aggregates(self) -> Mapping[str, str]:
-        """Return the least and greatest key that is looked for among the other rows."""
+        """Return the least and greatest key of the evaluated rows."""
         if self.others is None:
             return {}
         column, name = identifier(self.rule.columns[0]), self.rule.name
@@ -139,7 +136,7 @@ class KeyLookup:
         return {f"__low_{name}": least, f"__high_{name}": greatest}
 
     def pruned(self, values: Mapping[str, Any]) -> "KeyLookup":
-        """Return it with those of the other rows whose key lies between these."""
+        """Return the lookup in the other rows with a key in this range."""
         if self.others is None:
             return self
         low, high = (values[f"__{end}_{self.rule.name}"] for end in ("low", "high"))
@@ -148,23 +145,23 @@ class KeyLookup:
         return replace(self, others=self.others.where(within))
 
     def count(self, rows: "DataFrame") -> "DataFrame":
-        """Return one row: how many rows break the rule."""
+        """Return one row with the number of failing rows."""
         return self.grouped(rows).selectExpr(
             f"{literal(self.rule.name)} AS rule",
             f"coalesce(sum(if(__added > 0, {self.rule.failed_sql}, 0)), 0) AS failed",
         )
 
     def broken_rows(self, rows: "DataFrame") -> "DataFrame":
-        """Return what to show of the rows that break the rule."""
+        """Return the sample columns of the failing rows."""
         return self.rule.broken_rows(self, rows)
 
     def grouped(self, rows: "DataFrame") -> "DataFrame":
-        """Return each key once, with how many of the evaluated rows it has (`__added`), and how
-        many rows with the others (`__total_rows`).
+        """Return each key with the number of evaluated rows (`__added`) and of all rows
+        (`__total_rows`).
 
-        Its columns are numbered, such as `__key_0`: a column of the table may be called `count`.
-        Partners are looked for like this as well: a join would read the smaller table first, in
-        a job of its own.
+        Key columns are numbered, such as `__key_0`, since a column can be named `count`.
+        References are evaluated in the same way: a join would read the smaller table first, in
+        a separate job.
         """
         from pyspark.sql.functions import expr
 
@@ -180,9 +177,7 @@ class KeyLookup:
 
 
 def unique(*columns: str, **options: Unpack[CountOptions]) -> Rule:
-    """Say that no two rows have the same values in these columns; a row with a NULL among them
-    counts as itself.
-    """
+    """Values in these columns are unique; rows with a NULL in one of them pass."""
     description = f"{', '.join(columns)} is unique"
     return UniqueRule.declare("unique", columns, description, options)
 
@@ -193,22 +188,19 @@ def references(
     other_columns: str | Sequence[str] | None = None,
     **options: Unpack[CountOptions],
 ) -> Rule:
-    """Say that each row has a partner in another table; a row with a NULL among the columns
-    passes.
+    """Each row has a match in another table; rows with a NULL in one of the columns pass.
 
-    An input of the write is looked at as the write reads it, and any other table as readers see
-    it.
+    Inputs of the write are read as pinned, and other tables as current.
 
     :param table: the other table, or its name.
-    :param other_columns: the other table's columns, in the same order; those of the same names
-        where left out.
+    :param other_columns: its columns, in the same order; defaults to the same names.
     """
     other, keys = name_of(table), tuple_of(columns)
     other_keys = tuple_of(other_columns) if other_columns is not None else keys
     if len(keys) != len(other_keys) or not keys:
         raise DeclarationError(
             f"references({columns!r}, {other!r}, {other_columns!r}) compares {len(keys)} with"
-            f" {len(other_keys)} columns; expected as many of one table as of the other."
+            f" {len(other_keys)} columns; expected the same number."
         )
     return ReferencesRule.declare(
         "references",
@@ -225,7 +217,7 @@ def _numbered(columns: Sequence[str]) -> list[str]:
 
 
 def _other_than(columns: Sequence[str]) -> str:
-    """Return the name of what says how many rows there are, beside columns of any name."""
+    """Return a name for the count column that differs from all columns."""
     name, taken = "rows", {column.lower() for column in columns}
     while name in taken:
         name = f"_{name}"

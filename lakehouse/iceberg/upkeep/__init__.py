@@ -1,1 +1,1 @@
-"""Upkeep of one table, step by step; what is due, and when, is decided elsewhere."""
+"""Upkeep steps of one table; the maintenance package decides what is due."""

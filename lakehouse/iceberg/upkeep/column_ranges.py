@@ -1,5 +1,5 @@
-"""Ranges of a column's values that tell the files of a partition apart, so that a predicate of
-rows names some files and leaves the others out; no JVM.
+"""Split the files of a partition into disjoint column ranges, so that a row predicate selects
+only some of them; no JVM.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 _ORDERED = ("int", "long", "date", "timestamp", "timestamptz")
-"""Types whose bounds in manifests are whole numbers, and exact."""
+"""Types whose bounds in manifests are exact integers."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """The values of a column in some files, as manifests hold them, and the files' size."""
+    """The range of a column in some files, as integers from manifests, and their size."""
 
     low: int
     high: int
@@ -28,7 +28,7 @@ class Span:
 
 @dataclass(frozen=True)
 class ColumnRange:
-    """Values of a column, from `low` to `high`, and the size of the files that have them."""
+    """Values of a column from `low` to `high`, and the size of the files that contain them."""
 
     column: str
     low: Any
@@ -37,25 +37,26 @@ class ColumnRange:
 
 
 def split_by_column(
-    table: "Table", paths: Collection[str], others: Collection[str], chunk_bytes: int
+    table: "Table", paths: Collection[str], other_paths: Collection[str], chunk_bytes: int
 ) -> list[ColumnRange]:
-    """Split some data files by the column that does it best, so that each file has values of
-    one range only; a single range, or none, where no column does.
+    """Split data files by the best column into ranges, so that each file belongs to one range.
 
-    Ranges have at most `chunk_bytes`, unless files overlap.
+    Returns a single range, or none, if no column is suitable. Ranges have at most
+    `chunk_bytes`, unless files overlap.
 
     :param paths: the files.
-    :param others: files that the predicate of a range may name too; they are not to be in two.
+    :param other_paths: other files that a range's predicate can match; they also belong to one
+        range.
     """
-    files = _read_files(table, {*paths, *others})
+    files = _read_files(table, {*paths, *other_paths})
     own = [file for path, file in files.items() if path in paths]
     rest = [file for path, file in files.items() if path not in paths]
     splits = []
     for field in table.schema().fields:
         column_type = str(field.field_type)
         if column_type in _ORDERED:
-            spans = _spans(own, rest, field.field_id)
-            split = join_spans(spans, chunk_bytes)
+            file_ranges = _spans(own, rest, field.field_id)
+            split = join_spans(file_ranges, chunk_bytes)
             splits.append(_ranges(field.name, column_type, split))
     return min(
         (ranges for ranges in splits if ranges),
@@ -64,10 +65,10 @@ def split_by_column(
     )
 
 
-def join_spans(spans: Iterable[Span], chunk_bytes: int) -> list[Span]:
-    """Join spans into such that do not overlap, and neighbours up to `chunk_bytes`."""
+def join_spans(file_ranges: Iterable[Span], chunk_bytes: int) -> list[Span]:
+    """Merge overlapping ranges, and adjacent ones up to `chunk_bytes`."""
     apart: list[Span] = []
-    for span in sorted(spans, key=lambda span: span.low):
+    for span in sorted(file_ranges, key=lambda span: span.low):
         if apart and span.low <= apart[-1].high:
             apart[-1] = _joined(apart[-1], span)
         else:
@@ -105,20 +106,20 @@ def _read_files(table: "Table", paths: Collection[str]) -> "Mapping[str, DataFil
 
 
 def _spans(
-    own: "Sequence[DataFile]", others: "Sequence[DataFile]", field_id: int
+    own: "Sequence[DataFile]", other_paths: "Sequence[DataFile]", field_id: int
 ) -> list[Span]:
-    """Return the spans of some files, and of the others that lie among them; none where one
-    has no bounds, such as one of NULL alone, which no range would name.
+    """Return the ranges of some files and of overlapping other files; empty if a file has no
+    bounds, such as one with only NULL, which no range would select.
     """
-    spans = [_span(file, field_id) for file in (*own, *others)]
-    known = [span for span in spans if span is not None]
-    if len(known) < len(spans):
+    file_ranges = [_span(file, field_id) for file in (*own, *other_paths)]
+    known = [span for span in file_ranges if span is not None]
+    if len(known) < len(file_ranges):
         return []
     own_spans = known[: len(own)]
     low = min(span.low for span in own_spans)
     high = max(span.high for span in own_spans)
-    among = [span for span in known[len(own) :] if span.low <= high and span.high >= low]
-    return [*own_spans, *among]
+    overlapping = [span for span in known[len(own) :] if span.low <= high and span.high >= low]
+    return [*own_spans, *overlapping]
 
 
 def _span(file: "DataFile", field_id: int) -> Span | None:
@@ -130,14 +131,14 @@ def _span(file: "DataFile", field_id: int) -> Span | None:
 
 
 def _number(bound: bytes) -> int:
-    # Of any width: the column may have become wider since.
+    # Of any width, since the column type can have been widened.
     return int.from_bytes(bound, "little", signed=True)
 
 
-def _ranges(column: str, column_type: str, spans: Iterable[Span]) -> list[ColumnRange]:
-    """Return spans as ranges of values; none where Python knows one of the values not."""
+def _ranges(column: str, column_type: str, file_ranges: Iterable[Span]) -> list[ColumnRange]:
+    """Convert integer ranges to values; empty if Python cannot represent one."""
     ranges = []
-    for span in spans:
+    for span in file_ranges:
         low, high = readable(span.low, column_type), readable(span.high, column_type)
         if _is_cut(low) or _is_cut(high):
             return []
@@ -146,5 +147,5 @@ def _ranges(column: str, column_type: str, spans: Iterable[Span]) -> list[Column
 
 
 def _is_cut(value: Any) -> bool:
-    """Whether a day or moment may stand for one before or after the years of Python."""
+    """Whether a date or timestamp can be clamped to Python's range."""
     return isinstance(value, date) and value.year in (MINYEAR, MAXYEAR)

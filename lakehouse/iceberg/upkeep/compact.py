@@ -1,9 +1,9 @@
-"""Compaction: small, large and deleted-from data files are written again in files of the target
-size, a chunk at a time.
+"""Compaction: rewrites small and large data files, and those with deleted rows, to the target
+size in chunks.
 
-Each chunk holds the table's lock, so that a writer on this host waits for no more than one of
-them: 512 MiB, some 40 s on two cores (116 MB took 9 s). A writer that does not know the lock
-wins: Iceberg refuses the commit of a rewrite whose files it changed.
+Each chunk is rewritten under the table's lock, so that a writer on this host waits for at most
+one: 512 MiB, about 40 s on two cores (116 MB took 9 s). Writers on other hosts take precedence:
+Iceberg rejects a rewrite whose files they changed.
 """
 
 import time
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 _STEP: StepName = "compact"
 CHUNK_BYTES = 512 * 1024**2
 _PAUSE_SECONDS = 0.5
-"""How long the lock is free between two chunks; who waits for it looks every 0.05 s."""
+"""Time between chunks in which the lock is free; waiting writers poll every 0.05 s."""
 
 
 @dataclass
 class _Compaction:
-    """A compaction of one table under way, and what it did so far."""
+    """A running compaction of one table, with its results so far."""
 
     engine: Engine
     table: str
@@ -51,14 +51,14 @@ class _Compaction:
     commits: int = 0
     failed_files: int = 0
     in_turn: str = ""
-    """Why rows are sorted by columns in turn though a z-order was asked for."""
+    """Why rows are sorted by columns in turn instead of the requested z-order."""
     differences: list[str] = field(default_factory=list)
-    """What is not as it was before, in words."""
+    """Unexpected differences after the rewrite, as messages."""
     lost: RaceLost | None = None
-    """What ended it early."""
+    """The conflict that stopped it."""
 
     def work_through(self, chunks: Sequence[Chunk]) -> None:
-        """Rewrite chunk by chunk, and let writers in between."""
+        """Rewrite chunk by chunk, with pauses for writers."""
         for chunk in chunks:
             for _ in range(chunk.repeats):
                 if self.commits:
@@ -81,9 +81,9 @@ class _Compaction:
             self.lost = lost
         after, now = view_of(self.engine, self.table)
         self.differences += before.changes(after)
-        # Files of another spec may have been written with it, and have other rows too.
-        counted = predicate if len(loaded.specs()) == 1 else ""
-        self.differences += changed_row_counts(self.engine, self.table, history, counted)
+        # With several specs, files with other rows can have been rewritten too.
+        row_predicate = predicate if len(loaded.specs()) == 1 else ""
+        self.differences += changed_row_counts(self.engine, self.table, history, row_predicate)
         self._note_commits(history, now)
 
     def _predicate(self, loaded: "Table", chunk: Chunk) -> str:
@@ -108,14 +108,14 @@ class _Compaction:
         self.rewritten_files += rewritten.files
         self.rewritten_bytes += rewritten.size_bytes
         self.failed_files += rewritten.failed_files
-        # What is left of them deletes nothing any more, once all turns are done.
+        # After the last turn, the remaining position deletes apply to no file.
         is_last = chunk.most_files is None or not rewritten.files
         if has_deletes and is_last and self._has_position_deletes(chunk):
             rewrite_position_deletes(self.engine, self.table, predicate)
 
     def _has_position_deletes(self, chunk: Chunk) -> bool:
-        """Whether files of position deletes are left in a chunk; deletion vectors go with their
-        data files.
+        """Whether position delete files remain in a chunk; deletion vectors are removed with
+        their data files.
         """
         loaded = self.engine.catalog.load(self.table)
         for file in read_live_files(loaded, read_manifests(loaded)):
@@ -144,17 +144,16 @@ def compact(
     z_order: bool = False,
     chunk_bytes: int = CHUNK_BYTES,
 ) -> StepResult:
-    """Write the files of some partitions again, of all where none is named, in files of
-    `target_bytes`; those of other partitions stay where they are.
+    """Rewrite the files of some partitions, by default all, in files of `target_bytes`.
 
-    Files of another partition spec whose rows may lie in a partition are written with it.
+    Files of other partition specs whose rows can be in a partition are rewritten with it.
 
-    :param sort_by: columns by which the rows of a file are sorted: in turn, or all at once
-        where `z_order` and this Iceberg can, as the reason says where it cannot. Left out, files
-        are joined as they are.
+    :param sort_by: columns to sort rows by: in turn, or by z-order with `z_order` if this
+        Iceberg supports it; otherwise the result has a reason. By default files are only
+        merged.
     :param chunk_bytes: how much is rewritten while the lock is held.
-    :returns: `skipped` where a writer came first or nothing gains; `partial` where it came
-        after some chunks, which stay.
+    :returns: `skipped` after a conflict or if no files gain by it; `partial` after a conflict
+        following some completed chunks.
     """
     layout = Layout(target_bytes, tuple(sort_by), z_order)
     return run_step(
@@ -198,7 +197,7 @@ def _compact(
 
 
 def _lacks_z_order(engine: Engine, loaded: "Table", layout: Layout) -> str:
-    """Say why rows cannot be sorted by all columns at once; empty where they can, or shall not."""
+    """Return the reason why z-order is not possible; empty if it is, or is not requested."""
     if not layout.z_order:
         return ""
     schema = loaded.schema()
@@ -209,8 +208,8 @@ def _lacks_z_order(engine: Engine, loaded: "Table", layout: Layout) -> str:
 
 
 def _carry_watermarks(engine: Engine, table: str) -> None:
-    """Let main say again what it was computed from; where a writer comes first, its own commit
-    does, or the next expiry.
+    """Commit the watermarks to main again; after a conflict, the other commit contains them, or
+    the next expiry does it.
     """
     try:
         with free_lock(engine, table):
@@ -220,7 +219,7 @@ def _carry_watermarks(engine: Engine, table: str) -> None:
 
 
 def _file_count(engine: Engine, table: str) -> int:
-    """Return how many data and delete files main has."""
+    """Return the number of main's data and delete files."""
     main = read_history(engine, table).main
     if main is None:
         return 0
@@ -235,10 +234,10 @@ def _result(compaction: _Compaction, figures: Mapping[str, float]) -> StepResult
     if lost is not None and not compaction.commits:
         raise lost
     if lost is not None:
-        reason = f"{lost}, after some of the files"
+        reason = f"{lost}, after some files were rewritten"
         return StepResult(table, _STEP, "partial", reason, figures, lost_race=True)
     if compaction.failed_files:
-        reason = f"{compaction.failed_files} files could not be written again"
+        reason = f"{compaction.failed_files} files could not be rewritten"
         return StepResult(table, _STEP, "partial", reason, figures)
     if not compaction.commits:
         return skipped(table, _STEP, "Iceberg found no files that gain by it")

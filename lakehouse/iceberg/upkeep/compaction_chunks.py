@@ -1,4 +1,4 @@
-"""Which files of which partitions a compaction rewrites, in chunks of a bounded size; no JVM."""
+"""Plan of a compaction: files to rewrite, in chunks of bounded size; no JVM."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,32 +14,32 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 LARGE_SHARE = 1.8
-"""Share of the target size above which a data file is split; Iceberg's own bound."""
+"""Share of the target size above which a data file is split: Iceberg's own limit."""
 _MOST_PARTITIONS = 100
-"""Partitions in one filter; Spark takes its time for longer ones."""
+"""Maximum number of partitions in one filter; Spark plans longer ones slowly."""
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """What is rewritten in one go: partitions, or some of the files of a large one: so many at
-    once, or those with values of a range.
+    """A unit of rewriting: some partitions, or a part of a large one, by number of files or by
+    range.
     """
 
     partitions: tuple[PartitionKey, ...]
     input_bytes: int
     most_files: int | None = None
-    """How many files are rewritten at once; None for all."""
+    """Maximum number of files to rewrite at once; None for all."""
     repeats: int = 1
-    """How often that is done until all are."""
+    """Number of repetitions until all are rewritten."""
     rewrites_all: bool = False
-    """Whether files of the right size are rewritten too, since they are of an old spec."""
+    """Whether files of the target size are rewritten too, since they have an old spec."""
     within: ColumnRange | None = None
-    """The values that the files of one chunk have, and those of the others do not."""
+    """The value range of this chunk's files; other chunks have other ranges."""
 
 
 @dataclass
 class _PartitionFiles:
-    """The data files of one partition, and which of them gain by being rewritten."""
+    """The data files of one partition, and those that gain by a rewrite."""
 
     is_of_old_spec: bool
     gaining_paths: set[str] = field(default_factory=set)
@@ -53,20 +53,20 @@ class _PartitionFiles:
         return len(self.gaining_paths)
 
     @property
-    def moves_as_a_whole(self) -> bool:
-        """Whether Iceberg would leave files of an old spec where they are, for their size is
-        right, or there is no other to join one with.
+    def moves_entirely(self) -> bool:
+        """Whether Iceberg would keep files with an old spec, since their size is right or there
+        is only one.
         """
         has_right_sized = self.gaining_bytes < self.data_bytes
         return self.is_of_old_spec and (has_right_sized or self.gaining == 1)
 
     @property
     def is_worth_it(self) -> bool:
-        return self.gaining > 1 or self.has_large or self.has_deletes or self.moves_as_a_whole
+        return self.gaining > 1 or self.has_large or self.has_deletes or self.moves_entirely
 
     @property
     def input_bytes(self) -> int:
-        return self.data_bytes if self.moves_as_a_whole else self.gaining_bytes
+        return self.data_bytes if self.moves_entirely else self.gaining_bytes
 
 
 def plan_chunks(
@@ -77,27 +77,26 @@ def plan_chunks(
     *,
     in_turns: bool,
 ) -> list[Chunk]:
-    """Return what is to be rewritten, of some partitions or of all where none is named.
+    """Plan the chunks of some partitions, by default all.
 
-    A partition has a part in it where two of its files are small, one is large, or it has
-    delete files. A partition of more than `chunk_bytes` is a chunk of its own, done in turns;
-    where Iceberg cannot be told how many files to take, it is split as one of an old spec is.
+    A partition is included if it has two small files, one large file, or delete files. A
+    partition of more than `chunk_bytes` becomes a chunk that is rewritten in turns. If Iceberg
+    does not support a limit on the number of files, it is split by ranges.
 
-    Of an old partition spec, each file has: those of a partition move into today's spec at
-    once, since the next turn would rewrite what the last one wrote. One of more than
-    `chunk_bytes` is split by the values of a column that its files do not share; where each
-    column's overlap, as where nothing is sorted, it stays a chunk.
+    All files of an old partition spec move to the current spec at once, since another turn
+    would rewrite the same files. A partition of more than `chunk_bytes` is split by the values
+    of a column without overlaps; if there is none, as without sorting, it stays one chunk.
 
-    :param in_turns: whether Iceberg can be told how many files to take at once.
+    :param in_turns: whether Iceberg supports a limit on the number of files.
     """
-    wanted = set(partitions)
+    requested = set(partitions)
     live = list(read_live_files(table, read_manifests(table)))
     joined: dict[PartitionKey, _PartitionFiles] = {}
     moved: dict[PartitionKey, _PartitionFiles] = {}
     for key, files in _files_by_partition(table, live, target_bytes).items():
-        if (wanted and key not in wanted) or not files.is_worth_it:
+        if (requested and key not in requested) or not files.is_worth_it:
             continue
-        if files.moves_as_a_whole:
+        if files.moves_entirely:
             moved[key] = files
         else:
             joined[key] = files
@@ -117,7 +116,7 @@ def plan_chunks(
 def _pop_larger(
     partitions: dict[PartitionKey, _PartitionFiles], chunk_bytes: int
 ) -> dict[PartitionKey, _PartitionFiles]:
-    """Take those out of some partitions that are larger than a chunk."""
+    """Remove and return the partitions that are larger than a chunk."""
     larger = {}
     for key, files in list(partitions.items()):
         if files.input_bytes > chunk_bytes:
@@ -128,7 +127,7 @@ def _pop_larger(
 def _batches(
     partitions: Mapping[PartitionKey, _PartitionFiles], chunk_bytes: int, *, rewrites_all: bool
 ) -> list[Chunk]:
-    """Return chunks of whole partitions, none of which is larger than a chunk."""
+    """Return chunks of entire partitions, each smaller than a chunk."""
     chunks: list[Chunk] = []
     batch: list[PartitionKey] = []
     batch_bytes = 0
@@ -162,7 +161,7 @@ def _files_by_partition(
             continue
         partition = by_partition[file.partition]
         partition.data_bytes += file.size_bytes
-        # A delete file that is of no single data file may be of any in its partition.
+        # A delete file without a referenced data file can apply to any file in its partition.
         has_deletes = not deleted_from.isdisjoint((file.path, file.partition))
         is_large = file.size_bytes > LARGE_SHARE * target_bytes
         if is_large or has_deletes or file.size_bytes < SMALL_SHARE * target_bytes:
@@ -187,14 +186,14 @@ def _in_ranges(
 ) -> list[Chunk]:
     data = [file for file in live if file.content == "data"]
     own = files.gaining_paths
-    if files.moves_as_a_whole:
+    if files.moves_entirely:
         own = {file.path for file in data if file.partition == key}
     default_spec_id = table.spec().spec_id
     of_today: set[str] = set()
     if key.spec_id != default_spec_id:
-        # The predicate of an old partition may name files of today's spec too.
+        # The predicate of an old partition can also match files of the current spec.
         of_today = {file.path for file in data if file.partition.spec_id == default_spec_id}
-    rewrites_all = files.moves_as_a_whole
+    rewrites_all = files.moves_entirely
     ranges = split_by_column(table, own, of_today, chunk_bytes)
     if len(ranges) < 2:
         return [Chunk((key,), files.input_bytes, rewrites_all=rewrites_all)]

@@ -1,6 +1,4 @@
-"""Branches that nobody needs any more: of writers that died, and of refused writes that people
-had time to look at.
-"""
+"""Removal of branches of dead writers, and of blocked writes after their retention."""
 
 from datetime import datetime
 
@@ -20,8 +18,8 @@ _STEP: StepName = "drop_branches"
 
 
 def drop_stale_branches(engine: Engine, table: str, *, refused_before: datetime) -> StepResult:
-    """Drop the branches of dead writers, and those of writes that were refused before a moment;
-    those that people made stay.
+    """Drop the branches of dead writers, and of writes that were blocked before a timestamp;
+    keep users' branches.
     """
     return run_step(table, _STEP, lambda: _drop(engine, table, refused_before))
 
@@ -43,7 +41,7 @@ def _drop(engine: Engine, table: str, refused_before: datetime) -> StepResult:
             return StepResult(table, _STEP, "failed", "; ".join(changes), figures)
         remaining = tuple(branch for branch in refused if branch in after.refs)
         if remaining:
-            reason = f"{len(remaining)} branches are still there"
+            reason = f"{len(remaining)} branches could not be dropped"
             return StepResult(table, _STEP, "partial", reason, figures, remaining)
         return StepResult(table, _STEP, "done", "", figures)
 

@@ -1,8 +1,7 @@
-"""Expiry: snapshots that are older than a moment go, with the files that only they name.
+"""Expiry of old snapshots and of files that only they reference.
 
-Only Spark's procedure expires and deletes, always from the old end: the incremental clean-up of
-the Java API has removed live files (iceberg#13568, #17304), and a snapshot out of the middle
-breaks who reads increments.
+Only Spark's procedure is used, and always from the oldest snapshot: the incremental clean-up of
+the Java API has removed live files (iceberg#13568, #17304), and a gap breaks incremental reads.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,16 +41,16 @@ def expire_snapshots(
     keep: int,
     pins: Sequence[SnapshotPin] = (),
 ) -> StepResult:
-    """Expire the snapshots of a table that are older than a moment, but the newest of main and
-    what is pinned; tags and branches keep what they need, and those past their end go.
+    """Expire snapshots that are older than a timestamp, except the newest of main and pinned
+    ones.
 
-    What main says of its inputs is carried on first, so that no reader of it starts anew.
+    Tags and branches keep their snapshots; expired ones are removed. Main's watermarks are
+    carried forward first, so that its inputs are not read again in full.
 
-    :param keep: how many snapshots of main are kept whatever their age.
-    :param pins: what still needs snapshots; the moment is moved back to the first that is
-        needed.
-    :returns: `partial` with the paths where files could not be deleted, which Spark does not
-        tell.
+    :param keep: number of main's snapshots to keep at any age.
+    :param pins: references to snapshots; the timestamp is moved back to the first needed one.
+    :returns: `partial` with the paths of files that could not be deleted, which Spark does not
+        report.
     """
     return run_step(table, _STEP, lambda: _expire(engine, table, older_than, keep, pins))
 
@@ -63,42 +62,43 @@ def _expire(
         loaded = engine.catalog.load(table)
         if keeps_all_files(loaded):
             return skipped(table, _STEP, FILES_OF_OTHERS)
-        moment, held_back_by = earliest_needed(history_of(table, loaded), older_than, pins)
-        if not expiring(loaded, moment, keep):
-            return skipped(table, _STEP, _nothing_to_expire(moment, keep, held_back_by))
+        cutoff, held_back_by = earliest_needed(history_of(table, loaded), older_than, pins)
+        if not expiring(loaded, cutoff, keep):
+            return skipped(table, _STEP, _nothing_to_expire(cutoff, keep, held_back_by))
         carry_watermarks(engine, table)
         loaded = engine.catalog.load(table)
         before = StoredFiles.of(loaded)
-        _call_procedure(engine, table, moment, keep)
+        _call_procedure(engine, table, cutoff, keep)
         return _verified(engine, table, loaded, before, held_back_by)
 
 
 def earliest_needed(
     history: History, older_than: datetime, pins: Sequence[SnapshotPin]
 ) -> tuple[datetime, tuple[str, ...]]:
-    """Return the moment up to which snapshots may go, and the owners of what holds it back.
+    """Return the timestamp before which snapshots can expire, and the owners of pins that limit
+    it.
 
-    A tag or branch is kept by Iceberg itself, and what came before it may go.
+    Iceberg itself keeps tags and branches, and their ancestors can expire.
     """
     heads = set(history.refs.values())
     needed = {}
     for pin in pins:
         if pin.needs_later or pin.snapshot_id not in heads:
-            needed[pin.owner] = _first_moment(history, pin)
-    moment = min([older_than, *needed.values()])
-    owners = tuple(owner for owner, at in needed.items() if at < older_than and at == moment)
-    return moment, owners
+            needed[pin.owner] = _first_commit_time(history, pin)
+    cutoff = min([older_than, *needed.values()])
+    owners = tuple(owner for owner, at in needed.items() if at < older_than and at == cutoff)
+    return cutoff, owners
 
 
-def _first_moment(history: History, pin: SnapshotPin) -> datetime:
-    """Return the earliest moment of the snapshots that a pin needs: one that was staged for
-    long may be older than its parent.
+def _first_commit_time(history: History, pin: SnapshotPin) -> datetime:
+    """Return the earliest commit time of the snapshots that a pin needs; a snapshot that was
+    staged for long can be older than its parent.
     """
-    moments = [pin.committed_at]
+    times = [pin.committed_at]
     for snapshot in history.line:
-        moments.append(snapshot.committed_at)
+        times.append(snapshot.committed_at)
         if snapshot.snapshot_id == pin.snapshot_id:
-            return min(moments)
+            return min(times)
     return pin.committed_at
 
 
@@ -121,7 +121,7 @@ def expiring(table: "Table", older_than: datetime, keep: int) -> set[int]:
 def _kept_by(
     ref: "SnapshotRef", line: Sequence[Snapshot], older_than: datetime, keep: int
 ) -> Iterator[int]:
-    """Yield the snapshots that a branch or tag keeps of those that its head descends from."""
+    """Yield the snapshots that a branch or tag retains."""
     if ref.snapshot_ref_type == "tag":
         yield line[0].snapshot_id
         return
@@ -139,8 +139,8 @@ def _is_past_its_end(name: str, ref: "SnapshotRef", head: Snapshot) -> bool:
     return age > timedelta(milliseconds=ref.max_ref_age_ms)
 
 
-def _nothing_to_expire(moment: datetime, keep: int, held_back_by: tuple[str, ...]) -> str:
-    reason = f"no snapshot but the newest {keep} is older than {moment:%Y-%m-%d %H:%M}"
+def _nothing_to_expire(cutoff: datetime, keep: int, held_back_by: tuple[str, ...]) -> str:
+    reason = f"no snapshot but the newest {keep} is older than {cutoff:%Y-%m-%d %H:%M}"
     if held_back_by:
         reason += f", which is still needed by {', '.join(held_back_by)}"
     return reason
@@ -168,16 +168,21 @@ def _verified(
     expired -= {snapshot.snapshot_id for snapshot in now.snapshots()}
     unnamed = {key: file for key, file in before.named.items() if key not in after.named}
     remaining = existing(now, unnamed, after.listed)
-    gone = [before.listed[key] for key in unnamed if key in before.listed.keys() - after.listed]
+    deleted = [
+        before.listed[key] for key in unnamed if key in before.listed.keys() - after.listed
+    ]
     figures = {
         "expired_snapshots": len(expired),
         "removed_files": len(unnamed) - len(remaining),
-        "removed_bytes": bytes_of(gone),
+        "removed_bytes": bytes_of(deleted),
     }
-    lost = missing(now, after.named, after.listed)
+    missing_paths = missing(now, after.named, after.listed)
     changes = ReadersView.of(loaded).changes(ReadersView.of(now))
-    if lost:
-        changes.append(f"{len(lost)} files that are still named are not there: {_first(lost)}")
+    if missing_paths:
+        changes.append(
+            f"{len(missing_paths)} files that snapshots still reference are missing:"
+            f" {_first(missing_paths)}"
+        )
     if changes:
         return StepResult(table, _STEP, "failed", "; ".join(changes), figures)
     if remaining:

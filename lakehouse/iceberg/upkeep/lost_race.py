@@ -1,5 +1,5 @@
-"""Upkeep gives way: it takes a table's lock only where it is free, and where a writer came first
-it did nothing.
+"""Precedence of writers: upkeep takes a table's lock only if it is free, and does nothing after
+a conflict.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,19 +15,19 @@ from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.iceberg.upkeep.newer_procedures import ProcedureMissing
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 
-_LOST = (Failure.CONFLICT, Failure.MOVED)
+_CONFLICTS = (Failure.CONFLICT, Failure.MOVED)
 
 
 class RaceLost(Exception):
-    """Somebody else was first, and the table is as they left it; the text says who, for people."""
+    """Another process committed first; the message names it."""
 
 
 @contextmanager
 def free_lock(engine: Engine, table: str) -> Iterator[WriteLog]:
-    """Hold the lock of a table that nobody else holds.
+    """Take the lock of a table if it is free.
 
-    :raises RaceLost: when it is being written, or when a commit of somebody else, who need not
-        know the lock, came before ours.
+    :raises RaceLost: if the table is being written, or after a conflicting commit, also by a
+        writer without the lock.
     """
     before = engine.catalog.load(table).metadata_location
     try:
@@ -36,29 +36,30 @@ def free_lock(engine: Engine, table: str) -> Iterator[WriteLog]:
     except TableBusy as error:
         raise RaceLost(f"{table} is being written") from error
     except Exception as error:
-        # Iceberg refuses what can never be done in the same words as what came too late.
+        # Iceberg rejects impossible commits with the same message as late ones.
         has_moved = engine.catalog.load(table).metadata_location != before
         failure = classify(error)
-        if failure is Failure.BUSY or (failure in _LOST and has_moved):
+        if failure is Failure.BUSY or (failure in _CONFLICTS and has_moved):
             reason = f"another commit to {table} came first: {one_line(error)}"
             raise RaceLost(reason) from error
         raise
 
 
 def run_step(table: str, step: StepName, work: Callable[[], StepResult]) -> StepResult:
-    """Run a step, and say how many seconds it took; one that lost its race is skipped, and so is
-    one that the Iceberg here is too old for.
+    """Run a step and measure its duration in seconds.
+
+    It is skipped after a conflict, or if the Iceberg release is too old.
     """
     begun = monotonic()
     try:
         result = work()
-    except RaceLost as lost:
-        return replace(skipped(table, step, str(lost)), lost_race=True)
+    except RaceLost as conflict:
+        return replace(skipped(table, step, str(conflict)), lost_race=True)
     except ProcedureMissing as missing:
         return skipped(table, step, str(missing))
     return replace(result, figures={**result.figures, "seconds": monotonic() - begun})
 
 
 def skipped(table: str, step: StepName, reason: str) -> StepResult:
-    """Return what came of a step that did nothing."""
+    """Return the result of a step that did nothing."""
     return StepResult(table, step, "skipped", reason)

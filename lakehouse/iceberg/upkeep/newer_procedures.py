@@ -1,4 +1,4 @@
-"""Procedures that not every Iceberg has: that of AWS Glue 5.0 is 1.7.1."""
+"""Procedures that older Iceberg releases lack, such as 1.7.1 of AWS Glue 5.0."""
 
 import re
 from typing import TYPE_CHECKING
@@ -9,7 +9,8 @@ from lakehouse.tables.quoting import identifier
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-# As Spark 3.5 says it, which knows no CALL; whoever has Spark 4 has an Iceberg that is new enough.
+# Messages of Spark 3.5, which has no CALL statement; with Spark 4, Iceberg is always new
+# enough.
 _MISSING = re.compile(
     r"Procedure system\.(\w+) not found|Unknown argument: (\w+)"
     r"|Syntax error at or near 'CALL'(?s:.*)CALL \S+\.system\.(\w+)"
@@ -17,8 +18,8 @@ _MISSING = re.compile(
 
 
 class ProcedureMissing(Exception):
-    """The Iceberg that Spark has lacks what a step needs, and nothing was done; the text names
-    both, for people.
+    """Spark's Iceberg release lacks what a step needs; the message names both, and nothing was
+    done.
     """
 
 
@@ -26,7 +27,7 @@ def call_newer(engine: Engine, call: str) -> "list[Row]":
     """Call a procedure of the catalog, and return its rows.
 
     :param call: such as `expire_snapshots(table => 'lakehouse.silver.fruits')`.
-    :raises ProcedureMissing: when Iceberg is older than the procedure, or than an argument.
+    :raises ProcedureMissing: if Iceberg lacks the procedure or an argument.
     """
     system = f"{identifier(engine.catalog.name)}.system"
     try:

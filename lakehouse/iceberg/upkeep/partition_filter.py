@@ -1,10 +1,10 @@
-"""A partition as the predicate of its rows, which leaves the files of other partitions out.
+"""Row predicates for partitions, which skip the files of other partitions.
 
-The `where` of Iceberg's procedures is a predicate of rows: it knows columns and Iceberg's own
-functions, no partition fields and no spec. Iceberg projects it onto each spec. Spans of time
-and equality leave files out under every spec that is made from the same column, a bucket and a
-truncation only under a spec with the same one. So a file of another spec is met too where its
-rows may lie in the partition.
+The `where` of Iceberg's procedures is a row predicate over columns and Iceberg's functions, not
+over partition fields. Iceberg projects it onto each spec. Time ranges and equality skip files
+of every spec with the same source column; bucket and truncate only those of a spec with the
+same transform. Therefore files of other specs are selected too if their rows can be in the
+partition.
 """
 
 from collections.abc import Iterable
@@ -26,20 +26,19 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def partitions_predicate(catalog: str, table: "Table", keys: Iterable[PartitionKey]) -> str:
-    """Return the predicate of the rows of some partitions, in Spark SQL; empty where those are
-    all rows.
+    """Return the predicate of the rows in some partitions, in Spark SQL; empty for all rows.
 
-    :param catalog: its name in Spark, which has Iceberg's functions.
+    :param catalog: its name in Spark, for Iceberg's functions.
     """
     predicates = [partition_predicate(catalog, table, key) for key in keys]
     if not all(predicates):
         return ""
-    # Each once, in order: two specs may name the same rows.
+    # Deduplicated in order: two specs can select the same rows.
     return " OR ".join(dict.fromkeys(f"({predicate})" for predicate in predicates))
 
 
 def range_predicate(table: "Table", within: ColumnRange) -> str:
-    """Return the predicate of the rows that have values of a range, in Spark SQL."""
+    """Return the predicate of the rows in a value range, in Spark SQL."""
     declared = str(column_type(table.schema().find_field(within.column).field_type))
     column = identifier(within.column)
     low, high = _typed(within.low, declared), _typed(within.high, declared)
@@ -47,14 +46,14 @@ def range_predicate(table: "Table", within: ColumnRange) -> str:
 
 
 def partition_predicate(catalog: str, table: "Table", key: PartitionKey) -> str:
-    """Return the predicate of the rows of one partition; empty where its spec has no field."""
+    """Return the predicate of the rows in one partition; empty if its spec has no field."""
     spec = table.specs()[key.spec_id]
     transforms = {field.name: field for field in spec.fields}
     terms = []
     for name, value in key.values:
         field = transforms[name]
         column = table.schema().find_column_name(field.source_id)
-        # The column of an old spec may have been dropped.
+        # The source column of an old spec can have been dropped.
         term = PartitionField.of_metadata(str(field.transform), column) if column else None
         if term is not None and not _misleads(table, field):
             declared = str(column_type(table.schema().find_field(field.source_id).field_type))
@@ -64,14 +63,12 @@ def partition_predicate(catalog: str, table: "Table", key: PartitionKey) -> str:
 
 
 def _quoted_column(table: "Table", column_id: int) -> str:
-    """Return the quoted name of a column, or of a part of a struct; a name may have dots in
-    it.
-    """
+    """Return the quoted name of a column or nested field; a name can contain dots."""
     return identifier(*_path(table.schema().fields, column_id))
 
 
 def _path(fields: "Iterable[NestedField]", field_id: int) -> tuple[str, ...]:
-    """Return the names that lead to a field from outside; none where it is not there."""
+    """Return the path to a field; empty if it does not exist."""
     from pyiceberg.types import StructType
 
     for field in fields:
@@ -85,15 +82,15 @@ def _path(fields: "Iterable[NestedField]", field_id: int) -> tuple[str, ...]:
 
 
 def _misleads(table: "Table", field: "IcebergPartitionField") -> bool:
-    """Whether Iceberg takes a field's value for one of its column: it does where another spec
-    has the column itself, and fails, or finds nothing (`Identity.project` in 1.12).
+    """Whether Iceberg confuses a field's value with its column's: if another spec has the
+    column itself, it fails or finds nothing (`Identity.project` in 1.12).
     """
     if not str(field.transform).startswith(("bucket", "truncate")):
         return False
-    others = (other for spec in table.specs().values() for other in spec.fields)
+    other_fields = (other for spec in table.specs().values() for other in spec.fields)
     return any(
         str(other.transform) == "identity" and other.source_id == field.source_id
-        for other in others
+        for other in other_fields
     )
 
 
@@ -109,15 +106,15 @@ def _term_predicate(
         return f"{column} = {_typed(value, declared)}"
     if isinstance(value, date):
         value = (value - _EPOCH.date()).days
-    begin, end = _moment(field.transform, value), _moment(field.transform, value + 1)
-    bounds = [f"{column} >= {_typed(begin, declared)}"] if begin else []
+    start, end = _start_time(field.transform, value), _start_time(field.transform, value + 1)
+    bounds = [f"{column} >= {_typed(start, declared)}"] if start else []
     bounds += [f"{column} < {_typed(end, declared)}"] if end else []
     return " AND ".join(bounds)
 
 
-def _moment(transform: str, number: int) -> datetime | None:
-    """Return the first moment of a partition by time, by its number since 1970; None before and
-    after the years that Python knows, as of what follows 9999-12-31.
+def _start_time(transform: str, number: int) -> datetime | None:
+    """Return the start of a time partition, by its number since 1970; None outside of Python's
+    range, as after 9999-12-31.
     """
     try:
         if transform in ("hours", "days"):
@@ -129,7 +126,7 @@ def _moment(transform: str, number: int) -> datetime | None:
 
 
 def _typed(value: Any, declared: str) -> str:
-    """Write a value in the type of its column, of a column of days the day of a moment."""
+    """Format a value in the type of its column; for a date column, the day of a timestamp."""
     if declared == "date" and isinstance(value, datetime):
         value = value.date()
     return typed(value, declared)

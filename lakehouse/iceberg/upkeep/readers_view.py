@@ -1,4 +1,4 @@
-"""What readers of a table must find as it was after any upkeep: rows, schema and refs."""
+"""Properties that upkeep must not change for readers: rows, schema and refs."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReadersView:
-    """What a table is to its readers but for main's rows, which writers change at any time."""
+    """The state of a table for readers, except main's rows, which writers change at any time."""
 
     schema_id: int
     partitioning: str
-    """The fields of the partition spec that is written by."""
+    """The fields of the current partition spec."""
     refs: dict[str, int]
-    """Tags and branches that have no end and belong to no write, but main."""
+    """Users' tags and branches without a retention period, except main."""
 
     @classmethod
     def of(cls, table: "Table") -> "ReadersView":
-        """Take it from a table that PyIceberg has loaded."""
+        """Create it from a table that PyIceberg has loaded."""
         refs = {}
         for name, ref in table.metadata.refs.items():
             is_kept = name != MAIN and ref.max_ref_age_ms is None
@@ -32,7 +32,7 @@ class ReadersView:
         return cls(table.schema().schema_id, str(table.spec()), refs)
 
     def changes(self, later: "ReadersView") -> list[str]:
-        """Return in words what upkeep never changes and that is not as it was."""
+        """Return messages about differences that upkeep must not cause."""
         changes = []
         if self.schema_id != later.schema_id:
             changes.append(f"schema {self.schema_id} became {later.schema_id}")
@@ -48,14 +48,13 @@ class ReadersView:
 def changed_row_counts(
     engine: Engine, table: str, since: History, predicate: str = ""
 ) -> list[str]:
-    """Return in words where a rewrite since a moment left another number of rows than before.
+    """Return messages about rewrites that changed the number of rows.
 
-    Each run of `replace` snapshots on main is compared with what it was made from, so that the
-    writes of others between them do not matter. Without delete files, metadata has the numbers;
-    else Spark counts, since a delete file may count rows of files that are gone, or one row
-    twice.
+    Each run of `replace` snapshots on main is compared with its parent, so that writes in
+    between do not matter. Without delete files, metadata is sufficient; otherwise Spark counts,
+    since delete files can include removed data files, or a row twice.
 
-    :param predicate: of the rows that were rewritten, in Spark SQL, where it is known.
+    :param predicate: of the rewritten rows, in Spark SQL, if known.
     """
     changes = []
     now = read_history(engine, table)
@@ -70,8 +69,8 @@ def changed_row_counts(
 
 
 def _rewrites(history: History, known: set[int]) -> list[tuple[Snapshot, Snapshot]]:
-    """Return the runs of rewrites on main that came after the known snapshots: what each was
-    made from, and its last one.
+    """Return the runs of rewrites on main after the known snapshots: the parent and the last
+    snapshot of each.
     """
     runs: list[tuple[Snapshot, Snapshot]] = []
     end: Snapshot | None = None
@@ -93,10 +92,12 @@ def _rows(
     has_deletes = before.count("total-delete-files") or after.count("total-delete-files")
     if not has_deletes:
         return before.count("total-records"), after.count("total-records")
-    return _counted(engine, table, before, predicate), _counted(engine, table, after, predicate)
+    return _count_rows(engine, table, before, predicate), _count_rows(
+        engine, table, after, predicate
+    )
 
 
-def _counted(engine: Engine, table: str, snapshot: Snapshot, predicate: str) -> int:
+def _count_rows(engine: Engine, table: str, snapshot: Snapshot, predicate: str) -> int:
     rows = engine.sql(
         f"SELECT count(*) FROM {engine.catalog.sql_name(table)} VERSION AS OF"
         f" {snapshot.snapshot_id}{f' WHERE {predicate}' if predicate else ''}"
@@ -105,6 +106,6 @@ def _counted(engine: Engine, table: str, snapshot: Snapshot, predicate: str) -> 
 
 
 def view_of(engine: Engine, table: str) -> tuple[ReadersView, History]:
-    """Read what readers see of a table, and its history."""
+    """Return the reader-visible state of a table, and its history."""
     loaded = engine.catalog.load(table)
     return ReadersView.of(loaded), history_of(table, loaded)

@@ -1,8 +1,8 @@
-"""Lost metadata: metadata.json files of commits that lost a race, which no log names.
+"""Removal of orphan metadata.json files of failed commits, which are in no metadata log.
 
-A commit to the embedded catalog writes its file before it asks whether it may, and leaves it
-there where it may not: 17 of 34 after 16 contended commits. Spark's removal of orphans takes
-them too, with the age of orphans; these are small, sure to be lost, and go after a day.
+A commit to the embedded catalog writes its file before the compare-and-swap, and leaves it
+after a conflict: 17 of 34 files after 16 contended commits. Spark's orphan removal also removes
+them, at the age of orphans; these small files are removed after a day.
 """
 
 from datetime import UTC, datetime
@@ -27,11 +27,11 @@ _STEP: StepName = "remove_lost_metadata"
 
 
 def remove_lost_metadata(engine: Engine, table: str, *, older_than: datetime) -> StepResult:
-    """Remove the metadata.json files that no log names, older than a moment (a day at least)
-    and than the current one; no JVM.
+    """Remove metadata.json files that are in no log, and are older than a timestamp (at least a
+    day) and than the current file; no JVM.
     """
-    moment = min(older_than, datetime.now(UTC) - YOUNGEST)
-    return run_step(table, _STEP, lambda: _remove(engine, table, moment))
+    cutoff = min(older_than, datetime.now(UTC) - YOUNGEST)
+    return run_step(table, _STEP, lambda: _remove(engine, table, cutoff))
 
 
 def _remove(engine: Engine, table: str, older_than: datetime) -> StepResult:
@@ -41,20 +41,20 @@ def _remove(engine: Engine, table: str, older_than: datetime) -> StepResult:
         if shared_with:
             reason = f"its location {loaded.location()} is shared with {', '.join(shared_with)}"
             return skipped(table, _STEP, reason)
-        lost = find_lost_metadata(loaded, older_than)
-        if not lost:
-            return skipped(table, _STEP, "each old metadata file is named by a log")
-        paths = [file.path for file in lost.values()]
+        orphans = find_lost_metadata(loaded, older_than)
+        if not orphans:
+            return skipped(table, _STEP, "there are no old metadata files outside of the log")
+        paths = [file.path for file in orphans.values()]
         if other := other_inside(engine, loaded, paths):
             return StepResult(table, _STEP, "failed", other)
         for path in paths:
             loaded.io.delete(path)
         listed = list_metadata_folder(loaded)
-        remaining = tuple(file.path for key, file in lost.items() if key in listed)
-        removed = [file for key, file in lost.items() if key not in listed]
+        remaining = tuple(file.path for key, file in orphans.items() if key in listed)
+        removed = [file for key, file in orphans.items() if key not in listed]
         figures = {"removed_files": len(removed), "removed_bytes": bytes_of(removed)}
         if path_key(loaded.metadata_location) not in listed:
-            reason = f"the current metadata file {loaded.metadata_location} is not there"
+            reason = f"the current metadata file {loaded.metadata_location} is missing"
             return StepResult(table, _STEP, "failed", reason, figures)
         if remaining:
             reason = f"{len(remaining)} files could not be deleted"
@@ -63,13 +63,13 @@ def _remove(engine: Engine, table: str, older_than: datetime) -> StepResult:
 
 
 def find_lost_metadata(table: "Table", older_than: datetime) -> dict[str, LocationFile]:
-    """Return the metadata.json files of a table that no log names, by `path_key`, of those that
-    are older than a moment and than the current one.
+    """Return the metadata.json files that are in no log, and are older than a timestamp and
+    than the current file, by `path_key`.
     """
     listed = list_metadata_folder(table)
     current = listed.get(path_key(table.metadata_location))
     if current is None:
         return {}
     older_than = min(older_than, current.modified_at)
-    lost = own_lost_metadata(table)
-    return {key: file for key, file in lost.items() if file.modified_at < older_than}
+    orphans = own_lost_metadata(table)
+    return {key: file for key, file in orphans.items() if file.modified_at < older_than}

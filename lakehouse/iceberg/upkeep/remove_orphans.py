@@ -1,9 +1,9 @@
-"""Orphans: files in a table's location that no metadata names, left behind by writes that were
-killed and commits that were lost.
+"""Removal of orphans: files in a table's location that no metadata references, from killed
+writes and failed commits.
 
-A running write has such files too, so the youngest that are removed are a day old; the
-procedure refuses less. What it would remove is asked first, and refused where that is so much
-that the location is rather somebody else's too.
+Files of running writes are not referenced either, so only files older than a day are removed;
+the procedure requires the same. A dry run comes first: if it would remove a large share of the
+files, the location is probably shared, and nothing is removed.
 """
 
 from collections.abc import Collection, Mapping
@@ -42,23 +42,22 @@ if TYPE_CHECKING:
 _STEP: StepName = "remove_orphans"
 YOUNGEST = timedelta(days=1)
 MOST_SHARE = 0.5
-"""Share of the files in a location above which they are not taken for orphans."""
+"""Maximum share of the files in a location that are removed as orphans."""
 
 
 def remove_orphans(
     engine: Engine, table: str, *, older_than: datetime, most_share: float = MOST_SHARE
 ) -> StepResult:
-    """Remove the files in a table's location that no metadata names and that are older than a
-    moment, a day at least.
+    """Remove unreferenced files in a table's location that are older than a timestamp, at least
+    a day.
 
-    :param most_share: of the files in the location; where more than that would go, nothing
-        does.
-    :returns: `skipped` where there are none, or the location is another table's too; `failed`
-        where there are too many, or a table that the catalog does not list lies among them;
-        `partial` with the paths where files could not be deleted.
+    :param most_share: maximum share of the files; if more would be removed, nothing is.
+    :returns: `skipped` if there are none, or if the location is shared; `failed` if there are
+        too many, or if a table outside of the catalog is in the location; `partial` with the
+        paths of files that could not be deleted.
     """
-    moment = min(older_than, datetime.now(UTC) - YOUNGEST)
-    return run_step(table, _STEP, lambda: _remove(engine, table, moment, most_share))
+    cutoff = min(older_than, datetime.now(UTC) - YOUNGEST)
+    return run_step(table, _STEP, lambda: _remove(engine, table, cutoff, most_share))
 
 
 def _remove(engine: Engine, table: str, older_than: datetime, most_share: float) -> StepResult:
@@ -73,7 +72,7 @@ def _remove(engine: Engine, table: str, older_than: datetime, most_share: float)
         orphans = _call_procedure(engine, table, older_than, dry_run=True)
         listed = list_location(loaded)
         if not orphans:
-            reason = f"no file older than {older_than:%Y-%m-%d %H:%M} is without a name"
+            reason = f"no file older than {older_than:%Y-%m-%d %H:%M} is unreferenced"
             return skipped(table, _STEP, reason)
         if other := other_inside(engine, loaded, orphans):
             return StepResult(table, _STEP, "failed", other)
@@ -84,29 +83,28 @@ def _remove(engine: Engine, table: str, older_than: datetime, most_share: float)
 
 
 def tables_in_location(engine: Engine, table: str) -> list[str]:
-    """Return the other tables that the catalog lists whose files lie in a table's location, or
-    whose location it lies in.
+    """Return the other tables of the catalog that share a table's location, or parts of it.
 
-    Each new table has a folder of its own. In Glue those of databases in which nothing is declared
-    are not looked at (`Engine.within`): one that may not be read would end the upkeep of all. A
-    table of theirs in this location is told by its files, see `other_inside`.
+    New tables have unique folders. In Glue, databases without declarations are not listed
+    (`Engine.within`), since an unreadable one would fail all upkeep. Their tables are detected
+    by files in this location; see `other_inside`.
     """
     own = folder_key(engine.catalog.load(table).location())
-    others, moment = [], engine.catalog.at_one_moment()
-    for name in sorted(moment.metadata_locations()):
+    sharing_tables, cutoff = [], engine.catalog.at_one_moment()
+    for name in sorted(cutoff.metadata_locations()):
         if name == table:
             continue
-        folders = [folder_key(location) for location in locations(moment.load_for_files(name))]
+        folders = [folder_key(location) for location in locations(cutoff.load_for_files(name))]
         if any(folder.startswith(own) or own.startswith(folder) for folder in folders):
-            others.append(name)
-    return others
+            sharing_tables.append(name)
+    return sharing_tables
 
 
 def _call_procedure(
     engine: Engine, table: str, older_than: datetime, *, dry_run: bool
 ) -> list[str]:
     name = literal(f"{engine.catalog.name}.{table}")
-    # Listed through the table's own FileIO; Hadoop knows no file system for `s3`.
+    # Listed through the table's FileIO, since Hadoop has no file system for `s3`.
     rows = call_newer(
         engine,
         f"remove_orphan_files(table => {name}, older_than => {literal(older_than)}, dry_run =>"
@@ -116,29 +114,28 @@ def _call_procedure(
 
 
 def other_inside(engine: Engine, table: "Table", paths: Collection[str]) -> str:
-    """Return why some files of a location are not removed, where they may be those of a table
-    that `tables_in_location` does not know; nothing where there is none.
+    """Return the reason why files of a location are not removed, if they can belong to a table
+    that `tables_in_location` does not find; empty otherwise.
 
-    A table in a folder of its own is told by its metadata.json, and one that has the same folder by
-    the UUID in it. One that somebody registered by a
-    metadata file of this table writes beside its files, where a metadata.json without a name may
-    as well be of a commit that was killed: Glue is asked for the tables of all databases that may
-    be read, where there is one of whatever age. Nor are files removed that commits name which the
-    catalog has forgotten.
+    A table in its own folder is detected by its metadata.json, and one in the same folder by
+    its UUID. A table that was registered with a metadata file of this one writes next to it;
+    its metadata looks like that of a killed commit. Therefore, if there is any orphan metadata,
+    Glue is searched in all readable databases. Files of commits that the catalog does not know
+    are not removed either.
 
-    :param paths: those that would be removed.
+    :param paths: the files to remove.
     """
     if path := metadata_of_another(table, paths):
         return (
-            "another table, of a database in which nothing is declared or of another catalog, lies"
-            f" in {table.location()}: {path}; move it elsewhere, or remove its folder where nobody"
-            " needs it"
+            "another table, of a database without declarations or of another catalog, is in"
+            f" {table.location()}: {path}; move it to another location, or remove its folder if"
+            " it is not needed"
         )
     if path := metadata_with_another_uuid(table, paths):
         return (
-            f"another table, of another catalog or dropped, has its metadata among that of this"
-            f" one: {path}; give one of them a location of its own, or remove that file where"
-            " nobody needs that table"
+            f"another table, of another catalog or dropped, has its metadata in the folder of this"
+            f" one: {path}; give one of them another location, or remove that file if that"
+            " table is not needed"
         )
     if not lost_metadata_files(table, list_metadata_folder(table)):
         return ""
@@ -152,9 +149,9 @@ def _written_by_another_name(engine: Engine, table: "Table") -> str:
     for name, location in sorted(engine.catalog.unlisted_locations().items()):
         if path_key(location).startswith(own):
             return (
-                f"the table {name}, of a database in which nothing is declared, has its files among"
-                f" those in {table.location()}: {location}; make it anew elsewhere, and drop it"
-                " there without its files"
+                f"the table {name}, of a database without declarations, has its files in"
+                f" {table.location()}: {location}; create it again in another location, and drop"
+                " it without its files"
             )
     return ""
 
@@ -164,16 +161,16 @@ def _unknown_commits(table: "Table") -> str:
     if path is None:
         return ""
     return (
-        f"it was written after what the catalog knows, up to {path}, as where the catalog came"
-        " from a backup; docs/operations.md says how these rows come back, or move that file away"
-        " where nobody needs them"
+        f"it has commits that the catalog does not know, up to {path}, for example because the"
+        " catalog was restored from a backup; see docs/operations.md to recover their rows, or"
+        " move that file away if they are not needed"
     )
 
 
 def _too_many(table: "Table", orphans: list[str], files: int) -> str:
     return (
         f"{len(orphans)} of {files} files in {table.location()} would be removed, such as"
-        f" {orphans[0]}; look whose they are, and remove them by hand or allow a larger share"
+        f" {orphans[0]}; check what they belong to, and remove them by hand or allow a larger share"
     )
 
 
@@ -192,9 +189,11 @@ def _verified(
     sizes = [listed_before[key] for key in removed if key in listed_before]
     figures = {"removed_files": len(removed), "removed_bytes": bytes_of(sizes)}
     changes = ReadersView.of(before).changes(ReadersView.of(now))
-    lost = missing(now, stored.named, listed)
-    if lost:
-        changes.append(f"{len(lost)} files that are named are not there, such as {lost[0]}")
+    missing_paths = missing(now, stored.named, listed)
+    if missing_paths:
+        changes.append(
+            f"{len(missing_paths)} referenced files are missing, such as {missing_paths[0]}"
+        )
     if changes:
         return StepResult(table, _STEP, "failed", "; ".join(changes), figures)
     if remaining:

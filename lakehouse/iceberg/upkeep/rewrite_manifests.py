@@ -1,4 +1,4 @@
-"""Manifests: many small ones are written again as few, so that a scan opens fewer to plan."""
+"""Merge small manifests, so that planning a scan opens fewer of them."""
 
 from collections import Counter
 from math import ceil
@@ -22,9 +22,7 @@ _TARGET_BYTES = 8 * 1024**2
 
 
 def rewrite_manifests(engine: Engine, table: str) -> StepResult:
-    """Write the manifests of a table again, each partition spec's by itself, where that leaves
-    fewer of them.
-    """
+    """Rewrite the manifests of each partition spec, if that reduces their number."""
     return run_step(table, _STEP, lambda: _rewrite(engine, table))
 
 
@@ -50,9 +48,7 @@ def _rewrite(engine: Engine, table: str) -> StepResult:
 
 
 def specs_with_many_manifests(table: "Table") -> list[int]:
-    """Return the partition specs whose manifests, of data or of deletes, are more than their
-    size needs; a lone one never is.
-    """
+    """Return the partition specs with more data or delete manifests than their size requires."""
     counts: Counter[tuple[int, int]] = Counter()
     sizes: Counter[tuple[int, int]] = Counter()
     for manifest in read_manifests(table):

@@ -1,4 +1,4 @@
-"""Iceberg's procedures that write files again, as functions: one statement each."""
+"""Iceberg's rewrite procedures as functions, each with one statement."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from lakehouse.tables.quoting import dotted, identifier, literal
 
 @dataclass(frozen=True)
 class Layout:
-    """How the files that are written again are to be."""
+    """The layout of rewritten files."""
 
     target_bytes: int
     sort_by: tuple[str, ...] = ()
@@ -18,7 +18,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """What a rewrite says that it did; `failed_files` could not be written again."""
+    """The reported result of a rewrite; `failed_files` could not be rewritten."""
 
     files: int
     size_bytes: int
@@ -35,12 +35,13 @@ def rewrite_data_files(
     has_deletes: bool,
     rewrites_all: bool,
 ) -> Rewritten:
-    """Write data files again that are small, large or deleted from, in today's partition spec.
+    """Rewrite data files that are small, large or have deleted rows, in the current partition
+    spec.
 
-    :param predicate: of the rows whose files are looked at; empty for all.
-    :param most_files: how many are written again at most.
-    :param has_deletes: whether the table has delete files, which cost more commits.
-    :param rewrites_all: whether files of the right size are too, as those of an old spec.
+    :param predicate: a row predicate that selects files; empty for all.
+    :param most_files: maximum number of files to rewrite.
+    :param has_deletes: whether the table has delete files, which requires more commits.
+    :param rewrites_all: whether to rewrite files of the target size too, for an old spec.
     """
     options = {
         "target-file-size-bytes": str(layout.target_bytes),
@@ -50,8 +51,8 @@ def rewrite_data_files(
         options |= {
             "delete-file-threshold": "1",
             "remove-dangling-deletes": "true",
-            # New files that count as old as those they are made from keep the delete files of
-            # the last commit alive, which then delete nothing.
+            # With their original sequence number, new files would keep old delete files alive
+            # that delete nothing.
             "use-starting-sequence-number": "false",
         }
     if rewrites_all:
@@ -68,9 +69,7 @@ def rewrite_data_files(
 
 
 def rewrite_deleted_from(engine: Engine, table: str) -> Rewritten:
-    """Write those data files again that have any deleted row, and no others, whatever their
-    size.
-    """
+    """Rewrite only the data files with deleted rows, of any size."""
     options = {
         "delete-file-threshold": "1",
         "remove-dangling-deletes": "true",
@@ -84,8 +83,8 @@ def rewrite_deleted_from(engine: Engine, table: str) -> Rewritten:
 
 
 def rewrite_manifests_of_spec(engine: Engine, table: str, spec_id: int) -> None:
-    """Write the manifests of one partition spec again, which takes what they say of removed
-    files out; one that is alone stays as it is.
+    """Rewrite the manifests of one partition spec, which removes their entries of deleted
+    files; a single manifest is not rewritten.
     """
     name = literal(f"{engine.catalog.name}.{table}")
     engine.sql(
@@ -104,7 +103,7 @@ def _rewritten(engine: Engine, statement: str) -> Rewritten:
 
 
 def rewrite_position_deletes(engine: Engine, table: str, predicate: str) -> None:
-    """Write files of position deletes again, without the positions in files that are gone."""
+    """Rewrite position delete files, without positions in removed data files."""
     arguments = _arguments(engine, table, {"rewrite-all": "true"}, predicate)
     procedure = f"{identifier(engine.catalog.name)}.system.rewrite_position_delete_files"
     engine.sql(f"CALL {procedure}({arguments})").collect()

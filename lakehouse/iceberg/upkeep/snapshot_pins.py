@@ -1,4 +1,4 @@
-"""What still needs old snapshots of a table, each with its owner; no JVM."""
+"""References to old snapshots of a table, each with its owner; no JVM."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -13,14 +13,13 @@ if TYPE_CHECKING:
 
 
 def find_pins(engine: Engine, table: str, readers: Iterable[str]) -> tuple[SnapshotPin, ...]:
-    """Return the tags, the branches of people and the watermarks of the tables that read this
-    one, oldest first.
+    """Return the tags, users' branches, and watermarks of downstream tables, oldest first.
 
-    A watermark is what a reader last read. It reads on from there, so it needs all that came
-    after it too. A tag or branch needs its own snapshot.
+    A watermark is the snapshot that a downstream table last read. Its next read needs all later
+    snapshots. A tag or branch only needs its own snapshot.
 
-    :param readers: names of the tables that are declared to read this one; those that are not
-        there yet, or never read it, need nothing.
+    :param readers: declared downstream tables; those that do not exist yet, or never read this
+        table, are ignored.
     """
     loaded = engine.catalog.load(table)
     history = history_of(table, loaded)
@@ -44,7 +43,7 @@ def _watermarks(
         if not engine.catalog.has(reader):
             continue
         watermark = read_history(engine, reader).watermark(history.table)
-        # Of one that has expired, nothing is left to keep.
+        # An expired watermark cannot be retained.
         if watermark is not None and watermark in history.snapshots:
             at = history.snapshots[watermark].committed_at
             yield SnapshotPin(f"watermark of {reader}", watermark, at, needs_later=True)

@@ -1,4 +1,4 @@
-"""What came of one step of upkeep; a value without behaviour."""
+"""The result of one upkeep step, as a value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,23 +18,22 @@ StepName = Literal[
     "remove_old_metadata",
     "remove_unnamed_files",
 ]
-"""The steps, in the order in which they are safe: branches go first, since they keep snapshots
-from expiry. The last five are of an erasure.
+"""The steps in a safe order: branches first, since they retain snapshots. The last five belong
+to an erasure.
 """
 StepOutcome = Literal["done", "skipped", "partial", "failed"]
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """What one step did to one table, as it was verified afterwards.
+    """The verified result of one step on one table.
 
-    `reason` says why it was skipped, is partial or failed; where it is done, what held it back,
-    if anything did.
-    `figures` are what it changed, by name: `files_before`, `files_after`, `rewritten_bytes`,
-    `rewritten_files`, `added_bytes`, `removed_files`, `removed_bytes`, `expired_snapshots`,
-    `dropped_branches`, `manifests_before`, `manifests_after`, `cleaned_refs`, `due_at` (in
-    seconds since 1970), `seconds`.
-    `remaining` are paths or branches that were to be deleted and are still there.
+    - `reason`: why it was skipped, is partial or failed; for a completed step, what limited it.
+    - `figures`: its metrics by name: `files_before`, `files_after`, `rewritten_bytes`,
+      `rewritten_files`, `added_bytes`, `removed_files`, `removed_bytes`, `expired_snapshots`,
+      `dropped_branches`, `manifests_before`, `manifests_after`, `cleaned_refs`, `due_at` (in
+      seconds since 1970), `seconds`.
+    - `remaining`: paths or branches that could not be deleted.
     """
 
     table: str
@@ -44,10 +43,8 @@ class StepResult:
     figures: Mapping[str, float] = field(default_factory=dict)
     remaining: tuple[str, ...] = ()
     lost_race: bool = False
-    """Whether it was skipped since a writer came first; else it looked, and found nothing to
-    do. Of one that is partial, a writer came after some of it.
+    """Whether a conflict stopped it; otherwise it found nothing to do. A partial step did some
+    work before.
     """
     error: str = ""
-    """Kind of the error that ended it where others than the lakehouse raised that; its text,
-    which is `reason`, may quote data then.
-    """
+    """Type of a foreign error that stopped it; its text, in `reason`, can contain data."""

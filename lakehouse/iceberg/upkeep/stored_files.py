@@ -1,4 +1,4 @@
-"""The files that the snapshots of a table name, compared with those that are there."""
+"""Comparison of the files that a table's snapshots reference with those that exist."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,25 +15,27 @@ FILES_OF_OTHERS = "its files may be another table's too: gc.enabled is false"
 
 @dataclass(frozen=True)
 class StoredFiles:
-    """What the snapshots of a table name, and what its location holds, both by `path_key`."""
+    """Referenced files of a table's snapshots, and existing files in its location, both by
+    `path_key`.
+    """
 
     named: Mapping[str, NamedFile]
     listed: Mapping[str, LocationFile]
 
     @classmethod
     def of(cls, table: "Table") -> "StoredFiles":
-        """Read both: each manifest once, and one listing.
+        """Read each manifest once, and list the location.
 
-        The names come first: what they tell of is there by the time of the listing, unless it
-        was deleted.
+        References are read first, so that all of their files exist at the time of the listing,
+        unless they were deleted.
         """
         named = named_files(table)
         return cls(named, list_location(table))
 
 
 def keeps_all_files(table: "Table") -> bool:
-    """Whether a table says that its files may be another table's too, as a snapshot of it by
-    Spark does.
+    """Whether a table's files can belong to another table too, as for Spark's `snapshot`
+    procedure.
     """
     return str(table.properties.get("gc.enabled", "true")).lower() == "false"
 
@@ -41,31 +43,30 @@ def keeps_all_files(table: "Table") -> bool:
 def existing(
     table: "Table", named: Mapping[str, NamedFile], listed: Mapping[str, LocationFile]
 ) -> list[str]:
-    """Return the paths of those of some named files that are there; what lies outside of the
-    table's location is asked for one by one.
+    """Return the paths that exist; files outside of the table's location take one request each.
 
     :param named: by `path_key`.
-    :param listed: what the location holds.
+    :param listed: the files in the location.
     """
     folder = folder_key(table.location())
-    there = []
+    existing_paths = []
     for key, file in named.items():
-        is_there = key in listed if key.startswith(folder) else _exists(table, file.path)
-        if is_there:
-            there.append(file.path)
-    return there
+        exists = key in listed if key.startswith(folder) else _exists(table, file.path)
+        if exists:
+            existing_paths.append(file.path)
+    return existing_paths
 
 
 def missing(
     table: "Table", named: Mapping[str, NamedFile], listed: Mapping[str, LocationFile]
 ) -> list[str]:
-    """Return the paths of those of some named files that are not there."""
-    there = set(existing(table, named, listed))
-    return [file.path for file in named.values() if file.path not in there]
+    """Return the paths that do not exist."""
+    existing_paths = set(existing(table, named, listed))
+    return [file.path for file in named.values() if file.path not in existing_paths]
 
 
 def bytes_of(files: Iterable[LocationFile]) -> int:
-    """Return the size of some files together."""
+    """Return the total size of some files."""
     return sum(file.size_bytes for file in files)
 
 

@@ -1,5 +1,5 @@
-"""All files that a table keeps, with their sizes: those that main reads, those that only other
-snapshots name, metadata, and what lies in the table's location; no JVM, no scan of data.
+"""All files of a table with their sizes: current, historical, metadata, and other files in its
+location; no JVM, no data scan.
 """
 
 from collections.abc import Mapping
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 Sizes = Mapping[str, int]
-"""Bytes of each file by its `path_key`."""
+"""Bytes of each file, by `path_key`."""
 
 
 @dataclass(frozen=True)
 class TableFiles:
-    """The files of a table at one moment. A file may be in more than one of them."""
+    """The files of a table at one point in time; a file can be in several fields."""
 
     main_data: Sizes = field(default_factory=dict)
     main_deletes: Sizes = field(default_factory=dict)
     of_snapshots: Sizes = field(default_factory=dict)
-    """Data and delete files that any snapshot names, main's among them."""
+    """Data and delete files of all snapshots, including main's."""
     metadata: Sizes = field(default_factory=dict)
-    """metadata.json files, manifest lists, manifests and statistics that the table names."""
+    """Referenced metadata.json files, manifest lists, manifests and statistics."""
     listed: Sizes | None = None
-    """What lies in the table's location; None where another table's files may be among it."""
+    """Files in the table's location; None if files of another table can be in it."""
 
 
 def read_table_files(engine: Engine, table: str) -> TableFiles:
-    """Read which files a table keeps: each manifest once, and one listing.
+    """Read the files of a table: each manifest once, and one listing.
 
-    :raises TableNotFound: when the catalog has no such table.
-    :raises TableDamaged: when a file of its metadata is missing, or cannot be read.
+    :raises TableNotFound: if the catalog has no such table.
+    :raises TableDamaged: if a metadata file is missing or cannot be read.
     """
     with explain_table(table):
         listed = list_location(engine.catalog.load(table))
-        # The names come last: what was committed meanwhile would be taken for orphans.
+        # References are read last: otherwise new commits would look like orphans.
         loaded = engine.catalog.load(table)
         files = _named_files(loaded, listed)
     unnamed = listed.keys() - files.of_snapshots.keys() - files.metadata.keys()
@@ -62,7 +62,7 @@ def _named_files(table: "Table", listed: Mapping[str, LocationFile]) -> TableFil
     for key, file in all_named_files(table).items():
         size_bytes = file.size_bytes
         if size_bytes is None:
-            # It may lie outside of the location, or be gone.
+            # The file can be outside of the location, or missing.
             of_listing = listed.get(key)
             size_bytes = of_listing.size_bytes if of_listing else stored_size(table, file.path)
         content = of_snapshots if file.kind in CONTENTS else metadata

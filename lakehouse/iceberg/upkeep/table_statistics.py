@@ -1,6 +1,4 @@
-"""Statistics of a table: how many distinct values each column has, which planners of joins read;
-those of older snapshots go.
-"""
+"""Column statistics of a table (distinct values) for join planning."""
 
 from typing import TYPE_CHECKING
 
@@ -20,8 +18,8 @@ _STEP: StepName = "compute_statistics"
 
 
 def compute_statistics(engine: Engine, table: str) -> StepResult:
-    """Compute the statistics of a table's columns, which reads all of it, and remove those of
-    older snapshots; nothing where no row changed since the last time.
+    """Compute the statistics of a table's columns, which reads the entire table, and remove
+    older ones; skipped if no row changed.
     """
     return run_step(table, _STEP, lambda: _compute(engine, table))
 
@@ -31,7 +29,7 @@ def _compute(engine: Engine, table: str) -> StepResult:
         loaded = engine.catalog.load(table)
         history = history_of(table, loaded)
         if history.main is None or _is_up_to_date(loaded, history):
-            return skipped(table, _STEP, "no row changed since they were computed")
+            return skipped(table, _STEP, "no row changed since the last computation")
         name = literal(f"{engine.catalog.name}.{table}")
         call_newer(engine, f"compute_table_stats(table => {name})")
         now = engine.catalog.load(table)
@@ -48,7 +46,7 @@ def _compute(engine: Engine, table: str) -> StepResult:
 
 
 def _is_up_to_date(table: "Table", history: History) -> bool:
-    """Whether statistics are of a snapshot since which rows were but moved to other files."""
+    """Whether statistics exist for a snapshot after which rows were only moved between files."""
     with_statistics = {file.snapshot_id for file in table.metadata.statistics}
     for snapshot in history.line:
         if snapshot.snapshot_id in with_statistics:
@@ -62,11 +60,11 @@ def _is_up_to_date(table: "Table", history: History) -> bool:
 
 
 def _remove_older(table: "Table", current_id: int) -> list[str]:
-    """Remove the statistics of other snapshots from the metadata, then their files, and return
-    the paths of these.
+    """Remove the statistics of other snapshots from the metadata, then their files; return the
+    paths.
 
-    Of a table whose metadata PyIceberg cannot write they go with their snapshots: no procedure of
-    Iceberg removes them alone.
+    If PyIceberg cannot write the metadata, they are removed with their snapshots, since Iceberg
+    has no procedure for it.
     """
     if table.format_version not in WRITABLE_FORMATS:
         return []

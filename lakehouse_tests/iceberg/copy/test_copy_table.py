@@ -389,7 +389,7 @@ def test_a_copy_that_was_renamed_and_written_to_keeps_its_files(
     target.client.rename_table(NAME, "silver.old")
     append(target.load("silver.old"), 4)
 
-    with pytest.raises(LakehouseError, match=r"silver\.old lies there"):
+    with pytest.raises(LakehouseError, match=r"silver\.old is there"):
         copied(source, target)
 
     assert ids(target.load("silver.old")) == [1, 2, 3, 4]
@@ -412,7 +412,7 @@ def test_a_table_that_came_to_lie_there_meanwhile_keeps_its_files(
         return real(*given)
 
     monkeypatch.setattr(copying, "_verify", late)
-    with pytest.raises(LakehouseError, match=r"silver\.old lies there"):
+    with pytest.raises(LakehouseError, match=r"silver\.old is there"):
         copied(source, target)
 
     assert ids(target.load("silver.old")) == [1, 2, 3, 4]
@@ -437,5 +437,5 @@ def test_deletion_vectors_name_their_data_files_at_the_new_place() -> None:
 
 
 def test_position_deletes_of_orc_are_refused_by_name() -> None:
-    with pytest.raises(LakehouseError, match=r"d\.orc deletes rows and is of the format ORC"):
+    with pytest.raises(LakehouseError, match=r"delete file d\.orc has the format ORC"):
         moved_deletes("d.orc", "ORC", b"", str)

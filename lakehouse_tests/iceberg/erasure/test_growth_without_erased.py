@@ -29,7 +29,7 @@ def test_a_table_has_not_shrunk_for_it(engine: Engine) -> None:
 
     assert result.passed
     assert result.value == 0.1
-    assert "and 5 of people were erased since" in result.note
+    assert "and 5 rows were erased since" in result.note
 
 
 def test_the_growth_of_a_day_counts_them(engine: Engine) -> None:

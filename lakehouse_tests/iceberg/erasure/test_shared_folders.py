@@ -105,5 +105,5 @@ def test_nothing_goes_from_a_location_of_two_homes(
     (result,) = remove_unnamed(engine, [table.name])
 
     assert result.outcome == "failed"
-    assert "has its metadata among that of this one" in result.reason
+    assert "has its metadata in the folder of this one" in result.reason
     assert content(theirs, table) == [THEIRS]

@@ -133,7 +133,7 @@ def test_nothing_is_removed_of_a_table_that_somebody_registered_from_this_one(
     result = remove_orphans(glue_engine.within([NAME]), NAME, older_than=week_ago())
 
     assert result.outcome == "failed"
-    assert "the table sandbox.x, of a database in which nothing is declared" in result.reason
+    assert "the table sandbox.x, of a database without declarations" in result.reason
     assert (100,) in rows(glue_engine, name="sandbox.x")
 
 
