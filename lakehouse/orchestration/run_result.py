@@ -62,7 +62,7 @@ class CheckResult:
     blocking: bool = False
 
     @property
-    def figures(self) -> CheckMetadata:
+    def evaluation(self) -> CheckMetadata:
         """Typed metadata of the check."""
         return CheckMetadata.from_metadata(self.metadata)
 

@@ -39,19 +39,19 @@ def records_text(records: Iterable[Mapping[str, Any]]) -> str:
 
 def check_record(check: "CheckResult") -> dict[str, Any]:
     """Return the record of a check result."""
-    figures = check.figures
+    evaluation = check.evaluation
     return {
         "table": check.table,
         "check": check.name,
         "passed": check.passed,
         "severity": check.severity,
         "description": check.description,
-        "failed_rows": figures.failed_rows,
-        "total_rows": figures.total_rows,
-        "threshold": figures.threshold,
-        "evaluated": figures.evaluated,
-        "snapshot_id": _id_text(figures.snapshot_id),
-        "partitions": list(figures.partitions) or None,
+        "failed_rows": evaluation.failed_rows,
+        "total_rows": evaluation.total_rows,
+        "threshold": evaluation.threshold,
+        "evaluated": evaluation.evaluated,
+        "snapshot_id": _id_text(evaluation.snapshot_id),
+        "partitions": list(evaluation.partitions) or None,
     }
 
 

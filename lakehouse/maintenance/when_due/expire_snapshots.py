@@ -26,8 +26,8 @@ def plan_expiry(look: Look) -> PlannedStep:
     age = in_days(policy.keep_snapshots_for)
     conditions = [
         Condition(
-            f"{counted(len(expirable), 'snapshot is', 'snapshots are')} older than {age} and needed"
-            f" by nothing; the newest {policy.keep_at_least} stay in any case",
+            f"{counted(len(expirable), 'snapshot is', 'snapshots are')} older than {age} and"
+            f" needed by nothing; the newest {policy.keep_at_least} stay in any case",
             bool(expirable),
         )
     ]
