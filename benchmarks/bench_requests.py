@@ -175,7 +175,7 @@ def _count_checks(counts: Counts, settings: Settings) -> None:
     declared = [PLAIN.name]
 
     def look() -> None:
-        engine.catalog.at_one_moment(declared)
+        engine.catalog.with_cached_locations(declared)
         open_store(settings).occupied("inbox/")
 
     def health() -> None:

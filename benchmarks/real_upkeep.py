@@ -18,7 +18,7 @@ def keep_up(
     :param now: time for the plan; older snapshots than the policy's retention expire.
     :raises AssertionError: a step failed.
     """
-    planned = plan_round(engine, PROJECT.upkept(), list(tables), asked_by_name=True, now=now)
+    planned = plan_round(engine, PROJECT.upkept(), list(tables), named_by_user=True, now=now)
     records = carry_out(engine, PROJECT.upkept(), planned, run_id=uuid4().hex)
     failed = [record for record in records if record.outcome in ("failed", "partial")]
     assert not failed, failed

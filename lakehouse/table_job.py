@@ -46,7 +46,7 @@ from lakehouse.orchestration.table_jobs.job_answer import (
     error_message,
     outcome_message,
 )
-from lakehouse.orchestration.table_jobs.job_messages import LastingMessageWriter
+from lakehouse.orchestration.table_jobs.job_messages import RetryingMessageWriter
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
 from lakehouse.privacy.gone import GoneList
 from lakehouse.project import Project, load_project
@@ -96,7 +96,7 @@ def main(archive: Path | None = None) -> int:
     params_loader = by_arguments if is_given else PipesEnvVarParamsLoader()  # type: ignore[no-untyped-call]
     with open_dagster_pipes(
         context_loader=_ReadOnce(client),
-        message_writer=LastingMessageWriter(client, interval=_UPLOAD_SECONDS),
+        message_writer=RetryingMessageWriter(client, interval=_UPLOAD_SECONDS),
         params_loader=params_loader,
     ) as pipes:
         try:
@@ -202,7 +202,7 @@ def _record_interrupted(engine: Engine, request: JobRequest) -> None:
     """Record the interrupted writes known to the requesting host, so that this write removes
     their remains.
     """
-    for table, write_ids in request.dead_writes.items():
+    for table, write_ids in request.unfinished_writes.items():
         with table_lock(engine, table) as log:
             for write_id in write_ids:
                 log.begin(write_id)

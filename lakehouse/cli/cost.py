@@ -40,16 +40,16 @@ def cost(state: State, names: tuple[str, ...], price_file: Path | None, form: st
     """
     from lakehouse.maintenance.measure_costs import measure_costs
     from lakehouse.maintenance.prices import PRICES, read_prices
-    from lakehouse.maintenance.upkeep_round import at_one_moment
+    from lakehouse.maintenance.upkeep_round import with_cached_locations
 
     prices = read_prices(price_file or PRICES)
     tables = [state.existing_table(name) for name in dict.fromkeys(names)]
     upkept, engine = state.project.upkept(), state.engine
     if not names:
-        engine = at_one_moment(engine, upkept)
+        engine = with_cached_locations(engine, upkept)
         tables = engine.catalog.tables()
     with state.progress(f"Measuring {count(len(tables), 'table')}"):
-        measured = measure_costs(engine, upkept, tables, prices, asked_by_name=bool(names))
+        measured = measure_costs(engine, upkept, tables, prices, named_by_user=bool(names))
     for name, reason in measured.unread.items():
         click.echo(f"{name} is not counted: {reason}", err=True)
     costs = measured.costs

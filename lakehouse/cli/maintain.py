@@ -38,15 +38,15 @@ def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> 
     in a compaction usually for at most 512 MB of it.
     """
     from lakehouse.maintenance.run_upkeep import maintain as run
-    from lakehouse.maintenance.upkeep_round import at_one_moment, plan_round
+    from lakehouse.maintenance.upkeep_round import plan_round, with_cached_locations
 
     tables = list(dict.fromkeys(map(state.existing_table, names)))
     upkept, engine = state.project.upkept(), state.engine
     if not names:
-        engine = at_one_moment(engine, upkept)
+        engine = with_cached_locations(engine, upkept)
         tables = upkept.tables(engine)
     with state.progress(f"Reading the metadata of {count(len(tables), 'table')}"):
-        planned = plan_round(engine, upkept, tables, asked_by_name=bool(names))
+        planned = plan_round(engine, upkept, tables, named_by_user=bool(names))
     plan = planned.plan
     for name, reason in planned.unread.items():
         click.echo(f"{name} is not kept: {reason}", err=True)
@@ -62,7 +62,7 @@ def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> 
         return
     due = sorted({step.table for step in plan.due})
     with state.progress(f"Keeping {count(len(due), 'table')}"):
-        result = run(state.project.definitions, state.settings, due, asked_by_name=bool(names))
+        result = run(state.project.definitions, state.settings, due, named_by_user=bool(names))
     _print_result(result, form)
 
 

@@ -9,7 +9,7 @@ import click
 
 from lakehouse.cli.call_context import State, command, plain_name
 from lakehouse.cli.output.cell_values import utc_seconds
-from lakehouse.cli.time_arguments import coming_moment
+from lakehouse.cli.time_arguments import future_timestamp
 from lakehouse.cli.why_and_by_options import by_option, why_option
 from lakehouse.errors import UsageError
 
@@ -35,7 +35,7 @@ def mute(state: State, name: str, until: str | None, why: str, by: str, off: boo
     named = _muted_tables(state, name)
     if off == (until is not None):
         raise UsageError("Until when? Expected --until with a moment, or --off.")
-    ends = now if off else coming_moment("--until", until or "", now)
+    ends = now if off else future_timestamp("--until", until or "", now)
     add_silence(state.settings, Silence(named, ends, by, why, now))
     if not off:
         click.echo(f"{named} is muted until {utc_seconds(ends)}; it ends by itself.")

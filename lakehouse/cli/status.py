@@ -98,13 +98,13 @@ def _read_tables(state: State) -> "tuple[Sequence[TableStatus], FeedWarnings]":
         with_conditions,
         with_upkeep,
     )
-    from lakehouse.maintenance.upkeep_round import at_one_moment
+    from lakehouse.maintenance.upkeep_round import with_cached_locations
     from lakehouse.monitoring.table_states import TableStates
     from lakehouse.orchestration.instance import open_instance
     from lakehouse.site.read_feeds import feed_warnings
 
     upkept, now = state.project.upkept(), datetime.now(UTC)
-    engine = at_one_moment(state.engine, upkept)
+    engine = with_cached_locations(state.engine, upkept)
     graph, catalog, declared = state.project.graph, engine.catalog, state.declared
     settings, feeds = state.settings, state.feeds.values()
     # Do not create an instance: there is none before the first run.

@@ -10,7 +10,7 @@ _DURATION = re.compile(r"(?:\d{1,6}[mhdw])+", re.ASCII)
 _EXPECTED = "expected such as 2h, 30m or 3d, or 2026-12-01T08:00+08:00"
 
 
-def coming_moment(option: str, text: str, now: datetime) -> datetime:
+def future_timestamp(option: str, text: str, now: datetime) -> datetime:
     """Return a future timestamp in UTC.
 
     :param option: option name for errors.

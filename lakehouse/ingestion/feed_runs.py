@@ -21,9 +21,9 @@ from lakehouse.ingestion.collect import list_waiting
 from lakehouse.ingestion.skipped_entries import hidden_files, passed_over_lines
 from lakehouse.orchestration.asset_keys import FEED_TAG, asset_key
 from lakehouse.orchestration.dagster_internals import asset_graph
-from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.metadata_keys import RejectedReason
+from lakehouse.orchestration.orphaned_runs import fail_orphaned_runs
 from lakehouse.orchestration.pending_run import PendingRun
 from lakehouse.orchestration.run_progress import RunProgress, TableProgress, tables_of_steps
 from lakehouse.orchestration.run_result import AssetResult, RunResult
@@ -172,7 +172,7 @@ def _ingest(
             on_event(event)
 
     with open_instance(settings) as instance:
-        fail_dead_runs(instance)
+        fail_orphaned_runs(instance)
         store = select_store(open_store(settings), feed, tags.get(AD_HOC_TAG))
         waiting = list_waiting(feed, store)
         downstream = Downstream(graph, feed.table)
@@ -237,7 +237,7 @@ def retry(
     here, engine = project(lambda: settings), open_engine(settings)
     graph = asset_graph(here)
     with open_instance(settings) as instance:
-        fail_dead_runs(instance)
+        fail_orphaned_runs(instance)
 
         def run(stale: PendingRun) -> RunResult:
             return materialize(

@@ -21,7 +21,7 @@ from lakehouse.ingestion.run_requests import (
 from lakehouse.ingestion.skipped_entries import left_hidden_files, report_passed_over
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG
 from lakehouse.orchestration.dagster_internals import graph_of_repository
-from lakehouse.orchestration.dead_runs import fail_dead_runs
+from lakehouse.orchestration.orphaned_runs import fail_orphaned_runs
 from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
@@ -144,7 +144,7 @@ class FeedAutomation:
 
         def poll(seconds: float) -> list[dg.RunRequest] | dg.SkipReason:
             until = time.monotonic() + seconds
-            fail_dead_runs(instance)
+            fail_orphaned_runs(instance)
             wait_until(
                 lambda: not describe_unfinished(instance, self.feed),
                 seconds,

@@ -14,8 +14,8 @@ from lakehouse.ingestion.collect import Waiting
 from lakehouse.orchestration.asset_keys import FEED_TAG
 from lakehouse.orchestration.blocked_tables import (
     STALE,
-    asked_for,
     digest_of_run,
+    find_requested_run,
     mains,
     refused_run,
     was_refused,
@@ -231,7 +231,7 @@ class _BlockedTables:
         """Return whether the same run was requested before on the same state, and was blocked
         or changed nothing.
         """
-        before = asked_for(self.instance, self.digest(run))
+        before = find_requested_run(self.instance, self.digest(run))
         if before and was_stopped(before.tags):
             self.refused_by |= dict.fromkeys(run.tables, before.run_id)
             return True

@@ -29,8 +29,8 @@ from lakehouse.ingestion.skipped_entries import left_hidden_files, report_passed
 from lakehouse.ingestion.undeclared_tables import undeclared_locations
 from lakehouse.orchestration.asset_keys import ALL_ASSETS, FEED_TAG, FEEDS_SENSOR
 from lakehouse.orchestration.dagster_internals import graph_of_repository
-from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.incident_reports import report_firing
+from lakehouse.orchestration.orphaned_runs import fail_orphaned_runs
 from lakehouse.orchestration.run_failures.withheld_values import cause_without_data
 from lakehouse.orchestration.runs import UNFINISHED
 from lakehouse.orchestration.runs_for_stale_tables import Downstream
@@ -220,7 +220,7 @@ class FeedPolling:
         """
         assert context.repository_def is not None
         graph, instance = graph_of_repository(context.repository_def), context.instance
-        fail_dead_runs(instance)
+        fail_orphaned_runs(instance)
         # Before the catalog query, so that the commits of finished runs are visible.
         busy = _busy_feeds(instance)
         engine = self._refresh_catalog(engine, graph)
@@ -263,7 +263,7 @@ class FeedPolling:
         """
         if time.monotonic() < self._locations_until:
             return engine
-        pinned_catalog = engine.catalog.at_one_moment(self.declared)
+        pinned_catalog = engine.catalog.with_cached_locations(self.declared)
         tables = self._state_tables(graph)
         undeclared = undeclared_locations(engine.catalog, tables, self.declared)
         self._locations = {**pinned_catalog.metadata_locations(), **undeclared}

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.maintenance.daily_bytes import DailyBytes, next_day, size_text
-from lakehouse.maintenance.upkeep_plan import Condition, Estimate, Gain, PlannedStep, counted
+from lakehouse.maintenance.upkeep_plan import Condition, Estimate, Gain, PlannedStep, count_text
 from lakehouse.maintenance.when_due.compact import (
     LEAST_FILES,
     LEAST_FILES_AT_REST,
@@ -29,17 +29,17 @@ class Choice:
 
 
 def choose(
-    candidates: Iterable[Candidate], budget: DailyBytes, *, asked_by_name: bool = False
+    candidates: Iterable[Candidate], budget: DailyBytes, *, named_by_user: bool = False
 ) -> Choice:
     """Choose the partitions to compact now and deduct their cost from the budget.
 
-    :param asked_by_name: a user named these tables: only ineffective compactions wait.
+    :param named_by_user: a user named these tables: only ineffective compactions wait.
     """
     chosen, over_budget, hot, unpaid, in_vain = [], [], [], [], []
     for candidate in sorted(candidates, key=_most_valuable_first):
         if candidate.is_in_vain:
             in_vain.append(candidate)
-        elif asked_by_name:
+        elif named_by_user:
             chosen.append(candidate)
         elif candidate.hot_until:
             hot.append(candidate)
@@ -109,12 +109,12 @@ def _conditions(
         (choice.in_vain, "rewritten before without effect, and the files are the same"),
     ]
     if chosen:
-        yield Condition(f"{counted(len(chosen), 'partition')} gain by it (1 or more)", True)
+        yield Condition(f"{count_text(len(chosen), 'partition')} gain by it (1 or more)", True)
     for candidates, why in waiting:
         blocked = _of(candidates, health.table)
         if blocked:
             yield Condition(
-                f"{counted(len(blocked), 'partition')} {_needs(blocked)}: {why}", False
+                f"{count_text(len(blocked), 'partition')} {_needs(blocked)}: {why}", False
             )
     is_well = not any(_of(candidates, health.table) for candidates, _ in waiting)
     if is_well and not chosen:
@@ -131,7 +131,7 @@ def _nothing_gains(health: TableHealth) -> str:
 
 
 def _reason(chosen: Sequence[Candidate]) -> str:
-    return f"{counted(len(chosen), 'partition')} {_needs(chosen)}"
+    return f"{count_text(len(chosen), 'partition')} {_needs(chosen)}"
 
 
 def _needs(candidates: Sequence[Candidate]) -> str:
@@ -140,9 +140,9 @@ def _needs(candidates: Sequence[Candidate]) -> str:
         return f"with {' and '.join(candidates[0].need.reasons)}"
     files = sum(candidate.need.files for candidate in candidates)
     old = sum(candidate.gain.skipped_files for candidate in candidates)
-    parts = [counted(files, "small or delete file")] if files else []
+    parts = [count_text(files, "small or delete file")] if files else []
     if old:
-        parts.append(f"{counted(old, 'file')} of an old partition spec")
+        parts.append(f"{count_text(old, 'file')} of an old partition spec")
     return f"with {' and '.join(parts)}"
 
 

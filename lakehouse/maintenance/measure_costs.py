@@ -41,7 +41,7 @@ def measure_costs(
     tables: Sequence[str],
     prices: Prices,
     *,
-    asked_by_name: bool,
+    named_by_user: bool,
     now: datetime | None = None,
 ) -> MeasuredCosts:
     """Return the cost of each table.
@@ -66,7 +66,7 @@ def measure_costs(
             storage = _read_storage(engine, table)
             history = read_history(engine, table)
         except (TableUnreadable, TableNotFound) as error:
-            if asked_by_name:
+            if named_by_user:
                 raise
             unread[table] = str(error)
             continue

@@ -56,7 +56,7 @@ class PastUpkeep:
         done = [record for record in self.of(table, step) if record.is_done]
         return done[-1] if done else None
 
-    def last_look(self, table: str, step: StepName) -> UpkeepRecord | None:
+    def last_evaluated(self, table: str, step: StepName) -> UpkeepRecord | None:
         """Return the newest record of a step that evaluated the table; None without one."""
         evaluated = [record for record in self.of(table, step) if record.has_evaluated]
         return evaluated[-1] if evaluated else None

@@ -16,10 +16,10 @@ from lakehouse.maintenance.when_due.compact import Candidate, candidates
 from lakehouse.maintenance.when_due.compute_statistics import plan_statistics
 from lakehouse.maintenance.when_due.drop_branches import plan_branches
 from lakehouse.maintenance.when_due.expire_snapshots import plan_expiry
-from lakehouse.maintenance.when_due.look import Look
 from lakehouse.maintenance.when_due.remove_lost_metadata import plan_lost_metadata
 from lakehouse.maintenance.when_due.remove_orphans import plan_orphans
 from lakehouse.maintenance.when_due.rewrite_manifests import plan_manifests
+from lakehouse.maintenance.when_due.step_inputs import StepInputs
 from lakehouse.maintenance.writer_proposals import proposals
 from lakehouse.tables.upkeep import DEFAULTS, UpkeepPolicy
 
@@ -51,22 +51,22 @@ def plan_upkeep(
     known: Known,
     now: datetime,
     *,
-    asked_by_name: bool = False,
+    named_by_user: bool = False,
 ) -> UpkeepPlan:
     """Plan the upkeep of tables, most valuable compactions first.
 
-    :param asked_by_name: a user named these tables: ignores recent writes, read frequency,
+    :param named_by_user: a user named these tables: ignores recent writes, read frequency,
         budget, intervals and delays after failures.
     """
     budget = DailyBytes(known.bytes_a_day, known.past.spent_bytes(now))
-    choice = _choose(healths, known, now, budget, asked_by_name)
+    choice = _choose(healths, known, now, budget, named_by_user)
     steps: list[PlannedStep] = []
     proposed: list[str] = []
     in_order = sorted(healths, key=lambda health: health.table)
     in_order.sort(key=lambda health: value_of(health.table, choice), reverse=True)
     for health in in_order:
-        for step in _steps(health, known, now, choice, budget, asked_by_name):
-            blocked = _blocked_step(health, step.step, known, now, asked_by_name)
+        for step in _steps(health, known, now, choice, budget, named_by_user):
+            blocked = _blocked_step(health, step.step, known, now, named_by_user)
             steps.append(blocked or step)
         proposed += proposals(health, known.past, now)
     return UpkeepPlan(now, tuple(steps), tuple(proposed))
@@ -77,10 +77,10 @@ def plan_compactions(
 ) -> dict[str, PlannedStep]:
     """Return the compaction step of each table as in `plan_upkeep` without named tables."""
     budget = DailyBytes(known.bytes_a_day, known.past.spent_bytes(now))
-    choice = _choose(healths, known, now, budget, asked_by_name=False)
+    choice = _choose(healths, known, now, budget, named_by_user=False)
     steps = {}
     for health in healths:
-        blocked = _blocked_step(health, "compact", known, now, asked_by_name=False)
+        blocked = _blocked_step(health, "compact", known, now, named_by_user=False)
         policy = known.policy(health.table)
         steps[health.table] = blocked or planned_compaction(
             health, choice, policy, now, known.bytes_a_day
@@ -93,15 +93,15 @@ def _choose(
     known: Known,
     now: datetime,
     budget: DailyBytes,
-    asked_by_name: bool,
+    named_by_user: bool,
 ) -> Choice:
     gaining: list[Candidate] = []
     for health in healths:
-        if _blocked_step(health, "compact", known, now, asked_by_name) is None:
+        if _blocked_step(health, "compact", known, now, named_by_user) is None:
             gaining += candidates(
-                health, known.reads, known.past, now, asked_by_name=asked_by_name
+                health, known.reads, known.past, now, named_by_user=named_by_user
             )
-    return choose(gaining, budget, asked_by_name=asked_by_name)
+    return choose(gaining, budget, named_by_user=named_by_user)
 
 
 def _steps(
@@ -110,32 +110,32 @@ def _steps(
     now: datetime,
     choice: Choice,
     budget: DailyBytes,
-    asked_by_name: bool,
+    named_by_user: bool,
 ) -> Iterator[PlannedStep]:
     policy = known.policy(health.table)
     compaction = planned_compaction(health, choice, policy, now, known.bytes_a_day)
     yield compaction
-    look = Look(
+    inputs = StepInputs(
         health=health,
         policy=policy,
         past=known.past,
         now=now,
         reads_a_day=known.reads.of_table(health.table),
-        asked_by_name=asked_by_name,
+        named_by_user=named_by_user,
         compacts=compaction.is_due,
         budget=budget,
     )
     # The only safe order, see `StepName`.
-    yield plan_branches(look)
-    yield plan_expiry(look)
-    yield plan_manifests(look)
-    yield plan_orphans(look)
-    yield plan_lost_metadata(look)
-    yield plan_statistics(look)
+    yield plan_branches(inputs)
+    yield plan_expiry(inputs)
+    yield plan_manifests(inputs)
+    yield plan_orphans(inputs)
+    yield plan_lost_metadata(inputs)
+    yield plan_statistics(inputs)
 
 
 def _blocked_step(
-    health: TableHealth, step: StepName, known: Known, now: datetime, asked_by_name: bool
+    health: TableHealth, step: StepName, known: Known, now: datetime, named_by_user: bool
 ) -> PlannedStep | None:
     """Return a step that is not due if the table is not evaluated for it; else None."""
     kept_by = known.policy(health.table).kept_by
@@ -148,12 +148,12 @@ def _blocked_step(
     lacking = known.iceberg.lacks(step)
     if lacking:
         return _not_due(health, step, lacking)
-    last = known.past.last_look(health.table, step)
+    last = known.past.last_evaluated(health.table, step)
     if last and last.found_nothing_in(health) and now < last.ended_at + SAME_LOOK_EVERY:
         why = f"nothing changed since it found nothing to do: {last.reason}"
         return _not_due(health, step, why, last.ended_at + SAME_LOOK_EVERY)
     pause = known.past.pause_until(health.table, step)
-    if pause and now < pause and not asked_by_name:
+    if pause and now < pause and not named_by_user:
         return _not_due(
             health, step, "it was tried in vain, and waits before it is again", pause
         )

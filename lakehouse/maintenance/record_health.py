@@ -46,7 +46,7 @@ def record_health(
     :param declared: tables that Dagster knows; other tables only get a row.
     :param known: recent health by table, reused for unchanged tables.
     :param find_pins: returns the snapshot pins of a table.
-    :param cached_engine: reads the tables, see `at_one_moment`; default: `engine`.
+    :param cached_engine: reads the tables, see `with_cached_locations`; default: `engine`.
     """
     now = now or datetime.now(UTC)
     measured = []

@@ -30,7 +30,7 @@ def maintain(
     settings: Settings,
     tables: Sequence[str],
     *,
-    asked_by_name: bool,
+    named_by_user: bool,
     on_step: Callable[[StepResult], object] = lambda _: None,
 ) -> MaintainResult:
     """Run the due upkeep steps of tables.
@@ -50,7 +50,7 @@ def maintain(
             project(lambda: settings),
             instance,
             JOB,
-            run_config(tables, asked_by_name=asked_by_name),
+            run_config(tables, named_by_user=named_by_user),
             on_event,
         )
     return MaintainResult(steps, result.success, result.messages)

@@ -10,7 +10,7 @@ from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.measured_health import PartitionKey
 from lakehouse.iceberg.read.scanned_files import READ_SHARE
 
-COUNTED_DAYS = 14
+READ_WINDOW_DAYS = 14
 """Window for read frequencies: two of each weekday."""
 UNRECORDED_READS_A_DAY = 0.1
 """Assumed reads by users and other engines, which are not recorded."""
@@ -66,8 +66,8 @@ def recent_reads(catalog: Catalog, metrics_table: str, now: datetime) -> TableRe
 
     :param metrics_table: has the columns of `monitoring.data_quality_metrics`.
     """
-    rows = recorded_reads(catalog, metrics_table, now - timedelta(days=COUNTED_DAYS))
-    return count_reads(rows or (), COUNTED_DAYS)
+    rows = recorded_reads(catalog, metrics_table, now - timedelta(days=READ_WINDOW_DAYS))
+    return count_reads(rows or (), READ_WINDOW_DAYS)
 
 
 def recorded_reads(

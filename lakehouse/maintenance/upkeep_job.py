@@ -13,15 +13,15 @@ from lakehouse.errors import UpkeepFailed
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.maintenance.record_health import record_health
-from lakehouse.maintenance.tables_worth_a_look import LastLooks
+from lakehouse.maintenance.upkeep_cursor import UpkeepCursor
 from lakehouse.maintenance.upkeep_events import observation_of
 from lakehouse.maintenance.upkeep_plan import PlannedStep
 from lakehouse.maintenance.upkeep_round import (
     Upkept,
-    at_one_moment,
     carry_out,
     pins_of,
     plan_round,
+    with_cached_locations,
 )
 from lakehouse.orchestration.upkeep_results import JOB
 from lakehouse.runtime.deployment import open_engine
@@ -86,10 +86,10 @@ class Upkeeper:
     def _run(
         self, context: dg.OpExecutionContext, engine: Engine, config: UpkeepConfig
     ) -> None:
-        cached_engine = engine if config.tables else at_one_moment(engine, self.upkept)
+        cached_engine = engine if config.tables else with_cached_locations(engine, self.upkept)
         tables = config.tables or self.upkept.tables(cached_engine)
         planned = plan_round(
-            cached_engine, self.upkept, tables, asked_by_name=config.asked_by_name
+            cached_engine, self.upkept, tables, named_by_user=config.asked_by_name
         )
         for proposal in planned.plan.proposals:
             context.log.warning(proposal)
@@ -102,7 +102,7 @@ class Upkeeper:
             context.log_event(observation_of(step, result))
 
         records = carry_out(engine, self.upkept, planned, context.run_id, on_step)
-        cached_engine = engine if config.tables else at_one_moment(engine, self.upkept)
+        cached_engine = engine if config.tables else with_cached_locations(engine, self.upkept)
         record_health(
             context.instance,
             engine,
@@ -143,19 +143,19 @@ class Upkeeper:
         return upkeep_when_due
 
     def _ask(self, context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        engine = at_one_moment(open_engine(self.read_settings()), self.upkept)
-        cursor = LastLooks.from_json(context.cursor)
+        engine = with_cached_locations(open_engine(self.read_settings()), self.upkept)
+        cursor = UpkeepCursor.from_json(context.cursor)
         locations, declared = {}, self.upkept.declared
         for name, location in sorted(engine.catalog.metadata_locations().items()):
             if name in declared:
                 locations[name] = location
-        worth = cursor.worth_a_look(locations, datetime.now(UTC))
+        worth = cursor.tables_to_check(locations, datetime.now(UTC))
         if not worth:
             return dg.SkipReason(
                 "No table changed since the last look, and nothing is waited for."
             )
         # Steps that are due but not done are planned again: all tables share the budget.
-        planned = plan_round(engine, self.upkept, worth, asked_by_name=False)
+        planned = plan_round(engine, self.upkept, worth, named_by_user=False)
         unread = {name: locations[name] for name in planned.unread}
         cursor = cursor.after(planned.plan, planned.healths, unread)
         context.update_cursor(cursor.to_json())
@@ -174,7 +174,7 @@ class Upkeeper:
         )
 
 
-def run_config(tables: Sequence[str], *, asked_by_name: bool = False) -> dict[str, Any]:
+def run_config(tables: Sequence[str], *, named_by_user: bool = False) -> dict[str, Any]:
     """Return the run config for tables."""
-    config = {"tables": list(tables), "asked_by_name": asked_by_name}
+    config = {"tables": list(tables), "asked_by_name": named_by_user}
     return {"ops": {_OP: {"config": config}}}

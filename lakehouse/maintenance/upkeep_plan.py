@@ -94,7 +94,7 @@ class UpkeepPlan:
         """The steps to run now."""
         return tuple(step for step in self.steps if step.is_due)
 
-    def next_look(self, table: str) -> datetime | None:
+    def next_check(self, table: str) -> datetime | None:
         """Return when a step of an unchanged table can become due; None without a time."""
         times = []
         for step in self.steps:
@@ -103,6 +103,6 @@ class UpkeepPlan:
         return min(times, default=None)
 
 
-def counted(number: int, singular: str, plural: str = "") -> str:
+def count_text(number: int, singular: str, plural: str = "") -> str:
     """Return a number with its noun: `1 small file`, `2 small files`."""
     return f"{number} {singular if number == 1 else plural or f'{singular}s'}"

@@ -52,13 +52,15 @@ class Upkept:
         return sorted(there.keys() & self.declared.keys())
 
 
-def at_one_moment(engine: Engine, upkept: Upkept) -> Engine:
+def with_cached_locations(engine: Engine, upkept: Upkept) -> Engine:
     """Return a read-only engine that lists all metadata locations once.
 
     With Glue: one request per 100 tables instead of one per table, and only for databases with
     declared tables.
     """
-    return replace(engine, catalog=engine.catalog.within(upkept.declared).at_one_moment())
+    return replace(
+        engine, catalog=engine.catalog.within(upkept.declared).with_cached_locations()
+    )
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def plan_round(
     upkept: Upkept,
     tables: Sequence[str],
     *,
-    asked_by_name: bool,
+    named_by_user: bool,
     now: datetime | None = None,
 ) -> Round:
     """Measure tables and plan their upkeep; no JVM.
@@ -92,11 +94,11 @@ def plan_round(
             pins = pins_of(engine, upkept, name)
             healths[name] = read_table_health(engine, name, pins=pins, now=now)
         except (TableUnreadable, TableNotFound) as error:
-            if asked_by_name:
+            if named_by_user:
                 raise
             unread[name] = str(error)
     known = known_of(engine, upkept, now)
-    plan = plan_upkeep(list(healths.values()), known, now, asked_by_name=asked_by_name)
+    plan = plan_upkeep(list(healths.values()), known, now, named_by_user=named_by_user)
     return Round(healths, plan, unread)
 
 

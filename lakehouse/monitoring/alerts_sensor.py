@@ -87,7 +87,9 @@ class _Looks:
             settings,
             datetime.now(UTC),
             names_of(repository) - {NAME},
-            open_catalog=cache(lambda: Catalog.of(settings).at_one_moment(self.declared)),
+            open_catalog=cache(
+                lambda: Catalog.of(settings).with_cached_locations(self.declared)
+            ),
         )
         state = detect_and_dispatch(monitor_context, context.log, self.further)
         send_waiting(settings)

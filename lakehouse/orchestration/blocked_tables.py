@@ -125,7 +125,7 @@ def refused_tables(
     return refused
 
 
-def asked_for(instance: dg.DagsterInstance, digest: str) -> dg.DagsterRun | None:
+def find_requested_run(instance: dg.DagsterInstance, digest: str) -> dg.DagsterRun | None:
     """Return the newest run with the same request on the same tables; None if there is none."""
     return _newest(instance, {STALE: digest})
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-OURS = "lakehouse.errors."
+OWN_ERROR = "lakehouse.errors."
 """Prefix of the recorded message of an error that this package raised."""
 
 
@@ -17,5 +17,5 @@ def causes(error: Any) -> Iterator[Any]:
 def known_cause(error: Any) -> Any:
     """Return the innermost cause that this package raised, or else the root cause."""
     chain = list(causes(error))
-    own = [cause for cause in chain if cause.message.startswith(OURS)]
+    own = [cause for cause in chain if cause.message.startswith(OWN_ERROR)]
     return (own or chain)[-1]

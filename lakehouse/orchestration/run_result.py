@@ -8,7 +8,7 @@ import dagster as dg
 
 from lakehouse.iceberg.metadata.spark_errors import plain
 from lakehouse.orchestration.asset_keys import table_name
-from lakehouse.orchestration.error_causes import OURS, known_cause
+from lakehouse.orchestration.error_causes import OWN_ERROR, known_cause
 from lakehouse.orchestration.metadata_keys import (
     UNCHANGED,
     CheckMetadata,
@@ -172,13 +172,17 @@ def _failed_by_itself(event: dg.DagsterEvent) -> bool:
 
 def _text(error: Any) -> str:
     message: str = known_cause(error).message.strip()
-    if not message.startswith(OURS):
+    if not message.startswith(OWN_ERROR):
         return plain(message)
     # The text states the kind of error.
-    kind, _, text = message.removeprefix(OURS).partition(": ")
+    kind, _, text = message.removeprefix(OWN_ERROR).partition(": ")
     return text or kind
 
 
 def _kind(error: Any) -> str:
     message: str = known_cause(error).message.strip()
-    return message.removeprefix(OURS).partition(": ")[0] if message.startswith(OURS) else ""
+    return (
+        message.removeprefix(OWN_ERROR).partition(": ")[0]
+        if message.startswith(OWN_ERROR)
+        else ""
+    )

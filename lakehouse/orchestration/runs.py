@@ -17,7 +17,7 @@ from lakehouse.orchestration.dagster_internals import (
     selected_assets,
     selected_checks,
 )
-from lakehouse.orchestration.dead_runs import fail_dead_runs
+from lakehouse.orchestration.orphaned_runs import fail_orphaned_runs
 from lakehouse.orchestration.partition_bounds import range_tags
 from lakehouse.orchestration.run_result import RunResult, is_interrupted, read_result
 from lakehouse.runtime.processes import Process
@@ -54,7 +54,7 @@ def materialize(
     :raises UsageError: the selection contains nothing executable.
     :raises KeyboardInterrupt: the run was interrupted; Dagster has recorded it as failed.
     """
-    fail_dead_runs(instance)
+    fail_orphaned_runs(instance)
     partition = _one_if_one(partition)
     graph = asset_graph(definitions)
     keys = selected_assets(selection, graph) & graph.executable_asset_keys
@@ -100,7 +100,7 @@ def run_job(
     :param on_event: called for each event of the run.
     :raises KeyboardInterrupt: the run was interrupted; Dagster has recorded it as failed.
     """
-    fail_dead_runs(instance)
+    fail_orphaned_runs(instance)
     job = job_of_name(_with_logger(definitions, on_event), name)
     ran = job.execute_in_process(
         run_config={**run_config, "loggers": {"events": {}}},

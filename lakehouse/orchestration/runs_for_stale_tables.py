@@ -33,7 +33,7 @@ have this key.
 """
 BACKFILL = "lakehouse/backfill"
 """Tag of a full recompute that a user requested: the table name."""
-COMPUTED_ANEW = "lakehouse/computed_anew_for"
+RECOMPUTED_FOR_ERASURE = "lakehouse/computed_anew_for"
 """Tag of a full recompute without erased data subjects: the id of the erasure request."""
 
 

@@ -29,6 +29,7 @@ from lakehouse.orchestration.asset_checks import (
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.asset_specs import table_spec
 from lakehouse.orchestration.blocked_tables import note_refused
+from lakehouse.orchestration.full_checks import need_full_check
 from lakehouse.orchestration.io_manager import IcebergIOManager, run_partitions
 from lakehouse.orchestration.metadata_keys import WriteMetadata
 from lakehouse.orchestration.partition_bounds import (
@@ -44,11 +45,10 @@ from lakehouse.orchestration.run_failures.withheld_values import (
 )
 from lakehouse.orchestration.runs_for_stale_tables import (
     BACKFILL,
-    COMPUTED_ANEW,
+    RECOMPUTED_FOR_ERASURE,
     is_full_recompute,
 )
 from lakehouse.orchestration.unmasked_rows_command import table_of_rows
-from lakehouse.orchestration.whole_looks import need_whole_look
 from lakehouse.orchestration.written_metadata import (
     quarantined_metadata,
     refused_rows,
@@ -160,7 +160,7 @@ def _run(
         full_recompute=is_full_recompute(tags),
         # Downstream tables read the new snapshot.
         reads_everything=definition is None and tags.get(BACKFILL) == table.name,
-        follows_erasures=COMPUTED_ANEW in tags,
+        follows_erasures=RECOMPUTED_FOR_ERASURE in tags,
         code_version=code_version or "",
     )
 
@@ -288,7 +288,7 @@ def _with_full_checks(
     interrupt stopped the evaluation: the table is published, and must be recorded first.
     """
     passed = [check.check_name for check in checks if check.passed and check.check_name]
-    names = need_whole_look(context.instance, table, passed)
+    names = need_full_check(context.instance, table, passed)
     if not names:
         return [*checks], False
     full_results: dict[str | None, dg.AssetCheckResult] = {}

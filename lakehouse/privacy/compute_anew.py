@@ -73,7 +73,7 @@ def _compute(
     from lakehouse.orchestration.asset_keys import asset_key
     from lakehouse.orchestration.instance import open_instance
     from lakehouse.orchestration.runs import materialize
-    from lakehouse.orchestration.runs_for_stale_tables import BACKFILL, COMPUTED_ANEW
+    from lakehouse.orchestration.runs_for_stale_tables import BACKFILL, RECOMPUTED_FOR_ERASURE
 
     with open_instance(erasable.settings) as instance:
         result = materialize(
@@ -81,7 +81,7 @@ def _compute(
             instance,
             dg.AssetSelection.assets(asset_key(name)),
             partition=run.partitions,
-            tags={BACKFILL: name, COMPUTED_ANEW: request_id, **run.tags},
+            tags={BACKFILL: name, RECOMPUTED_FOR_ERASURE: request_id, **run.tags},
         )
     if not result.success:
         raise LakehouseError(

@@ -8,8 +8,8 @@ from lakehouse.iceberg.commit.branch import drop_dead_branches
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.erasure.remove_from_files import CostOfNow, cost_of_now
 from lakehouse.iceberg.erasure.remove_unnamed import WAIT_SECONDS, refuse_where_written
-from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.orphaned_runs import fail_orphaned_runs
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.settings import Settings
 
@@ -78,7 +78,7 @@ def alive_runs(settings: Settings) -> "list[DagsterRun]":
         status.CANCELING,
     ]
     with open_instance(settings) as instance:
-        fail_dead_runs(instance)
+        fail_orphaned_runs(instance)
         records = instance.get_run_records(RunsFilter(statuses=working))
     return [record.dagster_run for record in records]
 

@@ -16,9 +16,9 @@ from pydantic import Field
 from lakehouse.errors import ErasureFailed, LakehouseError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.orchestration.dagster_internals import add_run_tags
-from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.erasure_runs import JOB, REQUEST_TAG, SENSOR
 from lakehouse.orchestration.metadata_keys import ErasureMetadata
+from lakehouse.orchestration.orphaned_runs import fail_orphaned_runs
 from lakehouse.orchestration.run_failures.withheld_values import cause_without_data
 from lakehouse.orchestration.runs import UNFINISHED
 from lakehouse.privacy.erasable import Erasable
@@ -134,7 +134,7 @@ class Eraser:
         due = [request for request in requests if is_due(request, now)]
         if not due:
             return dg.SkipReason(_nothing_due(requests, now))
-        fail_dead_runs(instance)
+        fail_orphaned_runs(instance)
         working = instance.get_run_records(
             dg.RunsFilter(job_name=JOB, statuses=UNFINISHED), limit=1
         )

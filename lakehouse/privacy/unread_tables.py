@@ -15,7 +15,7 @@ _OWNER = "who writes it"
 
 def unread_tables(erasable: Erasable) -> Iterator[ScrubbedPlace]:
     """Yield the tables that cannot be looked through."""
-    catalog = erasable.engine.catalog.within(erasable.tables).at_one_moment()
+    catalog = erasable.engine.catalog.within(erasable.tables).with_cached_locations()
     for name in sorted(catalog.metadata_locations()):
         try:
             catalog.load(name)

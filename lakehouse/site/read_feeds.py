@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 import dagster as dg
 
 from lakehouse.ingestion.stopped_feeds import stopped_feeds
-from lakehouse.maintenance.upkeep_plan import counted
+from lakehouse.maintenance.upkeep_plan import count_text
 from lakehouse.monitoring.alert_state import read_state
 from lakehouse.monitoring.detectors.rejected_inbox_files import open_rejections
 from lakehouse.settings import Settings
@@ -25,7 +25,7 @@ def feed_warnings(
     for feed in feeds:
         found = []
         if rejected := len(open_rejections(store, feed, state)):
-            found.append(counted(rejected, "rejected file"))
+            found.append(count_text(rejected, "rejected file"))
         if feed.name in stopped:
             found.append(stopped[feed.name])
         warnings[feed.name] = tuple(found)

@@ -29,7 +29,7 @@ class Account:
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     @property
-    def asked_by_name(self) -> set[str]:
+    def named_by_user(self) -> set[str]:
         """The tables that were asked for by themselves."""
         return {
             f"{params['DatabaseName']}.{params['Name']}"
@@ -71,7 +71,7 @@ def test_status_lists_what_is_in_the_databases_of_declared_tables(
 ) -> None:
     found = records(lakehouse("status", "--format", "json"))
     assert {one["table"] for one in found if one["exists"]} == OURS
-    assert not account.asked_by_name & OURS
+    assert not account.named_by_user & OURS
 
 
 @pytest.mark.long
@@ -79,7 +79,7 @@ def test_cost_counts_what_is_in_the_databases_of_declared_tables(
     lakehouse: Lakehouse, account: Account
 ) -> None:
     assert {one["table"] for one in records(lakehouse("cost", "--format", "json"))} == OURS
-    assert not account.asked_by_name & OURS
+    assert not account.named_by_user & OURS
 
 
 @pytest.mark.usefixtures("account")

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lakehouse.cli.time_arguments import coming_moment
+from lakehouse.cli.time_arguments import future_timestamp
 from lakehouse.errors import UsageError
 
 pytestmark = pytest.mark.unit
@@ -25,7 +25,7 @@ NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
     ],
 )
 def test_a_moment_is_a_duration_or_a_date_with_its_offset(text: str, ahead: timedelta) -> None:
-    assert coming_moment("--until", text, NOW) == NOW + ahead
+    assert future_timestamp("--until", text, NOW) == NOW + ahead
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_a_moment_is_a_duration_or_a_date_with_its_offset(text: str, ahead: time
 )
 def test_what_is_no_moment_to_come_is_refused(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        coming_moment("--until", text, NOW)
+        future_timestamp("--until", text, NOW)

@@ -31,7 +31,7 @@ def with_view(lakehouse: Lakehouse) -> None:
 def test_what_looks_at_all_tables_passes_over_it(
     lakehouse: Lakehouse, with_view: None, home: Path, tmp_path: Path
 ) -> None:
-    assert Catalog.of(settings_at(home)).at_one_moment().tables() == ["shop.sales"]
+    assert Catalog.of(settings_at(home)).with_cached_locations().tables() == ["shop.sales"]
 
     for command in (["status"], ["cost"], ["doctor"]):
         ran = lakehouse(*command)

@@ -88,7 +88,7 @@ def test_where_all_tables_are_is_told_at_once(
 
 
 def test_at_one_moment_the_catalog_is_asked_once(catalog: Catalog) -> None:
-    moment = catalog.at_one_moment()
+    moment = catalog.with_cached_locations()
     with statements() as asked:
         assert moment.has(NAME)
         assert not moment.has("silver.other")
@@ -101,7 +101,7 @@ def test_at_one_moment_the_catalog_is_asked_once(catalog: Catalog) -> None:
 def test_at_one_moment_a_table_is_read_as_it_was_then_while_that_is_there(
     catalog: Catalog, settings: Settings
 ) -> None:
-    first, second = (Catalog.of(settings).at_one_moment() for _ in range(2))
+    first, second = (Catalog.of(settings).with_cached_locations() for _ in range(2))
     then = Path(urlsplit(first.metadata_locations()[NAME]).path)
     colour(catalog, "red")
     assert "colour" not in first.load(NAME).properties
@@ -112,7 +112,7 @@ def test_at_one_moment_a_table_is_read_as_it_was_then_while_that_is_there(
 def test_at_one_moment_a_table_whose_metadata_of_then_cannot_be_read_is_read_as_it_is(
     catalog: Catalog, settings: Settings
 ) -> None:
-    moment = Catalog.of(settings).at_one_moment()
+    moment = Catalog.of(settings).with_cached_locations()
     then = Path(urlsplit(moment.metadata_locations()[NAME]).path)
     colour(catalog, "red")
     then.unlink()
@@ -121,10 +121,10 @@ def test_at_one_moment_a_table_whose_metadata_of_then_cannot_be_read_is_read_as_
 
 
 def test_another_moment_sees_what_was_committed_before_it(catalog: Catalog) -> None:
-    moment = catalog.at_one_moment()
+    moment = catalog.with_cached_locations()
     assert not moment.load(NAME).properties.get("colour")
     colour(catalog, "red")
-    assert catalog.at_one_moment().load(NAME).properties["colour"] == "red"
+    assert catalog.with_cached_locations().load(NAME).properties["colour"] == "red"
 
 
 @pytest.mark.parametrize("kind", ["settings", "aws_settings"])
@@ -139,7 +139,7 @@ def test_only_namespaces_of_tables_that_are_meant_are_asked_for(
     # The file in a home has no tables of others.
     left = {"others.table"} if kind == "settings" else set()
     assert set(made.tables(meant)) == {NAME} | left
-    moment = made.at_one_moment(meant)
+    moment = made.with_cached_locations(meant)
     assert set(moment.metadata_locations()) == {NAME}
     assert not moment.has(meant[1])
     # What was not asked for is looked up.
@@ -156,7 +156,7 @@ def test_within_the_databases_of_some_tables_no_other_is_listed(
     left = {"others.table"} if kind == "settings" else set()
     assert set(within.tables()) == {NAME} | left
     assert set(within.metadata_locations()) == {NAME} | left
-    assert set(within.at_one_moment().metadata_locations()) == {NAME} | left
+    assert set(within.with_cached_locations().metadata_locations()) == {NAME} | left
     # By its name it is found all the same.
     assert within.has("others.table")
     assert set(within.tables(["others.table"])) == {"others.table"} | (left and {NAME})
@@ -168,7 +168,7 @@ def test_a_database_of_others_that_may_not_be_read_stops_no_look(
     made = on_catalog("aws_settings", request, monkeypatch)
     deny_tables_of(made, "others")
     assert set(made.within([NAME]).tables()) == {NAME}
-    assert set(made.at_one_moment([NAME]).metadata_locations()) == {NAME}
+    assert set(made.with_cached_locations([NAME]).metadata_locations()) == {NAME}
 
 
 def test_a_database_that_was_dropped_since_it_was_listed_is_passed_over(

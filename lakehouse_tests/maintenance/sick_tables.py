@@ -81,7 +81,7 @@ def compaction(
     **known: Any,
 ) -> PlannedStep:
     """The planned compaction of a table, often read unless a test says otherwise."""
-    plan = plan_upkeep(healths, Known(**{"reads": READ} | known), now, asked_by_name=by_name)
+    plan = plan_upkeep(healths, Known(**{"reads": READ} | known), now, named_by_user=by_name)
     return step_of(plan, "compact", name)
 
 

@@ -50,7 +50,7 @@ def upkept() -> Upkept:
 def test_a_damaged_table_is_left_out_and_named(engine: Engine, upkept: Upkept) -> None:
     damage(engine, "silver.fruits")
 
-    planned = plan_round(engine, upkept, NAMES, asked_by_name=False)
+    planned = plan_round(engine, upkept, NAMES, named_by_user=False)
 
     assert list(planned.healths) == ["silver.other"]
     assert list(planned.unread) == ["silver.fruits"]
@@ -61,13 +61,13 @@ def test_a_damaged_table_that_is_asked_for_is_an_error(engine: Engine, upkept: U
     damage(engine, "silver.fruits")
 
     with pytest.raises(TableDamaged, match=r"silver\.fruits"):
-        plan_round(engine, upkept, NAMES, asked_by_name=True)
+        plan_round(engine, upkept, NAMES, named_by_user=True)
 
 
 def test_a_table_that_is_dropped_after_the_plan_fails_alone(
     engine: Engine, upkept: Upkept
 ) -> None:
-    planned = plan_round(engine, upkept, NAMES, asked_by_name=True)
+    planned = plan_round(engine, upkept, NAMES, named_by_user=True)
     engine.catalog.client.drop_table("silver.fruits")
 
     records = carry_out(engine, upkept, planned, "run")

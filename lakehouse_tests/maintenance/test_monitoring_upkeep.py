@@ -46,7 +46,7 @@ def test_what_each_run_appends_is_compacted_and_its_snapshots_expire(
         append(without_spark, f"run-{number}", begun)
     later = begun + KEPT.keep_snapshots_for + timedelta(days=1)
 
-    planned = plan_round(engine, UPKEPT, [METRICS.name], asked_by_name=False, now=later)
+    planned = plan_round(engine, UPKEPT, [METRICS.name], named_by_user=False, now=later)
     records = carry_out(engine, UPKEPT, planned, "upkeep")
 
     outcomes = {record.step: record.outcome for record in records}

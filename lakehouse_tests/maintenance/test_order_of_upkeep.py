@@ -18,7 +18,7 @@ from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.read.scanned_files import READ_SHARE
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.iceberg.write.append_without_spark import append_once
-from lakehouse.maintenance.table_reads import COUNTED_DAYS, recent_reads
+from lakehouse.maintenance.table_reads import READ_WINDOW_DAYS, recent_reads
 from lakehouse.maintenance.upkeep_plan import PlannedStep
 from lakehouse.maintenance.upkeep_round import Round, Upkept, carry_out, plan_round
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
@@ -102,11 +102,11 @@ def test_equally_sick_tables_are_kept_in_the_order_of_their_reads(
         make_sick(engine, name, files=6, rows_a_file=1)
     read_together(engine, settings, "silver.often", "silver.seldom")
     record_reads_like_these(
-        engine, {name: number * COUNTED_DAYS - 1 for name, number in reads_a_day.items()}
+        engine, {name: number * READ_WINDOW_DAYS - 1 for name, number in reads_a_day.items()}
     )
 
     reads = recent_reads(engine.catalog, METRICS.name, datetime.now(UTC))
-    planned = plan_round(engine, UPKEPT, names, asked_by_name=False)
+    planned = plan_round(engine, UPKEPT, names, named_by_user=False)
 
     assert reads.by_table == pytest.approx(reads_a_day)
     assert compacted(engine, UPKEPT, planned) == names[::-1]
@@ -120,13 +120,13 @@ def test_of_three_sick_tables_and_bytes_for_one_the_most_valuable_goes_first(
     for name, files in zip(names, (24, 12, 6), strict=True):
         make_sick(engine, name, files, rows_a_file=1200 // files)
     order, today = [], datetime.now(UTC)
-    at_once = plan_round(engine, UPKEPT, names, asked_by_name=False, now=today)
+    at_once = plan_round(engine, UPKEPT, names, named_by_user=False, now=today)
     costs = [step.cost_bytes for step in at_once.plan.due if step.step == "compact"]
     upkept = replace(UPKEPT, bytes_a_day=max(costs))
 
     for days in range(4):
         now = today + timedelta(days=days)
-        planned = plan_round(engine, upkept, names, asked_by_name=False, now=now)
+        planned = plan_round(engine, upkept, names, named_by_user=False, now=now)
         order.append(compacted(engine, upkept, planned))
 
     assert len(costs) == 3

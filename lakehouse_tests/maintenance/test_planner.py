@@ -147,13 +147,13 @@ def test_after_a_perfect_run_a_plan_has_nothing_to_do_and_ten_more_neither(
     health: TableHealth,
 ) -> None:
     for by_name in (True, False):
-        plan = plan_upkeep([health], Known(), NOW, asked_by_name=by_name)
+        plan = plan_upkeep([health], Known(), NOW, named_by_user=by_name)
         (after,), records = carried_out(plan, [health], NOW)
         if after.lost_metadata_files is None:
             after = replace(after, lost_metadata_files=())
         for minute in range(1, 12):
             now = NOW + timedelta(seconds=minute)
-            again = plan_upkeep([after], Known(past=past(*records)), now, asked_by_name=by_name)
+            again = plan_upkeep([after], Known(past=past(*records)), now, named_by_user=by_name)
             assert [(step.step, step.reason) for step in again.due] == []
 
 
@@ -213,7 +213,7 @@ def test_a_command_that_names_a_table_does_all_that_the_automatic_caller_does(
     health: TableHealth,
 ) -> None:
     automatic = plan_upkeep([health], Known(), NOW)
-    named = plan_upkeep([health], Known(), NOW, asked_by_name=True)
+    named = plan_upkeep([health], Known(), NOW, named_by_user=True)
     compacted_by_name = set(step_of(named, "compact").partitions)
     assert set(step_of(automatic, "compact").partitions) <= compacted_by_name
 
@@ -221,7 +221,7 @@ def test_a_command_that_names_a_table_does_all_that_the_automatic_caller_does(
 @pytest.mark.long
 @given(health=tables(), by_name=st.booleans())
 def test_each_step_says_why(health: TableHealth, by_name: bool) -> None:
-    for step in plan_upkeep([health], Known(), NOW, asked_by_name=by_name).steps:
+    for step in plan_upkeep([health], Known(), NOW, named_by_user=by_name).steps:
         assert step.reason
         assert step.is_due or any(not condition.is_met for condition in step.conditions)
         assert not step.is_due or step.not_before is None
@@ -446,13 +446,13 @@ def test_what_others_keep_is_left_to_them_whoever_asks(kept_by: Any, due: set[st
         lost_metadata_files=("a.json",),
     )
     known = Known(policies={"silver.t": UpkeepPolicy(kept_by=kept_by)})
-    plan = plan_upkeep([sick], known, NOW, asked_by_name=True)
+    plan = plan_upkeep([sick], known, NOW, named_by_user=True)
     assert {step.step for step in plan.due} == due
     assert f"kept_by='{kept_by}'" in step_of(plan, "compact").reason
 
 
 def test_a_table_without_a_snapshot_is_left_alone() -> None:
-    plan = plan_upkeep([table("silver.t", snapshot_id=None)], Known(), NOW, asked_by_name=True)
+    plan = plan_upkeep([table("silver.t", snapshot_id=None)], Known(), NOW, named_by_user=True)
     assert plan.due == ()
 
 

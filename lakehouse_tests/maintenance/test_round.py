@@ -87,7 +87,7 @@ def test_after_a_round_nothing_is_due_whoever_asks(embedded_engine: Engine) -> N
     def planned(*records: UpkeepRecord, by_name: bool = True) -> tuple[UpkeepPlan, TableHealth]:
         health = read_table_health(engine, NAME, pins=find_pins(engine, NAME, ()))
         known = Known({NAME: POLICY}, past=past(*records))
-        return plan_upkeep([health], known, now, asked_by_name=by_name), health
+        return plan_upkeep([health], known, now, named_by_user=by_name), health
 
     plan, health = planned()
     results = {step.step: work(engine, step, health) for step in plan.due}
@@ -129,14 +129,14 @@ def test_after_a_change_of_spec_each_file_moves_once(embedded_engine: Engine) ->
     before = rows(engine)
     upkept = Upkept({}, TABLES["monitoring.upkeep_runs"], TABLES["monitoring.table_health"])
 
-    first = plan_round(engine, upkept, [NAME], asked_by_name=True)
+    first = plan_round(engine, upkept, [NAME], named_by_user=True)
     assert "2 files of an old partition spec" in first.plan.due[0].reason
     carry_out(engine, upkept, first, "first")
 
     health = read_table_health(engine, NAME)
     assert (health.files_of_old_specs, health.data_files) == (0, 4)
     assert rows(engine) == before
-    second = plan_round(engine, upkept, [NAME], asked_by_name=True)
+    second = plan_round(engine, upkept, [NAME], named_by_user=True)
     assert [(step.step, step.reason) for step in second.plan.due] == []
 
 
@@ -149,7 +149,7 @@ def test_files_are_sorted_by_columns_of_any_name(embedded_engine: Engine) -> Non
     )
     health = read_table_health(engine, NAME)
     known = Known({NAME: UpkeepPolicy(sort_by=("last, first",))})
-    plan = plan_upkeep([health], known, datetime.now(UTC), asked_by_name=True)
+    plan = plan_upkeep([health], known, datetime.now(UTC), named_by_user=True)
     (step,) = (step for step in plan.due if step.step == "compact")
 
     result = do_step(engine, step, health)

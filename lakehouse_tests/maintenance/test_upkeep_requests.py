@@ -21,9 +21,9 @@ from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
 from lakehouse.maintenance.upkeep_round import (
     Round,
     Upkept,
-    at_one_moment,
     carry_out,
     plan_round,
+    with_cached_locations,
 )
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable
@@ -89,8 +89,8 @@ def test_the_tables_that_are_kept_are_listed_by_database(engine: Engine, count: 
 def test_a_plan_asks_for_no_table_by_itself(engine: Engine, count: int) -> None:
     kept = upkept(engine, count)
     asked = count_requests(engine)
-    looked = at_one_moment(engine, kept)
-    planned = plan_round(looked, kept, kept.tables(looked), asked_by_name=False)
+    looked = with_cached_locations(engine, kept)
+    planned = plan_round(looked, kept, kept.tables(looked), named_by_user=False)
     assert len(planned.healths) == count
     assert asked == {"GetTables": 3}
 
@@ -230,7 +230,7 @@ def test_the_embedded_catalog_tells_of_tables_that_nobody_declared_too(
     catalog.client.create_namespace("own")
     catalog.client.create_table("own.table", Schema(NestedField(1, "id", LongType())))
     kept = Upkept({LOG.name: LOG, HEALTH.name: HEALTH}, LOG, HEALTH)
-    looked = at_one_moment(
+    looked = with_cached_locations(
         Engine(catalog, no_spark, settings.lock_dir, masking_key=b"testing"), kept
     )
     assert set(looked.catalog.metadata_locations()) == {"own.table"}

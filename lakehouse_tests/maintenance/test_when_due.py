@@ -45,7 +45,7 @@ def planned(
 ) -> PlannedStep:
     """A step of the plan of one table."""
     known = Known(policies={"silver.t": UpkeepPolicy(**policy)}, past=past(*records))
-    return step_of(plan_upkeep([health], known, now, asked_by_name=by_name), step)
+    return step_of(plan_upkeep([health], known, now, named_by_user=by_name), step)
 
 
 def record(
@@ -275,5 +275,5 @@ def test_statistics_are_of_tables_that_are_read_and_have_changed() -> None:
 def test_the_next_look_is_when_something_may_be_due_though_nothing_changes() -> None:
     health = with_snapshots(20, 10, 5, 4, 3, 2, 1, refs=(branch(refused(6.5), 6.5),))
     plan = plan_upkeep([health], Known(), NOW)
-    assert plan.next_look("silver.t") == NOW + timedelta(days=0.5)
-    assert plan.next_look("silver.other") is None
+    assert plan.next_check("silver.t") == NOW + timedelta(days=0.5)
+    assert plan.next_check("silver.other") is None

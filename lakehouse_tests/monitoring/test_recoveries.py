@@ -16,7 +16,7 @@ from lakehouse.monitoring.detectors.recoveries import detect_recoveries
 from lakehouse.monitoring.incidents import Firing, Incident, Resolved
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.partition_bounds import only_tags, range_tags
-from lakehouse.orchestration.runs_for_stale_tables import COMPUTED_ANEW
+from lakehouse.orchestration.runs_for_stale_tables import RECOMPUTED_FOR_ERASURE
 from lakehouse.settings import Settings
 
 DAYS = ["2026-03-01", "2026-03-02", "2026-03-03"]
@@ -104,7 +104,7 @@ def test_what_an_erasure_computes_anew_is_computed_again_by_its_request(
     run = context.instance.create_run_for_job(
         dg.Definitions([days]).resolve_implicit_global_asset_job_def(),
         asset_selection=frozenset({dg.AssetKey(["gold", "days"])}),
-        tags={**range_tags(DAYS[0], DAYS[2]), COMPUTED_ANEW: "R-1"},
+        tags={**range_tags(DAYS[0], DAYS[2]), RECOMPUTED_FOR_ERASURE: "R-1"},
     )
     context.instance.report_run_failed(run, "The process of this run (pid 7) is gone.")
 

@@ -36,7 +36,7 @@ def context(warnings: list[str]) -> Any:
 def test_what_a_job_tells_counts_for_the_snapshot_that_it_looked_at(
     monkeypatch: pytest.MonkeyPatch, main: int
 ) -> None:
-    monkeypatch.setattr(table_asset, "need_whole_look", lambda *_: {RULE.name})
+    monkeypatch.setattr(table_asset, "need_full_check", lambda *_: {RULE.name})
     warnings: list[str] = []
     io: Any = SimpleNamespace(evaluate=lambda *_: ([], Evaluated("main", main)))
     told = (RuleResult(RULE, 1, 9),)
@@ -50,7 +50,7 @@ def test_what_a_job_tells_counts_for_the_snapshot_that_it_looked_at(
 def test_a_check_that_failed_while_a_job_went_on_stays_as_it_was_and_a_warning_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(table_asset, "need_whole_look", lambda *_: {RULE.name})
+    monkeypatch.setattr(table_asset, "need_full_check", lambda *_: {RULE.name})
     warnings: list[str] = []
     io: Any = SimpleNamespace(evaluate=lambda *_: ([], None))
     written = Written(Unchanged(TABLE.name, "", None), all_rows=())

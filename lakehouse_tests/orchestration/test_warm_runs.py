@@ -16,8 +16,8 @@ from dagster._core.errors import DagsterInvariantViolationError
 from dagster._core.launcher import LaunchRunContext, WorkerStatus
 
 from lakehouse.orchestration.dagster_internals import _job_origin
-from lakehouse.orchestration.dead_runs import worker_of
 from lakehouse.orchestration.instance import dagster_home
+from lakehouse.orchestration.orphaned_runs import worker_of
 from lakehouse.orchestration.warm_runs.run_launcher import WarmRunLauncher, address_file
 from lakehouse.runtime.processes import Process
 from lakehouse.settings import Settings

@@ -18,8 +18,8 @@ from lakehouse.cli.dev_processes.warm_spark import WarmSpark
 from lakehouse.cli.output.progress import Progress
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
-from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.orphaned_runs import fail_orphaned_runs
 from lakehouse.runtime.dev_address_file import leave_note, remove_note
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
@@ -53,7 +53,7 @@ def serve(
     ):
         listener, address = listen(address.host, address.port, is_fixed=is_fixed)
         with open_instance(settings) as instance:
-            fail_dead_runs(instance)
+            fail_orphaned_runs(instance)
         url = settings.ui_url or address.url
         # Children find the home in any working directory, and alerts link to this UI.
         os.environ["DAGSTER_HOME"] = str(settings.dagster_home)

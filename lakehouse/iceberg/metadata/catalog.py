@@ -69,7 +69,7 @@ class Catalog:
         )
         return replace(described, iceberg=IcebergRelease(settings.iceberg))
 
-    def at_one_moment(self, tables: Iterable[str] | None = None) -> "Catalog":
+    def with_cached_locations(self, tables: Iterable[str] | None = None) -> "Catalog":
         """Return a catalog that lists all metadata locations once, for callers that read many
         tables and write none.
 

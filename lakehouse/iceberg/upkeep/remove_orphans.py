@@ -90,7 +90,7 @@ def tables_in_location(engine: Engine, table: str) -> list[str]:
     by files in this location; see `other_inside`.
     """
     own = folder_key(engine.catalog.load(table).location())
-    sharing_tables, cutoff = [], engine.catalog.at_one_moment()
+    sharing_tables, cutoff = [], engine.catalog.with_cached_locations()
     for name in sorted(cutoff.metadata_locations()):
         if name == table:
             continue

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from lakehouse.iceberg.metadata.measured_health import PartitionHealth, TableHealth
 from lakehouse.maintenance.past_upkeep import Correction, PastUpkeep
 from lakehouse.maintenance.table_reads import TableReads
-from lakehouse.maintenance.upkeep_plan import Estimate, Gain, counted
+from lakehouse.maintenance.upkeep_plan import Estimate, Gain, count_text
 
 LEAST_FILES = 5
 """Minimum number of small or delete files for a partition with ongoing writes: Iceberg's
@@ -70,15 +70,15 @@ def candidates(
     past: PastUpkeep,
     now: datetime,
     *,
-    asked_by_name: bool = False,
+    named_by_user: bool = False,
 ) -> Iterator[Candidate]:
     """Yield the partitions that benefit from compaction, including those that must wait.
 
-    :param asked_by_name: a user named this table: two files are sufficient.
+    :param named_by_user: a user named this table: two files are sufficient.
     """
     correction = past.correction(health.table, "compact")
     for partition in health.partitions:
-        at_rest = asked_by_name or _age(partition, now) >= AT_REST_AFTER
+        at_rest = named_by_user or _age(partition, now) >= AT_REST_AFTER
         need = need_of(partition, health, LEAST_FILES_AT_REST if at_rest else LEAST_FILES)
         if need is None:
             continue
@@ -103,20 +103,20 @@ def need_of(partition: PartitionHealth, health: TableHealth, least: int) -> Need
     fewer = partition.fewer_files(health.target_bytes)
     is_small = partition.small_files >= least and fewer >= least - 1
     if is_small:
-        reasons.append(counted(partition.small_files, "small file"))
+        reasons.append(count_text(partition.small_files, "small file"))
     live_deletes = partition.delete_files - partition.dangling_delete_files
     deleted_share = partition.deleted_rows / partition.rows if partition.rows else 0.0
     has_deletes = live_deletes > 0 and (live_deletes >= least or deleted_share >= DELETED_SHARE)
     if has_deletes:
         reasons.append(
-            f"{counted(live_deletes, 'delete file')}, of {deleted_share:.0%} of the rows"
+            f"{count_text(live_deletes, 'delete file')}, of {deleted_share:.0%} of the rows"
         )
     dangling = partition.dangling_delete_files
     if dangling and (least <= LEAST_FILES_AT_REST or dangling >= least):
-        reasons.append(f"{counted(dangling, 'delete file')} of what is not there")
+        reasons.append(f"{count_text(dangling, 'delete file')} of what is not there")
     is_old = partition.data_files > 0 and partition.key.spec_id != health.default_spec_id
     if is_old:
-        reasons.append(f"{counted(partition.data_files, 'file')} of an old partition spec")
+        reasons.append(f"{count_text(partition.data_files, 'file')} of an old partition spec")
     if not reasons:
         return None
     deletes = live_deletes if has_deletes or is_old else 0

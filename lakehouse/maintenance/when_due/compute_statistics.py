@@ -6,7 +6,7 @@ from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.maintenance.daily_bytes import next_day, size_text
 from lakehouse.maintenance.upkeep_plan import Condition, PlannedStep
 from lakehouse.maintenance.upkeep_record import live_rows
-from lakehouse.maintenance.when_due.look import Look, planned_step
+from lakehouse.maintenance.when_due.step_inputs import StepInputs, planned_step
 from lakehouse.tables.upkeep import in_days
 
 _STEP: StepName = "compute_statistics"
@@ -19,10 +19,10 @@ CHANGED_SHARE = 0.2
 """Minimum change of the row count, as a share."""
 
 
-def plan_statistics(look: Look) -> PlannedStep:
+def plan_statistics(inputs: StepInputs) -> PlannedStep:
     """Plan the statistics of a table."""
-    health = look.health
-    rows, last = live_rows(health), look.last_look(_STEP)
+    health = inputs.health
+    rows, last = live_rows(health), inputs.last_evaluated(_STEP)
     changed = 1.0 if last is None else abs(rows - last.rows) / max(last.rows, 1)
     conditions = [
         Condition(
@@ -36,22 +36,24 @@ def plan_statistics(look: Look) -> PlannedStep:
             health.data_bytes >= STATISTICS_BYTES,
         ),
     ]
-    rhythm = look.rhythm(_STEP, STATISTICS_EVERY)
+    rhythm = inputs.rhythm(_STEP, STATISTICS_EVERY)
     not_before = rhythm
-    if not look.asked_by_name:
+    if not inputs.named_by_user:
         conditions.append(
-            Condition(f"{look.reads_a_day:.3g} reads a day (1 or more)", look.reads_a_day >= 1)
+            Condition(
+                f"{inputs.reads_a_day:.3g} reads a day (1 or more)", inputs.reads_a_day >= 1
+            )
         )
         if rhythm:
             conditions.append(
                 Condition(f"computed within the last {in_days(STATISTICS_EVERY)}", False)
             )
         are_met = all(condition.is_met for condition in conditions)
-        if are_met and not look.budget.take(health.data_bytes):
+        if are_met and not inputs.budget.take(health.data_bytes):
             conditions.append(Condition("more than is left of today's bytes", False))
-            not_before = next_day(look.now)
+            not_before = next_day(inputs.now)
     return planned_step(
-        look,
+        inputs,
         _STEP,
         conditions,
         cost_bytes=health.data_bytes,

@@ -4,21 +4,21 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
-from lakehouse.maintenance.upkeep_plan import Condition, Gain, PlannedStep, counted
+from lakehouse.maintenance.upkeep_plan import Condition, Gain, PlannedStep, count_text
 from lakehouse.maintenance.when_due.drop_branches import stale_branches
-from lakehouse.maintenance.when_due.look import Look, planned_step
+from lakehouse.maintenance.when_due.step_inputs import StepInputs, planned_step
 from lakehouse.tables.upkeep import in_days
 
 EXPIRY_EVERY = timedelta(days=1)
 """Minimum interval: a constantly written table would expire each snapshot separately."""
 
 
-def plan_expiry(look: Look) -> PlannedStep:
+def plan_expiry(inputs: StepInputs) -> PlannedStep:
     """Plan the expiry of snapshots."""
-    policy, health = look.policy, look.health
-    cutoff = look.now - policy.keep_snapshots_for
+    policy, health = inputs.policy, inputs.health
+    cutoff = inputs.now - policy.keep_snapshots_for
     old = [at for at in health.snapshot_times[: -policy.keep_at_least] if at < cutoff]
-    pins = _pins(look)
+    pins = _pins(inputs)
     first_needed = min((pin.committed_at for pin in pins if pin.needs_later), default=cutoff)
     older_than = min(cutoff, first_needed)
     pinned = _pinned_times(pins, health.snapshot_times, policy.keep_at_least)
@@ -26,22 +26,22 @@ def plan_expiry(look: Look) -> PlannedStep:
     age = in_days(policy.keep_snapshots_for)
     conditions = [
         Condition(
-            f"{counted(len(expirable), 'snapshot is', 'snapshots are')} older than {age} and"
+            f"{count_text(len(expirable), 'snapshot is', 'snapshots are')} older than {age} and"
             f" needed by nothing; the newest {policy.keep_at_least} stay in any case",
             bool(expirable),
         )
     ]
     conditions += [Condition(text, False) for text in _pinned_by(pins, old)]
-    rhythm = look.rhythm("expire_snapshots", EXPIRY_EVERY)
+    rhythm = inputs.rhythm("expire_snapshots", EXPIRY_EVERY)
     if expirable and rhythm:
         conditions.append(Condition("snapshots expired within the last day", False))
     return planned_step(
-        look,
+        inputs,
         "expire_snapshots",
         conditions,
         is_due=bool(expirable) and rhythm is None,
         gain=Gain(fewer_snapshots=len(expirable)),
-        not_before=rhythm if expirable else _oldest_until(look),
+        not_before=rhythm if expirable else _oldest_until(inputs),
         parameters={
             "older_than": older_than.isoformat(),
             "keep": str(policy.keep_at_least),
@@ -49,16 +49,16 @@ def plan_expiry(look: Look) -> PlannedStep:
     )
 
 
-def _pins(look: Look) -> list[SnapshotPin]:
+def _pins(inputs: StepInputs) -> list[SnapshotPin]:
     """Return unique snapshot pins, without branches that are dropped first."""
-    stale = stale_branches(look)
+    stale = stale_branches(inputs)
     pins = {}
-    for ref in look.health.refs:
+    for ref in inputs.health.refs:
         if ref not in stale:
             owner = f"{'branch' if ref.is_branch else 'tag'} {ref.name}"
             pins[owner] = SnapshotPin(owner, ref.snapshot_id, ref.committed_at)
     going = {f"branch {ref.name}" for ref in stale}
-    for pin in look.health.pins:
+    for pin in inputs.health.pins:
         if pin.owner not in going:
             pins.setdefault(pin.owner, pin)
     return list(pins.values())
@@ -87,7 +87,7 @@ def _pinned_by(pins: Sequence[SnapshotPin], old: Sequence[datetime]) -> Iterator
         if pin.needs_later:
             pinned_snapshots = [at for at in old if at >= pin.committed_at]
         if pinned_snapshots:
-            snapshots = counted(
+            snapshots = count_text(
                 len(pinned_snapshots), "older snapshot stays", "older snapshots stay"
             )
             yield (
@@ -96,8 +96,8 @@ def _pinned_by(pins: Sequence[SnapshotPin], old: Sequence[datetime]) -> Iterator
             )
 
 
-def _oldest_until(look: Look) -> datetime | None:
+def _oldest_until(inputs: StepInputs) -> datetime | None:
     """Return when the oldest removable snapshot expires; None if all remain."""
-    times = look.health.snapshot_times[: -look.policy.keep_at_least]
-    expiry_times = (at + look.policy.keep_snapshots_for for at in times)
-    return min((at for at in expiry_times if at > look.now), default=None)
+    times = inputs.health.snapshot_times[: -inputs.policy.keep_at_least]
+    expiry_times = (at + inputs.policy.keep_snapshots_for for at in times)
+    return min((at for at in expiry_times if at > inputs.now), default=None)

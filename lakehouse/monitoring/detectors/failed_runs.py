@@ -32,7 +32,7 @@ from lakehouse.orchestration.error_causes import causes
 from lakehouse.orchestration.metadata_keys import RefusalMetadata, WriteMetadata
 from lakehouse.orchestration.partition_bounds import range_of
 from lakehouse.orchestration.runs import UNFINISHED
-from lakehouse.orchestration.runs_for_stale_tables import COMPUTED_ANEW
+from lakehouse.orchestration.runs_for_stale_tables import RECOMPUTED_FOR_ERASURE
 
 CURSOR = "runs"
 STEPS_CURSOR = "steps_of_runs"
@@ -241,8 +241,8 @@ def _failed(
 
 def _commands_again(run: dg.DagsterRun, table: str, keys: frozenset[str]) -> Iterator[str]:
     bounds = range_of(run.tags) if keys else None
-    if COMPUTED_ANEW in run.tags:
-        yield f"lakehouse erase --request {run.tags[COMPUTED_ANEW]}"
+    if RECOMPUTED_FOR_ERASURE in run.tags:
+        yield f"lakehouse erase --request {run.tags[RECOMPUTED_FOR_ERASURE]}"
     elif bounds and FEED_TAG not in run.tags:
         # Partitions that somebody asked for are not stale, so that a retry would not compute
         # them.

@@ -8,7 +8,7 @@ words outside of quotes where nothing personal is near. The run has the whole.
 import re
 from typing import Any
 
-from lakehouse.orchestration.error_causes import OURS, causes, known_cause
+from lakehouse.orchestration.error_causes import OWN_ERROR, causes, known_cause
 from lakehouse.tables.table import IcebergTable
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|‘[^’]*’|“[^”]*”")
@@ -44,8 +44,8 @@ def reason_of(error: Any, table: IcebergTable | None) -> str:
         return ""
     error = _most_telling(error)
     first = next(iter(error.message.strip().splitlines()), "")
-    if first.startswith(OURS):
-        return first.removeprefix(OURS)[: 2 * _LONGEST]
+    if first.startswith(OWN_ERROR):
+        return first.removeprefix(OWN_ERROR)[: 2 * _LONGEST]
     kind = error.cls_name or "An error"
     text = first.removeprefix(f"{kind}: ").rpartition(f"{kind}: ")[2]
     condition = _CONDITION.match(text)
@@ -66,7 +66,7 @@ def _most_telling(error: Any) -> Any:
     """
     cause = known_cause(error)
     plain = [inner for inner in causes(error) if inner.cls_name in _WITHOUT_DATA]
-    return plain[0] if plain and not cause.message.startswith(OURS) else cause
+    return plain[0] if plain and not cause.message.startswith(OWN_ERROR) else cause
 
 
 def describe_without_values(error: BaseException) -> str:

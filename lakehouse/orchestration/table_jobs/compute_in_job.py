@@ -18,6 +18,7 @@ from lakehouse.iceberg.metadata.write_result import Outcome, Refused, RuleResult
 from lakehouse.iceberg.read.rows_outside_partitions import has_partition
 from lakehouse.iceberg.write.merge_rows import merge_key_rule
 from lakehouse.orchestration.asset_checks import checked_rules
+from lakehouse.orchestration.full_checks import need_full_check
 from lakehouse.orchestration.run_failures.withheld_values import cause_without_data
 from lakehouse.orchestration.table_jobs.job_answer import (
     answered_all_rows,
@@ -27,7 +28,6 @@ from lakehouse.orchestration.table_jobs.job_answer import (
 )
 from lakehouse.orchestration.table_jobs.job_code import publish_code
 from lakehouse.orchestration.table_jobs.job_request import JobRequest
-from lakehouse.orchestration.whole_looks import need_whole_look
 from lakehouse.settings import Settings, TableJob
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import IcebergTable, Merge
@@ -75,13 +75,13 @@ def compute_in_job(
         # The job runs on another host: this process holds the locks for it.
         logs = {name: locks.enter_context(table_lock(engine, name)) for name in _written(table)}
         unfinished = {name: log.dead() for name, log in logs.items()}
-        failed = need_whole_look(context.instance, table, [rule.name for rule in table.rules])
+        failed = need_full_check(context.instance, table, [rule.name for rule in table.rules])
         request = JobRequest.of(
             table.name, run, settings, engine, gone.read(), unfinished, failed
         )
         look = _NoteWrites(logs)
         job_run = run_job(context, settings, store, job, request, code_url, look)
-    outcome = answered_outcome(job_run.messages, told_of(table, implied))
+    outcome = answered_outcome(job_run.messages, reported_rules(table, implied))
     if job_run.is_interrupted and (outcome is None or isinstance(outcome, Refused)):
         # A rerun reports the same rejection.
         raise dg.DagsterExecutionInterruptedError
@@ -96,7 +96,7 @@ def compute_in_job(
     return JobResult(outcome, job_run.metadata or {}, all_rows, job_run.is_interrupted)
 
 
-def told_of(table: IcebergTable, implied: Collection[Rule]) -> Iterator[Rule]:
+def reported_rules(table: IcebergTable, implied: Collection[Rule]) -> Iterator[Rule]:
     """Yield the rules whose results a write of a table can contain."""
     yield from (*checked_rules(table), *implied, has_partition(table))
     if isinstance(table.write, Merge):

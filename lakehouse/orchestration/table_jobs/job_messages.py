@@ -14,7 +14,7 @@ from dagster_pipes import PipesS3MessageWriter, PipesS3MessageWriterChannel
 _PAUSE_SECONDS = 2.0
 
 
-class LastingMessageWriter(PipesS3MessageWriter):
+class RetryingMessageWriter(PipesS3MessageWriter):
     """Writes messages to the bucket, with retries.
 
     At the end of a job, Dagster waits one minute for the last messages; `compute_in_job` then

@@ -43,7 +43,7 @@ class JobRequest:
     gone: Mapping[str, str] = field(repr=False)
     """Erasure timestamps by data subject hash, hexadecimal."""
 
-    dead_writes: Mapping[str, Sequence[str]]
+    unfinished_writes: Mapping[str, Sequence[str]]
     """Ids of unfinished writes by table: the job drops their branches."""
     failed_last: Sequence[str]
     """Rules that failed last: those that pass for the new rows are evaluated on all rows."""
@@ -56,7 +56,7 @@ class JobRequest:
         settings: Settings,
         engine: "Engine",
         gone: "Gone",
-        dead_writes: Mapping[str, Sequence[str]],
+        unfinished_writes: Mapping[str, Sequence[str]],
         failed_last: Collection[str] = (),
     ) -> "JobRequest":
         """Return the request for a run of a table."""
@@ -68,7 +68,7 @@ class JobRequest:
             engine.masking_key.hex(),
             gone.key.hex() if gone.key else None,
             {digest.hex(): at.isoformat() for digest, at in gone.erased_at.items()},
-            dead_writes,
+            unfinished_writes,
             sorted(failed_last),
         )
 

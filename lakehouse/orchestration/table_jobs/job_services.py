@@ -26,7 +26,7 @@ class JobState:
     """State of a job run: the service's state name and its reason."""
 
     name: str
-    has_ended: bool
+    is_finished: bool
     has_succeeded: bool = False
     reason: str | None = None
 
@@ -85,8 +85,8 @@ class GlueJob:
         """Return the state of a run."""
         run = self.client.get_job_run(JobName=self.job_name, RunId=run_id)["JobRun"]
         name = run["JobRunState"]
-        has_ended = name in _GLUE_ENDS
-        return JobState(name, has_ended, name == "SUCCEEDED", run.get("ErrorMessage"))
+        is_finished = name in _GLUE_ENDS
+        return JobState(name, is_finished, name == "SUCCEEDED", run.get("ErrorMessage"))
 
     def stop(self, run_id: str) -> None:
         """Request a stop.
@@ -171,9 +171,9 @@ class EmrCluster:
         cluster = self.client.describe_cluster(ClusterId=run_id)["Cluster"]
         status = cluster["Status"]
         name = status["State"]
-        has_ended = name in _CLUSTER_ENDS
+        is_finished = name in _CLUSTER_ENDS
         reason = status.get("StateChangeReason", {}).get("Message")
-        return JobState(name, has_ended, name == "TERMINATED", reason)
+        return JobState(name, is_finished, name == "TERMINATED", reason)
 
     def stop(self, run_id: str) -> None:
         """Request termination of the cluster."""
@@ -220,8 +220,8 @@ class EmrServerlessJob:
             "jobRun"
         ]
         name = run["state"]
-        has_ended = name in _SERVERLESS_ENDS
-        return JobState(name, has_ended, name == "SUCCESS", run.get("stateDetails"))
+        is_finished = name in _SERVERLESS_ENDS
+        return JobState(name, is_finished, name == "SUCCESS", run.get("stateDetails"))
 
     def stop(self, run_id: str) -> None:
         """Request cancellation of a run."""

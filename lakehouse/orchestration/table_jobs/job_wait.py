@@ -91,7 +91,7 @@ class _Wait:
         while True:
             self._look()
             state = self._ask()
-            if state and state.has_ended:
+            if state and state.is_finished:
                 return state
             if self._is_given_up():
                 return None

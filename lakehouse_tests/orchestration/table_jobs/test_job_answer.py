@@ -23,7 +23,7 @@ from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.rules.size_schema_and_freshness import row_count
 from lakehouse.iceberg.write.merge_rows import merge_key_rule
 from lakehouse.orchestration.asset_checks import checked_rules
-from lakehouse.orchestration.table_jobs.compute_in_job import told_of
+from lakehouse.orchestration.table_jobs.compute_in_job import reported_rules
 from lakehouse.orchestration.table_jobs.job_answer import (
     all_rows_message,
     answered_all_rows,
@@ -87,7 +87,7 @@ def test_a_merge_that_repeats_a_key_is_told_as_refused() -> None:
     )
     told = json.loads(json.dumps(outcome_message(refused)))
 
-    assert answered_outcome([told], told_of(table, ())) == refused
+    assert answered_outcome([told], reported_rules(table, ())) == refused
 
 
 def test_a_rule_that_is_not_known_here_costs_no_outcome() -> None:

@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from lakehouse.orchestration.table_jobs import job_messages
-from lakehouse.orchestration.table_jobs.job_messages import LastingMessageWriter
+from lakehouse.orchestration.table_jobs.job_messages import RetryingMessageWriter
 from lakehouse.settings import Settings
 from lakehouse.storage.s3 import S3ObjectStore, open_bucket
 
@@ -45,7 +45,7 @@ def test_messages_whose_upload_failed_are_told_again_and_none_is_lost(
     store = open_bucket(aws_settings)
     failed = fail_uploads(store, 3)
     messages: list[Any] = [{"method": "log", "params": {"n": n}} for n in range(4)]
-    writer = LastingMessageWriter(store.client, interval=0)
+    writer = RetryingMessageWriter(store.client, interval=0)
     with writer.open({"bucket": store.bucket, "key_prefix": TO}) as channel:
         for message in messages:
             channel.write_message(message)

@@ -36,7 +36,7 @@ def test_what_is_asked_is_the_same_on_the_other_side(asked):
     assert bytes.fromhex(read.masking_key) == bytes.fromhex(read.gone_key or "") == KEY
     assert read.erased_at == {PERSON: ERASED_AT}
     assert read.settings["bucket"] == "lake"
-    assert read.dead_writes == {"gold.totals": ["a"]}
+    assert read.unfinished_writes == {"gold.totals": ["a"]}
     assert read.failed_last == ["few", "round"]
 
 

@@ -272,7 +272,7 @@ class Away:
         return "run-1"
 
     def state(self, run_id: str) -> JobState:
-        return JobState("SUCCEEDED", has_ended=True, has_succeeded=True)
+        return JobState("SUCCEEDED", is_finished=True, has_succeeded=True)
 
     def stop(self, run_id: str) -> None:
         raise AssertionError("It has ended.")

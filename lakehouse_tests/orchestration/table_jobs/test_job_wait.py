@@ -16,9 +16,12 @@ from lakehouse.orchestration.table_jobs.job_wait import JobEnd, holding_interrup
 
 pytestmark = pytest.mark.unit
 LOG = logging.getLogger(__name__)
-RUNNING, STOPPING = JobState("RUNNING", has_ended=False), JobState("STOPPING", has_ended=False)
-STOPPED = JobState("STOPPED", has_ended=True)
-DONE = JobState("SUCCEEDED", has_ended=True, has_succeeded=True)
+RUNNING, STOPPING = (
+    JobState("RUNNING", is_finished=False),
+    JobState("STOPPING", is_finished=False),
+)
+STOPPED = JobState("STOPPED", is_finished=True)
+DONE = JobState("SUCCEEDED", is_finished=True, has_succeeded=True)
 
 
 def interrupt() -> None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class DeadRun:
+class OrphanedRun:
     """A run that was marked as failed because its process does not exist."""
 
     run_id: str
@@ -18,7 +18,7 @@ class DeadRun:
     message: str
 
 
-def fail_dead_runs(instance: "DagsterInstance") -> list[DeadRun]:
+def fail_orphaned_runs(instance: "DagsterInstance") -> list[OrphanedRun]:
     """Mark runs of this host without a process as failed, and free their concurrency slots."""
     from dagster import DagsterRunStatus, RunsFilter
 
@@ -32,7 +32,7 @@ def fail_dead_runs(instance: "DagsterInstance") -> list[DeadRun]:
     for run, message in orphaned:
         fail_run(instance, run, message)
         free_slots(instance, run.run_id)
-    return [DeadRun(run.run_id, run.job_name, message) for run, message in orphaned]
+    return [OrphanedRun(run.run_id, run.job_name, message) for run, message in orphaned]
 
 
 def _failure_message(instance: "DagsterInstance", run: "DagsterRun") -> str:

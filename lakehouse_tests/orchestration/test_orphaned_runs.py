@@ -10,8 +10,8 @@ import dagster as dg
 import pytest
 from dagster._core.events import EngineEventData
 
-from lakehouse.orchestration.dead_runs import fail_dead_runs
 from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.orphaned_runs import fail_orphaned_runs
 from lakehouse.runtime.processes import Process, started_at
 
 
@@ -65,7 +65,7 @@ def test_a_process_that_ended_and_that_nobody_asked_how_is_gone():
 def test_a_run_whose_process_is_gone_fails_and_says_why(instance, dead):
     run = started(instance, dead.tags)
 
-    assert [found.run_id for found in fail_dead_runs(instance)] == [run.run_id]
+    assert [found.run_id for found in fail_orphaned_runs(instance)] == [run.run_id]
     assert instance.get_run_by_id(run.run_id).status == dg.DagsterRunStatus.FAILURE
     (event,) = instance.all_logs(run.run_id, of_type=dg.DagsterEventType.RUN_FAILURE)
     assert f"(pid {dead.pid}) is gone" in event.message
@@ -74,14 +74,14 @@ def test_a_run_whose_process_is_gone_fails_and_says_why(instance, dead):
 def test_a_run_that_works_is_left_alone(instance):
     run = started(instance, Process.current().tags)
 
-    assert fail_dead_runs(instance) == []
+    assert fail_orphaned_runs(instance) == []
     assert instance.get_run_by_id(run.run_id).status == dg.DagsterRunStatus.STARTED
 
 
 def test_a_run_of_another_host_is_left_alone(instance, dead):
     started(instance, replace(dead, host="elsewhere").tags)
 
-    assert fail_dead_runs(instance) == []
+    assert fail_orphaned_runs(instance) == []
 
 
 def test_a_run_of_the_ui_is_known_by_the_process_that_dagster_noted(instance, dead):
@@ -91,12 +91,12 @@ def test_a_run_of_the_ui_is_known_by_the_process_that_dagster_noted(instance, de
         "Started process for run.", run, EngineEventData.in_process(dead.pid)
     )
 
-    assert [found.run_id for found in fail_dead_runs(instance)] == [run.run_id]
+    assert [found.run_id for found in fail_orphaned_runs(instance)] == [run.run_id]
 
 
 def test_a_run_executed_again_does_not_die_of_the_tags_of_the_first(instance, dead):
     first = started(instance, dead.tags)
-    fail_dead_runs(instance)
+    fail_orphaned_runs(instance)
     started(instance, dead.tags, parent_run_id=first.run_id, root_run_id=first.run_id)
 
-    assert fail_dead_runs(instance) == []
+    assert fail_orphaned_runs(instance) == []

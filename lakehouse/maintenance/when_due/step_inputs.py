@@ -14,10 +14,10 @@ from lakehouse.tables.upkeep import UpkeepPolicy
 
 
 @dataclass(frozen=True)
-class Look:
+class StepInputs:
     """State of a table for the due conditions of its steps.
 
-    `asked_by_name`: a user named this table; intervals and budget do not apply. `compacts`: its
+    `named_by_user`: a user named this table; intervals and budget do not apply. `compacts`: its
     compaction is due in the same run. `budget`: remaining bytes of the day, reduced by planning.
     """
 
@@ -26,13 +26,13 @@ class Look:
     past: PastUpkeep
     now: datetime
     reads_a_day: float
-    asked_by_name: bool
+    named_by_user: bool
     compacts: bool
     budget: DailyBytes
 
-    def last_look(self, step: StepName) -> UpkeepRecord | None:
+    def last_evaluated(self, step: StepName) -> UpkeepRecord | None:
         """Return the newest record of a step that evaluated the table."""
-        return self.past.last_look(self.health.table, step)
+        return self.past.last_evaluated(self.health.table, step)
 
     def is_unchanged_since(self, record: UpkeepRecord) -> bool:
         """Whether the table has no commits since an upkeep run."""
@@ -40,14 +40,14 @@ class Look:
 
     def rhythm(self, step: StepName, every: timedelta) -> datetime | None:
         """Return when a step can run next if its interval has not elapsed; else None."""
-        last = self.last_look(step)
-        if last is None or self.asked_by_name or self.now >= last.ended_at + every:
+        last = self.last_evaluated(step)
+        if last is None or self.named_by_user or self.now >= last.ended_at + every:
             return None
         return last.ended_at + every
 
 
 def planned_step(
-    look: Look,
+    inputs: StepInputs,
     step: StepName,
     conditions: Sequence[Condition],
     *,
@@ -62,7 +62,7 @@ def planned_step(
         is_due = all(condition.is_met for condition in conditions)
     deciding = [condition.text for condition in conditions if condition.is_met is is_due]
     return PlannedStep(
-        table=look.health.table,
+        table=inputs.health.table,
         step=step,
         is_due=is_due,
         reason=deciding[0],

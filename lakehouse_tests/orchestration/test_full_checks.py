@@ -5,8 +5,8 @@ import pytest
 
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.full_checks import need_full_check
 from lakehouse.orchestration.metadata_keys import CheckMetadata
-from lakehouse.orchestration.whole_looks import need_whole_look
 from lakehouse.tables.table import Column, IcebergTable, Overwrite
 
 pytestmark = pytest.mark.unit
@@ -53,4 +53,4 @@ def test_a_check_that_failed_last_on_what_readers_see_needs_one(
                 CheckMetadata(evaluated=what).to_metadata(),
             )
         )
-    assert need_whole_look(instance, TABLE, [check]) == ({check} if is_needed else set())
+    assert need_full_check(instance, TABLE, [check]) == ({check} if is_needed else set())

@@ -19,7 +19,7 @@ blocked table is not recomputed until its inputs change.
 """
 
 
-def need_whole_look(
+def need_full_check(
     instance: dg.DagsterInstance, table: IcebergTable, passed: Iterable[str]
 ) -> set[str]:
     """Return the checks that pass now but failed in their last evaluation of published rows.
