@@ -197,7 +197,7 @@ def _cost_of_run(run_id: str, records: Sequence[UpkeepRecord], prices: Prices) -
 
 
 def _sum_figure(records: Iterable[UpkeepRecord], name: str) -> float:
-    return sum(record.figures.get(name, 0) for record in records)
+    return sum(record.step_metrics.get(name, 0) for record in records)
 
 
 def _dpu_hours(seconds: float) -> float:

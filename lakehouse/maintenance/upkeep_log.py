@@ -60,7 +60,7 @@ def _row(record: UpkeepRecord, run_id: str) -> dict[str, Any]:
         "fewer_files": record.fewer_files,
         "promised_cost_bytes": record.promised_cost_bytes,
         "cost_bytes": record.cost_bytes,
-        "seconds": record.figures.get("seconds"),
+        "seconds": record.step_metrics.get("seconds"),
         "record": record.to_json(),
         "run_id": run_id,
     }

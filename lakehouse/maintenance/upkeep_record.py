@@ -10,6 +10,9 @@ from lakehouse.iceberg.metadata.measured_health import PartitionKey, TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName, StepOutcome, StepResult
 from lakehouse.maintenance.upkeep_plan import Estimate, PlannedStep
 
+_STORED_NAMES = {"step_metrics": "figures", "had_conflict": "lost_race"}
+"""Names of fields in stored records, if they differ."""
+
 
 @dataclass(frozen=True)
 class CompactedPartition:
@@ -27,7 +30,7 @@ class UpkeepRecord:
     """An executed step of a table: estimate, result, and final metadata location of the run.
 
     If a table still has this `metadata_location`, no other commit has changed it. `rows` is the
-    row count of the table; `figures` are the metrics of `StepResult`.
+    row count of the table; `step_metrics` are the metrics of `StepResult`.
     """
 
     table: str
@@ -40,15 +43,15 @@ class UpkeepRecord:
     promised_fewer_files: int = 0
     promised_cost_bytes: int = 0
     uncorrected: Estimate = field(default_factory=Estimate)
-    figures: Mapping[str, float] = field(default_factory=dict)
+    step_metrics: Mapping[str, float] = field(default_factory=dict)
     partitions: tuple[CompactedPartition, ...] = ()
     rows: int = 0
-    lost_race: bool = False
+    had_conflict: bool = False
 
     @property
     def has_evaluated(self) -> bool:
         """Whether the step evaluated the table: it neither failed nor lost a commit race."""
-        return self.is_done or (self.outcome == "skipped" and not self.lost_race)
+        return self.is_done or (self.outcome == "skipped" and not self.had_conflict)
 
     def found_nothing_in(self, health: TableHealth) -> bool:
         """Whether the step evaluated the same table state and found nothing to do."""
@@ -63,23 +66,32 @@ class UpkeepRecord:
     @property
     def fewer_files(self) -> int:
         """Reduction of the number of files."""
-        return int(self.figures.get("files_before", 0) - self.figures.get("files_after", 0))
+        return int(
+            self.step_metrics.get("files_before", 0) - self.step_metrics.get("files_after", 0)
+        )
 
     @property
     def cost_bytes(self) -> int:
         """Bytes read and written; the estimate if the step does not count them."""
-        if "rewritten_bytes" not in self.figures:
+        if "rewritten_bytes" not in self.step_metrics:
             return self.promised_cost_bytes if self.is_done else 0
-        return int(self.figures.get("rewritten_bytes", 0) + self.figures.get("added_bytes", 0))
+        return int(
+            self.step_metrics.get("rewritten_bytes", 0)
+            + self.step_metrics.get("added_bytes", 0)
+        )
 
     def to_json(self) -> str:
         """Return the JSON form."""
-        return json.dumps(asdict(self) | {"ended_at": self.ended_at.isoformat()})
+        fields = asdict(self) | {"ended_at": self.ended_at.isoformat()}
+        return json.dumps({_STORED_NAMES.get(name, name): fields[name] for name in fields})
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Parse the output of `to_json`."""
         stored: dict[str, Any] = json.loads(text)
+        for name, stored_name in _STORED_NAMES.items():
+            if stored_name in stored:
+                stored[name] = stored.pop(stored_name)
         stored["ended_at"] = datetime.fromisoformat(stored["ended_at"])
         stored["uncorrected"] = Estimate(**stored["uncorrected"])
         stored["partitions"] = tuple(
@@ -126,10 +138,10 @@ def record_of(
         promised_fewer_files=planned.gain.fewer_files,
         promised_cost_bytes=planned.cost_bytes,
         uncorrected=planned.uncorrected,
-        figures=dict(result.figures),
+        step_metrics=dict(result.figures),
         partitions=tuple(compacted),
         rows=live_rows(health),
-        lost_race=result.lost_race,
+        had_conflict=result.lost_race,
     )
 
 

@@ -375,7 +375,7 @@ def test_what_a_writer_came_before_is_tried_again_soon_and_at_once_by_a_person()
     lost = replace(
         compacted(health, outcome="skipped", ended_at=NOW),
         metadata_location=health.metadata_location,
-        lost_race=True,
+        had_conflict=True,
     )
     step = compaction(health, past=past(lost))
     assert (step.is_due, step.not_before) == (False, NOW + timedelta(minutes=15))

@@ -117,7 +117,9 @@ def test_a_table_without_snapshots_costs_nothing_that_is_not_stored() -> None:
 
 def record(run_id: str, days_old: int, step: str, **figures: float) -> UpkeepRecord:
     ended_at = NOW - timedelta(days=days_old)
-    return UpkeepRecord("silver.t", step, "done", ended_at, "1.json", run_id, figures=figures)
+    return UpkeepRecord(
+        "silver.t", step, "done", ended_at, "1.json", run_id, step_metrics=figures
+    )
 
 
 def test_steps_of_a_round_cost_together_by_seconds_on_two_dpus() -> None:

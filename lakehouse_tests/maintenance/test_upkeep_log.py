@@ -1,5 +1,6 @@
 """Records of upkeep: kept once a round, and read as they were."""
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -32,7 +33,7 @@ RECORDS = st.builds(
     promised_fewer_files=COUNTS,
     promised_cost_bytes=COUNTS,
     uncorrected=st.builds(Estimate, COUNTS, COUNTS),
-    figures=st.dictionaries(st.text(), st.floats(allow_nan=False)),
+    step_metrics=st.dictionaries(st.text(), st.floats(allow_nan=False)),
     partitions=st.lists(
         st.builds(CompactedPartition, st.text(), st.text(), COUNTS, COUNTS)
     ).map(tuple),
@@ -43,6 +44,12 @@ RECORDS = st.builds(
 @given(record=RECORDS)
 def test_a_record_is_read_from_json_as_it_was(record: UpkeepRecord) -> None:
     assert UpkeepRecord.from_json(record.to_json()) == record
+
+
+def test_stored_names_of_fields_stay() -> None:
+    record = UpkeepRecord("silver.t", "compact", "skipped", NOW, "1.json", had_conflict=True)
+    stored = json.loads(record.to_json())
+    assert (stored["figures"], stored["lost_race"]) == ({}, True)
 
 
 @pytest.fixture

@@ -219,7 +219,7 @@ def test_files_that_were_listed_in_vain_were_listed_all_the_same() -> None:
     health = table("silver.t", partition(small=1), snapshot_times=(days_ago(8),))
     found_none = replace(record("remove_orphans", health, 2, at="o"), outcome="skipped")
     assert not planned(health, "remove_orphans", found_none).is_due
-    lost = replace(found_none, lost_race=True)
+    lost = replace(found_none, had_conflict=True)
     assert planned(health, "remove_orphans", lost).is_due
 
 

@@ -17,7 +17,7 @@ def plan_manifests(inputs: StepInputs) -> PlannedStep:
     last = inputs.past.last_done(health.table, "rewrite_manifests")
     if last:
         # Do not retry what the last rewrite could not merge.
-        needed = max(needed, int(last.figures.get("manifests_after", 0)))
+        needed = max(needed, int(last.step_metrics.get("manifests_after", 0)))
     added = MANIFESTS_OF_COMPACTION if inputs.compacts else 0
     needless = health.manifests + added - needed
     added_note = f", and {added} that the compaction may add" if added else ""
