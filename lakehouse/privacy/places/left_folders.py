@@ -1,21 +1,21 @@
-"""Folders of processes: what dead ones left is removed as a whole, whatever is in it; what living
-ones work on goes with them.
+"""Folders and objects that processes use for a while: those of dead processes are removed, and
+those of living ones are reported.
 """
 
 import math
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 
 from lakehouse.errors import TableBusy
 from lakehouse.iceberg.write.kept_rows_folder import KEPT_ROWS, KeptRowsFolder, list_folders
 from lakehouse.ingestion.ingest import feed_lock, remove_staged
-from lakehouse.ingestion.staged_rows import open_staging
-from lakehouse.privacy.places.jobs_in_bucket import remove_left_of_jobs
+from lakehouse.ingestion.staged_rows import BucketStaging, by_writer, is_left, open_staging
+from lakehouse.orchestration.table_jobs.job_code import RUNS
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
-from lakehouse.privacy.places.staged_in_bucket import remove_staged_in_bucket
 from lakehouse.runtime.code_on_executors import is_code_zip
 from lakehouse.runtime.spark_server import with_server
 from lakehouse.runtime.temporary_folders import (
@@ -24,18 +24,27 @@ from lakehouse.runtime.temporary_folders import (
     temporary_folders,
 )
 from lakehouse.settings import Settings
+from lakehouse.storage.object_store import StoredObject
 from lakehouse.storage.stores import open_store
 
 _AD_HOC = ".ad-hoc-"
+"""Copies of files that `ingest --path` names."""
 _AD_HOC_SECONDS = 3600.0
-"""Copies of files that a person named are ingested at once; nothing tells of which process."""
 _WITHOUT_ROWS = (".so", ".lck")
-_LETS_GO_SECONDS = 10.0
+_RELEASE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.2
+_OF_SPARK = "Spark uses it, and removes it when it ends, or within an hour."
+_OF_A_WRITE = (
+    "A write on a cluster uses these rows, and removes them when it ends. Those of a write that was"
+    " killed on another host are removed after seven days."
+)
+_OF_A_COPY = "`lakehouse ingest --path` may read these copies; they are removed after an hour."
+_OF_ANOTHER_HOST = "An ingest of another host may read them; they are removed after a day."
+_OF_A_JOB = "A run of a job of AWS may read it, and removes it; otherwise after a day."
 
 
 def is_of_a_process(settings: Settings, path: Path) -> bool:
-    """Whether a path lies in a folder of some process."""
+    """Whether a path is in a folder of a process."""
     parts = path.relative_to(settings.home).parts
     if parts[0] == "tmp":
         return len(parts) > 2 and process_of(settings.home / "tmp" / parts[1]) is not None
@@ -45,19 +54,21 @@ def is_of_a_process(settings: Settings, path: Path) -> bool:
 def remove_left_folders(
     settings: Settings, gone_at: datetime | None = None, *, is_dry: bool
 ) -> Iterator[ScrubbedPlace]:
-    """Remove Spark's temporary folders, staged and kept rows and copies of files whose process is
-    gone.
+    """Remove temporary folders, staged rows and copies of files of dead processes.
 
-    :param gone_at: what a living Spark wrote later than that is without the persons.
+    :param gone_at: what a living process wrote later contains no erased person.
     """
     for folder in temporary_folders(settings):
         yield from _temporary(settings, folder, gone_at, is_dry=is_dry)
     for folder in _folders(settings.home / "staging"):
-        if folder.name != KEPT_ROWS:
-            yield from _staged(settings, folder, is_dry=is_dry)
+        files = [file for ingest in _folders(folder) for file in _files_with_rows(ingest)]
+        if files and folder.name != KEPT_ROWS:
+            place = _name(settings, folder)
+            remove = None if is_dry else lambda folder=folder: remove_staged(folder)
+            yield _of_feed(settings, folder.name, place, len(files), remove)
     if bucket := open_staging(settings):
-        yield from remove_staged_in_bucket(settings, bucket, is_dry=is_dry)
-        yield from remove_left_of_jobs(bucket.store, is_dry=is_dry)
+        yield from _staged_in_bucket(settings, bucket, is_dry=is_dry)
+        yield from _job_runs_in_bucket(bucket, is_dry=is_dry)
     for kept in _kept_folders(settings):
         yield from _kept(kept, gone_at, is_dry=is_dry)
     for folder in _folders(settings.home):
@@ -66,10 +77,9 @@ def remove_left_folders(
 
 
 def wait_for_spark(settings: Settings, gone_at: datetime, let_go: Callable[[], object]) -> None:
-    """Wait until the Spark that this process uses has removed what it spilled before the persons
-    were gone; not for long where somebody else still reads of it.
+    """Wait up to 10 seconds until the Spark of this process has removed older spilled rows.
 
-    :param let_go: asks that Spark to; it is not called where there is nothing.
+    :param let_go: asks Spark to; it is not called if there are none.
     """
     is_on_server = with_server(settings).spark_remote is not None
     folders = [
@@ -78,7 +88,7 @@ def wait_for_spark(settings: Settings, gone_at: datetime, let_go: Callable[[], o
         if folder == temporary_folder(settings)
         or (is_on_server and folder.name.endswith("-server") and _is_in_use(folder))
     ]
-    until = time.monotonic() + _LETS_GO_SECONDS
+    until = time.monotonic() + _RELEASE_SECONDS
     while any(_older(folder, gone_at) for folder in folders) and time.monotonic() < until:
         let_go()
         time.sleep(_PAUSE_SECONDS)
@@ -90,9 +100,7 @@ def _is_in_use(folder: Path) -> bool:
 
 
 def _older(folder: Path, gone_at: datetime | None) -> list[Path]:
-    """Return the files with rows that were last written at that moment or before; all where there
-    is none.
-    """
+    """Return the files with rows that were written until a timestamp; all if there is none."""
     latest = gone_at.timestamp() if gone_at else math.inf
     return [file for file in _files_with_rows(folder) if _changed_at(file) <= latest]
 
@@ -104,42 +112,70 @@ def _temporary(
     if process is None:
         return
     if not process.is_alive:
-        yield from _removed(settings, folder, _files_with_rows(folder), is_dry=is_dry)
-        return
-    if older := _older(folder, gone_at):
-        yield ScrubbedPlace(
-            _name(settings, folder),
-            "busy",
-            files=len(older),
-            why="Spark works in it, and removes it when it ends, or by itself within an hour.",
-            owner=f"process {process.pid} on {process.host}",
-        )
+        yield from _removed(settings, folder, is_dry=is_dry)
+    elif older := _older(folder, gone_at):
+        owner = f"process {process.pid} on {process.host}"
+        yield _busy(_name(settings, folder), older, _OF_SPARK, owner)
 
 
-def _staged(settings: Settings, folder: Path, *, is_dry: bool) -> Iterator[ScrubbedPlace]:
-    files = [file for ingest in _folders(folder) for file in _files_with_rows(ingest)]
-    if not files:
-        return
+def _of_feed(
+    settings: Settings,
+    feed_name: str,
+    place: str,
+    files: int,
+    remove: Callable[[], object] | None,
+) -> ScrubbedPlace:
+    """Remove staged rows unless the feed is being ingested.
+
+    :param remove: None in a dry run.
+    """
     try:
-        # In a dry run too it is asked whether the ingest is alive, and nothing more.
-        with feed_lock(folder.name, settings.home, wait_seconds=0):
-            if not is_dry:
-                remove_staged(folder)
+        with feed_lock(feed_name, settings.home, wait_seconds=0):
+            if remove:
+                remove()
     except TableBusy as error:
-        yield ScrubbedPlace(
-            _name(settings, folder),
-            "busy",
-            files=len(files),
-            why=str(error),
-            owner=f"the ingest of {folder.name}",
-        )
-    else:
-        yield ScrubbedPlace(_name(settings, folder), "removed", files=len(files))
+        owner = f"the ingest of {feed_name}"
+        return ScrubbedPlace(place, "busy", files=files, why=str(error), owner=owner)
+    return ScrubbedPlace(place, "removed", files=files)
+
+
+def _staged_in_bucket(
+    settings: Settings, bucket: BucketStaging, *, is_dry: bool
+) -> Iterator[ScrubbedPlace]:
+    """Remove this home's staged rows of dead ingests, and old ones of other homes."""
+    staged = by_writer(bucket.store.remains("staging/"))
+    for (feed_name, writer), items in sorted(staged.items()):
+        place = f"staging/{feed_name}/{writer}"
+        if feed_name == KEPT_ROWS:
+            continue
+        if writer == bucket.writer:
+            own = bucket.own_prefix(feed_name).rstrip("/")
+            remove = None if is_dry else lambda name=feed_name: bucket.remove_left(name)
+            yield _of_feed(settings, feed_name, own, len(items), remove)
+        elif not all(map(is_left, items)):
+            yield _busy(place, items, _OF_ANOTHER_HOST)
+        else:
+            if not is_dry:
+                bucket.remove_old(f"{place}/")
+            yield ScrubbedPlace(place, "removed", files=len(items))
+
+
+def _job_runs_in_bucket(bucket: BucketStaging, *, is_dry: bool) -> Iterator[ScrubbedPlace]:
+    """Remove what runs of tables' jobs left: masking keys, hashes of erased people, and logs."""
+    runs: dict[str, list[StoredObject]] = defaultdict(list)
+    for version in bucket.store.all_versions(RUNS):
+        runs[version.key.removeprefix(RUNS).partition("/")[0]].append(version)
+    for run, versions in sorted(runs.items()):
+        if not all(map(is_left, versions)):
+            yield _busy(f"{RUNS}{run}", versions, _OF_A_JOB, "a job's run")
+            continue
+        if not is_dry:
+            bucket.store.remove_versions(versions)
+        yield ScrubbedPlace(f"{RUNS}{run}", "removed", files=len(versions))
 
 
 def _kept_folders(settings: Settings) -> list[KeptRowsFolder]:
     if settings.deployment == "local" and not settings.home.is_dir():
-        # No home is made to see that it is empty.
         return []
     return list_folders(open_store(settings), settings.lock_dir)
 
@@ -147,64 +183,42 @@ def _kept_folders(settings: Settings) -> list[KeptRowsFolder]:
 def _kept(
     folder: KeptRowsFolder, gone_at: datetime | None, *, is_dry: bool
 ) -> Iterator[ScrubbedPlace]:
-    place, files = folder.prefix.rstrip("/"), len(folder.files)
+    place, files = folder.prefix.rstrip("/"), folder.files
     if not files:
-        # A Spark may yet write into it what its client, which is gone, had told it to.
+        # A Spark can still write what its client requested before it ended.
         if not is_dry:
             folder.remove_if_left()
-        return
-    if folder.is_left and (is_dry or folder.remove_if_left()):
-        yield ScrubbedPlace(place, "removed", files=files)
+    elif folder.is_left and (is_dry or folder.remove_if_left()):
+        yield ScrubbedPlace(place, "removed", files=len(files))
     elif folder.is_left:
-        yield ScrubbedPlace(place, "not reached", files=files, why="It cannot be removed.")
+        why = "It cannot be removed."
+        yield ScrubbedPlace(place, "not reached", files=len(files), why=why)
     elif gone_at is None or folder.begun_at <= gone_at:
-        yield ScrubbedPlace(
-            place,
-            "busy",
-            files=files,
-            why=(
-                "A write keeps its rows there while it is computed on a cluster; it removes them"
-                " when it ends. Of one that was killed on another host, the next write removes"
-                " them after seven days. Or they are keys of rows that leave a quarantine, which"
-                " the next write of its table takes out."
-            ),
-            owner="a write",
-        )
+        yield _busy(place, files, _OF_A_WRITE, "a write")
 
 
 def _copied(settings: Settings, folder: Path, *, is_dry: bool) -> Iterator[ScrubbedPlace]:
     files = _files_with_rows(folder)
     age_seconds = time.time() - max(map(_changed_at, [folder, *files]))
     if age_seconds > _AD_HOC_SECONDS:
-        yield from _removed(settings, folder, files, is_dry=is_dry)
+        yield from _removed(settings, folder, is_dry=is_dry)
     elif files:
-        yield ScrubbedPlace(
-            _name(settings, folder),
-            "busy",
-            files=len(files),
-            why=(
-                "A `lakehouse ingest --path` may be reading these copies; they are taken for"
-                " left behind when they are an hour old."
-            ),
-        )
+        yield _busy(_name(settings, folder), files, _OF_A_COPY)
 
 
-def _removed(
-    settings: Settings, folder: Path, files: list[Path], *, is_dry: bool
-) -> Iterator[ScrubbedPlace]:
+def _removed(settings: Settings, folder: Path, *, is_dry: bool) -> Iterator[ScrubbedPlace]:
+    place, files = _name(settings, folder), len(_files_with_rows(folder))
     if not is_dry:
         shutil.rmtree(folder, ignore_errors=True)
-    if not files:
-        return
-    if not is_dry and folder.exists():
-        yield ScrubbedPlace(
-            _name(settings, folder),
-            "not reached",
-            files=len(files),
-            why="It cannot be removed.",
-        )
-        return
-    yield ScrubbedPlace(_name(settings, folder), "removed", files=len(files))
+    if files and not is_dry and folder.exists():
+        why = "It cannot be removed."
+        yield ScrubbedPlace(place, "not reached", files=files, why=why)
+    elif files:
+        yield ScrubbedPlace(place, "removed", files=files)
+
+
+def _busy(place: str, files: Iterable[object], why: str, owner: str = "") -> ScrubbedPlace:
+    return ScrubbedPlace(place, "busy", files=len([*files]), why=why, owner=owner)
 
 
 def _folders(parent: Path) -> list[Path]:
@@ -214,9 +228,7 @@ def _folders(parent: Path) -> list[Path]:
 
 
 def _files_with_rows(folder: Path) -> list[Path]:
-    """Return the files that may have rows in them: no libraries that Java unpacked there, and no
-    code that was sent to executors.
-    """
+    """Return the files that can contain rows: neither libraries nor code for executors."""
     return [
         file
         for file in sorted(folder.rglob("*"))

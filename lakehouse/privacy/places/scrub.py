@@ -1,28 +1,40 @@
-"""Takes persons out of every place that is neither a table nor a delivered file."""
+"""Erases data subjects from every place that is neither a table nor a delivered file."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import re
+import sqlite3
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
-from lakehouse.privacy.places.alert_files import scrub_alerts
-from lakehouse.privacy.places.contents import scrub_content
-from lakehouse.privacy.places.csv_columns import has_columns, patch_columns
+from lakehouse.errors import LakehouseError
+from lakehouse.monitoring.alert_state import state_file, state_lock
+from lakehouse.monitoring.silences import silences_file, silences_lock
+from lakehouse.monitoring.sinks import FILE_NAME
+from lakehouse.orchestration.incident_reports import report_files, reports_lock
+from lakehouse.privacy.places.dagster_records import connect, delete_dagster_records
 from lakehouse.privacy.places.elsewhere import places_elsewhere, sent_alerts
-from lakehouse.privacy.places.file_patching import count_values, patch_file
-from lakehouse.privacy.places.home_files import HomeFile, Kind, home_files
-from lakehouse.privacy.places.left_folders import remove_left_folders
-from lakehouse.privacy.places.overwriting import overwritten
+from lakehouse.privacy.places.left_folders import is_of_a_process, remove_left_folders
 from lakehouse.privacy.places.scrubbed_place import Outcome, ScrubbedPlace
-from lakehouse.privacy.places.sqlite_file import scrub_sqlite
-from lakehouse.privacy.places.value_finder import ValueFinder
-from lakehouse.privacy.places.wanted_values import WantedValues
+from lakehouse.privacy.places.value_masker import ValueMasker
 from lakehouse.runtime.deployment import masking_keys_in_use
 from lakehouse.settings import Settings
-from lakehouse.storage.atomic_files import replace_bytes
 from lakehouse.tables.person import Person
 
-_OPERATOR = "the operator of this home"
+_ERASED_ELSEWHERE = ("warehouse", "inbox", "archive", "rejected", "privacy")
+"""Folders of tables, delivered files and requests."""
+_SETTINGS = ("alerts.toml", "masking.key", "dagster/dagster.yaml")
+_DATABASE = b"SQLite format 3\0"
+_GZIP = b"\x1f\x8b"
+_PICKLE = b"\x80"
+_IS_LOG = re.compile(r".*[.](log([.]\d+)?|jsonl|out|err)")
+_HEAD_BYTES = 1 << 16
+_WAIT_SECONDS = 60.0
+"""A round of monitoring sends messages for half a minute at most."""
+_Locked = tuple[Callable[[], AbstractContextManager[None]], list[Path]]
 
 
 def scrub_places(
@@ -33,109 +45,139 @@ def scrub_places(
     gone_at: datetime | None = None,
     is_dry: bool = False,
 ) -> tuple[ScrubbedPlace, ...]:
-    """Overwrite the values of persons wherever they stand below the home, but for the files of
-    tables, delivered files and requests.
+    """Erase persons below the home, except for tables, delivered files and requests.
 
-    Values that are distinctive are searched everywhere, in every form; others only where
-    something says of which column they are: a key of JSON, `column=value` in a text, a column of
-    SQLite. Killed at any moment, the next call does the rest; one after the last finds nothing.
+    After a kill, the next call does the rest. A file that is not text, a database or gzip stays
+    as it is: the proof names it if it contains a value.
 
-    :param shared: values that are left where they stand, as somebody else has them too; also
-        longer ones of others, which contain a value.
-    :param gone_at: since when no table and no delivered file has the persons: what a living
-        Spark spilled later is without them. None where they may still be read.
-    :param is_dry: whether is only counted what would be overwritten and removed.
-    :returns: the places in which something was found, or which could not be looked through.
+    :param shared: personal values that another person has too; they stay.
+    :param gone_at: when the persons were erased from tables and delivered files: a living Spark
+        has no values in what it spilled later. None if they can still be read.
+    :param is_dry: only count what would be masked and removed.
+    :returns: the places with values, and those that could not be erased.
     """
     people = tuple(persons)
     if not people:
         return ()
-    wanted = WantedValues.of(people, shared, masking_keys_in_use(settings))
-    finder = ValueFinder(wanted)
+    masker = ValueMasker(people, shared, masking_keys_in_use(settings))
     places = list(remove_left_folders(settings, gone_at, is_dry=is_dry))
-    for file in home_files(settings):
-        places += _scrub(finder, settings, file, is_dry=is_dry)
-    alerts = list(scrub_alerts(finder, settings, is_dry=is_dry))
+    # Before logs and alerts, which monitoring would write again from Dagster's records.
+    places += delete_dagster_records(settings, people, list(shared), is_dry=is_dry)
+    locked = _locked_files(settings)
+    alert_files = {file for _, files in locked for file in files}
+    for file in _home_files(settings, settings.home):
+        if file not in alert_files:
+            places += _scrub_file(settings, masker, file, is_dry=is_dry)
+    alerts = [
+        place
+        for lock, files in locked
+        for place in _scrub_locked(settings, masker, lock, files, is_dry=is_dry)
+    ]
     if any(place.values for place in alerts):
         alerts += sent_alerts(settings)
-    return (*places, *alerts, *places_elsewhere(settings), *_said(wanted))
+    return (*places, *alerts, *places_elsewhere(settings), *_short_values(masker))
 
 
-def _scrub(
-    finder: ValueFinder, settings: Settings, file: HomeFile, *, is_dry: bool
+def _locked_files(settings: Settings) -> list[_Locked]:
+    """Return the files of alerts with the locks under which they change."""
+    state = [settings.home / FILE_NAME, state_file(settings)]
+    return [
+        (partial(state_lock, settings, _WAIT_SECONDS), state),
+        (partial(silences_lock, settings), [silences_file(settings)]),
+        (partial(reports_lock, settings), list(report_files(settings))),
+    ]
+
+
+def _scrub_locked(
+    settings: Settings,
+    masker: ValueMasker,
+    lock: Callable[[], AbstractContextManager[None]],
+    files: list[Path],
+    *,
+    is_dry: bool,
 ) -> Iterator[ScrubbedPlace]:
-    name = _shown(finder, settings, file.path)
+    counts = {file: masker.mask_file(file, is_dry=True) for file in files if file.is_file()}
+    has_values = any(erased for erased, _ in counts.values())
     try:
-        if file.kind in _TREATMENTS:
-            yield from _TREATMENTS[file.kind](finder, file.path, name, is_dry)
-        else:
-            yield _not_reached(name, f"It is {file.kind.value}, and was not looked through.")
+        with lock() if has_values and not is_dry else nullcontext():
+            for file in counts if has_values else ():
+                counts[file] = masker.mask_file(file, is_dry=is_dry)
+    except LakehouseError as error:
+        for file, (erased, _) in counts.items():
+            if erased:
+                name = _name(settings, masker, file)
+                yield ScrubbedPlace(name, "busy", why=str(error))
+        return
+    for file, (erased, shared) in counts.items():
+        yield from _found(_name(settings, masker, file), erased, shared)
+
+
+def _home_files(settings: Settings, folder: Path) -> Iterator[Path]:
+    """Yield the files that no other step of an erasure handles."""
+    for parent, folders, files in os.walk(folder):
+        if Path(parent) == settings.home:
+            folders[:] = [name for name in folders if name not in _ERASED_ELSEWHERE]
+        folders.sort()
+        for name in sorted(files):
+            file = Path(parent, name)
+            if str(file.relative_to(settings.home)) not in _SETTINGS and not (
+                file.is_symlink() or is_of_a_process(settings, file)
+            ):
+                yield file
+
+
+def _scrub_file(
+    settings: Settings, masker: ValueMasker, file: Path, *, is_dry: bool
+) -> Iterator[ScrubbedPlace]:
+    name = _name(settings, masker, file)
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(_HEAD_BYTES)
+        if head.startswith(_DATABASE):
+            yield from _clean_database(masker, file, name, is_dry=is_dry)
+        elif head.startswith(_GZIP):
+            yield from _found(name, *masker.mask_gzip(file, is_dry=is_dry))
+        elif b"\0" not in head or head.startswith(_PICKLE) or _IS_LOG.fullmatch(file.name):
+            yield from _found(name, *masker.mask_file(file, is_dry=is_dry))
     except FileNotFoundError:
         return
-    except OSError as error:
-        yield _not_reached(name, f"{type(error).__name__}: {error.strerror}.")
-    if overwritten(finder, _path(settings, file.path)).erased:
-        yield _not_reached(name, "A value stands in its name.")
+    except (OSError, EOFError, zlib.error) as error:
+        why = f"It cannot be read or written: {type(error).__name__}."
+        yield ScrubbedPlace(name, "not reached", files=1, why=why)
 
 
-def _scrub_sqlite(
-    finder: ValueFinder, file: Path, name: str, is_dry: bool
+def _clean_database(
+    masker: ValueMasker, file: Path, name: str, *, is_dry: bool
 ) -> Iterator[ScrubbedPlace]:
-    result = scrub_sqlite(finder, file, is_dry=is_dry)
-    if result.is_busy:
-        why = "Another process held it; the next call does the rest."
-        yield ScrubbedPlace(name, "busy", result.erased, result.shared, why=why)
-    elif not result.problem:
-        yield from _found(name, result.erased, result.shared)
-    left = {
-        "SQLite could not read or write it": bool(result.problem),
-        "cells are of an unknown kind": result.not_read,
-        "values stand in names, by which things are found": result.kept_names,
-        "values stand in bytes that no row has": 0 if result.kept_names else result.raw_values,
-    }
-    for what, count in left.items():
-        if count:
-            yield _not_reached(name, f"{what}: {result.problem or count}.")
+    """Remove the content of deleted rows from a database and its write-ahead log."""
+    try:
+        with closing(connect(file)) as connection:
+            free_pages = connection.execute("PRAGMA freelist_count").fetchone()[0]
+            values = _values_in_database(masker, file)
+            if is_dry or not (free_pages or values):
+                return
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            connection.execute("VACUUM")
+            is_busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    except sqlite3.OperationalError as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise OSError from error
+        is_busy = True
+    except sqlite3.DatabaseError as error:
+        raise OSError from error
+    if is_busy:
+        why = "Another process uses it; the next call does the rest."
+        yield ScrubbedPlace(name, "busy", why=why)
+    elif _values_in_database(masker, file):
+        why = "Values are in its rows."
+        yield ScrubbedPlace(name, "not reached", files=1, why=why)
 
 
-def _patch(finder: ValueFinder, file: Path, name: str, is_dry: bool) -> Iterator[ScrubbedPlace]:
-    in_columns = 0
-    if has_columns(file):
-        in_columns = patch_columns(finder.wanted, file, is_dry=is_dry)
-    erased, shared = patch_file(finder, file, is_dry=is_dry)
-    yield from _found(name, erased + in_columns, shared)
-
-
-def _rewrite(
-    finder: ValueFinder, file: Path, name: str, is_dry: bool
-) -> Iterator[ScrubbedPlace]:
-    status = file.stat()
-    scrubbed = scrub_content(finder, file.read_bytes())
-    if not scrubbed.is_read:
-        yield _not_reached(name, "What is compressed in it is of an unknown kind.")
-    if scrubbed.erased and not is_dry:
-        if file.stat().st_mtime_ns != status.st_mtime_ns:
-            yield ScrubbedPlace(name, "busy", why="Another process writes it.")
-            return
-        replace_bytes(file, scrubbed.content, mode=status.st_mode & 0o777)
-    yield from _found(name, scrubbed.erased, scrubbed.shared)
-
-
-def _look(finder: ValueFinder, file: Path, name: str, _: bool) -> Iterator[ScrubbedPlace]:
-    if count_values(finder, file):
-        yield _not_reached(name, "It is a setting, and his to change.")
-
-
-_Treatment = Callable[[ValueFinder, Path, str, bool], Iterator[ScrubbedPlace]]
-_TREATMENTS: Mapping[Kind, _Treatment] = {
-    Kind.SQLITE: _scrub_sqlite,
-    Kind.TEXT: _patch,
-    Kind.GZIP: _rewrite,
-    Kind.SETTING: _look,
-}
-"""What is done with a file of each kind; of the others it is said that they were not looked
-through.
-"""
+def _values_in_database(masker: ValueMasker, file: Path) -> int:
+    sides = [file.with_name(f"{file.name}{side}") for side in ("", "-wal", "-journal")]
+    counts = [masker.mask_file(side, is_dry=True) for side in sides if side.is_file()]
+    return sum(erased for erased, _ in counts)
 
 
 def _found(name: str, erased: int, shared: int) -> Iterator[ScrubbedPlace]:
@@ -144,27 +186,19 @@ def _found(name: str, erased: int, shared: int) -> Iterator[ScrubbedPlace]:
         yield ScrubbedPlace(name, outcome, erased, shared)
 
 
-def _said(wanted: WantedValues) -> Iterator[ScrubbedPlace]:
-    if count := wanted.not_distinctive:
+def _short_values(masker: ValueMasker) -> Iterator[ScrubbedPlace]:
+    if count := len(masker.short_values):
         yield ScrubbedPlace(
             "values that are not distinctive",
             "kept",
             why=(
-                f"{count} are short, or integers of few digits: they were overwritten where their"
-                " column was named beside them, and are proved by column reads."
+                f"{count} are short, or integers of few digits: they were masked after the name"
+                " of their column, and are proved by column reads."
             ),
         )
 
 
-def _not_reached(name: str, why: str) -> ScrubbedPlace:
-    return ScrubbedPlace(name, "not reached", files=1, why=why, owner=_OPERATOR)
-
-
-def _shown(finder: ValueFinder, settings: Settings, file: Path) -> str:
-    """Return a path from the home, without the values that stand in it."""
-    shown = overwritten(finder, _path(settings, file)).content
-    return shown.decode(errors="backslashreplace")
-
-
-def _path(settings: Settings, file: Path) -> bytes:
-    return os.fsencode(file.relative_to(settings.home))
+def _name(settings: Settings, masker: ValueMasker, file: Path) -> str:
+    """Return a path from the home, without values."""
+    path = os.fsencode(file.relative_to(settings.home))
+    return masker.masked(path).decode(errors="backslashreplace")

@@ -64,10 +64,15 @@ class RecordFields:
             if self._values >= _BATCH_VALUES:
                 self.flush()
 
-    def add_text(self, content: bytes) -> None:
-        """Add text to search."""
-        self._texts.append(content)
-        self._bytes += len(content)
+    def add_row(self, row: Mapping[str, Any]) -> None:
+        """Add a row of a database: its declared columns, and all its texts."""
+        values = {name: _unpacked(value) for name, value in row.items()}
+        self.add(values)
+        for value in values.values():
+            if isinstance(value, str | bytes):
+                content = value.encode("utf-8", "replace") if isinstance(value, str) else value
+                self._texts.append(content)
+                self._bytes += len(content)
         if self._bytes >= _BATCH_BYTES:
             self.flush()
 
@@ -288,9 +293,7 @@ def _search_table(connection: sqlite3.Connection, name: str, part: FilePart) -> 
     cursor = connection.execute(f"SELECT * FROM {identifier(name)}")
     columns = [column[0] for column in cursor.description]
     for row in cursor:
-        record = {column: _unpacked(value) for column, value in zip(columns, row, strict=True)}
-        fields.add(record)
-        fields.add_text(b"\0".join(one for one in record.values() if isinstance(one, bytes)))
+        fields.add_row(dict(zip(columns, row, strict=True)))
     fields.flush()
 
 

@@ -71,8 +71,9 @@ class SearchedValues:
         """Return the truncated bounds that Iceberg keeps of the values, folded."""
         found: dict[str, Sought] = {}
         for value, sought in self._values:
-            for bound in truncated_bounds(value) if is_distinctive(value) else ():
-                is_shared = bound in self._begun
+            bounds = truncated_bounds(value) if is_distinctive(value) else []
+            is_shared = not self._begun.isdisjoint(bounds)
+            for bound in bounds:
                 hit = Sought(sought.person, "beginning of a value", is_shared)
                 found.setdefault(bound, hit)
         return found

@@ -9,7 +9,6 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing
 
-from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.runtime.temporary_folders import temporary_folder
 from lakehouse.settings import Settings
 from lakehouse_tests.privacy.places.a_person import EMAIL, PASSPORT
@@ -19,12 +18,6 @@ def put(settings: Settings, name: str, content: bytes) -> None:
     file = settings.home / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)
-
-
-def _catalog(settings: Settings) -> None:
-    client = Catalog.of(settings).client
-    client.create_namespace("silver", {"comment": f"kept for {EMAIL}"})
-    client.close()
 
 
 def _free_page(settings: Settings) -> None:
@@ -56,11 +49,10 @@ def _file(name: str, content: bytes) -> Callable[[Settings], None]:
 PLACES: Mapping[str, Callable[[Settings], None]] = {
     "Spark's log": _file("logs/spark.log", f"WARN {EMAIL}\n".encode()),
     "an older log": _file("logs/spark.log.1", f"WARN {PASSPORT}\n".encode()),
-    "a compute log": _file("dagster/storage/r/compute_logs/a.err", EMAIL.encode("utf-16")),
+    "a compute log": _file("dagster/storage/r/compute_logs/a.err", EMAIL.encode()),
     "an IO manager": _file("dagster/storage/r/result", pickle.dumps([EMAIL])),
     "a compressed file": _file("logs/spark.log.2.gz", gzip.compress(EMAIL.encode())),
     "a note of a process": _file("dev.json", f'{{"url": "{PASSPORT}"}}'.encode()),
-    "the catalog": _catalog,
     "free pages": _free_page,
     "a spill": _spill,
     "staged rows": _file("staging/fruits/1/rows/0.parquet", EMAIL.encode()),

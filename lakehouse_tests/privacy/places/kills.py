@@ -9,13 +9,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from lakehouse.privacy.places import sqlite_file
+from lakehouse.privacy.places import scrub
 from lakehouse.privacy.places.scrub import scrub_places
 from lakehouse.settings import Settings
 from lakehouse_tests.privacy.places.a_person import PERSON, traces
 from lakehouse_tests.processes import kill_this_process
 
-_CHANGING = ("UPDATE", "COMMIT", "VACUUM", "PRAGMA wal_checkpoint")
+_CHANGING = ("VACUUM", "PRAGMA wal_checkpoint")
 
 
 def scrub_after_each_death(folder: str) -> list[list[str]]:
@@ -67,14 +67,14 @@ def _die_before(steps: int) -> None:
         if statement.startswith(_CHANGING):
             step()
 
-    real_open = sqlite_file._open
+    real_open = scrub.connect
 
     def open_traced(file: Path) -> sqlite3.Connection:
         connection = real_open(file)
         connection.set_trace_callback(traced)
         return connection
 
-    sqlite_file._open = open_traced
+    scrub.connect = open_traced
     os.pwrite = dying(os.pwrite)
     shutil.rmtree = dying(shutil.rmtree)
     Path.replace = dying(Path.replace)

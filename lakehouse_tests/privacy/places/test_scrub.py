@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.privacy.places.scrub import scrub_places
 from lakehouse.runtime.deployment import masking_key
 from lakehouse.tables.masking import mask
@@ -90,16 +89,6 @@ def test_nobody_to_be_erased_is_nothing_to_do(settings):
 
     assert scrub_places(settings, []) == ()
     assert traces(settings.home) == ["logs/spark.log"]
-
-
-def test_the_catalog_is_read_as_before(settings):
-    PLACES["the catalog"](settings)
-
-    scrub_places(settings, [PERSON])
-
-    client = Catalog.of(settings).client
-    assert client.load_namespace_properties("silver") == {"comment": "kept for [erased]"}
-    client.close()
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ from lakehouse.cli.program import run
 from lakehouse.iceberg.erasure import remove_from_files, remove_unnamed
 from lakehouse.privacy import compute_anew, delivered_files, erasure
 from lakehouse.privacy import erase as erasing
-from lakehouse.privacy.places import scrub
+from lakehouse.privacy.places.value_masker import ValueMasker
 from lakehouse.privacy.steps import identify, take_away
 from lakehouse.settings import Settings
 from lakehouse_tests.privacy.an_erasure import NAMED, Home
@@ -21,7 +21,7 @@ _WITHIN: dict[str, tuple[Any, str, int]] = {
     "after a delivered file": (delivered_files._Erasure, "_collect", 1),
     "after the rows of a table": (take_away, "delete_rows", 1),
     "after a table of sums": (compute_anew, "_compute", 1),
-    "after a database": (scrub, "scrub_sqlite", 1),
+    "after a log": (ValueMasker, "mask_file", 1),
     "once files are written again": (remove_from_files, "rewrite_erased_files", 1),
     "once manifests are clean": (remove_from_files, "clean_manifests", 1),
     "once snapshots are expired": (remove_from_files, "_expire", 2),
