@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from lakehouse.alerts.alerts_sensor import alerts_definitions
+from lakehouse.alerts.asset_pages import with_pages
 from lakehouse.errors import DeclarationError, LakehouseError, SettingsError
 from lakehouse.iceberg.erasure.gone_people import GonePeople
 from lakehouse.iceberg.erasure.without_gone import Moment
@@ -21,8 +23,6 @@ from lakehouse.maintenance.health_check import health_checks
 from lakehouse.maintenance.old_runs import old_runs_definitions
 from lakehouse.maintenance.upkeep_job import Upkeeper
 from lakehouse.maintenance.upkeep_round import Upkept
-from lakehouse.monitoring.alerts_sensor import alerts_definitions
-from lakehouse.monitoring.asset_pages import with_pages
 from lakehouse.orchestration.asset_inputs import incremental_readers
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.code_locations import file_place, frames_of

@@ -1,4 +1,4 @@
-"""`lakehouse cost`: storage, traffic and price of tables."""
+"""`lakehouse cost`: the monthly cost of tables."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,10 +11,10 @@ from lakehouse.cli.call_context import State, command
 from lakehouse.cli.output.cell_values import columns_named, utc_seconds
 from lakehouse.cli.output.printing import count, size, table
 from lakehouse.cli.output.records import print_records, table_or_json
+from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
-    from lakehouse.maintenance.prices import Prices
-    from lakehouse.maintenance.table_cost import TableCost, UpkeepCost
+    from lakehouse.maintenance.table_cost import Prices, TableCost, UpkeepCost
 
 _BYTES = ("live", "historical", "deleted", "orphaned", "metadata")
 _BYTES_OF_30_DAYS = ("written", "rewritten", "read")
@@ -38,8 +38,7 @@ def cost(state: State, names: tuple[str, ...], price_file: Path | None, form: st
     Without names: all existing tables. With names, the cost of each upkeep run is included. Bytes
     written, rewritten and read are those recorded in the last 30 days.
     """
-    from lakehouse.maintenance.measure_costs import measure_costs
-    from lakehouse.maintenance.prices import PRICES, read_prices
+    from lakehouse.maintenance.table_cost import PRICES, measure_costs, read_prices
     from lakehouse.maintenance.upkeep_round import with_cached_locations
 
     prices = read_prices(price_file or PRICES)
@@ -48,11 +47,15 @@ def cost(state: State, names: tuple[str, ...], price_file: Path | None, form: st
     if not names:
         engine = with_cached_locations(engine, upkept)
         tables = engine.catalog.tables()
+    costs = []
     with state.progress(f"Measuring {count(len(tables), 'table')}"):
-        measured = measure_costs(engine, upkept, tables, prices, named_by_user=bool(names))
-    for name, reason in measured.unread.items():
-        click.echo(f"{name} is not counted: {reason}", err=True)
-    costs = measured.costs
+        for name, result in measure_costs(engine, upkept, tables, prices):
+            if not isinstance(result, LakehouseError):
+                costs.append(result)
+            elif names:
+                raise result
+            else:
+                click.echo(f"{name} is not counted: {result}", err=True)
     if form == "json":
         print_records(map(_record, costs))
         return
@@ -127,5 +130,5 @@ def _record(cost: "TableCost") -> dict[str, Any]:
         "request_dollars_30_days": cost.request_dollars,
         "upkeep_dollars_30_days": cost.upkeep_dollars,
         "dollars_a_month": cost.dollars,
-        "upkeep": [asdict(run) | {"dpu_hours": run.dpu_hours} for run in cost.upkeep],
+        "upkeep": [asdict(run) for run in cost.upkeep],
     }

@@ -10,6 +10,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from lakehouse.alerts.alert_routes import name_of, read_routes
+from lakehouse.alerts.alerts_sensor import read_heartbeat
+from lakehouse.alerts.sinks import FILE, FILE_NAME, LOG, check_url
 from lakehouse.cli.executors_python import describe_python
 from lakehouse.cli.output.printing import count
 from lakehouse.cli.staged_object import read_staged_object
@@ -24,9 +27,6 @@ from lakehouse.iceberg.metadata.catalog_file import (
 from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
 from lakehouse.iceberg.metadata.missing_files import missing_files
 from lakehouse.iceberg.metadata.unknown_commits import find_unknown_commits
-from lakehouse.monitoring.alert_settings import name_of, read_routes
-from lakehouse.monitoring.heartbeat import read_heartbeat
-from lakehouse.monitoring.sinks import FILE, FILE_NAME, LOG, check_url
 from lakehouse.privacy.gone import read_audited
 from lakehouse.runtime import jars, jvm
 from lakehouse.runtime.dev_address_file import DevNote, running_dev
@@ -373,7 +373,7 @@ def _alerts(settings: Settings) -> str:
     # `dev` sends alerts with its own environment, not with that of this command.
     sinks = (FILE, LOG, *map(name_of, routes.urls))
     if dev and heartbeat:
-        sinks = heartbeat.places
+        sinks = heartbeat.recipients
     named = ", ".join(_NAMES.get(sink, sink) for sink in sinks)
     words = f"{_last_heartbeat(dev, at, now)}; alerts go to: {named}"
     since = max(filter(None, (at, dev.started_at if dev else None)), default=None)

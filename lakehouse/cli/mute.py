@@ -1,9 +1,8 @@
-"""`lakehouse mute`: the alerts of a table silenced for a while."""
+"""`lakehouse mute`: mutes the alerts of a table for some time."""
 
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from shlex import quote
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,9 +11,6 @@ from lakehouse.cli.output.cell_values import utc_seconds
 from lakehouse.cli.time_arguments import future_timestamp
 from lakehouse.cli.why_and_by_options import by_option, why_option
 from lakehouse.errors import UsageError
-
-if TYPE_CHECKING:
-    from lakehouse.monitoring.silences import Silence
 
 
 @command("mute")
@@ -26,42 +22,35 @@ if TYPE_CHECKING:
 def mute(state: State, name: str, until: str | None, why: str, by: str, off: bool) -> None:
     """Send no alert of a table until a moment.
 
-    TABLE may be a pattern, such as 'silver.*'. What fires meanwhile is recorded, and sent at
-    that moment where it still fires.
+    TABLE may be a pattern, such as 'silver.*'. Meanwhile alerts are recorded, and sent at the
+    end if their incidents are still open.
     """
-    from lakehouse.monitoring.silences import Silence, add_silence
+    from lakehouse.alerts.alert_state import Mute
+    from lakehouse.alerts.operator_actions import set_mute
 
-    now = datetime.now(UTC)
-    named = _muted_tables(state, name)
+    now, muted = datetime.now(UTC), _muted_tables(state, name)
     if off == (until is not None):
         raise UsageError("Until when? Expected --until with a moment, or --off.")
     ends = now if off else future_timestamp("--until", until or "", now)
-    add_silence(state.settings, Silence(named, ends, by, why, now))
+    known = set_mute(state.settings, Mute(muted, ends, by, why, now))
     if not off:
-        click.echo(f"{named} is muted until {utc_seconds(ends)}; it ends by itself.")
+        click.echo(f"{muted} is muted until {utc_seconds(ends)}; it ends by itself.")
         return
-    still = _still_muting(state, named, now)
-    if not still:
-        click.echo(f"{named} is muted no more.")
-    for silence in still:
-        which = f"{silence.table} is still muted"
-        if fnmatchcase(named, silence.table):
-            which = f"{named} is still muted by {silence.table}"
-        click.echo(
-            f"{which}, until {utc_seconds(silence.until)}; `lakehouse mute"
-            f" {quote(silence.table)} --off` ends that."
-        )
-
-
-def _still_muting(state: State, named: str, now: datetime) -> "list[Silence]":
-    """Return the silences that hold for a table all the same, or for some tables of a pattern."""
-    from lakehouse.monitoring.silences import read_silences, select_current
-
-    return [
-        silence
-        for silence in select_current(read_silences(state.settings), now)
-        if fnmatchcase(named, silence.table) or fnmatchcase(silence.table, named)
+    remaining = [
+        other
+        for other in known.current_mutes(now)
+        if fnmatchcase(muted, other.table) or fnmatchcase(other.table, muted)
     ]
+    if not remaining:
+        click.echo(f"{muted} is muted no more.")
+    for other in remaining:
+        which = f"{other.table} is still muted"
+        if fnmatchcase(muted, other.table):
+            which = f"{muted} is still muted by {other.table}"
+        click.echo(
+            f"{which}, until {utc_seconds(other.until)}; `lakehouse mute {quote(other.table)}"
+            " --off` ends that."
+        )
 
 
 def _muted_tables(state: State, name: str) -> str:

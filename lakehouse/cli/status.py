@@ -14,8 +14,8 @@ from lakehouse.cli.output.records import print_records, table_or_json
 from lakehouse.cli.output.table_layout import terminal_width, wrap
 
 if TYPE_CHECKING:
+    from lakehouse.alerts.incidents import Incident
     from lakehouse.cli.table_status import TableStatus
-    from lakehouse.monitoring.incidents import Incident
     from lakehouse.site.read_feeds import FeedWarnings
 
 _WIDTH = 100
@@ -90,7 +90,8 @@ def _print_trends(state: State, tables: "Sequence[TableStatus]", form: str) -> N
 
 
 def _read_tables(state: State) -> "tuple[Sequence[TableStatus], FeedWarnings]":
-    """Return the table statuses, and the warnings by feed."""
+    """Return the statuses of the tables, and the warnings of each feed by its name."""
+    from lakehouse.alerts.table_states import TableStates
     from lakehouse.cli.table_status import (
         last_checks,
         table_statuses,
@@ -99,7 +100,6 @@ def _read_tables(state: State) -> "tuple[Sequence[TableStatus], FeedWarnings]":
         with_upkeep,
     )
     from lakehouse.maintenance.upkeep_round import with_cached_locations
-    from lakehouse.monitoring.table_states import TableStates
     from lakehouse.orchestration.instance import open_instance
     from lakehouse.site.read_feeds import feed_warnings
 
@@ -121,8 +121,8 @@ def _read_tables(state: State) -> "tuple[Sequence[TableStatus], FeedWarnings]":
 
 
 def _open_incidents(state: State) -> "list[Incident]":
-    """Return the open incidents, by severity and age."""
-    from lakehouse.monitoring.alert_state import read_state
+    """Return the open incidents, the errors and the oldest first."""
+    from lakehouse.alerts.alert_state import read_state
 
     incidents = read_state(state.settings).open.values()
     return sorted(incidents, key=lambda one: (one.firing.severity, one.opened_at))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from lakehouse.alerts.table_states import WORST_FIRST, Condition, State, TableStates
 from lakehouse.errors import TableDamaged, TableNotFound, TableUnreadable, TypeUnsupported
 from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.metadata.damaged_metadata import explain_table
@@ -13,7 +14,6 @@ from lakehouse.iceberg.metadata.history import History, Snapshot, history_of
 from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
 from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.iceberg.metadata.table_state import TableState, state_of
-from lakehouse.monitoring.table_states import WORST_FIRST, Condition, State, TableStates
 
 if TYPE_CHECKING:
     from dagster import DagsterInstance

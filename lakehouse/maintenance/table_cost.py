@@ -1,93 +1,110 @@
-"""Cost of a table: storage, traffic and upkeep of the last 30 days, in bytes and dollars.
+"""The monthly cost of a table on S3: its storage, and the requests and maintenance of 30 days.
 
-Local tables are priced as if they were on S3. Reads without run metrics and compute of runs are
-not included, see docs/upkeep.md.
+Reads without a recorded run, and the computation of runs, are not included. No JVM is started.
 """
 
+import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import UTC, date, datetime, timedelta
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
 
-from lakehouse.iceberg.metadata.history import History
-from lakehouse.iceberg.upkeep.table_files import TableFiles
-from lakehouse.maintenance.prices import Prices
+from pydantic import BaseModel, Field, Strict, StringConstraints, ValidationError
+
+from lakehouse.errors import LakehouseError, TableNotFound, TableUnreadable, UsageError
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.health_measurement import read_table_health
+from lakehouse.iceberg.metadata.history import History, read_history
+from lakehouse.iceberg.upkeep.table_files import TableFiles, read_table_files
+from lakehouse.maintenance.table_reads import recorded_reads
+from lakehouse.maintenance.upkeep_log import past_upkeep
 from lakehouse.maintenance.upkeep_record import UpkeepRecord
+from lakehouse.maintenance.upkeep_round import Upkept
 
-COST_WINDOW = timedelta(days=30)
-GB = 10**9
-UPKEEP_DPUS = 2
-"""DPUs for the price of upkeep: the smallest Spark job of Glue, two G.1X workers
-(https://docs.aws.amazon.com/glue/latest/dg/add-job.html). The minimum of one minute is ignored.
+PRICES = Path(str(files("lakehouse.maintenance") / "prices.toml"))
+_PERIOD = timedelta(days=30)
+_GB = 10**9
+_DPUS = 2
+"""The smallest Spark job of Glue has two workers G.1X
+(https://docs.aws.amazon.com/glue/latest/dg/add-job.html).
 """
-METADATA_PUTS_A_COMMIT = 3
-"""metadata.json, manifest list and one manifest; some commits write more manifests."""
-GETS_A_FILE = 2
-"""Footer and columns of a Parquet file; more for files with many row groups."""
+_PUTS_PER_COMMIT = 3
+"""metadata.json, a manifest list and a manifest."""
+_GETS_PER_FILE = 2
+"""Footer and columns of a Parquet file."""
+
+
+class Price(BaseModel, extra="forbid", frozen=True):
+    """A price in US dollars with its source."""
+
+    price: Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
+    source: Annotated[str, StringConstraints(min_length=1)]
+    as_of: Annotated[date, Strict()]
+
+
+class Prices(BaseModel, extra="forbid", frozen=True):
+    """All prices. A GB is 10^9 bytes."""
+
+    dollars_per_gb_month: Price
+    dollars_per_1000_puts: Price
+    dollars_per_1000_gets: Price
+    dollars_per_dpu_hour: Price
 
 
 @dataclass(frozen=True)
 class Storage:
-    """Bytes of a table; each file is in exactly one category."""
+    """The stored bytes of a table; each file is in one part."""
 
     live_bytes: int
-    """Current data files without the share of deleted rows."""
+    """Data files of main without the share of deleted rows."""
     historical_bytes: int
-    """Files that only older snapshots, branches or tags reference."""
+    """Files of older snapshots, branches and tags."""
     deleted_bytes: int
-    """The share of deleted rows in current data files, and delete files."""
+    """The share of deleted rows in data files of main, and its delete files."""
     orphaned_bytes: int | None
-    """Unreferenced files in the table location; None if they can belong to another table."""
+    """Unreferenced files; None if the location is not the table's own."""
     metadata_bytes: int
 
     @property
     def total_bytes(self) -> int:
-        """All bytes, without orphans if they are unknown."""
-        live_and_deleted = self.live_bytes + self.deleted_bytes
-        unused = self.historical_bytes + (self.orphaned_bytes or 0)
-        return live_and_deleted + unused + self.metadata_bytes
+        """The size of all known files."""
+        unused = self.historical_bytes + self.deleted_bytes + (self.orphaned_bytes or 0)
+        return self.live_bytes + unused + self.metadata_bytes
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Recorded reads and writes of a table in the last 30 days."""
+    """The recorded reads and writes of a table in 30 days."""
 
     written_bytes: int = 0
-    """Data and delete files that runs added, in existing snapshots."""
+    """Files that runs added, in existing snapshots."""
     read_bytes: int | None = None
-    """Bytes read by runs: recorded share of files times snapshot size; None without metrics."""
+    """None if no metrics are stored."""
     puts: int = 0
-    """Files written by runs and upkeep, in existing snapshots."""
     gets: int = 0
-    """GET requests of runs for data files."""
 
 
 @dataclass(frozen=True)
 class UpkeepCost:
-    """Cost of one upkeep run of a table."""
+    """The cost of one maintenance run of a table."""
 
     run_id: str
     ended_at: datetime
     steps: tuple[str, ...]
     read_bytes: int
-    """Size of the replaced files."""
     rewritten_bytes: int
-    """Size of the new files."""
     gets: int
     seconds: float
+    dpu_hours: float
     dollars: float
-    """DPU hours and data file reads; its writes are part of the table's puts."""
-
-    @property
-    def dpu_hours(self) -> float:
-        """Duration times `UPKEEP_DPUS`."""
-        return _dpu_hours(self.seconds)
 
 
 @dataclass(frozen=True)
 class TableCost:
-    """Cost of a table in US dollars per month: current storage, requests and upkeep of 30 days."""
+    """The cost of a table per month, in US dollars."""
 
     table: str
     storage: Storage
@@ -95,69 +112,114 @@ class TableCost:
     upkeep: tuple[UpkeepCost, ...]
     storage_dollars: float
     request_dollars: float
-    """Reads and writes by runs, and writes by upkeep."""
 
     @property
     def upkeep_dollars(self) -> float:
-        """Sum of all upkeep runs."""
+        """The cost of maintenance."""
         return sum(run.dollars for run in self.upkeep)
 
     @property
     def rewritten_bytes(self) -> int:
-        """Bytes that upkeep rewrote."""
+        """Bytes that maintenance wrote."""
         return sum(run.rewritten_bytes for run in self.upkeep)
 
     @property
     def dollars(self) -> float:
-        """Total."""
+        """The total cost."""
         return self.storage_dollars + self.request_dollars + self.upkeep_dollars
 
 
-def measure_storage(files: TableFiles, deleted_row_share: float) -> Storage:
-    """Return the storage of a table; each file counts once.
+def read_prices(file: Path = PRICES) -> Prices:
+    """Read a file of prices.
 
-    :param deleted_row_share: share of rows in current data files that delete files remove;
-        limited to 1, since equality deletes can refer to missing rows.
+    :raises UsageError: names the file, and the key that is invalid.
+    """
+    next_step = f"Copy {PRICES} and change its prices."
+    if not file.is_file():
+        raise UsageError(
+            f"There is no file of prices {file}; expected TOML.", next_step=next_step
+        )
+    try:
+        return Prices.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        key = ".".join(map(str, problem["loc"]))
+        value = "" if problem["type"] == "missing" else f" is {problem['input']!r}"
+        raise UsageError(
+            f"{file}: {key}{value}: {problem['msg']}.", next_step=next_step
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} is not TOML: {error}.", next_step=next_step) from error
+
+
+def measure_costs(
+    engine: Engine, upkept: Upkept, tables: Sequence[str], prices: Prices
+) -> Iterator[tuple[str, TableCost | LakehouseError]]:
+    """Yield the name and the cost of each table, or the error of one that cannot be read."""
+    now = datetime.now(UTC)
+    since = now - _PERIOD
+    reads = recorded_reads(engine.catalog, upkept.metrics_table, since)
+    reads_of: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for read in reads or ():
+        reads_of[read["table_name"]].append(read)
+    upkeep_of: dict[str, list[UpkeepRecord]] = defaultdict(list)
+    for record in past_upkeep(engine.catalog, upkept.log.name, now).records:
+        if record.ended_at >= since:
+            upkeep_of[record.table].append(record)
+    for table in tables:
+        try:
+            health = read_table_health(engine, table, lists_folder=False)
+            files = read_table_files(engine, table)
+            history = read_history(engine, table)
+        except (TableUnreadable, TableNotFound) as error:
+            yield table, error
+            continue
+        storage = measure_storage(files, health.deleted_row_share)
+        traffic = measure_traffic(history, None if reads is None else reads_of[table], since)
+        upkeep = cost_of_upkeep(upkeep_of[table], prices)
+        yield table, price_table(table, storage, traffic, upkeep, prices)
+
+
+def measure_storage(files: TableFiles, deleted_row_share: float) -> Storage:
+    """Return the stored bytes of the files of a table.
+
+    :param deleted_row_share: share of deleted rows in the data files of main; can exceed 1,
+        since equality deletes can name rows that do not exist.
     """
     data_bytes = sum(files.main_data.values())
-    taken_off_bytes = round(data_bytes * min(1.0, deleted_row_share))
-    named = set(files.main_data)
-    deletes_bytes = _add_unseen(files.main_deletes, named)
-    historical_bytes = _add_unseen(files.of_snapshots, named)
-    metadata_bytes = _add_unseen(files.metadata, named)
+    deleted_bytes = round(data_bytes * min(1.0, deleted_row_share))
+    seen = set(files.main_data)
+
+    def unseen_bytes(sizes: Mapping[str, int]) -> int:
+        unseen = sizes.keys() - seen
+        seen.update(unseen)
+        return sum(sizes[key] for key in unseen)
+
     return Storage(
-        live_bytes=data_bytes - taken_off_bytes,
-        historical_bytes=historical_bytes,
-        deleted_bytes=taken_off_bytes + deletes_bytes,
-        orphaned_bytes=None if files.listed is None else _add_unseen(files.listed, named),
-        metadata_bytes=metadata_bytes,
+        live_bytes=data_bytes - deleted_bytes,
+        deleted_bytes=deleted_bytes + unseen_bytes(files.main_deletes),
+        historical_bytes=unseen_bytes(files.of_snapshots),
+        metadata_bytes=unseen_bytes(files.metadata),
+        orphaned_bytes=None if files.listed is None else unseen_bytes(files.listed),
     )
-
-
-def _add_unseen(sizes: Mapping[str, int], seen: set[str]) -> int:
-    """Return the size of files not yet in `seen`, and add them."""
-    unseen = sizes.keys() - seen
-    seen |= unseen
-    return sum(sizes[key] for key in unseen)
 
 
 def measure_traffic(
     history: History, reads: Iterable[Mapping[str, Any]] | None, since: datetime
 ) -> Traffic:
-    """Return the traffic of a table since a time.
+    """Return the reads and writes of a table since a timestamp.
 
-    :param reads: rows of the metric `read_share` of this table; None without metrics. A read of
-        an expired snapshot counts with the current size.
+    :param reads: rows of the metric `read_share`; None if none are stored. A read of an expired
+        snapshot counts as a read of main.
     """
     written_bytes = puts = 0
     for snapshot in history.snapshots.values():
-        if snapshot.committed_at < since:
-            continue
-        puts += METADATA_PUTS_A_COMMIT
-        puts += snapshot.count("added-data-files") + snapshot.count("added-delete-files")
-        # `replace` moves rows to other files: that is upkeep, which has its own records.
-        if snapshot.operation != "replace":
-            written_bytes += snapshot.count("added-files-size")
+        if snapshot.committed_at >= since:
+            puts += _PUTS_PER_COMMIT
+            puts += snapshot.count("added-data-files") + snapshot.count("added-delete-files")
+            # Maintenance has its own records.
+            if snapshot.operation != "replace":
+                written_bytes += snapshot.count("added-files-size")
     if reads is None:
         return Traffic(written_bytes, None, puts)
     read_bytes = read_files = 0.0
@@ -166,14 +228,11 @@ def measure_traffic(
         if snapshot_read is not None:
             read_bytes += read["value"] * snapshot_read.count("total-files-size")
             read_files += read["value"] * snapshot_read.count("total-data-files")
-    return Traffic(written_bytes, round(read_bytes), puts, GETS_A_FILE * round(read_files))
+    return Traffic(written_bytes, round(read_bytes), puts, _GETS_PER_FILE * round(read_files))
 
 
 def cost_of_upkeep(records: Iterable[UpkeepRecord], prices: Prices) -> tuple[UpkeepCost, ...]:
-    """Return the cost of each upkeep run of a table, oldest first.
-
-    :param records: records of this table only.
-    """
+    """Return the cost of each maintenance run of a table, oldest first."""
     by_run: dict[str, list[UpkeepRecord]] = defaultdict(list)
     for record in sorted(records, key=lambda record: record.ended_at):
         by_run[record.run_id].append(record)
@@ -181,27 +240,23 @@ def cost_of_upkeep(records: Iterable[UpkeepRecord], prices: Prices) -> tuple[Upk
 
 
 def _cost_of_run(run_id: str, records: Sequence[UpkeepRecord], prices: Prices) -> UpkeepCost:
-    gets = GETS_A_FILE * round(_sum_figure(records, "rewritten_files"))
-    seconds = _sum_figure(records, "seconds")
+    def total(name: str) -> float:
+        return sum(record.step_metrics.get(name, 0) for record in records)
+
+    gets = _GETS_PER_FILE * round(total("rewritten_files"))
+    dpu_hours = total("seconds") * _DPUS / 3600
+    gets_dollars = gets / 1000 * prices.dollars_per_1000_gets.price
     return UpkeepCost(
-        run_id=run_id,
-        ended_at=records[-1].ended_at,
-        steps=tuple(record.step for record in records),
-        read_bytes=round(_sum_figure(records, "rewritten_bytes")),
-        rewritten_bytes=round(_sum_figure(records, "added_bytes")),
+        run_id,
+        records[-1].ended_at,
+        tuple(record.step for record in records),
+        read_bytes=round(total("rewritten_bytes")),
+        rewritten_bytes=round(total("added_bytes")),
         gets=gets,
-        seconds=seconds,
-        dollars=_dpu_hours(seconds) * prices.dollars_per_dpu_hour.price
-        + gets / 1000 * prices.dollars_per_1000_gets.price,
+        seconds=total("seconds"),
+        dpu_hours=dpu_hours,
+        dollars=dpu_hours * prices.dollars_per_dpu_hour.price + gets_dollars,
     )
-
-
-def _sum_figure(records: Iterable[UpkeepRecord], name: str) -> float:
-    return sum(record.step_metrics.get(name, 0) for record in records)
-
-
-def _dpu_hours(seconds: float) -> float:
-    return seconds * UPKEEP_DPUS / 3600
 
 
 def price_table(
@@ -211,14 +266,10 @@ def price_table(
     upkeep: Sequence[UpkeepCost],
     prices: Prices,
 ) -> TableCost:
-    """Return the monthly cost of a table."""
+    """Return the cost of a table per month."""
+    storage_dollars = storage.total_bytes / _GB * prices.dollars_per_gb_month.price
     puts_dollars = traffic.puts / 1000 * prices.dollars_per_1000_puts.price
     gets_dollars = traffic.gets / 1000 * prices.dollars_per_1000_gets.price
     return TableCost(
-        table=table,
-        storage=storage,
-        traffic=traffic,
-        upkeep=tuple(upkeep),
-        storage_dollars=storage.total_bytes / GB * prices.dollars_per_gb_month.price,
-        request_dollars=puts_dollars + gets_dollars,
+        table, storage, traffic, tuple(upkeep), storage_dollars, puts_dollars + gets_dollars
     )

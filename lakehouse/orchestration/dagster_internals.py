@@ -106,6 +106,17 @@ def events_of_run(
     return [record.event_log_entry for record in records]
 
 
+def new_events_of_run(
+    instance: dg.DagsterInstance,
+    run_id: str,
+    of_type: set[dg.DagsterEventType],
+    cursor: str | None,
+) -> "tuple[list[EventLogEntry], str]":
+    """Return the events of a run after a cursor, the oldest first, and the next cursor."""
+    result = instance.get_records_for_run(run_id, cursor=cursor, of_type=of_type)
+    return [record.event_log_entry for record in result.records], result.cursor
+
+
 def add_run_tags(instance: dg.DagsterInstance, run_id: str, tags: Mapping[str, str]) -> None:
     """Add tags to a run."""
     instance.add_run_tags(run_id, tags)
@@ -221,15 +232,6 @@ def newest_event(instance: dg.DagsterInstance) -> int | None:
     with storage.index_connection() as connection:
         newest: int | None = connection.scalar(text("SELECT max(id) FROM event_logs"))
     return newest
-
-
-def latest_check_executions(
-    instance: dg.DagsterInstance, keys: Sequence[dg.AssetCheckKey]
-) -> Mapping[dg.AssetCheckKey, Any]:
-    """Return the last execution of each check: one query for all, where the public summary is
-    one for each.
-    """
-    return instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
 
 
 def check_executions(

@@ -8,9 +8,9 @@ from typing import Any
 
 import dagster as dg
 
-from lakehouse.monitoring.detectors.failure_reasons import reason_of
-from lakehouse.monitoring.detectors.monitor_context import MonitorContext
-from lakehouse.monitoring.incidents import Firing, Observed, Resolved, moment_text
+from lakehouse.alerts.failure_reasons import reason_of
+from lakehouse.alerts.incidents import Firing, Observed, Resolved, moment_text
+from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.orchestration.dagster_internals import events_of_run
 from lakehouse.orchestration.metadata_keys import ErasureMetadata
 from lakehouse.privacy.pending_requests import PastRuns, ended_at, is_due, past_runs

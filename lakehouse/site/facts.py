@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
+from lakehouse.alerts.overdue_tables import Freshness
+from lakehouse.alerts.table_states import Condition, State
 from lakehouse.iceberg.metadata.time_series import Series
-from lakehouse.monitoring.table_states import Condition, Freshness, State
 from lakehouse.site.table_trends import TableTrend
 from lakehouse.tables.table_names import namespace_of
 

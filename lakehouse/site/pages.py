@@ -12,8 +12,8 @@ from datetime import date, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.alerts.table_states import WORST_FIRST
 from lakehouse.iceberg.metadata.time_series import Series, greatest_of, last_of, thin_out
-from lakehouse.monitoring.table_states import WORST_FIRST
 from lakehouse.site.facts import SiteFacts, TableFacts
 from lakehouse.site.line_plot import LinePlot, line_plot, sparkline
 from lakehouse.site.lineage_picture import (

@@ -4,8 +4,8 @@ file.
 
 from collections.abc import Mapping
 
-from lakehouse.monitoring.alert_state import read_state
-from lakehouse.monitoring.incidents import Incident
+from lakehouse.alerts.alert_state import read_state
+from lakehouse.alerts.incidents import Incident
 from lakehouse.settings import Settings
 from lakehouse.site.facts import IncidentFacts
 

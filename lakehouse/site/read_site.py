@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, get_args
 
 import dagster as dg
 
+from lakehouse.alerts.alert_state import read_state
+from lakehouse.alerts.table_states import Condition, TableStates
 from lakehouse.contracts.odcs import contract_text
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.history import History
 from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.maintenance.past_upkeep import PastUpkeep
 from lakehouse.maintenance.upkeep_log import past_upkeep
-from lakehouse.monitoring.alert_state import read_state
-from lakehouse.monitoring.table_states import Condition, TableStates
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.settings import Settings
 from lakehouse.site.facts import (

@@ -60,7 +60,7 @@ def read_quarantine(catalog: Catalog, table: "IcebergTable") -> QuarantineFacts 
         trend = rows_over_time(history)
         if not rows or rows > _MOST_COUNTED_ROWS:
             return QuarantineFacts(name, rows, trend=trend)
-        counted = quarantined_rows(loaded, None)
+        counted = quarantined_rows(loaded)
     except (TableNotFound, TableUnreadable):
         # Where it cannot be read, its own page says so.
         return QuarantineFacts(name)

@@ -1,92 +1,151 @@
-"""What was told as commands list and show it, whole where a program reads it, and what a person
-says of it.
-"""
+"""`lakehouse alerts` and `lakehouse mute` on recorded alerts."""
 
 import logging
 from datetime import UTC, datetime
 
+import dagster as dg
 import pytest
 
-from lakehouse.monitoring.alert_settings import read_routes
-from lakehouse.monitoring.alert_state import read_state, write_state
-from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
-from lakehouse.monitoring.incidents import Firing, Observed
-from lakehouse.monitoring.sinks import open_sinks
-from lakehouse.orchestration.alert import Alert
+from lakehouse.alerts.alert_state import read_state
+from lakehouse.alerts.alerts_sensor import detect_and_dispatch
+from lakehouse.alerts.incidents import Alert, Firing, Observed
+from lakehouse.alerts.monitor_context import MonitorContext
+from lakehouse.alerts.sinks import read_alerts
+from lakehouse.orchestration.dagster_internals import asset_graph
+from lakehouse.orchestration.instance import open_instance
 from lakehouse.settings import Settings
+from lakehouse_tests.alerts.receiver import receiving
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records
 
 pytestmark = pytest.mark.unit
 
 MANY = 25
-LOGGER = logging.getLogger("lakehouse.alerts")
 
 
 @pytest.fixture
-def told(settings: Settings) -> list[Alert]:
-    """Checks of a table that failed, one message each."""
-    now, titles = (
-        datetime.now(UTC),
-        [f"silver.fruits: check c{number:02} failed" for number in range(MANY)],
-    )
+def recorded(settings: Settings) -> list[Alert]:
+    """Record one alert for each of many failures."""
+    now = datetime.now(UTC)
     facts = tuple(
-        Firing(title, "check", now, "error", title, ("1 of 2 rows break it.",))
-        for title in titles
+        Firing(f"reported {number:02}", "reported", now, "error", f"failure {number:02}")
+        for number in range(MANY)
     )
-    state = enqueue_alerts(
-        read_state(settings), Observed(facts), now, read_routes(settings), lambda *_: ""
-    )
-    write_state(settings, state)
-    Dispatcher(state, lambda known: write_state(settings, known), LOGGER).run(
-        open_sinks(settings, (), LOGGER)
-    )
-    return [parcel.alert for parcel in state.queues["file"].parcels]
+    with open_instance(settings) as instance:
+        graph = asset_graph(dg.Definitions())
+        context = MonitorContext(instance, graph, {}, (), settings, now)
+        detectors = {"facts": lambda _: Observed(facts)}
+        detect_and_dispatch(context, logging.getLogger("lakehouse.alerts"), detectors)
+    return read_alerts(settings)
 
 
-@pytest.mark.usefixtures("told")
-def test_a_list_for_programs_is_whole_and_one_for_people_is_cut(lakehouse: Lakehouse) -> None:
+@pytest.mark.usefixtures("recorded")
+def test_json_lists_all_alerts(lakehouse: Lakehouse) -> None:
     assert len(records(lakehouse("alerts", "--format", "json"))) == MANY
     assert len(records(lakehouse("alerts", "--open", "--format", "json"))) == MANY
     assert len(records(lakehouse("alerts", "--last", "3", "--format", "json"))) == 3
+
+
+@pytest.mark.usefixtures("recorded")
+def test_a_table_lists_the_last_alerts(lakehouse: Lakehouse) -> None:
     for ran in (lakehouse("alerts"), lakehouse("alerts", "--open")):
         assert ran.out[-1] == "(20 of 25 alerts, --last 25 lists all; 25 incidents open)"
     assert lakehouse("alerts", "--last", "25").out[-1] == "(25 alerts; 25 incidents open)"
 
 
-def test_one_alert_is_shown_to_a_program_as_a_whole(
-    lakehouse: Lakehouse, told: list[Alert], settings: Settings
-) -> None:
-    found = records(lakehouse("alerts", told[0].alert_id, "--format", "json"))
-    assert found == {**told[0].to_json(), "lakehouse": settings.title, "is_open": True}
+def test_before_the_first_round_nothing_was_monitored(lakehouse: Lakehouse) -> None:
+    assert lakehouse("alerts").out[-1] == "Nothing was monitored yet; `lakehouse dev` does."
 
 
-def test_what_is_acknowledged_stays_open_and_has_a_reason(
-    lakehouse: Lakehouse, told: list[Alert], settings: Settings
+def test_one_alert_is_shown_as_json(
+    lakehouse: Lakehouse, recorded: list[Alert], settings: Settings
 ) -> None:
-    ran = lakehouse(
-        "alerts", "ack", told[0].alert_id, "--why", "the source is asked", "--by", "somebody"
-    )
-    assert (ran.code, ran.out) == (
-        0,
-        [
-            f"{told[0].title}: acknowledged by somebody; it is not repeated, and a message"
-            " says when it is resolved."
-        ],
-    )
-    assert (
-        read_state(settings).open[told[0].key].acknowledged == "somebody: the source is asked"
-    )
+    record = records(lakehouse("alerts", recorded[0].alert_id, "--format", "json"))
+    assert record == {**recorded[0].to_json(), "is_open": True}
+    assert record["lakehouse"] == settings.title
+
+
+def test_one_alert_is_shown_as_text(lakehouse: Lakehouse, recorded: list[Alert]) -> None:
+    ran = lakehouse("alerts", recorded[0].alert_id)
+    assert (ran.code, ran.out[0]) == (0, "failure 00")
+    assert ran.out[1].endswith(" error, opened; open now")
+
+
+def test_an_unknown_id_is_a_usage_error(lakehouse: Lakehouse) -> None:
+    assert lakehouse("alerts", "zzzz").code == 2
+
+
+def test_an_acknowledged_incident_stays_open_with_a_reason(
+    lakehouse: Lakehouse, recorded: list[Alert], settings: Settings
+) -> None:
+    ran = lakehouse("alerts", "ack", recorded[0].alert_id, "--why", "known", "--by", "ben")
+    assert ran.code == 0
+    assert read_state(settings).open[recorded[0].key].acknowledged == "ben: known"
+
+
+def test_a_closed_incident_is_resolved(
+    lakehouse: Lakehouse, recorded: list[Alert], settings: Settings
+) -> None:
+    ran = lakehouse("alerts", "close", recorded[0].alert_id, "--why", "known", "--by", "ben")
+    assert ran.code == 0
+    assert recorded[0].key not in read_state(settings).open
+    last = read_alerts(settings)[-1]
+    assert (last.title, last.lines[0]) == ("Resolved: failure 00", "Closed by ben: known")
+
+
+def test_a_closed_incident_cannot_be_acknowledged(
+    lakehouse: Lakehouse, recorded: list[Alert]
+) -> None:
+    lakehouse("alerts", "close", recorded[0].alert_id, "--why", "known")
+    ran = lakehouse("alerts", "ack", recorded[0].alert_id, "--why", "too late")
+    assert (ran.code, "is not open" in ran.err[0]) == (2, True)
 
 
 @pytest.mark.parametrize("command", ["ack", "close"])
 def test_a_placeholder_is_no_reason(
-    lakehouse: Lakehouse, told: list[Alert], settings: Settings, command: str
+    lakehouse: Lakehouse, recorded: list[Alert], settings: Settings, command: str
 ) -> None:
-    ran = lakehouse("alerts", command, told[0].alert_id, "--why", "…")
-    assert (ran.code, "which only stands for a text; expected some words." in ran.err[0]) == (
-        2,
-        True,
+    assert lakehouse("alerts", command, recorded[0].alert_id, "--why", "…").code == 2
+    assert read_state(settings).open[recorded[0].key].acknowledged == ""
+
+
+def test_a_test_message_is_sent_to_every_recipient(
+    lakehouse: Lakehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with receiving() as receiver:
+        monkeypatch.setenv("LAKEHOUSE_ALERT_URLS", f"{receiver.url} json://127.0.0.1:1/")
+        ran = lakehouse("alerts", "test")
+        assert receiver.titles == ["Test of the lakehouse's alerts"]
+    assert ran.code == 1
+    assert [line.split()[0] for line in ran.out] == ["ok", "ok", "ok", "FAIL"]
+    assert "1 recipient did not receive the message: json-" in ran.err[-1]
+
+
+def test_a_mute_is_listed_until_it_ends(lakehouse: Lakehouse) -> None:
+    lakehouse("mute", "silver.fruits", "--until", "2999-12-01T08:00+08:00", "--by", "ben")
+    assert (
+        lakehouse("alerts")
+        .out[-1]
+        .startswith("silver.fruits is muted until 2999-12-01 00:00:00Z by ben, since 20")
     )
-    incident = read_state(settings).open[told[0].key]
-    assert incident.acknowledged == ""
+    lakehouse("mute", "silver.fruits", "--off")
+    assert "muted" not in lakehouse("alerts").out[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("silver.fruits", "--until", "2020-01-01T00:00Z"), "which is past"),
+        (("silver.fruits", "--until", "2999-01-01T00:00"), "without its offset from UTC"),
+        (("silver.fruits", "--until", "tomorrow"), "expected such as 2h, 30m or 3d"),
+        (("silver.fruits",), "Expected --until with a moment, or --off"),
+        (("silver.nothing", "--off"), "'silver.nothing' is not a declared table"),
+        (("nothing.*", "--off"), "is the pattern of no table"),
+    ],
+)
+def test_a_wrong_mute_is_explained(
+    lakehouse: Lakehouse, arguments: tuple[str, ...], part: str
+) -> None:
+    ran = lakehouse("mute", *arguments)
+    assert ran.code == 2
+    assert part in ran.err[0]

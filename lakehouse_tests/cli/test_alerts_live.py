@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
+from lakehouse.alerts.alerts_sensor import read_heartbeat
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.monitoring.heartbeat import read_heartbeat
 from lakehouse.settings import Settings
+from lakehouse_tests.alerts.receiver import Receiver, receiving
 from lakehouse_tests.cli.commands import answers
 from lakehouse_tests.cli.live import SECONDS, Live
-from lakehouse_tests.monitoring.receiver import Receiver, receiving
 from lakehouse_tests.processes import KILLED, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak, pytest.mark.timeout(600)]

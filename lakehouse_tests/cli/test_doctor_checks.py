@@ -16,14 +16,15 @@ from dagster._core.scheduler.instigation import (
     SensorInstigatorData,
 )
 
+from lakehouse.alerts.alerts_sensor import HEARTBEAT_FILE, Heartbeat
 from lakehouse.cli.doctor_checks import findings
 from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.monitoring.heartbeat import Heartbeat, beat
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.runtime import jars
 from lakehouse.runtime.dev_address_file import DevNote, leave_note
 from lakehouse.runtime.spark import open_session
+from lakehouse.storage.json_files import write_json
 
 CLUSTER = {"spark_master": "spark://127.0.0.1:1"}
 
@@ -299,6 +300,10 @@ def test_files_that_are_gone_are_named_with_their_table(spark, settings):
 
 def ago(**how_long: float) -> datetime:
     return datetime.now(UTC) - timedelta(**how_long)
+
+
+def beat(settings, heartbeat: Heartbeat) -> None:
+    write_json(settings.home / HEARTBEAT_FILE, heartbeat, Heartbeat)
 
 
 def test_without_dev_nobody_is_said_to_look(settings):

@@ -30,17 +30,17 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField, StringType
 
+from lakehouse.alerts.alert_state import AlertState, read_state, write_state
+from lakehouse.alerts.incidents import Firing, Incident, Kind
 from lakehouse.cli import status
 from lakehouse.definitions import TABLES, defs
 from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.monitoring.alert_state import AlertState, read_state, write_state
-from lakehouse.monitoring.incidents import Firing, Incident, Kind
-from lakehouse.orchestration.alert import Severity
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.blocked_tables import note_refused
 from lakehouse.orchestration.dagster_internals import asset_graph
+from lakehouse.orchestration.incident_reports import Severity
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.run_progress import tables_of_steps
 from lakehouse.runtime.deployment import open_engine

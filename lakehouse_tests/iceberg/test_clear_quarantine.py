@@ -14,7 +14,7 @@ from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.read.cleared_rows import cleared_table, clearing_said, clearings
+from lakehouse.iceberg.read.cleared_rows import cleared_table, clearings
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.iceberg.write import clear_quarantine
@@ -84,7 +84,7 @@ def test_who_why_and_how_many_is_kept_and_no_value(refused: Engine) -> None:
     assert (clearing.by, clearing.why, clearing.rows) == ("ann", "nobody knows", 3)
     main = read_history(refused, QUARANTINE).main
     assert main is not None
-    assert clearing_said(main.summary) == "ann cleared 3 rows: nobody knows"
+    assert {"ann", "nobody knows"} <= set(main.summary.values())
     assert cleared_table(TABLE).column_names[:5] == (
         "_row_key",
         "_reasons",

@@ -93,4 +93,4 @@ def test_a_quarantine_that_somebody_made_write_avro_is_named(engine: Engine) -> 
     with pytest.raises(FilesUnsupported, match=rf"{quarantine} {IN_AVRO}"):
         count_refused(engine, VISITS)
     with pytest.raises(FilesUnsupported, match=rf"{quarantine} {IN_AVRO}"):
-        quarantined_rows(engine.catalog.load(quarantine), None)
+        quarantined_rows(engine.catalog.load(quarantine))

@@ -8,14 +8,16 @@ from hypothesis import strategies as st
 
 from lakehouse.iceberg.metadata.history import History, Snapshot
 from lakehouse.iceberg.upkeep.table_files import TableFiles
-from lakehouse.maintenance.prices import Price, Prices, read_prices
 from lakehouse.maintenance.table_cost import (
+    Price,
+    Prices,
     Storage,
     Traffic,
     cost_of_upkeep,
     measure_storage,
     measure_traffic,
     price_table,
+    read_prices,
 )
 from lakehouse.maintenance.upkeep_record import UpkeepRecord
 from lakehouse_tests.maintenance.sick_tables import NOW

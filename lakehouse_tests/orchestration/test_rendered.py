@@ -15,10 +15,10 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 import requests
 
-from lakehouse.monitoring.sinks import AppriseSink
-from lakehouse.orchestration.alert import Alert
+from lakehouse.alerts.incidents import Alert
+from lakehouse.alerts.sinks import AppriseSink
 from lakehouse.settings import Settings
-from lakehouse_tests.monitoring.receiver import Receiver, receiving
+from lakehouse_tests.alerts.receiver import Receiver, receiving
 
 ROW = (
     "Row: fruit=<b>Fig</b> & *Plum* [here](http://example.org), note=<a"

@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 import pytest
 
+from lakehouse.alerts.alerts_sensor import detect_and_dispatch
+from lakehouse.alerts.incidents import Alert
+from lakehouse.alerts.monitor_context import MonitorContext
+from lakehouse.alerts.sinks import read_alerts
 from lakehouse.errors import LakehouseError
-from lakehouse.monitoring.alert_log import read_alerts
-from lakehouse.monitoring.alerts_sensor import detect_and_dispatch
-from lakehouse.monitoring.detectors.monitor_context import MonitorContext
-from lakehouse.orchestration.alert import Alert
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.privacy.detect_late_requests import detect_late_requests
 from lakehouse.privacy.states import Unreachable, a_month_after

@@ -9,14 +9,14 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
+from lakehouse.alerts.alert_state import AlertState, write_state
+from lakehouse.alerts.incidents import Firing, Incident
 from lakehouse.definitions import TABLES as OWN
 from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.rows import accepted, not_null
 from lakehouse.iceberg.write.append_without_spark import append_once
-from lakehouse.monitoring.alert_state import AlertState, write_state
-from lakehouse.monitoring.incidents import Firing, Incident
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.asset_specs import quarantine_spec, table_spec
 from lakehouse.orchestration.dagster_internals import asset_graph

@@ -25,34 +25,31 @@ class QuarantinedRows:
     newest_at: datetime | None = None
     """When the newest rows were quarantined."""
     newest_files: Mapping[str, int] = field(default_factory=dict)
-    """Number of the newest rows by delivered file."""
-    new_rows: int = 0
-    """Number of rows that were quarantined after the requested timestamp."""
+    """The delivered files that those came with, and how many with each."""
 
 
-def quarantined_rows(table: "Table", since: datetime | None) -> QuarantinedRows:
-    """Count the rows of a quarantine in batches; only reasons, source files and times are read.
+def quarantined_rows(table: "Table") -> QuarantinedRows:
+    """Count the rows of a quarantine, one batch at a time; of each only why, whence and when is
+    read.
 
-    :param since: rows after this timestamp are new; None if all are.
-    :raises FilesUnsupported: if only Spark can read its rows.
+    :raises FilesUnsupported: where only Spark reads its rows.
     """
     import pyarrow.compute as pc
 
     by_rule: Counter[str] = Counter()
     newest: Counter[str] = Counter()
     newest_at: datetime | None = None
-    rows = new_rows = 0
+    rows = 0
     for batch in scanned_batches(table, table.scan(selected_fields=_READ)):
         rows += batch.num_rows
         by_rule.update(_counts(pc.list_flatten(batch.column("_reasons"))))
-        new_rows += batch.num_rows if since is None else _later(batch, since).num_rows
         at = _latest(batch)
         if at is not None and (newest_at is None or at > newest_at):
             newest_at, newest = at, Counter()
         if at is not None and at == newest_at:
             newest.update(_counts(_of(batch, at).column("_source_file")))
     return QuarantinedRows(
-        rows, dict(by_rule.most_common()), newest_at, dict(newest.most_common()), new_rows
+        rows, dict(by_rule.most_common()), newest_at, dict(newest.most_common())
     )
 
 
@@ -61,12 +58,6 @@ def _latest(batch: "pa.RecordBatch") -> datetime | None:
 
     latest: datetime | None = pc.max(batch.column("_quarantined_at")).as_py()
     return latest
-
-
-def _later(batch: "pa.RecordBatch", timestamp: datetime) -> "pa.RecordBatch":
-    import pyarrow.compute as pc
-
-    return batch.filter(pc.greater(batch.column("_quarantined_at"), _scalar(batch, timestamp)))
 
 
 def _of(batch: "pa.RecordBatch", timestamp: datetime) -> "pa.RecordBatch":

@@ -6,7 +6,6 @@ return to the quarantine when they are rejected again.
 """
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -38,17 +37,6 @@ class Clearing:
         quarantine.
         """
         return {_BY: self.by, _WHY: self.why, _ROWS: str(self.rows)}
-
-
-def clearing_said(summary: Mapping[str, str]) -> str:
-    """Describe who cleared how many rows and why, from a snapshot summary; empty if it cleared
-    none.
-    """
-    if _BY not in summary:
-        return ""
-    rows = int(summary.get(_ROWS, "0"))
-    noun = "row" if rows == 1 else "rows"
-    return f"{summary[_BY]} cleared {rows:,} {noun}: {summary.get(_WHY, '')}"
 
 
 def cleared_table(table: IcebergTable) -> IcebergTable:

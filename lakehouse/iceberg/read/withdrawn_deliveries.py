@@ -19,7 +19,6 @@ from lakehouse.iceberg.metadata.table_state import names_at
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read
-from lakehouse.tables.escaping import shown
 from lakehouse.tables.quoting import identifier, json_of, literal
 
 if TYPE_CHECKING:
@@ -62,15 +61,6 @@ class RejectedDelivery:
         """Return the snapshot properties of the commit that removes its rows."""
         delivery = {_FILE: self.source_file, _SHA256: self.sha256}
         return {**delivery, _BY: by, _WHY: why}
-
-
-def rejection_said(summary: Mapping[str, str]) -> str:
-    """Describe who rejected which delivery and why, from a snapshot summary; empty if it
-    rejected none.
-    """
-    if _BY not in summary:
-        return ""
-    return f"{summary[_BY]} rejected {shown(summary.get(_FILE, ''))}: {summary.get(_WHY, '')}"
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from lakehouse.alerts.alert_routes import name_of, read_routes
 from lakehouse.errors import SettingsError
-from lakehouse.monitoring.alert_settings import name_of, read_routes
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.runtime.folders_of_spark import folders_outside
 from lakehouse.settings import Settings

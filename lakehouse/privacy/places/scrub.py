@@ -10,11 +10,10 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from lakehouse.alerts.alert_state import state_file, state_lock
+from lakehouse.alerts.sinks import FILE_NAME
 from lakehouse.errors import LakehouseError
-from lakehouse.monitoring.alert_state import state_file, state_lock
-from lakehouse.monitoring.silences import silences_file, silences_lock
-from lakehouse.monitoring.sinks import FILE_NAME
-from lakehouse.orchestration.incident_reports import report_files, reports_lock
+from lakehouse.orchestration.incident_reports import reports_file, reports_lock
 from lakehouse.privacy.places.dagster_records import connect, delete_dagster_records
 from lakehouse.privacy.places.elsewhere import places_elsewhere, sent_alerts
 from lakehouse.privacy.places.left_folders import is_of_a_process, remove_left_folders
@@ -83,8 +82,7 @@ def _locked_files(settings: Settings) -> list[_Locked]:
     state = [settings.home / FILE_NAME, state_file(settings)]
     return [
         (partial(state_lock, settings, _WAIT_SECONDS), state),
-        (partial(silences_lock, settings), [silences_file(settings)]),
-        (partial(reports_lock, settings), list(report_files(settings))),
+        (partial(reports_lock, settings), [reports_file(settings)]),
     ]
 
 

@@ -57,10 +57,9 @@ PLACES: Mapping[str, Callable[[Settings], None]] = {
     "a spill": _spill,
     "staged rows": _file("staging/fruits/1/rows/0.parquet", EMAIL.encode()),
     "copies of named files": _copies,
-    "half of a file": _file("alerts/.state.json-a1b2c3d4", EMAIL.encode()),
+    "half of a file": _file("alerts/.incidents.json-a1b2c3d4", EMAIL.encode()),
     "a record of alerts": _file("alerts.jsonl", f'{{"title": "{PASSPORT}"}}\n'.encode()),
-    "open incidents": _file("alerts/state.json", f'{{"open": "{PASSPORT}"}}'.encode()),
-    "silences": _file("alerts/mutes.json", f'[{{"why": "{PASSPORT}"}}]'.encode()),
-    "reports": _file("alerts/reported/0.json", f'[{{"title": "{PASSPORT}"}}]'.encode()),
+    "open incidents": _file("alerts/incidents.json", f'{{"open": "{PASSPORT}"}}'.encode()),
+    "reports": _file("alerts/reports.json", f'[{{"title": "{PASSPORT}"}}]'.encode()),
     "anything else": _file("exports/people.csv", f"customer_id,email\n7,{EMAIL}\n".encode()),
 }

@@ -3,18 +3,17 @@ the lock of who writes it.
 """
 
 import json
-import logging
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lakehouse.monitoring.alert_log import read_alerts
-from lakehouse.monitoring.alert_settings import Route, Routes
-from lakehouse.monitoring.alert_state import AlertState, read_state, state_lock, write_state
-from lakehouse.monitoring.dispatch import Dispatcher, enqueue_alerts
-from lakehouse.monitoring.incidents import Firing, Observed
-from lakehouse.monitoring.silences import Silence, add_silence, read_silences
-from lakehouse.monitoring.sinks import FILE, FileSink
+from lakehouse.alerts.alert_plan import plan_alerts
+from lakehouse.alerts.alert_routes import Route, Routes
+from lakehouse.alerts.alert_state import AlertState, Mute, read_state, state_lock, write_state
+from lakehouse.alerts.dispatch import route_alerts
+from lakehouse.alerts.incidents import Firing, Observed
+from lakehouse.alerts.sinks import read_alerts, record_of
 from lakehouse.orchestration.incident_reports import Report, read_reports, report_firing
 from lakehouse.privacy.places import scrub as scrubbing
 from lakehouse.privacy.places.scrub import scrub_places
@@ -39,23 +38,20 @@ def alert(settings: Settings) -> None:
         commands=(f"lakehouse sql \"SELECT '{EMAIL}'\"",),
         table="silver.orders",
     )
+    muted = Mute("silver.none", NOW + timedelta(1), "ben", f"ask {EMAIL}", NOW)
+    state = AlertState(cursors={"round_at": "before"}, mutes={muted.table: muted})
+    plan = plan_alerts(state, Observed((seen,)), NOW, timedelta(1))
     routes = Routes((Route(to=("json://127.0.0.1:1/",)),))
-    state = AlertState(cursors={"looked_at": "before"})
-    state = enqueue_alerts(state, Observed((seen,)), NOW, routes, lambda *_: "")
-    sink = FileSink(settings.home / "alerts.jsonl", "test")
-    Dispatcher(state, lambda now: write_state(settings, now), logging.getLogger()).run(
-        {FILE: sink}
-    )
+    state = route_alerts(replace(state, open=plan.open), plan.alerts, NOW, routes)
     write_state(settings, state)
+    for message in plan.alerts:
+        record_of(settings).send(message)
 
 
 @pytest.fixture
 def alerted(settings: Settings) -> Settings:
     settings.make_home()
     alert(settings)
-    add_silence(
-        settings, Silence("silver.orders", NOW + timedelta(1), "ben", f"ask {EMAIL}", NOW)
-    )
     report_firing(settings, Report("inbox orders/x", "A link", lines=(f"orders/{EMAIL}.csv",)))
     return settings
 
@@ -70,7 +66,7 @@ def scrub(settings: Settings, *, is_dry: bool = False) -> dict[str, tuple[str, i
 
 
 def test_no_byte_is_left_and_each_file_is_read_as_before(alerted):
-    assert len(traces(alerted.home)) == 4
+    assert len(traces(alerted.home)) == 3
 
     done = scrub(alerted)
 
@@ -79,11 +75,11 @@ def test_no_byte_is_left_and_each_file_is_read_as_before(alerted):
     (incident,) = read_state(alerted).open.values()
     (line,) = incident.firing.lines
     assert line.startswith("Row: email=[erased]*") and line.endswith("customer_id=*, rows=7")
-    assert read_state(alerted).undelivered == 3
+    assert read_state(alerted).undelivered == 1
     (recorded,) = read_alerts(alerted)
     assert recorded.title == "silver.orders: check valid failed"
     assert "customer_id=*, rows=7" in " ".join(recorded.lines)
-    assert [silence.why for silence in read_silences(alerted)] == [f"ask {MASKED}"]
+    assert [mute.why for mute in read_state(alerted).mutes.values()] == [f"ask {MASKED}"]
     assert [note.report.lines for note in read_reports(alerted)] == [(f"orders/{MASKED}.csv",)]
 
 
@@ -110,7 +106,7 @@ def test_a_round_of_monitoring_is_waited_for_and_then_left_to_the_next_call(
         done = scrub(alerted)
 
     busy = {place for place, (outcome, _) in done.items() if outcome == "busy"}
-    assert busy == {"alerts.jsonl", "alerts/state.json"}
+    assert busy == {"alerts.jsonl", "alerts/incidents.json"}
     assert set(scrub(alerted)) == busy
     assert traces(alerted.home) == []
 

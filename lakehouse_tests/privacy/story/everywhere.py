@@ -13,6 +13,7 @@ import dagster as dg
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakehouse.alerts.alerts_sensor import NAME as ALERTS
 from lakehouse.assets.bronze.bnpl_transactions_raw import TABLE as RAW
 from lakehouse.definitions import FEEDS, PROJECT, TABLES, definitions
 from lakehouse.errors import LakehouseError
@@ -24,7 +25,6 @@ from lakehouse.iceberg.read.stale_tables import is_stale
 from lakehouse.iceberg.rules.rows import expression
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.feed_runs import IngestResult, ingest
-from lakehouse.monitoring.alerts_sensor import NAME as ALERTS
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.orchestration.instance import open_instance

@@ -1,0 +1,199 @@
+"""Delivers messages: one queue per recipient, summaries of many, and retries."""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from threading import Lock
+
+from lakehouse.alerts.alert_routes import Routes, name_of
+from lakehouse.alerts.alert_state import AlertState, Queue
+from lakehouse.alerts.incidents import Alert, Saying, alert_id
+from lakehouse.alerts.sinks import Sink, describe_failure
+from lakehouse.runtime.backoff import pause_seconds
+
+ROUND_SECONDS = 30.0
+"""Dagster stops a sensor tick after a minute."""
+WINDOW = timedelta(minutes=5)
+"""A recipient gets at most `at_once` messages and one summary in this period."""
+_MOST_REFUSED = 2
+"""After this many refused messages, a round stops delivering to a recipient."""
+_LONGEST_PAUSE_SECONDS = 40
+_SHOWN_GROUPS = 10
+_SHOWN_TABLES = 3
+_EVENTS: Mapping[Saying, str] = {
+    "opened": "firing",
+    "grew": "grew",
+    "repeated": "still firing",
+    "recovered": "resolved",
+}
+_PLURALS = {
+    "check": "failed checks",
+    "quarantined": "tables with rows in quarantine",
+    "blocked": "blocked tables",
+    "failed": "failed runs",
+    "overdue": "overdue tables and feeds",
+    "rejected": "rejected files",
+    "automation": "failing sensors and schedules",
+    "upkeep": "maintenance steps that failed",
+    "erasure": "erasure requests",
+}
+
+
+def route_alerts(
+    state: AlertState, alerts: Sequence[Alert], now: datetime, routes: Routes
+) -> AlertState:
+    """Return the state with messages in the queues of their recipients.
+
+    The queues of removed recipients are deleted.
+    """
+    messages = [alert for alert in (*state.unrouted, *alerts) if not alert.muted]
+    queues = {}
+    for name in map(name_of, routes.urls):
+        routed = [alert for alert in messages if name in map(name_of, routes.of(alert))]
+        queues[name] = enqueue(state.queues.get(name, Queue()), routed, now, routes.at_once)
+    return replace(state, queues=queues, unrouted=())
+
+
+def enqueue(queue: Queue, alerts: Sequence[Alert], now: datetime, at_once: int) -> Queue:
+    """Add messages to a queue: each of a few, or else one summary per window."""
+    recent = tuple(at for at in queue.queued_at if now - at < WINDOW)
+    queue = replace(queue, queued_at=recent)
+    new = (*queue.deferred, *alerts)
+    if not new:
+        return queue
+    can_summarize = queue.summary_at is None or now - queue.summary_at >= WINDOW
+    if len(recent) + len(new) <= at_once and (can_summarize or not queue.deferred):
+        return _append(queue, new, now)
+    if can_summarize:
+        return replace(_append(queue, (summarize(new, now),), now), summary_at=now)
+    return replace(queue, deferred=new)
+
+
+def _append(queue: Queue, alerts: tuple[Alert, ...], now: datetime) -> Queue:
+    queued_at = (*queue.queued_at, *([now] * len(alerts)))
+    return replace(queue, pending=(*queue.pending, *alerts), deferred=(), queued_at=queued_at)
+
+
+def summarize(alerts: Sequence[Alert], now: datetime) -> Alert:
+    """Return one message for many: groups by event, kind and table, errors first."""
+    groups: dict[tuple[str, ...], list[Alert]] = {}
+    for alert in alerts:
+        table = alert.table if alert.kind in ("check", "rejected") else ""
+        groups.setdefault((alert.saying, alert.severity, alert.kind, table), []).append(alert)
+    ordered = sorted(groups.values(), key=_group_order)
+    is_resolved = all(alert.saying == "recovered" for alert in alerts)
+    errors = sum(alert.severity == "error" and alert.saying != "recovered" for alert in alerts)
+    lines = [f"- {_group_line(group)}" for group in ordered[:_SHOWN_GROUPS]]
+    if len(ordered) > _SHOWN_GROUPS:
+        lines.append(f"and {len(ordered) - _SHOWN_GROUPS} more groups.")
+    counts = Counter(alert.saying for alert in alerts)
+    events = [f"{counts[event]} {word}" for event, word in _EVENTS.items() if counts[event]]
+    return Alert(
+        alert_id("summary", *sorted(alert.alert_id for alert in alerts)),
+        "summary",
+        "recovered" if is_resolved else "summary",
+        "error" if errors else "warn",
+        now,
+        f"{len(alerts)} alerts at once: {', '.join(events)}{_in_tables(alerts)}",
+        (f"Errors: {errors}", *lines, "Next: lakehouse alerts --open"),
+    )
+
+
+def _group_order(group: Sequence[Alert]) -> tuple[bool, bool, int]:
+    first = group[0]
+    return (first.saying == "recovered", first.severity != "error", -len(group))
+
+
+def _group_line(group: Sequence[Alert]) -> str:
+    first = group[0]
+    briefs = _some([alert.brief for alert in group if alert.brief])
+    cause = f" ({briefs})" if briefs and first.saying != "recovered" else ""
+    if len(group) == 1:
+        return f"{first.title}{cause}"
+    plural = _PLURALS.get(first.kind, "incidents")
+    return f"{len(group)} {plural} {_EVENTS.get(first.saying, '')}{_in_tables(group)}{cause}"
+
+
+def _in_tables(alerts: Sequence[Alert]) -> str:
+    tables = _some([alert.table for alert in alerts if alert.table])
+    return f", in {tables}" if tables else ""
+
+
+def _some(names: Sequence[str]) -> str:
+    distinct = list(dict.fromkeys(names))
+    more = len(distinct) - _SHOWN_TABLES
+    return ", ".join(distinct[:_SHOWN_TABLES]) + (f" and {more} more" if more > 0 else "")
+
+
+@dataclass
+class Dispatcher:
+    """Delivers the queued messages to all recipients in parallel.
+
+    The state is saved after each delivery, so that a killed process repeats at most one.
+    """
+
+    state: AlertState
+    save: Callable[[AlertState], None]
+    logger: logging.Logger
+    _lock: Lock = field(default_factory=Lock, init=False)
+
+    def run(self, sinks: Mapping[str, Sink], seconds: float = ROUND_SECONDS) -> AlertState:
+        """Deliver for this many seconds at most; a later round continues."""
+        until, now = time.monotonic() + seconds, datetime.now(UTC)
+        due = []
+        for name, queue in self.state.queues.items():
+            if queue.pending and (queue.retry_at is None or now >= queue.retry_at):
+                due.append(sinks[name])
+        if due:
+            with ThreadPoolExecutor(len(due), thread_name_prefix="alerts") as pool:
+                list(pool.map(lambda sink: self._deliver(sink, until), due))
+        return self.state
+
+    def _deliver(self, sink: Sink, until: float) -> None:
+        """Deliver the messages of a recipient; those of an incident stay in order."""
+        refused: set[str] = set()
+        for alert in self.state.queues[sink.name].pending:
+            if len(refused) == _MOST_REFUSED or time.monotonic() >= until:
+                return
+            if alert.key in refused:
+                continue
+            try:
+                sink.send(alert)
+            except Exception as error:
+                # Any error of a service or of the network: the message is retried.
+                refused.add(alert.key)
+                reason = describe_failure(error)
+                self.logger.warning(f"{sink.name} refused {alert.alert_id}: {reason}")
+                self._change(sink.name, partial(after_refusal, alert=alert))
+            else:
+                self._change(sink.name, partial(after_delivery, alert=alert))
+
+    def _change(self, name: str, change: Callable[[Queue], Queue]) -> None:
+        with self._lock:
+            queues = {**self.state.queues, name: change(self.state.queues[name])}
+            self.state = replace(self.state, queues=queues)
+            self.save(self.state)
+
+
+def after_delivery(queue: Queue, alert: Alert) -> Queue:
+    """Return the queue after a message was delivered."""
+    pending = tuple(other for other in queue.pending if other.alert_id != alert.alert_id)
+    return replace(queue, pending=pending, failures=0, retry_at=None)
+
+
+def after_refusal(queue: Queue, alert: Alert) -> Queue:
+    """Return the queue after a refusal: the next attempt is after a longer pause.
+
+    The messages of the incident move to the end, so that they do not block others.
+    """
+    others = tuple(other for other in queue.pending if other.key != alert.key)
+    same = tuple(other for other in queue.pending if other.key == alert.key)
+    failures = queue.failures + 1
+    seconds = min(_LONGEST_PAUSE_SECONDS, pause_seconds(failures))
+    retry_at = datetime.now(UTC) + timedelta(seconds=seconds)
+    return replace(queue, pending=others + same, failures=failures, retry_at=retry_at)

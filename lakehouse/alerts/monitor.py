@@ -1,0 +1,126 @@
+"""Runs all detectors. One that fails is an incident itself, and does not stop the others."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from traceback import extract_tb
+from types import MappingProxyType
+
+from lakehouse.alerts.check_facts import incident_key
+from lakehouse.alerts.failed_ticks import detect_failed_ticks
+from lakehouse.alerts.failure_reasons import describe_without_values
+from lakehouse.alerts.incidents import Firing, Kind, Observed, Resolved
+from lakehouse.alerts.monitor_context import MonitorContext
+from lakehouse.alerts.overdue_tables import detect_overdue
+from lakehouse.alerts.quarantined_rows import detect_quarantined_rows
+from lakehouse.alerts.rejected_inbox_files import detect_rejected_files
+from lakehouse.alerts.run_events import detect_run_events
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.orchestration.incident_reports import Note, read_reports
+
+Detector = Callable[[MonitorContext], Observed]
+NO_DETECTORS: Mapping[str, Detector] = MappingProxyType({})
+_OF_TABLES = ("blocked", "failed", "quarantined", "upkeep")
+
+
+def run_detectors(
+    context: MonitorContext, further: Mapping[str, Detector] = NO_DETECTORS
+) -> Observed:
+    """Return all facts of one round.
+
+    :param further: detectors of other capabilities, by the noun that they monitor.
+    """
+    detectors: Mapping[str, Detector] = {
+        "quarantines": detect_quarantined_rows,
+        "runs": detect_run_events,
+        "freshness": detect_overdue,
+        "rejected files": detect_rejected_files,
+        "sensors and schedules": detect_failed_ticks,
+        "reports": detect_reported,
+        "removed declarations": detect_removed,
+        **further,
+    }
+    observed = Observed(complete=frozenset({"monitor"}))
+    for noun, detect in detectors.items():
+        try:
+            observed += detect(context)
+        except Exception as error:
+            # Any error of the storage, the catalog or the bucket: an operator must know that
+            # nothing is monitored there.
+            observed += Observed((_detector_failed(context, noun, error),))
+    return observed
+
+
+def _detector_failed(context: MonitorContext, noun: str, error: Exception) -> Firing:
+    key = f"monitoring {noun}"
+    known = context.state.open.get(key)
+    frame = extract_tb(error.__traceback__)[-1]
+    where = f"{Path(frame.filename).name}:{frame.lineno}"
+    return Firing(
+        key,
+        "monitor",
+        known.firing.at if known else context.now,
+        "error",
+        f"{noun} cannot be monitored",
+        (
+            f"{type(error).__name__}: {describe_without_values(error)} ({where})",
+            "Failures there are sent once it works again.",
+        ),
+        commands=("lakehouse doctor",),
+        brief=type(error).__name__,
+        heals=True,
+    )
+
+
+def detect_reported(context: MonitorContext) -> Observed:
+    """Return what other processes reported since the last round, see `incident_reports`."""
+    seen: Mapping[str, str] = context.state.cursors.get("reported", {})
+    notes = read_reports(context.settings)
+    new = [note for note in notes if note.at.isoformat() > seen.get(note.report.key, "")]
+    last = {note.report.key: note.at.isoformat() for note in notes}
+    return Observed(
+        tuple(_reported_fact(context, note) for note in new), cursors={"reported": last}
+    )
+
+
+def _reported_fact(context: MonitorContext, note: Note) -> Firing | Resolved:
+    report = note.report
+    if note.resolved:
+        return Resolved(f"reported {report.key}", note.at, note.resolved)
+    return context.firing(
+        f"reported {report.key}",
+        "reported",
+        note.at,
+        report.title,
+        lines=report.lines,
+        commands=report.commands,
+        severity=report.severity,
+        table=report.table,
+    )
+
+
+def detect_removed(context: MonitorContext) -> Observed:
+    """Return the incidents of checks, tables and feeds that are no longer declared."""
+    checks = {incident_key(key) for key in context.graph.asset_check_keys}
+    feeds = {feed.name for feed in context.feeds}
+    resolved = []
+    for key, incident in context.state.open.items():
+        kind, table = incident.firing.kind, incident.firing.table
+        removed = ""
+        if kind == "check" and key not in checks:
+            removed = "check"
+        elif kind == "rejected" or key.startswith("failed feed "):
+            feed = key.split(" ")[1 if kind == "rejected" else 2]
+            removed = "" if feed in feeds else "feed"
+        elif kind in _OF_TABLES and not _is_declared(context, table, kind):
+            removed = "table"
+        if removed:
+            how = f"The {removed} is no longer declared."
+            resolved.append(Resolved(key, context.now, how))
+    return Observed(tuple(resolved))
+
+
+def _is_declared(context: MonitorContext, table: str, kind: Kind) -> bool:
+    # A declared table without an asset has maintenance and a quarantine, but no runs.
+    is_computed = kind in ("blocked", "failed")
+    has_asset = not table or context.graph.has(asset_key(table))
+    return has_asset or (not is_computed and table in context.declared)

@@ -1,0 +1,312 @@
+"""Queues, summaries and deliveries: each message once, in order, whatever fails."""
+
+import logging
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import example, given
+from hypothesis import settings as hypothesis_settings
+
+from lakehouse.alerts.alert_plan import plan_alerts
+from lakehouse.alerts.alert_routes import Route, Routes, name_of
+from lakehouse.alerts.alert_state import AlertState, Queue, read_state, write_state
+from lakehouse.alerts.dispatch import (
+    WINDOW,
+    Dispatcher,
+    after_delivery,
+    after_refusal,
+    enqueue,
+    route_alerts,
+    summarize,
+)
+from lakehouse.alerts.incidents import Alert, Observed
+from lakehouse.alerts.sinks import open_sinks
+from lakehouse.settings import Settings
+from lakehouse_tests.alerts.facts import DAY, at, events, firing, mute, plan, resolved
+from lakehouse_tests.alerts.receiver import Receiver
+
+LOGGER = logging.getLogger("lakehouse.alerts")
+A, B = "check silver.fruits a", "check silver.fruits b"
+AT_ONCE = 10
+WINDOW_MINUTES = WINDOW / timedelta(minutes=1)
+
+
+def alerts(number: int, first: int = 0, minutes: float = 0, **fields) -> list[Alert]:
+    keys = [f"check silver.t{n} a" for n in range(first, first + number)]
+    return plan({}, minutes, *(firing(minutes, key=key, **fields) for key in keys)).alerts
+
+
+def queue_of(number: int) -> Queue:
+    return enqueue(Queue(), alerts(number), at(0), AT_ONCE)
+
+
+def sayings(queue: Queue) -> list[str]:
+    return [alert.saying for alert in queue.pending]
+
+
+def send(settings: Settings, routes: Routes, minutes: float, *facts) -> AlertState:
+    """Plan, queue and deliver, as a round does; a refused message is retried at once."""
+    known = read_state(settings)
+    queues = {name: replace(queue, retry_at=None) for name, queue in known.queues.items()}
+    state = replace(known, queues=queues)
+    planned = plan_alerts(state, Observed(facts), at(minutes), DAY)
+    state = replace(state, open=planned.open, cursors={"round_at": minutes})
+    state = route_alerts(state, planned.alerts, at(minutes), routes)
+    sinks = open_sinks(settings, routes.urls, LOGGER)
+    result = Dispatcher(state, lambda now: write_state(settings, now), LOGGER).run(sinks)
+    write_state(settings, result)
+    return result
+
+
+def test_few_messages_are_sent_each():
+    assert sayings(queue_of(AT_ONCE)) == ["opened"] * AT_ONCE
+
+
+def test_many_messages_are_one_summary_per_window():
+    queue = Queue()
+    for minute in range(11):
+        new = alerts(100, first=100 * minute, minutes=minute)
+        queue = enqueue(queue, new, at(minute), AT_ONCE)
+
+    assert sayings(queue) == ["summary"] * 3
+    assert [alert.title.split()[0] for alert in queue.pending] == ["100", "500", "500"]
+    assert queue.deferred == ()
+
+
+def test_deferred_messages_are_summarized_after_the_window():
+    queue = enqueue(queue_of(50), alerts(20, first=50), at(1), AT_ONCE)
+    later = enqueue(queue, [], at(WINDOW_MINUTES), AT_ONCE)
+
+    assert len(queue.deferred) == 20
+    assert sayings(later) == ["summary", "summary"]
+    assert later.deferred == ()
+
+
+def test_a_delivered_message_leaves_the_queue():
+    queue = queue_of(2)
+
+    after = after_delivery(queue, queue.pending[0])
+
+    assert [alert.key for alert in after.pending] == ["check silver.t1 a"]
+
+
+def test_pauses_after_refusals_become_longer():
+    queue, pauses = queue_of(1), []
+    for _ in range(5):
+        queue = after_refusal(queue, queue.pending[0])
+        pauses.append(queue.failures)
+
+    assert pauses == [1, 2, 3, 4, 5]
+    assert queue.retry_at is not None
+
+
+def test_a_refused_message_does_not_block_other_incidents():
+    opened, other = alerts(2)
+    over = replace(opened, alert_id="over", saying="recovered")
+    queue = enqueue(Queue(), [opened, over, other], at(0), AT_ONCE)
+
+    assert after_refusal(queue, opened).pending == (other, opened, over)
+
+
+def test_the_queue_of_a_removed_recipient_is_deleted():
+    state = AlertState(queues={"removed": queue_of(1)})
+
+    assert route_alerts(state, [], at(0), Routes()).queues == {}
+
+
+def test_a_muted_message_is_not_queued():
+    routes = Routes((Route(to=("json://127.0.0.1:1/",)),))
+    muted = plan({}, 1, firing(1), mutes=[mute(10)]).alerts
+
+    assert route_alerts(AlertState(), muted, at(1), routes).undelivered == 0
+
+
+@pytest.mark.long
+@example([(5, 0), (6, 0), (6, 0)])
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 8)), max_size=40))
+def test_each_message_is_sent_itself_or_in_one_summary(bursts: list[tuple[int, int]]) -> None:
+    """Each window has at most `at_once` messages and one summary."""
+    queue, minutes, total = Queue(), 0.0, 0
+    queued: list[tuple[float, Alert]] = []
+    for number, pause in [*bursts, (0, int(WINDOW_MINUTES))]:
+        minutes += pause
+        after = enqueue(queue, alerts(number, total, minutes), at(minutes), AT_ONCE)
+        queued += [(minutes, alert) for alert in after.pending[len(queue.pending) :]]
+        queue, total = after, total + number
+    sizes = [int(a.title.split()[0]) if a.saying == "summary" else 1 for _, a in queued]
+    assert sum(sizes) == total
+    for start, _ in queued:
+        near = [a.saying for minute, a in queued if 0 <= minute - start < WINDOW_MINUTES]
+        assert near.count("opened") <= AT_ONCE
+        assert near.count("summary") <= 1
+
+
+def test_a_summary_groups_by_kind_and_table_errors_first():
+    checks = alerts(21, severity="warn", brief="144 of 6,280 rows")
+    blocked = alerts(1, first=50, table="gold.days", kind="blocked", title="gold is blocked")
+
+    found = summarize([*checks, *blocked], at(1))
+
+    assert found.title == "22 alerts at once: 22 firing, in silver.fruits, gold.days"
+    assert found.lines == (
+        "Errors: 1",
+        "- gold is blocked",
+        "- 21 failed checks firing, in silver.fruits (144 of 6,280 rows)",
+        "Next: lakehouse alerts --open",
+    )
+
+
+def test_a_summary_names_ten_groups():
+    tables = [
+        alert for n in range(12) for alert in alerts(2, first=2 * n, table=f"silver.t{n}")
+    ]
+
+    found = summarize(tables, at(1))
+
+    assert found.severity == "error"
+    assert len([line for line in found.lines if line.startswith("- ")]) == 10
+    assert "and 2 more groups." in found.lines
+
+
+def test_a_summary_of_resolutions_is_a_resolution():
+    over = [replace(alert, saying="recovered") for alert in alerts(12)]
+
+    found = summarize(over, at(1))
+
+    assert found.saying == "recovered"
+    assert found.lines[1] == "- 12 failed checks resolved, in silver.fruits"
+
+
+def test_a_summary_of_the_same_messages_has_the_same_id():
+    some = alerts(3)
+
+    assert summarize(some, at(1)).alert_id == summarize(some[::-1], at(2)).alert_id
+
+
+@pytest.mark.long
+def test_a_recovered_recipient_gets_all_messages_once_and_in_order(
+    settings: Settings, receiver: Receiver
+) -> None:
+    routes = Routes((Route(to=(receiver.url,)),))
+    receiver.is_down = True
+    send(settings, routes, 1, firing(1), firing(1.5, key=B))
+    assert send(settings, routes, 2, resolved(2)).undelivered == 3
+    receiver.is_down = False
+
+    assert send(settings, routes, 3).undelivered == 0
+    send(settings, routes, 4)
+    assert sorted(receiver.titles) == sorted([A, B, f"Resolved: {A}"])
+    assert receiver.titles.index(A) < receiver.titles.index(f"Resolved: {A}")
+
+
+def test_a_failing_recipient_does_not_delay_others(
+    settings: Settings, receiver: Receiver
+) -> None:
+    # Nothing listens on port 1.
+    routes = Routes((Route(to=("json://127.0.0.1:1/", receiver.url)),))
+
+    state = send(settings, routes, 1, firing(1))
+
+    assert receiver.titles == [A]
+    assert state.queues[name_of("json://127.0.0.1:1/")].waiting == 1
+    assert state.queues[name_of(receiver.url)].waiting == 0
+
+
+def test_a_route_filters_by_severity_owner_and_table(
+    settings: Settings, receiver: Receiver
+) -> None:
+    route = Route(
+        to=(receiver.url,), severity=("error",), owner=("data-*",), table=("silver.*",)
+    )
+    send(
+        settings,
+        Routes((route,)),
+        1,
+        firing(1, owner="data-platform"),
+        firing(1, key="a warning", owner="data-platform", severity="warn"),
+        firing(1, key="of gold", owner="data-platform", table="gold.fruits"),
+        firing(1, key="of sales", owner="sales"),
+    )
+
+    assert receiver.titles == [A]
+
+
+class Killed(BaseException):
+    """The process is killed here."""
+
+
+@dataclass
+class Steps:
+    """Kills the process at one of its steps."""
+
+    last: int
+    count: int = 0
+
+    def step(self) -> None:
+        self.count += 1
+        if self.count > self.last:
+            raise Killed
+
+
+@dataclass
+class Recorder:
+    """A recipient; the process can be killed before and after a delivery."""
+
+    steps: Steps
+    name: str
+    received: list[Alert] = field(default_factory=list)
+
+    def send(self, alert: Alert) -> None:
+        self.steps.step()
+        self.received.append(alert)
+        self.steps.step()
+
+
+@pytest.mark.scenario
+@hypothesis_settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(0, 30), max_size=4))
+def test_a_killed_process_loses_no_message_and_repeats_it_with_its_id(
+    kills: list[int],
+) -> None:
+    facts = [firing(1), firing(2, key=B), resolved(3), firing(4), resolved(5, key=B)]
+    url = "json://127.0.0.1:1/"
+    recorder = Recorder(Steps(0), name_of(url))
+    with TemporaryDirectory() as folder:
+        settings = Settings(home=Path(folder))
+        for life, last in enumerate([*kills, 10**6], start=1):
+            recorder.steps = Steps(last)
+            _live(settings, recorder, Routes((Route(to=(url,)),)), facts, life)
+    once = {alert.alert_id: alert for alert in recorder.received}
+    assert events(once.values()) == [
+        ("opened", A),
+        ("opened", B),
+        ("recovered", A),
+        ("opened", A),
+        ("recovered", B),
+    ]
+    assert len(recorder.received) - len(once) <= len(kills)
+
+
+def _live(
+    settings: Settings, recorder: Recorder, routes: Routes, facts: list, life: int
+) -> None:
+    def save(state: AlertState) -> None:
+        recorder.steps.step()
+        write_state(settings, state)
+        recorder.steps.step()
+
+    try:
+        state = read_state(settings)
+        for number in range(state.cursors.get("seen", 0), len(facts)):
+            now = at(10 * life + number) + timedelta(hours=life)
+            planned = plan_alerts(state, Observed((facts[number],)), now, DAY)
+            state = replace(state, open=planned.open, cursors={"seen": number + 1})
+            state = route_alerts(state, planned.alerts, now, routes)
+            save(state)
+        Dispatcher(state, save, LOGGER).run({recorder.name: recorder})
+    except Killed:
+        return

@@ -1,0 +1,173 @@
+"""Blocked tables and failed runs are resolved when the same partitions are published."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import dagster as dg
+import pytest
+
+from lakehouse.alerts.alert_state import AlertState
+from lakehouse.alerts.incidents import Firing, Incident, Resolved
+from lakehouse.alerts.monitor_context import MonitorContext
+from lakehouse.alerts.run_events import CURSOR, detect_run_events
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.partition_bounds import only_tags, range_tags
+from lakehouse.orchestration.runs_for_stale_tables import RECOMPUTED_FOR_ERASURE
+from lakehouse.settings import Settings
+
+DAYS = ["2026-03-01", "2026-03-02", "2026-03-03"]
+TABLE = "gold.days"
+KEY = dg.AssetKey(["gold", "days"])
+OLDER = "2026-02-01"
+
+
+@dg.asset(key=KEY, partitions_def=dg.DailyPartitionsDefinition(OLDER))
+def days() -> None:
+    """A table with daily partitions."""
+
+
+@pytest.fixture
+def context(settings: Settings):
+    with open_instance(settings) as instance:
+        graph = dg.Definitions([days]).resolve_asset_graph()
+        at = datetime.now(UTC) - timedelta(minutes=1)
+        blocked = Firing(
+            f"blocked {TABLE}",
+            "blocked",
+            at,
+            "error",
+            "",
+            table=TABLE,
+            affected_partitions=frozenset(DAYS),
+        )
+        state = AlertState(open={blocked.key: Incident.of(blocked)})
+        yield MonitorContext(instance, graph, {}, (), settings, datetime.now(UTC), state=state)
+
+
+def remaining(context: MonitorContext) -> set[str]:
+    """Return the blocked partitions after a round; empty if the incident is resolved."""
+    (incident,) = context.state.open.values()
+    for fact in detect_run_events(context).facts:
+        if isinstance(fact, Resolved) and fact.key == incident.firing.key:
+            after = incident.after_resolved(fact)
+            if after is None:
+                return set()
+            incident = after
+    return set(incident.affected_partitions)
+
+
+def compute(context: MonitorContext, day: str) -> None:
+    assert dg.materialize([days], partition_key=day, instance=context.instance).success
+
+
+def failed_run(context: MonitorContext, tags: dict[str, str]) -> dg.DagsterRun:
+    run = context.instance.create_run_for_job(
+        dg.Definitions([days]).resolve_implicit_global_asset_job_def(),
+        asset_selection=frozenset({KEY}),
+        tags=tags,
+    )
+    context.instance.report_run_failed(run, "The process of this run (pid 7) is gone.")
+    return run
+
+
+def override(context: MonitorContext, run: dg.DagsterRun) -> None:
+    """Publish the partitions of a run as `lakehouse publish` does."""
+    metadata = {
+        "refused_run": run.run_id,
+        "overridden_by": "ben",
+        "overridden_for": "it is right",
+    }
+    context.instance.report_runless_asset_event(dg.AssetMaterialization(KEY, metadata=metadata))
+
+
+def test_each_published_day_is_resolved(context: MonitorContext) -> None:
+    compute(context, DAYS[1])
+    compute(context, OLDER)
+    assert remaining(context) == {DAYS[0], DAYS[2]}
+
+
+@pytest.mark.long
+def test_the_incident_is_resolved_with_its_last_day(context: MonitorContext) -> None:
+    for day in DAYS:
+        compute(context, day)
+    assert remaining(context) == set()
+
+
+def test_a_publish_without_partitions_resolves_nothing(context: MonitorContext) -> None:
+    context.instance.report_runless_asset_event(dg.AssetMaterialization(KEY))
+    assert remaining(context) == set(DAYS)
+
+
+def test_a_day_that_is_published_outside_of_runs_is_resolved(context: MonitorContext) -> None:
+    context.instance.report_runless_asset_event(dg.AssetMaterialization(KEY, partition=DAYS[0]))
+    assert remaining(context) == set(DAYS[1:])
+
+
+def test_an_override_resolves_the_days_of_its_run(context: MonitorContext) -> None:
+    run = failed_run(context, range_tags(DAYS[0], DAYS[1]))
+    override(context, run)
+    assert remaining(context) == {DAYS[2]}
+    resolved = [
+        fact
+        for fact in detect_run_events(context).facts
+        if isinstance(fact, Resolved) and "against its rules" in fact.how
+    ]
+    assert resolved[0].how.endswith(f"by ben, as of run {run.run_id[:8]}: it is right")
+    assert resolved[0].links[0].endswith(f"/runs/{run.run_id}")
+
+
+def test_an_override_before_the_last_round_is_not_read_again(context: MonitorContext) -> None:
+    override(context, failed_run(context, range_tags(DAYS[0], DAYS[0])))
+    later = (context.now + timedelta(minutes=10)).isoformat()
+    state = replace(context.state, cursors={CURSOR: {"until": later}})
+    assert remaining(replace(context, state=state)) == set(DAYS)
+
+
+def test_a_new_incident_is_resolved_by_an_earlier_override(context: MonitorContext) -> None:
+    """The failure and the override happened while nothing was monitored."""
+    run = failed_run(context, range_tags(DAYS[0], DAYS[2]))
+    override(context, run)
+    facts = detect_run_events(replace(context, state=AlertState())).facts
+    (firing,) = (fact for fact in facts if isinstance(fact, Firing))
+    (resolved,) = (fact for fact in facts if isinstance(fact, Resolved))
+    assert (firing.key, resolved.key) == (f"failed {TABLE}", f"failed {TABLE}")
+    assert resolved.affected_partitions == firing.affected_partitions == set(DAYS)
+
+
+@pytest.mark.parametrize(
+    ("tags", "command"),
+    [
+        ({}, f"lakehouse backfill {TABLE} --from {DAYS[0]} --to {DAYS[2]}"),
+        ({RECOMPUTED_FOR_ERASURE: "R-1"}, "lakehouse erase --request R-1"),
+    ],
+)
+def test_a_failed_run_shows_how_to_compute_its_days(
+    context: MonitorContext, tags: dict[str, str], command: str
+) -> None:
+    failed_run(context, {**range_tags(DAYS[0], DAYS[2]), **tags})
+    firing = detect_run_events(context).facts[0]
+    assert isinstance(firing, Firing)
+    assert firing.commands[0] == command
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        ({"dagster/partition": DAYS[0]}, {DAYS[0]}),
+        (range_tags(DAYS[0], DAYS[2]), set(DAYS)),
+        (
+            {
+                **range_tags(DAYS[0], DAYS[2]),
+                **only_tags([(DAYS[0], DAYS[0]), (DAYS[2], DAYS[2])]),
+            },
+            {DAYS[0], DAYS[2]},
+        ),
+        ({}, set()),
+    ],
+)
+def test_the_partitions_of_a_run(
+    context: MonitorContext, tags: dict[str, str], expected: set[str]
+) -> None:
+    job = dg.define_asset_job("j").resolve(asset_graph=context.graph)
+    run = context.instance.create_run_for_job(job, tags=tags)
+    assert context.partitions_of_run(TABLE, run) == expected

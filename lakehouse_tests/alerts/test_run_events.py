@@ -1,0 +1,230 @@
+"""Incidents of runs: failed checks, steps and runs, and what resolves them."""
+
+from datetime import timedelta
+
+import dagster as dg
+import pytest
+from dagster._core.events import EngineEventData
+from dagster._core.test_utils import create_run_for_test
+from dagster._utils.error import SerializableErrorInfo
+
+from lakehouse.alerts.alert_state import read_state
+from lakehouse.errors import LakehouseError
+from lakehouse.orchestration.blocked_tables import STALE
+from lakehouse_tests.alerts.watch import Watch
+
+FRUITS = dg.AssetKey(["silver", "fruits"])
+GOLD = dg.AssetKey(["gold", "fruits"])
+WARNS = "silver.fruits: check length_fruit warns"
+FAILS = "silver.fruits: check unique_fruit failed"
+FAILED = "silver.fruits: the run failed"
+
+
+@pytest.mark.scenario
+def test_a_failed_check_sends_one_message_and_its_resolution(watch: Watch) -> None:
+    watch.run()
+    assert watch.titles() == []
+    watch.run("length_fruit")
+    assert watch.titles() == [WARNS]
+    watch.run("length_fruit")
+    assert watch.titles() == []
+    watch.run()
+    assert watch.titles() == [f"Resolved: {WARNS}"]
+    assert watch.titles() == []
+
+
+def test_the_message_of_a_check_has_extent_rows_links_and_commands(watch: Watch) -> None:
+    watch.run("length_fruit")
+    (alert,) = watch.round()
+
+    run_id = watch.instance.get_runs(limit=1)[0].run_id
+    assert alert.lines == (
+        "length_fruit: 1 of 4 rows break it. That is 25.00%.",
+        "Row: id=x, email=masked:0123456789ab",
+        "Row: id=y, email=masked",
+        "Downstream: gold.fruits",
+        "Owner: data-platform",
+        f"Run: http://127.0.0.1:3000/runs/{run_id}",
+        "Table: http://127.0.0.1:3000/assets/silver/fruits",
+        (
+            "Next: lakehouse sql 'SELECT * FROM silver.fruits WHERE"
+            " coalesce(char_length(`fruit`) < 2, false) LIMIT 20'"
+        ),
+        "Next: lakehouse check silver.fruits",
+        "Next: lakehouse mute silver.fruits --until 2h",
+    )
+    assert (alert.owner, alert.table, alert.severity) == (
+        "data-platform",
+        "silver.fruits",
+        "warn",
+    )
+
+
+def test_an_error_shows_how_to_repair_it(watch: Watch) -> None:
+    watch.run("unique_fruit")
+    (alert,) = watch.round()
+    assert [line for line in alert.lines if line.startswith("Next: ")] == [
+        "Next: lakehouse retry silver.fruits",
+        "Next: lakehouse history silver.fruits",
+    ]
+
+
+@pytest.mark.long
+def test_a_resolution_names_the_run(watch: Watch) -> None:
+    watch.run("unique_fruit")
+    watch.round()
+    watch.run()
+    (over,) = watch.round()
+    run_id = watch.instance.get_runs(limit=1)[0].run_id
+    assert over.lines[0] == f"Check unique_fruit passed in run {run_id[:8]}."
+    assert f"Run: http://127.0.0.1:3000/runs/{run_id}" in over.lines
+
+
+@pytest.mark.long
+def test_a_check_of_the_same_snapshot_counts_once(watch: Watch) -> None:
+    watch.run("unique_fruit")
+    watch.round()
+    watch.run("unique_fruit", checks_alone=True)
+    assert watch.round() == []
+    (incident,) = read_state(watch.settings).open.values()
+    assert incident.times == 1
+
+
+def test_checks_without_a_write_are_incidents(watch: Watch) -> None:
+    watch.run("unique_fruit", "length_fruit", checks_alone=True)
+    assert sorted(watch.titles()) == sorted([WARNS, FAILS])
+
+
+@pytest.mark.long
+def test_a_failure_and_its_resolution_between_two_rounds_are_sent(watch: Watch) -> None:
+    watch.run("length_fruit")
+    watch.run()
+    assert watch.titles() == [WARNS, f"Resolved: {WARNS}"]
+
+
+@pytest.mark.long
+def test_without_state_only_open_incidents_are_sent(watch: Watch) -> None:
+    watch.run("length_fruit", "unique_fruit")
+    watch.run("length_fruit")
+    (watch.settings.home / "alerts" / "incidents.json").unlink()
+    assert watch.titles() == [WARNS]
+
+
+@pytest.mark.long
+def test_a_failed_run_sends_one_message_and_its_resolution(watch: Watch) -> None:
+    watch.error = LakehouseError("The disk is full.", next_step="Free some.")
+    watch.run()
+    (alert,) = watch.round()
+    assert alert.title == FAILED
+    assert alert.lines[0] == "LakehouseError: The disk is full. Free some."
+    assert "Next: lakehouse retry silver.fruits" in alert.lines
+    watch.run()
+    assert watch.titles() == []
+    watch.error = None
+    watch.run()
+    assert watch.titles() == [f"Resolved: {FAILED}"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), dg.DagsterExecutionInterruptedError()])
+def test_an_interrupted_run_is_no_incident(watch: Watch, error: BaseException) -> None:
+    watch.error = error
+    watch.run()
+    assert watch.instance.get_runs(limit=1)[0].status is dg.DagsterRunStatus.FAILURE
+    assert watch.titles() == []
+
+
+def test_a_dead_run_is_an_incident_of_its_first_table(watch: Watch) -> None:
+    run = watch.instance.create_run_for_job(
+        watch.definitions.resolve_implicit_global_asset_job_def(),
+        asset_selection=frozenset({GOLD, FRUITS}),
+    )
+    watch.instance.report_run_failed(run, "The process of this run (pid 7) is gone.")
+    (alert,) = watch.round()
+    assert alert.title == FAILED
+    assert alert.lines[0] == "The process of this run (pid 7) is gone."
+
+
+@pytest.mark.long
+def test_a_failed_step_sends_one_message_while_its_run_continues(watch: Watch) -> None:
+    during_the_run = []
+
+    @dg.asset
+    def a_fails() -> None:
+        raise ValueError
+
+    @dg.asset
+    def b_continues() -> None:
+        during_the_run.extend(watch.round())
+        assert watch.round() == []
+
+    dg.materialize([a_fails, b_continues], instance=watch.instance, raise_on_error=False)
+
+    assert [alert.kind for alert in during_the_run] == ["failed"]
+    assert during_the_run[0].lines[0].startswith("ValueError")
+    assert watch.round() == []
+
+
+@pytest.mark.parametrize(
+    ("message", "error", "line"),
+    [
+        ("Cannot load.", "DagsterInvalidSubsetError", "DagsterInvalidSubsetError"),
+        ("The process exited with code -9.", "", "The process exited with code -9."),
+    ],
+)
+def test_a_run_that_fails_before_its_first_step_names_the_cause(
+    watch: Watch, message: str, error: str, line: str
+) -> None:
+    run = create_run_for_test(watch.instance, status=dg.DagsterRunStatus.STARTED)
+    data = EngineEventData()
+    if error:
+        data = EngineEventData.engine_error(SerializableErrorInfo("no r1\n", [], error))
+    watch.instance.report_engine_event(message, run, data)
+    watch.instance.report_run_failed(run)
+
+    (alert,) = watch.round()
+
+    assert alert.lines[0].startswith(line)
+
+
+def test_an_error_that_can_quote_data_is_shown_by_its_type(watch: Watch) -> None:
+    watch.error = ValueError("cannot read one@example.com")
+    watch.run()
+    (alert,) = watch.round()
+    assert alert.lines[0] == "ValueError; its text can contain data, see the run."
+    assert "one@example.com" not in (watch.settings.home / "alerts.jsonl").read_text()
+
+
+@pytest.mark.long
+def test_a_retried_run_is_sent_at_its_second_failure(watch: Watch) -> None:
+    watch.tags = {STALE: "0123"}
+    watch.error = LakehouseError("The disk is full.")
+    watch.run()
+    assert watch.titles() == []
+    watch.run()
+    (alert,) = watch.round()
+    assert (alert.title, alert.lines[0][-10:]) == (FAILED, ", 2 times.")
+    watch.error = None
+    watch.run()
+    assert watch.titles() == [f"Resolved: {FAILED}"]
+
+
+@pytest.mark.long
+def test_a_failed_job_is_resolved_by_its_next_success(watch: Watch) -> None:
+    watch.work(OSError("no route"))
+    assert watch.titles() == ["job upkeep: the run failed"]
+    watch.work()
+    assert watch.titles() == ["Resolved: job upkeep: the run failed"]
+
+
+@pytest.mark.long
+def test_a_new_tag_of_an_old_run_is_no_incident(watch: Watch) -> None:
+    watch.error = LakehouseError("The disk is full.")
+    watch.run()
+    watch.round()
+    run_id = watch.instance.get_runs(limit=1)[0].run_id
+    watch.error = None
+    watch.run()
+    watch.round()
+    watch.round(later=timedelta(minutes=10))
+    watch.instance.add_run_tags(run_id, {"seen": "by ben"})
+    assert watch.titles(later=timedelta(minutes=10)) == []

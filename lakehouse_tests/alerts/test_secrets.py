@@ -1,0 +1,188 @@
+"""What stands for people, in its own column or in a wrong one, is in nothing that the lakehouse
+writes or says.
+"""
+
+import logging
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from lakehouse.alerts.alerts_sensor import detect_and_dispatch
+from lakehouse.alerts.monitor_context import MonitorContext
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.rules.rows import accepted, castable, excluded
+from lakehouse.iceberg.rules.unique_and_references import unique
+from lakehouse.orchestration.asset_specs import quarantine_spec
+from lakehouse.orchestration.iceberg_asset import iceberg_asset
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.io_manager import IcebergIOManager
+from lakehouse.orchestration.runs import materialize
+from lakehouse.settings import Settings
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite
+from lakehouse_tests.examples import repeated
+from lakehouse_tests.frames import frame_of
+
+pytestmark = pytest.mark.spark
+_MODES = (Append(once_by=()), Overwrite(), Merge(on=("number",)))
+_DATA = ("warehouse", "archive", "rejected", "inbox")
+_TYPES = ("string", "bigint")
+
+
+def declared(chosen: random.Random) -> IcebergTable:
+    """Return a table about people: what stands for them, how it is written and what is known of
+    them differ.
+    """
+    subject = Column("subject", chosen.choice(_TYPES))
+    contact = Column("contact", "string", personal=chosen.random() < 0.5)
+    columns = [
+        *([subject, contact] if chosen.random() < 0.5 else [contact, subject]),
+        Column("number", "bigint"),
+        Column("amount", "decimal(10,2)"),
+        Column("status", "string"),
+        Column("note", "map<string,string>" if chosen.random() < 0.5 else "string"),
+    ]
+    return IcebergTable(
+        "silver.people",
+        "People.",
+        columns,
+        write=chosen.choice(_MODES),
+        subject="subject",
+        rules=[
+            castable("amount", "decimal(10,2)"),
+            accepted("status", ["NEW"], on_failure="warn"),
+            excluded("number", [13], on_failure="block"),
+            *([unique("number")] if chosen.random() < 0.5 else []),
+        ],
+    )
+
+
+class People:
+    """Rows of people, each of whom has an id and an address of its own, that stand in right and
+    in wrong columns.
+    """
+
+    def __init__(self, engine: Engine, table: IcebergTable) -> None:
+        self.engine, self.table = engine, table
+        self.secrets: list[str] = []
+
+    def row(self, number: int, **wrong: str) -> tuple[Any, ...]:
+        """Return a row of somebody else; `{id}` and `{mail}` in a wrong value are theirs."""
+        at = len(self.secrets)
+        person = {"id": str(770_000_000 + at), "mail": f"secret{at}@example.org"}
+        self.secrets += person.values()
+        values = {"number": number, "amount": "1.50", "status": "NEW", "note": "", **wrong}
+        given = {
+            name: value.format(**person) if isinstance(value, str) else value
+            for name, value in values.items()
+        }
+        subject = (
+            int(person["id"]) if self.table.column("subject").type == "bigint" else person["id"]
+        )
+        note = (
+            {given["note"]: given["note"]}
+            if self.table.column("note").type.startswith("map")
+            else given["note"]
+        )
+        known = {"subject": subject, "contact": person["mail"], **given, "note": note}
+        return tuple(known[name] for name in self.table.column_names)
+
+    def with_column(self, changed: str, sql: str) -> list[str]:
+        """Return what to select of the table's columns where one of them is computed
+        otherwise.
+        """
+        return [
+            f"{sql} AS {name}" if name == changed else name for name in self.table.column_names
+        ]
+
+    def frame(self, *rows: tuple[Any, ...]) -> Any:
+        """Return rows as a frame, amounts as they were delivered."""
+        types = {column.name: column.type for column in self.table.columns} | {
+            "amount": "string"
+        }
+        return frame_of(
+            self.engine.spark,
+            ", ".join(f"{name} {type_}" for name, type_ in types.items()),
+            rows,
+        )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", repeated([1, 2], tried=[1]))
+def test_no_secret_is_in_what_is_kept_told_or_printed(
+    embedded_engine: Engine,
+    settings: Settings,
+    capfd: pytest.CaptureFixture[str],
+    caplog: Any,
+    seed: int,
+) -> None:
+    people = People(embedded_engine, declared(random.Random(seed)))
+    spark_log = Path(
+        embedded_engine.spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:")
+    )
+    spark_log = spark_log.with_name("logs") / "spark.log"
+    began = spark_log.stat().st_size
+    failing = "raise_error(concat(contact, ' ', CAST(subject AS STRING)))"
+    computed: list[Callable[[], Any]] = [
+        lambda: people.frame(
+            people.row(1),
+            people.row(2, amount="{mail}", note="{id}"),
+            people.row(3, status="{id}"),
+        ),
+        lambda: people.frame(
+            people.row(13, status="{mail}"), people.row(14, amount="{id}{id}")
+        ),
+        lambda: people.frame(people.row(5)).selectExpr(*people.with_column("status", failing)),
+        lambda: people.frame(people.row(6)).selectExpr(
+            *people.with_column("number", "CAST(contact AS BIGINT)")
+        ),
+        lambda: int(people.row(7)[people.table.column_names.index("contact")]),
+    ]
+    said = [run(people, settings, compute) for compute in computed]
+    assert [succeeded for succeeded, _ in said] == [True, False, False, False, False]
+    printed = capfd.readouterr()
+    texts = {
+        "messages": str([message for _, message in said]),
+        "printed": printed.out + printed.err,
+        "logged": caplog.text,
+        "Spark's log": spark_log.read_bytes()[began:].decode(errors="replace"),
+    }
+    kept = (path for path in settings.home.rglob("*") if path.is_file())
+    texts |= {
+        str(path): path.read_bytes().decode(errors="replace")
+        for path in kept
+        if path.relative_to(settings.home).parts[0] not in _DATA
+    }
+    assert any("masked:" in text for text in texts.values()) and any(
+        "alerts.jsonl" in name for name in texts
+    )
+    assert {
+        name: secret
+        for name, text in texts.items()
+        for secret in people.secrets
+        if secret in text
+    } == {}
+
+
+def run(people: People, settings: Settings, compute: Callable[[], Any]) -> tuple[bool, Any]:
+    """Compute the table, and look at what came of it as the alerts' sensor does."""
+
+    @iceberg_asset(people.table)
+    def computed() -> Any:
+        return compute()
+
+    resources = {"io_manager": IcebergIOManager(engine=people.engine, declared={})}
+    definitions = dg.Definitions(
+        assets=[computed, quarantine_spec(people.table)], resources=resources
+    )
+    with open_instance(settings) as instance:
+        done = materialize(definitions, instance, dg.AssetSelection.all())
+        declared_now = {people.table.name: people.table}
+        graph = definitions.resolve_asset_graph()
+        context = MonitorContext(instance, graph, declared_now, (), settings, datetime.now(UTC))
+        detect_and_dispatch(context, logging.getLogger("lakehouse.alerts"))
+    return done.success, (done.messages, [check.description for check in done.checks])
