@@ -15,8 +15,7 @@ import dagster as dg
 from lakehouse.alerts.alerts_sensor import alerts_definitions
 from lakehouse.alerts.asset_pages import with_pages
 from lakehouse.errors import DeclarationError, LakehouseError, SettingsError
-from lakehouse.iceberg.erasure.gone_people import GonePeople
-from lakehouse.iceberg.erasure.without_gone import Moment
+from lakehouse.iceberg.erasure.suppression_list import RowTimestamp, SuppressionList
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.ingestion.shared_sensor import feed_definitions
 from lakehouse.maintenance.health_check import health_checks
@@ -42,8 +41,7 @@ from lakehouse.privacy.detect_late_requests import detect_late_requests
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.erasure_job import Eraser
 from lakehouse.privacy.gone import read_audited
-from lakehouse.privacy.holders import Subject, find_subjects
-from lakehouse.privacy.rows_of_people import row_moments, subject_names
+from lakehouse.privacy.holders import Subject, find_subjects, row_moments, subject_names
 from lakehouse.quality.daily_check import daily_check_definitions
 from lakehouse.quality.metrics.metrics_sensor import RunMetrics
 from lakehouse.quality.source_rows_check import default_checks
@@ -155,10 +153,10 @@ class Project:
         """Return the input of the documentation site."""
         return SiteSource(self.tables, self.feeds, MONITORING, lambda: self.graph)
 
-    def gone_people(self, settings: Settings) -> GonePeople:
-        """Return the erased data subjects in the tables."""
+    def gone_people(self, settings: Settings) -> SuppressionList:
+        """Return who is gone of the people that the tables hold."""
         names, moments = self._people_known_by
-        return GonePeople(
+        return SuppressionList(
             lambda: read_audited(settings), self.tables, names, moments, self.sources
         )
 
@@ -230,7 +228,7 @@ class Project:
     @cached_property
     def _people_known_by(
         self,
-    ) -> tuple[Mapping[str, Collection[str]], Mapping[str, Moment]]:
+    ) -> tuple[Mapping[str, Collection[str]], Mapping[str, RowTimestamp]]:
         return (
             subject_names(self.subjects),
             row_moments(self.tables, self.feeds.values(), self.sources),

@@ -9,7 +9,7 @@ import click
 
 from lakehouse.cli.call_context import State, command
 from lakehouse.cli.output.cell_values import utc_seconds
-from lakehouse.cli.output.printing import complain, conclude, count
+from lakehouse.cli.output.printing import conclude, count
 from lakehouse.cli.subject_arguments import parse_people
 from lakehouse.cli.why_and_by_options import by_option, why_option
 from lakehouse.orchestration.erasure_runs import SENSOR
@@ -19,8 +19,8 @@ from lakehouse.tables.escaping import shell_word, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lakehouse.privacy.dry_run import WouldGo
     from lakehouse.privacy.erasable import Erasable
+    from lakehouse.privacy.erase import WouldGo
     from lakehouse.privacy.erasure import Erasure
     from lakehouse.privacy.erasure_record import ErasureRecord
     from lakehouse.privacy.identity import Named
@@ -59,7 +59,7 @@ _DELIVERED = re.compile(r"^(?:s3://[^/]+/)?((?:inbox|archive|rejected)/[^/]+/.+)
     "--erase-whole",
     metavar="FILE",
     multiple=True,
-    help="Empty an unreadable delivered file of any feed, by its key or SHA-256.",
+    help="Empty an unreadable delivered file of a feed of people, by its key or SHA-256.",
 )
 @click.option(
     "--elsewhere-done",
@@ -100,8 +100,6 @@ def erase(
     if is_dry:
         _dry_run(state, there, named)
         return
-    if now and not _is_done(there, request_id):
-        _print_cost(there)
     how = How(by, why, now, erase_whole, elsewhere_done)
     erasure = erase_people(there, request_id, named, how, progress=state.progress)
     is_done = not (erasure.failed_proof or erasure.not_emptied)
@@ -109,37 +107,12 @@ def erase(
 
 
 def _dry_run(state: State, there: "Erasable", named: "Sequence[Named]") -> None:
-    from lakehouse.privacy.dry_run import dry_run
-    from lakehouse.privacy.erase import require_named
+    from lakehouse.privacy.erase import dry_run, require_named
 
     require_named(named, is_dry=True)
     with state.progress("Counting what would go"):
         would_go = dry_run(there, named)
     conclude(_would_go(would_go), (), success=True)
-
-
-def _print_cost(there: "Erasable") -> None:
-    from lakehouse.privacy.erase_now import cost_of_erasure
-
-    cost = cost_of_erasure(there)
-    for line in _cost(cost.snapshots, cost.readers):
-        complain(line)
-
-
-def _is_done(there: "Erasable", request_id: str) -> bool:
-    from lakehouse.privacy.requests import read_requests
-
-    requests = read_requests(there.settings)
-    return any(one.request_id == request_id and one.is_final for one in requests)
-
-
-def _cost(snapshots: int, readers: Sequence[str]) -> Iterator[str]:
-    yield (
-        f"--now: {count(snapshots, 'past state')} of the tables that hold people can be read no"
-        " more."
-    )
-    if readers:
-        yield f"--now: {', '.join(readers)} read in full the next time."
 
 
 def _would_go(would_go: "WouldGo") -> Iterator[str]:
@@ -152,8 +125,6 @@ def _would_go(would_go: "WouldGo") -> Iterator[str]:
     for name in would_go.kept:
         yield f"{name}: keeps its sums, as declared"
     yield from map(_place, would_go.places)
-    if would_go.rows:
-        yield from _cost(would_go.cost.snapshots, would_go.cost.readers)
     yield "Nothing was changed."
 
 
@@ -273,7 +244,9 @@ def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
     from lakehouse.privacy.verifier.roots import LINK
 
     request, home = erasure.request.request_id, erasure.erasable.settings.home
-    declared = {feed.name for feed in erasure.erasable.feeds.values()}
+    erasable = erasure.erasable
+    declared = {feed.name for feed in erasable.feeds.values()}
+    of_people = {feed.name for feed, _, _ in erasable.feeds_of(erasure.persons)}
     gaps = [_delivered_key(gap.file, home) for gap in proof.gaps]
     links = [_delivered_key(gap.file, home) for gap in proof.gaps if gap.what == LINK]
     found = [_delivered_key(finding.file, home) for finding in proof.findings]
@@ -282,12 +255,15 @@ def _ways_out(erasure: "Erasure", proof: "Report") -> Iterator[str]:
         name = "SHA256" if MASK in key else shell_word(key)
         empty = f"lakehouse erase --request {request} --erase-whole {name}"
         place, feed, file = key.split("/", 2)
-        if key in links or feed not in declared or not is_finished(file):
-            yield f"{shown(key)}: remove it, and call this again."
-        elif key in gaps:
+        can_be_emptied = feed in of_people and key not in links and is_finished(file)
+        if key in gaps and can_be_emptied:
             yield f"{shown(key)}: repair it, or empty it: {empty}"
-        elif place == "rejected":
+        elif place == "rejected" and can_be_emptied:
             yield f"{shown(key)}: remove it, or empty it: {empty}"
+        elif (
+            key in gaps or place == "rejected" or feed not in declared or not is_finished(file)
+        ):
+            yield f"{shown(key)}: remove it, and call this again."
         else:
             yield (
                 f"{shown(key)}: say which columns of the feed {feed} are of people"

@@ -60,12 +60,14 @@ def plan(state: State, names: tuple[str, ...], check: bool, functions: bool, for
 
 
 def _check_functions(state: State, names: list[str], form: str) -> None:
-    from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE
+    from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION
     from lakehouse.ingestion.table_trials import TableTrials
 
     called = [name for name in names if name in state.functions]
     functions = {name: state.table_function(name) for name in called}
-    trials = TableTrials(state.engine, functions, state.declared, NOBODY_GONE.begin(), limit=0)
+    trials = TableTrials(
+        state.engine, functions, state.declared, NO_SUPPRESSION.filter(), limit=0
+    )
     problems: list[str] = []
     state.start_spark()
     with state.progress(f"Calling the functions of {count(len(called), 'table')}"):

@@ -71,7 +71,7 @@ _HASH = "_source_sha256"
 def _trials(state: State, limit: int, keep: "Keep") -> "TableTrials":
     from lakehouse.ingestion.table_trials import TableTrials
 
-    left_out = state.project.gone_people(state.settings).begin()
+    left_out = state.project.gone_people(state.settings).filter()
     return TableTrials(state.engine, state.functions, state.declared, left_out, limit, keep)
 
 

@@ -11,10 +11,10 @@ from threading import Event
 from typing import TypeVar
 
 from lakehouse.errors import FileRejected, LakehouseError
+from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION, SuppressionList
 from lakehouse.ingestion.archive import collecting_errors, move_once
 from lakehouse.ingestion.archive_names import evaluate_name, rejected_key
 from lakehouse.ingestion.delivery import Delivery, RejectedFile
-from lakehouse.ingestion.erased_row_finder import ErasedRowFinder, ErasureLookup
 from lakehouse.ingestion.executor_reading import ExecutorReading, Reading, plan_groups
 from lakehouse.ingestion.executor_task import ExecutorTask, NumberedFile
 from lakehouse.ingestion.ingest import Ingest
@@ -24,6 +24,7 @@ from lakehouse.ingestion.rejected_in_inbox import read_rejected
 from lakehouse.ingestion.rewrite_file import Rewriting, look_into
 from lakehouse.ingestion.rewritten_files import RewrittenFiles
 from lakehouse.ingestion.staging import StagedFile, Staging
+from lakehouse.ingestion.suppressed_rows import SuppressedRows
 from lakehouse.storage.object_store import ObjectStore, PassedOver, StoredObject
 from lakehouse.storage.rejected_files import reason_key
 from lakehouse.storage.settling import seconds_until_settled
@@ -115,7 +116,7 @@ def collect_files(
     store: ObjectStore,
     ingest: Ingest,
     *,
-    suppression: ErasureLookup | None = None,
+    suppression: SuppressionList = NO_SUPPRESSION,
     executors: ExecutorReading | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Delivery:
@@ -128,11 +129,11 @@ def collect_files(
     All files read concurrently use less than 1 GB together. Each one has a few blocks of 4 MB
     between its bytes and its rows, and at most a thousand columns more than its feed.
 
-    :param suppression: the erased data subjects: their rows are left out and the files are
-        rewritten.
-    :param executors: read the files instead of this process if there are enough of them.
-    :param progress: called with the number of bytes read, from several threads; for files read
-        by executors, called when they finish.
+    :param suppression: rows of erased data subjects do not land, and are removed from the
+        files.
+    :param executors: read the files in place of this process where that is worth it.
+    :param progress: called with the number of bytes read, again and again, by any of some
+        threads; with those that executors read at their end.
     """
     feed = ingest.feed
     staging = _plan_staging(store, ingest, suppression)
@@ -188,10 +189,8 @@ def _apart(
     return staged, still_rejected
 
 
-def _plan_staging(
-    store: ObjectStore, ingest: Ingest, suppression: ErasureLookup | None
-) -> Staging:
-    rows = ErasedRowFinder(ingest.feed, suppression)
+def _plan_staging(store: ObjectStore, ingest: Ingest, suppression: SuppressionList) -> Staging:
+    rows = SuppressedRows.of(ingest.feed, suppression)
     rewriting = Rewriting(
         store,
         ingest.feed,

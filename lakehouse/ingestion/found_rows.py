@@ -57,15 +57,13 @@ class TextFinder(Protocol):
 class FoundRows:
     """The search result for a file: its hash, row count and the numbers of matching rows.
 
-    `problem` states why more rows may match; it contains no values. `is_readable` states
-    whether the file matches the feed declaration.
+    `problem` says why more of theirs may be in it; it holds no value.
     """
 
     sha256: str
     rows: int
     positions: tuple[int, ...] = ()
     problem: str = ""
-    is_readable: bool = True
 
 
 def find_rows(
@@ -139,7 +137,7 @@ def _search(content: Readable, search: "_Search") -> FoundRows:
 
 
 def _unreadable(problem: str) -> FoundRows:
-    return FoundRows("", 0, problem=problem, is_readable=False)
+    return FoundRows("", 0, problem=problem)
 
 
 def _ignore_progress(_: int) -> None:
@@ -177,7 +175,7 @@ class _Search:
         """Return the result."""
         self._find()
         positions = tuple(sorted(self._positions))
-        return FoundRows("", self._rows, positions, self._problem, is_readable=False)
+        return FoundRows("", self._rows, positions, self._problem)
 
     def _add(self, number: int, values: list[str], raw: bytes) -> None:
         if self._names is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.erasure.erase_again import erase_again
-from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople
+from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION, SuppressionList
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
@@ -19,7 +19,6 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.delivery import Archived, Delivery
-from lakehouse.ingestion.erased_row_finder import feed_erasures
 from lakehouse.ingestion.executor_reading import ExecutorReading
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.landing_rows import LandingRows
@@ -64,7 +63,7 @@ def land(
     run: Run | None = None,
     *,
     compute: "Callable[[DataFrame], DataFrame]" = lambda delivered: delivered,
-    suppression: GonePeople = NOBODY_GONE,
+    suppression: SuppressionList = NO_SUPPRESSION,
     bucket: BucketStaging | None = None,
     executors: ExecutorReading | None = None,
     progress: Callable[[int], None] = lambda _: None,
@@ -79,15 +78,14 @@ def land(
     :param suppression: erased data subjects: their rows from before the erasure do not land.
     :param bucket: stages rows in a bucket instead of the home.
     :param executors: read the files instead of this process if there are enough of them.
-    :param progress: called with the number of bytes read.
-    :raises TableBusy: if another ingest of the feed runs for longer than an hour.
+    :param progress: called with the number of bytes read, again and again.
+    :raises TableBusy: when another ingest of the feed goes on for longer than an hour.
     """
     with lock_feed(feed, home, bucket=bucket) as ingest:
-        is_suppressed = feed_erasures(suppression, feed)
         delivery = collect_files(
-            store, ingest, suppression=is_suppressed, executors=executors, progress=progress
+            store, ingest, suppression=suppression, executors=executors, progress=progress
         )
-        erase_again(engine, table, suppression.begin())
+        erase_again(engine, table, suppression.filter())
         repeated = repeated_content(engine, table.name, delivery)
         outcome = _publish(engine, feed, table, delivery, run or Run(), compute)
         archived = (

@@ -44,5 +44,5 @@ def without_erased_rows(
 def _look(rewriting: Rewriting, seen: StoredObject, suppressed: RowFinder) -> FoundRows:
     store = rewriting.store
     if rewriting.ledger.is_empty and not suppressed.columns:
-        return FoundRows(sha256_of(store, seen.key), 0, is_readable=False)
+        return FoundRows(sha256_of(store, seen.key), 0)
     return find_rows(rewriting.feed, seen.key, lambda: store.open(seen.key), suppressed)

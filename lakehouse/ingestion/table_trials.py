@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FileRejected, TableNotFound, UsageError
-from lakehouse.iceberg.erasure.gone_people import LeftOut
+from lakehouse.iceberg.erasure.suppression_list import RowFilter
 from lakehouse.iceberg.metadata.arrow_frames import arrow_to_spark
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import Input, latest
@@ -74,7 +74,7 @@ class TableTrials:
     engine: Engine
     functions: Functions
     declared: Mapping[str, IcebergTable]
-    left_out: LeftOut
+    left_out: RowFilter
     limit: int
     keep: Keep = keep_on_one_machine
 
@@ -262,9 +262,9 @@ class TableTrial:
 
     def _without_erased(self, name: str, frame: "DataFrame") -> "DataFrame":
         table = self.of.declared.get(name)
-        if table is None or not self.of.left_out.is_anybody:
+        if table is None or not self.of.left_out.is_active:
             return frame
-        return self.of.left_out.leave_out(table, frame)
+        return self.of.left_out.exclude(table, frame)
 
     def _read_other(self, name: str) -> "DataFrame | None":
         if name in self.trials:

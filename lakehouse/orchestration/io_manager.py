@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from lakehouse.errors import DeclarationError, FrameMismatch
-from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople
+from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION, SuppressionList
 from lakehouse.iceberg.metadata.column_types import column_type
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
@@ -52,7 +52,7 @@ class IcebergIOManager(dg.ConfigurableIOManager):
 
     engine: dg.ResourceDependency[Engine]
     declared: dg.ResourceDependency[Mapping[str, IcebergTable]]
-    gone: dg.ResourceDependency[GonePeople] = NOBODY_GONE  # type: ignore[assignment]
+    gone: dg.ResourceDependency[SuppressionList] = NO_SUPPRESSION  # type: ignore[assignment]
     jobs: dg.ResourceDependency[TableJobs] = NO_JOBS  # type: ignore[assignment]
 
     def write(
@@ -146,10 +146,10 @@ class IcebergIOManager(dg.ConfigurableIOManager):
     def _without_erased_rows(
         self, context: dg.InputContext, name: str, frame: "DataFrame"
     ) -> "DataFrame":
-        left_out, table = self.gone.begin(), self.declared.get(name)
-        if table is None or not left_out.is_anybody:
+        left_out, table = self.gone.filter(), self.declared.get(name)
+        if table is None or not left_out.is_active:
             return frame
-        kept = left_out.leave_out(table, frame)
+        kept = left_out.exclude(table, frame)
         for warning in left_out_warnings(left_out.rows):
             context.log.warning(warning)
         return kept

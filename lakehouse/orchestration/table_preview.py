@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import dagster as dg
 
 from lakehouse.errors import UsageError
-from lakehouse.iceberg.erasure.gone_people import GonePeople
+from lakehouse.iceberg.erasure.suppression_list import SuppressionList
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Outcome
@@ -20,7 +20,7 @@ def preview_table(
     engine: Engine,
     function: TableFunction,
     look: Callable[[str], None],
-    gone: GonePeople,
+    gone: SuppressionList,
 ) -> Outcome:
     """Compute a table in full without publishing; see `lakehouse.iceberg.write.preview`.
 

@@ -15,7 +15,6 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from lakehouse.errors import LakehouseError
-from lakehouse.ingestion.archive_names import HASH_DIGITS
 from lakehouse.ingestion.found_rows import FoundRows, Open, find_rows
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.rewrite_file import Rewriting, look_into
@@ -27,6 +26,7 @@ from lakehouse.ingestion.rewritten_files import (
     ledger_name,
 )
 from lakehouse.ingestion.row_numbers import RowNumbers
+from lakehouse.privacy.erasure_record import UnreadableFile
 from lakehouse.privacy.person_rows import PersonRows, PersonText
 from lakehouse.storage.object_store import LocalObjectStore, ObjectStore, StoredObject
 from lakehouse.storage.rejected_files import REASON_ENDING
@@ -58,19 +58,6 @@ class RewrittenFile:
     rows: tuple[int, ...]
 
 
-@dataclass(frozen=True, order=True)
-class Unreadable:
-    """A file that people may still be in, and why nobody can say or take them out; no text of
-    it holds a value of them.
-
-    `sha256` names it where its key holds a value; empty where nobody can read it.
-    """
-
-    key: str
-    sha256: str
-    why: str
-
-
 @dataclass(frozen=True)
 class FilesRewritten:
     """What a request took from the files of a feed, in this call and in those before that were
@@ -82,7 +69,7 @@ class FilesRewritten:
     """
 
     files: tuple[RewrittenFile, ...] = ()
-    unreadable: tuple[Unreadable, ...] = ()
+    unreadable: tuple[UnreadableFile, ...] = ()
     reasons: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     named: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -139,35 +126,6 @@ def rewrite_files(
         return erasure.run(ingest.staging)
 
 
-def empty_files(
-    store: ObjectStore,
-    feed: Feed,
-    persons: Sequence[Person],
-    request: str,
-    *,
-    home: Path,
-    erase_whole: Collection[str],
-) -> FilesRewritten:
-    """Empty delivered files that are not what their feed declares, of a feed whose table cannot
-    hold these people by its declaration; all others stay as they are.
-
-    It holds the feed, as `rewrite_files` does.
-
-    :param persons: of whom no value is noted.
-    :param erase_whole: keys or hashes of the files.
-    """
-    named = frozenset(erase_whole)
-    with lock_feed(feed, home) as ingest:
-        erasure = _Erasure(store, feed, persons, request, home, named, may_hold_them=False)
-        return erasure.empty_named(ingest.staging)
-
-
-def may_be_of(feed: Feed, names: Collection[str]) -> bool:
-    """Whether files that are named may be of a feed, by their keys; a hash may be of any."""
-    places = (feed.inbox, feed.archive, feed.rejected)
-    return any(name.startswith(places) or "/" not in name for name in names)
-
-
 def add_reasons(reasons: dict[str, str], more: Mapping[str, str]) -> None:
     """Add why files that were named were not emptied. Of two of one name or content, one that was
     not counts.
@@ -184,10 +142,8 @@ class _Erasure:
     request: str
     home: Path
     erase_whole: frozenset[str] = frozenset()
-    may_hold_them: bool = True
-    """Whether the table of the feed may hold these people by its declaration."""
     files: list[RewrittenFile] = field(default_factory=list)
-    unreadable: list[Unreadable] = field(default_factory=list)
+    unreadable: list[UnreadableFile] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     named: dict[str, str] = field(default_factory=dict)
@@ -203,16 +159,7 @@ class _Erasure:
             self._remove_old(store, prefix)
             self._name_unfinished(store, prefix)
             for entry in store.passed_over(prefix):
-                self._note(store, entry.key, "", f"it is {entry.kind}")
-        return self._result()
-
-    def empty_named(self, folder: Path) -> FilesRewritten:
-        """Empty what was named and cannot be read, and look at nothing else."""
-        for store, prefix in self.places:
-            for item in _files(store, self.feed, prefix):
-                if self._may_be_named(item.key):
-                    self._rewrite(self._rewriting(store, folder), item)
-            self._name_unfinished(store, prefix)
+                self._note(store, entry.key, f"it is {entry.kind}")
         return self._result()
 
     def _result(self) -> FilesRewritten:
@@ -223,14 +170,6 @@ class _Erasure:
             tuple(self.removed),
             self.named,
         )
-
-    def _may_be_named(self, key: str) -> bool:
-        """Whether a file may be one that was named, by its key or by its hash, of which the names
-        of files outside of the inbox have a part.
-        """
-        digits = [name[:HASH_DIGITS] for name in self.erase_whole if "/" not in name]
-        is_in_inbox = key.startswith(self.feed.inbox)
-        return key in self.erase_whole or any(is_in_inbox or part in key for part in digits)
 
     def _name_unfinished(self, store: ObjectStore, prefix: str) -> None:
         for item in store.unfinished(prefix):
@@ -280,12 +219,10 @@ class _Erasure:
         is_empty = is_done and (known.is_erased or found.sha256 == NOTHING)
         why = "" if is_empty else _CAN_BE_READ if is_done else problem
         add_reasons(self.named, dict.fromkeys(named, why))
-        if not (named or self.may_hold_them):
-            return
         if problem and not (is_done and known.is_erased):
-            self._note(store, item.key, found.sha256, problem)
+            self._note(store, item.key, problem)
         if self._text.is_in_name(item.key):
-            self._note(store, item.key, found.sha256, "its name holds a value of theirs")
+            self._note(store, item.key, "its name holds a value of theirs")
 
     def _exchange(
         self,
@@ -296,8 +233,7 @@ class _Erasure:
         is_named: bool,
     ) -> StoredObject | None:
         """Do to a file what it needs, and return it as it is then; None where it changed."""
-        is_closed = bool(found.problem) if self.may_hold_them else not found.is_readable
-        is_to_go = known.is_erased or (is_named and is_closed)
+        is_to_go = known.is_erased or (is_named and bool(found.problem))
         if is_to_go and found.sha256 != NOTHING:
             return rewriting.leave_nothing(item, found.sha256, known)
         numbers = RowNumbers.without(known.missing)
@@ -337,7 +273,7 @@ class _Erasure:
                 self.removed.append(self.shown(store, item.key))
             elif found and (found.positions or found.problem):
                 why = "it is hidden or half-written, and may hold a row of theirs"
-                self._note(store, item.key, found.sha256, why)
+                self._note(store, item.key, why)
 
     def _remove_old(self, store: ObjectStore, prefix: str) -> None:
         """Remove the old versions that hold the people, or of which nobody can say."""
@@ -356,8 +292,8 @@ class _Erasure:
             self.store.write_text(item.key, erased)
             self.reasons.append(self.shown(self.store, item.key))
 
-    def _note(self, store: ObjectStore, key: str, sha256: str, why: str) -> None:
-        self.unreadable.append(Unreadable(self.shown(store, key), sha256, why))
+    def _note(self, store: ObjectStore, key: str, why: str) -> None:
+        self.unreadable.append(UnreadableFile(self.shown(store, key), why))
 
     def _rewriting(self, store: ObjectStore, folder: Path) -> Rewriting:
         look = look_into(self.feed, self._rows, self._text)
@@ -374,7 +310,7 @@ class _Erasure:
 
     @cached_property
     def _rows(self) -> PersonRows:
-        return PersonRows(self.persons if self.may_hold_them else ())
+        return PersonRows(self.persons)
 
     @cached_property
     def _text(self) -> PersonText:

@@ -5,19 +5,32 @@ goes through all of them again, and ends in the same state. Who is gone is known
 what lands meanwhile is left out.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.errors import LakehouseError, TableBusy, UsageError
+from lakehouse.iceberg.commit.branch import drop_dead_branches
+from lakehouse.iceberg.commit.lock import table_lock
+from lakehouse.iceberg.erasure.delete_rows import count_rows
+from lakehouse.iceberg.erasure.remove_unnamed import WAIT_SECONDS, refuse_where_written
+from lakehouse.iceberg.metadata.history import MAIN
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.orphaned_runs import fail_orphaned_runs
 from lakehouse.privacy.audit_chain import AuditedAction
+from lakehouse.privacy.delivered_files import find_in_files
 from lakehouse.privacy.erasable import Erasable
-from lakehouse.privacy.erase_now import refuse_now
+from lakehouse.privacy.erased_people import by_all_names, people_in, shared_values
 from lakehouse.privacy.erasure import Erasure, How
 from lakehouse.privacy.erasure_record import read_record
 from lakehouse.privacy.folder import check_request_id, erase_lock, privacy_folder
 from lakehouse.privacy.identity import Identity, Named, find_people
+from lakehouse.privacy.places.scrub import scrub_places
+from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.privacy.requests import open_request, read_request, read_requests
-from lakehouse.privacy.steps.identify import identify, mark_gone, note_request
+from lakehouse.privacy.steps.identify import identify, is_delivered, mark_gone, note_request
 from lakehouse.privacy.steps.prove import conclude, remove_physically, verify_all
 from lakehouse.privacy.steps.take_away import (
     close_logically,
@@ -26,7 +39,14 @@ from lakehouse.privacy.steps.take_away import (
     recompute_sums,
     scrub,
 )
+from lakehouse.privacy.sums import find_sums
+from lakehouse.privacy.unread_tables import unread_tables
+from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import file_lock
+from lakehouse.tables.person import Person
+
+if TYPE_CHECKING:
+    from dagster import DagsterRun
 
 Progress = Callable[[str], AbstractContextManager[object]]
 _LOCK_SECONDS = 1.0
@@ -117,3 +137,117 @@ def require_named(named: Sequence[Named], is_dry: bool) -> None:
             "Nobody is named; a dry run needs SUBJECT=VALUE, such as customer_id=123, since it"
             " opens no sealed values."
         )
+
+
+def refuse_now(erasable: Erasable) -> None:
+    """Refuse to erase at once where anything is being written.
+
+    :raises TableBusy: names the run, or the table and the branch.
+    """
+    alive = alive_runs(erasable.settings)
+    if alive:
+        raise TableBusy(
+            f"{len(alive)} runs of this home are alive, such as {alive[0].run_id} of"
+            f" {alive[0].job_name}; expected none where files are removed at once.",
+            next_step="Wait for their end, or leave out --now.",
+        )
+    for name in _tables(erasable):
+        # A branch of a crashed run is no write under way.
+        with table_lock(erasable.engine, name, WAIT_SECONDS) as log:
+            drop_dead_branches(erasable.engine, name, log)
+        refuse_where_written(erasable.engine, name)
+
+
+def alive_runs(settings: Settings) -> "list[DagsterRun]":
+    """Return the runs of a home that go on, or wait for their turn; none of a home without any."""
+    if not (settings.dagster_home / "dagster.yaml").is_file():
+        return []
+    from dagster import DagsterRunStatus, RunsFilter
+
+    status = DagsterRunStatus
+    working = [
+        status.QUEUED,
+        status.NOT_STARTED,
+        status.STARTING,
+        status.STARTED,
+        status.CANCELING,
+    ]
+    with open_instance(settings) as instance:
+        fail_orphaned_runs(instance)
+        records = instance.get_run_records(RunsFilter(statuses=working))
+    return [record.dagster_run for record in records]
+
+
+def _tables(erasable: Erasable) -> list[str]:
+    names = {holder.table for subject in erasable.subjects for holder in subject.holders}
+    return sorted(name for name in names if erasable.engine.catalog.has(name))
+
+
+@dataclass(frozen=True)
+class WouldGo:
+    """What an erasure would take."""
+
+    unknown: int = 0
+    """How many of those who were named nothing holds."""
+    rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By table, and by branch or tag."""
+    files: Mapping[str, int] = field(default_factory=dict)
+    """Rows by delivered file; 0 where nobody can say."""
+    sums: tuple[str, ...] = ()
+    """Tables that would be computed anew."""
+    kept: tuple[str, ...] = ()
+    """Tables that would keep their sums, as declared."""
+    places: tuple[ScrubbedPlace, ...] = ()
+
+
+def dry_run(erasable: Erasable, named: Sequence[Named]) -> WouldGo:
+    """Return what an erasure of some people would take."""
+    persons: list[Person] = []
+    unknown = 0
+    for identity in find_people(erasable.engine, erasable.subjects, named):
+        if identity.is_known or is_delivered(erasable, identity):
+            persons.append(identity.person)
+        else:
+            unknown += 1
+    if not persons:
+        return WouldGo(unknown, places=tuple(unread_tables(erasable)))
+    shared = shared_values(erasable, persons)
+    rows = _rows(erasable, persons, shared)
+    lost = [table for table in rows if rows[table].get(MAIN)]
+    sums = find_sums(erasable, persons, lost, shared)
+    return WouldGo(
+        unknown,
+        rows,
+        _files(erasable, persons, shared),
+        sums.names,
+        sums.kept,
+        (
+            *scrub_places(
+                erasable.settings, by_all_names(erasable, persons), shared, is_dry=True
+            ),
+            *unread_tables(erasable),
+        ),
+    )
+
+
+def _rows(
+    erasable: Erasable, persons: Sequence[Person], shared: frozenset[str]
+) -> dict[str, dict[str, int]]:
+    rows: dict[str, Counter[str]] = {}
+    # A table may hold people in several ways, such as the winner and the loser of a match.
+    for holder, theirs in erasable.holders(persons):
+        people = people_in(holder, theirs, shared)
+        counts = count_rows(erasable.engine, erasable.tables[holder.table], people)
+        if counts:
+            rows.setdefault(holder.table, Counter()).update(counts)
+    return {table: dict(counts) for table, counts in rows.items()}
+
+
+def _files(
+    erasable: Erasable, persons: Sequence[Person], shared: frozenset[str]
+) -> dict[str, int]:
+    files: Counter[str] = Counter()
+    for feed, holder, theirs in erasable.feeds_of(persons):
+        people = people_in(holder, theirs, shared)
+        files.update(find_in_files(erasable.store, feed, people, home=erasable.settings.home))
+    return dict(files)

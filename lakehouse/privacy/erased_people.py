@@ -4,19 +4,18 @@ the process.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lakehouse.iceberg.erasure.arrow_ids import text_of
 from lakehouse.privacy.compared_values import (
     compared,
     may_be_ids,
-    may_be_values,
     telling_texts,
 )
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.holders import Holder, Subject
-from lakehouse.privacy.matching_rows import matching_rows
-from lakehouse.privacy.table_reading import present_names, read_now, text_of
+from lakehouse.privacy.table_reading import present_names, read_now
+from lakehouse.privacy.value_places import find_owners
 from lakehouse.tables.person import Person, normal_id
 
 if TYPE_CHECKING:
@@ -70,7 +69,11 @@ def shared_values(erasable: Erasable, persons: Sequence[Person]) -> frozenset[st
     if not texts:
         return frozenset()
     keys = frozenset(map(compared, texts))
-    remaining = {compared(value) for value in _remaining(erasable, persons, keys)}
+    remaining: set[str] = set()
+    for subject in erasable.subjects:
+        erased = _normal_ids(erasable, subject, persons)
+        owners = find_owners(erasable.engine, subject, keys, all_snapshots=False)
+        remaining.update(key for (_, key), ids in owners.items() if ids - erased)
     return frozenset(text for text in texts if compared(text) in remaining)
 
 
@@ -80,22 +83,12 @@ def remaining_values(erasable: Erasable, persons: Sequence[Person]) -> Iterator[
 
     :param persons: those who do not remain.
     """
-    yield from _remaining(erasable, persons, None)
-
-
-def _remaining(
-    erasable: Erasable, persons: Sequence[Person], keys: frozenset[str] | None
-) -> Iterator[str]:
-    """Yield the values that remain.
-
-    :param keys: those that matter, as they are compared; None for all.
-    """
     for subject in erasable.subjects:
         erased = _normal_ids(erasable, subject, persons)
         for holder in subject.holders:
             if holder.is_by_id and erasable.engine.catalog.has(holder.table):
                 loaded = erasable.engine.catalog.load(holder.table)
-                yield from _values_of_others(loaded, holder, erased, keys)
+                yield from _values_of_others(loaded, holder, erased)
 
 
 def _normal_ids(
@@ -108,9 +101,7 @@ def _normal_ids(
     return frozenset(ids)
 
 
-def _values_of_others(
-    loaded: "Table", holder: Holder, erased: frozenset[str], keys: frozenset[str] | None
-) -> Iterator[str]:
+def _values_of_others(loaded: "Table", holder: Holder, erased: frozenset[str]) -> Iterator[str]:
     assert holder.row_column is not None
     names = present_names(loaded, holder.columns)
     key = names.get(holder.row_column.name)
@@ -118,19 +109,6 @@ def _values_of_others(
     columns = [name for name in columns if name != key]
     if key is None or not columns:
         return
-    if keys is None:
-        yield from _all_values_of_others(loaded, key, columns, erased)
-        return
-    matches = partial(may_be_values, keys=keys)
-    for _, rows in matching_rows(loaded, columns, matches, beside=(key,), all_snapshots=False):
-        others = _rows_of_others(rows, key, erased)
-        for name in columns:
-            yield from _texts(others.column(name))
-
-
-def _all_values_of_others(
-    loaded: "Table", key: str, columns: Sequence[str], erased: frozenset[str]
-) -> Iterator[str]:
     distinct = {name: _Distinct() for name in columns}
     for batch in read_now(loaded, (key, *columns)):
         others = _rows_of_others(batch, key, erased)

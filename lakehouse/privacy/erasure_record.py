@@ -23,9 +23,12 @@ class ErasedFile:
     rows: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class UnreadableFile:
-    """A delivered file that may hold the people, and why nobody can say."""
+    """A delivered file that can still contain the people, and why.
+
+    `key` has `[erased]` for a value of a person.
+    """
 
     key: str
     why: str

@@ -2,22 +2,19 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import TypeUnsupported
+from lakehouse.iceberg.erasure.find_rows import FileRows, find_rows
+from lakehouse.iceberg.erasure.person_columns import person_columns
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.privacy.erased_people import people_in
 from lakehouse.privacy.holders import Holder, Subject
 from lakehouse.privacy.identity import Identity
-from lakehouse.privacy.table_reading import (
-    is_searchable,
-    present_names,
-    read_now,
-    row_condition,
-    text_of,
-    texts_in,
-)
-from lakehouse.tables.people import names_of
-from lakehouse.tables.person import Person, normal_id
+from lakehouse.privacy.table_reading import explained
+from lakehouse.tables.person import Person
+from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -52,31 +49,69 @@ def export_people(
     engine: Engine,
     subjects: Sequence[Subject],
     identities: Sequence[Identity],
-    declared: Iterable[str],
+    declared: Mapping[str, IcebergTable],
 ) -> Export:
-    """Return the rows that readers see of some people, each row once; no JVM.
+    """Return the rows that readers see of some people: those that an erasure deletes; no JVM.
 
-    :param declared: names of the tables that are declared.
+    :param declared: the declared tables, by name.
     """
-    holders = {
-        holder.table: None
-        for identity in identities
-        for holder in identity.subject.holders
-        if engine.catalog.has(holder.table)
-    }
+    holders: dict[str, dict[Holder, list[Identity]]] = {}
+    for identity in identities:
+        for holder in identity.subject.holders:
+            if engine.catalog.has(holder.table):
+                holders.setdefault(holder.table, {}).setdefault(holder, []).append(identity)
     rows: list[HeldRow] = []
     shared_rows = 0
-    for table in sorted(holders):
-        loaded = engine.catalog.load(table)
-        finders = list(_finders(loaded, table, identities))
-        for row in _candidates(loaded, finders):
-            matches = {finder.match(row) for finder in finders}
-            if "theirs" in matches:
-                rows.append(HeldRow(table, row))
-            elif "shared" in matches:
-                shared_rows += 1
+    for name in sorted(holders):
+        loaded = engine.catalog.load(name)
+        own, with_shared = _people(holders[name], is_own=True), _people(holders[name])
+        found = _positions(loaded, declared[name], own)
+        rows += [HeldRow(name, row) for row in explained(loaded, partial(_rows, loaded, found))]
+        if with_shared != own:
+            shared_rows += _count(_positions(loaded, declared[name], with_shared))
+            shared_rows -= _count(found)
     columns, unsupported = undeclared_columns(engine, subjects, declared)
     return Export(tuple(rows), tuple(sorted(holders)), shared_rows, columns, unsupported)
+
+
+def _people(
+    holders: Mapping[Holder, Sequence[Identity]], *, is_own: bool = False
+) -> list[Person]:
+    """Return people as a table names their columns.
+
+    :param is_own: whether values that another person has too are omitted.
+    """
+    people = []
+    for holder, identities in holders.items():
+        for identity in identities:
+            shared = frozenset[str]().union(*identity.shared.values())
+            people += people_in(holder, [identity.person], shared if is_own else frozenset())
+    return people
+
+
+def _positions(
+    loaded: "Table", table: IcebergTable, people: Sequence[Person]
+) -> "list[FileRows]":
+    snapshot = loaded.current_snapshot()
+    if snapshot is None:
+        return []
+    columns = person_columns(table, loaded, people)
+    return list(explained(loaded, lambda: find_rows(loaded, columns, snapshot.snapshot_id)))
+
+
+def _count(files: "Iterable[FileRows]") -> int:
+    return sum(file.rows for file in files)
+
+
+def _rows(loaded: "Table", files: "Iterable[FileRows]") -> Iterator[dict[str, Any]]:
+    from pyiceberg.expressions import AlwaysTrue
+    from pyiceberg.io.pyarrow import ArrowScan
+    from pyiceberg.table import FileScanTask
+
+    scan = ArrowScan(loaded.metadata, loaded.io, loaded.schema(), AlwaysTrue())
+    for file in files:
+        if file.rows:
+            yield from scan.to_table([FileScanTask(file.file)]).take(file.positions).to_pylist()
 
 
 def undeclared_columns(
@@ -100,77 +135,3 @@ def undeclared_columns(
         if alike:
             columns[table] = alike
     return columns, unsupported
-
-
-@dataclass(frozen=True)
-class _Finder:
-    """How the rows of one person are told in one table."""
-
-    person: Person
-    shared: Mapping[str, frozenset[str]]
-    ids: tuple[str, ...]
-    personal: tuple[tuple[str, str], ...]
-    """What the table calls the columns, each with the name in `Person.personal`."""
-    row_column: str | None
-
-    @classmethod
-    def of(cls, loaded: "Table", holder: Holder, identity: Identity) -> "_Finder":
-        """Return that of a table as it is now."""
-        names = present_names(loaded, holder.columns)
-        personal = []
-        for column in holder.personal:
-            known = sorted(names_of(column) & identity.person.personal.keys())
-            if column.name not in names or not known:
-                continue
-            # Of a table of people it is a last resort, for rows without an id.
-            if not holder.is_by_id or is_searchable(loaded, names[column.name]):
-                personal.append((names[column.name], known[0]))
-        row_column = None
-        if holder.row_column is not None and holder.is_by_id:
-            row_column = names.get(holder.row_column.name)
-        return cls(
-            identity.person,
-            identity.shared,
-            tuple(names[column.name] for column in holder.ids if column.name in names),
-            tuple(personal),
-            row_column,
-        )
-
-    def match(self, row: Mapping[str, Any]) -> str:
-        """Return whether a row is `theirs`, has only a value that is `shared`, or neither."""
-        ids = {normal_id(one) for one in self.person.ids}
-        if any(normal_id(text) in ids for name in self.ids for text in texts_in(row[name])):
-            return "theirs"
-        owner = (text_of(row[self.row_column]) or "").strip() if self.row_column else ""
-        if owner:
-            return ""
-        matches = set()
-        for name, known_as in self.personal:
-            for text in texts_in(row[name]):
-                if text in self.person.personal[known_as]:
-                    matches.add(text in self.shared.get(known_as, ()))
-        return "theirs" if False in matches else "shared" if matches else ""
-
-    def texts(self) -> dict[str, frozenset[str]]:
-        """Return the values that tell a row, by what the table calls the column."""
-        texts = dict.fromkeys(self.ids, self.person.ids)
-        for name, known_as in self.personal:
-            texts[name] = texts.get(name, frozenset()) | self.person.personal[known_as]
-        return texts
-
-
-def _finders(loaded: "Table", table: str, identities: Iterable[Identity]) -> Iterator[_Finder]:
-    for identity in identities:
-        for holder in identity.subject.holders:
-            if holder.table == table:
-                yield _Finder.of(loaded, holder, identity)
-
-
-def _candidates(loaded: "Table", finders: Sequence[_Finder]) -> Iterator[dict[str, Any]]:
-    texts: dict[str, set[str]] = {}
-    for finder in finders:
-        for name, some in finder.texts().items():
-            texts.setdefault(name, set()).update(some)
-    names = [field.name for field in loaded.schema().fields]
-    for batch in read_now(loaded, names, row_condition(loaded, texts)):
-        yield from batch.to_pylist()

@@ -16,8 +16,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from lakehouse.iceberg.erasure.suppression_list import RowTimestamp
 from lakehouse.tables.column import Column
 from lakehouse.tables.declaration import OnErasure
+from lakehouse.tables.feed import Feed
 from lakehouse.tables.people import Origin, Origins, Sources, names_of, origins_of
 from lakehouse.tables.table import IcebergTable
 
@@ -226,3 +228,61 @@ def _names(
 def _most_common(kind: frozenset[Origin]) -> str:
     names = sorted(origin.column for origin in kind)
     return max(names, key=names.count)
+
+
+def subject_names(subjects: Iterable[Subject]) -> dict[str, Collection[str]]:
+    """Return, by table, all that any table calls its subject; of tables that have one."""
+    names: dict[str, Collection[str]] = {}
+    for subject in subjects:
+        for holder in subject.holders:
+            if holder.is_by_id:
+                names[holder.table] = subject.names
+    return names
+
+
+def row_moments(
+    tables: Mapping[str, IcebergTable], feeds: Iterable[Feed], sources: Sources
+) -> dict[str, RowTimestamp]:
+    """Return, by table, the column that tells when a row was made; of tables that have one.
+
+    It is the first of the table's `versions.newest`, else the moment that its feed declares, else
+    the moment of a table that it is computed from, where it has that column too. A quarantine has
+    what its table has.
+
+    :param sources: by table, the tables that it is computed from.
+    """
+    moments = {
+        feed.table: RowTimestamp(feed.moment, feed.time_zone) for feed in feeds if feed.moment
+    }
+    for table in tables.values():
+        if table.versions:
+            moments[table.name] = _newest(table)
+    is_changing = True
+    while is_changing:
+        inherited = _inherited(tables, moments, sources)
+        is_changing = bool(inherited)
+        moments |= inherited
+    for table in tables.values():
+        if table.quarantine and table.name in moments:
+            moments[table.quarantine.name] = moments[table.name]
+    return moments
+
+
+def _newest(table: IcebergTable) -> RowTimestamp:
+    assert table.versions is not None
+    column = table.versions.newest[0]
+    cast = table.casts.get(column)
+    return RowTimestamp(column, cast.time_zone) if cast else RowTimestamp(column)
+
+
+def _inherited(
+    tables: Mapping[str, IcebergTable], moments: Mapping[str, RowTimestamp], sources: Sources
+) -> dict[str, RowTimestamp]:
+    """Return the moments of tables that have none yet, from what they are computed from."""
+    inherited = {}
+    for table in tables.values():
+        for source in sorted(sources.get(table.name, ())):
+            moment = moments.get(source)
+            if moment and table.name not in moments and moment.column in table.column_names:
+                inherited[table.name] = moment
+    return inherited

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ahocorasick_rs import BytesAhoCorasick
 
 _LATIN = "latin-1"
-_ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be", _LATIN)
+_ENCODINGS = ("utf-8", _LATIN)
 
 
 @dataclass(frozen=True)

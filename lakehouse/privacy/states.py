@@ -88,7 +88,7 @@ def plan_transition(
     :param physical_due_at: when what is pending can be removed; `pending_physical` alone has
         it.
     :param unreachable: what cannot be reached; `exception` alone has it.
-    :raises LakehouseError: when the one state does not follow the other, or lacks what it says.
+    :raises LakehouseError: when the one state does not follow the other.
     """
     changed = replace(
         request,
@@ -104,16 +104,6 @@ def plan_transition(
         raise LakehouseError(
             f"Request {request.request_id} is {request.state}, and cannot become {state};"
             f" expected {expected}."
-        )
-    if state == "pending_physical" and physical_due_at is None:
-        raise LakehouseError(
-            f"Request {request.request_id} cannot become pending_physical without a date;"
-            " expected when the rest can be removed."
-        )
-    if state == "exception" and not unreachable:
-        raise LakehouseError(
-            f"Request {request.request_id} cannot become an exception of nothing; expected what"
-            " cannot be reached, its owner and a date."
         )
     return changed
 

@@ -1,19 +1,16 @@
-"""Some columns of a table read without a JVM, and the conditions and the texts of their values."""
+"""Some columns of a table read without a JVM, and the texts of their values."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakehouse.errors import LakehouseError, TableDamaged
-from lakehouse.iceberg.erasure.arrow_ids import INTEGERS, whole_numbers
+from lakehouse.iceberg.erasure.arrow_ids import text_of
 from lakehouse.iceberg.metadata.named_files import all_manifests
 from lakehouse.iceberg.metadata.scanned_batches import why_only_spark_reads
 from lakehouse.tables.column import Column
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyiceberg.expressions import BooleanExpression
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
 
@@ -36,16 +33,12 @@ def present_names(loaded: "Table", columns: Iterable[Column]) -> dict[str, str]:
     return present
 
 
-def read_now(
-    loaded: "Table", names: Sequence[str], condition: "BooleanExpression | None" = None
-) -> "Iterator[pa.RecordBatch]":
-    """Yield columns of the rows that readers see, those that a condition holds for.
+def read_now(loaded: "Table", names: Sequence[str]) -> "Iterator[pa.RecordBatch]":
+    """Yield columns of the rows that readers see.
 
     :raises LakehouseError: when a file of the table cannot be read without Spark.
     """
-    from pyiceberg.expressions import AlwaysTrue
-
-    scan = loaded.scan(row_filter=condition or AlwaysTrue(), selected_fields=tuple(names))
+    scan = loaded.scan(selected_fields=tuple(names))
     yield from explained(loaded, lambda: scan.to_arrow_batch_reader())
 
 
@@ -61,73 +54,6 @@ def data_files(loaded: "Table") -> "Iterator[DataFile]":
             if entry.data_file.file_path not in files:
                 files.add(entry.data_file.file_path)
                 yield entry.data_file
-
-
-def among(loaded: "Table", name: str, texts: Iterable[str]) -> "BooleanExpression | None":
-    """Return the condition that a column is one of some values, given as text; None where
-    its type tells no value from such a text, so that each row has to be looked at.
-    """
-    from pyiceberg.expressions import AlwaysFalse, In
-
-    kind = str(loaded.schema().find_field(name).field_type)
-    values: list[Any] = []
-    if kind == "string":
-        values = sorted(texts)
-    elif kind == "date":
-        values = sorted(text for text in texts if _is_date(text))
-    elif kind in INTEGERS:
-        values = [*whole_numbers(texts, kind)]
-    else:
-        return None
-    # mypy takes pydantic's fields for the arguments, and not PyIceberg's own constructor.
-    return In(name, values) if values else AlwaysFalse()  # type: ignore[call-arg,arg-type]
-
-
-def is_searchable(loaded: "Table", name: str) -> bool:
-    """Whether rows can be told by a column without looking at each."""
-    return among(loaded, name, ()) is not None
-
-
-def _is_date(text: str) -> bool:
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-def row_condition(
-    loaded: "Table", texts: Mapping[str, Iterable[str]]
-) -> "BooleanExpression | None":
-    """Return the condition that any of some columns is one of its values; None where each row
-    has to be looked at.
-
-    :param texts: values as text, by what the table calls the column.
-    """
-    from pyiceberg.expressions import AlwaysFalse, Or
-
-    condition: BooleanExpression = AlwaysFalse()
-    for name, some in texts.items():
-        one = among(loaded, name, some)
-        if one is None:
-            return None
-        condition = Or(condition, one)
-    return condition
-
-
-def text_of(value: Any) -> str | None:
-    """Return a value as Spark casts it to a string; None of NULL, and of what has parts."""
-    if value is None or isinstance(value, Mapping | list):
-        return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    if isinstance(value, datetime):
-        return value.replace(tzinfo=None).isoformat(" ")
-    if isinstance(value, float) and value.is_integer():
-        return f"{value:.1f}"
-    return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
 def texts_in(value: Any) -> Iterator[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.iceberg.erasure.arrow_ids import text_of
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.privacy.compared_values import (
     compared,
@@ -19,7 +20,7 @@ from lakehouse.privacy.compared_values import (
 )
 from lakehouse.privacy.holders import Holder, Subject
 from lakehouse.privacy.matching_rows import matching_rows
-from lakehouse.privacy.table_reading import present_names, text_of, texts_in
+from lakehouse.privacy.table_reading import present_names, texts_in
 from lakehouse.tables.person import normal_id
 
 if TYPE_CHECKING:

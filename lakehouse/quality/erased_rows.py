@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.erasure.gone_people import LeftOut
+from lakehouse.iceberg.erasure.suppression_list import RowFilter
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_result import Pin
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def may_have_erased(engine: Engine, source: Pin, left_out: LeftOut) -> bool:
-    """Return, from metadata only, whether rows read from a source may belong to erased data
-    subjects.
+def may_have_erased(engine: Engine, source: Pin, left_out: RowFilter) -> bool:
+    """Whether rows that were read of a source may be of people who were erased, by metadata
+    alone.
 
     :param left_out: the erased data subjects, as for `without_erased`.
     """
-    return left_out.is_anybody or _was_erased_since(engine, source)
+    return left_out.is_active or _was_erased_since(engine, source)
 
 
 def without_erased(
-    engine: Engine, source: Pin, rows: "DataFrame", left_out: LeftOut
+    engine: Engine, source: Pin, rows: "DataFrame", left_out: RowFilter
 ) -> "DataFrame":
     """Return a pinned source's rows without those erased since and those of erased data
     subjects.
@@ -34,7 +34,7 @@ def without_erased(
         names = list(SOURCE_COLUMNS)
         now = read_main(engine, source.table).select(*names)
         rows = rows.join(now, names, "left_semi").select(*rows.columns)
-    table = left_out.people.tables.get(source.table)
+    table = left_out.suppression.tables.get(source.table)
     return rows if table is None else left_out.split(table, rows).rows
 
 

@@ -4,7 +4,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople, LeftOut
+from lakehouse.iceberg.erasure.suppression_list import (
+    NO_SUPPRESSION,
+    RowFilter,
+    SuppressionList,
+)
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import FEW, same_key, with_keys
 from lakehouse.iceberg.metadata.history import read_history
@@ -75,7 +79,7 @@ def account(
     first: str | None = None,
     computed_id: int | None = None,
     increment: Increment | None = None,
-    suppression: GonePeople = NOBODY_GONE,
+    suppression: SuppressionList = NO_SUPPRESSION,
 ) -> Accounted:
     """Find each source row in the target, in its quarantine, or superseded by another version.
 
@@ -115,7 +119,7 @@ def account(
         if counts["lost"]:
             lost_rows = outcomes.where("__outcome = 'lost'")
             not_erased = _without_erased(
-                engine, Pin(source.name, snapshot_id), lost_rows, suppression.begin()
+                engine, Pin(source.name, snapshot_id), lost_rows, suppression.filter()
             )
             if not_erased is not None:
                 lost_rows = not_erased
@@ -128,7 +132,7 @@ def account(
 
 
 def _without_erased(
-    engine: Engine, source: Pin, lost_rows: "DataFrame", left_out: LeftOut
+    engine: Engine, source: Pin, lost_rows: "DataFrame", left_out: RowFilter
 ) -> "DataFrame | None":
     """Return the lost rows that do not belong to erased data subjects; None without an erasure."""
     if not may_have_erased(engine, source, left_out):

@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.erasure.gone_people import GonePeople
+from lakehouse.iceberg.erasure.suppression_list import SuppressionList
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
@@ -19,9 +19,11 @@ from lakehouse.quality.row_accounting import Accounted, Increment, account
 from lakehouse.tables.table import IcebergTable
 
 NAME = "every_row_is_accounted_for"
-Evaluate = Callable[[Engine, History | None, Snapshot | None, GonePeople], dg.AssetCheckResult]
-"""Evaluates the check from the table's history (None before its first write), the run's
-snapshot (None if only checks run) and the erased data subjects.
+Evaluate = Callable[
+    [Engine, History | None, Snapshot | None, SuppressionList], dg.AssetCheckResult
+]
+"""Follows rows by the history of a table, which is None before there is one, the snapshot that
+the run made of it, which is None where the check runs alone, and who was erased.
 """
 
 
@@ -49,7 +51,10 @@ def accounted_check(
         )
 
     def evaluate(
-        engine: Engine, history: History | None, snapshot: Snapshot | None, gone: GonePeople
+        engine: Engine,
+        history: History | None,
+        snapshot: Snapshot | None,
+        gone: SuppressionList,
     ) -> dg.AssetCheckResult:
         commit = snapshot.commit if snapshot else None
         if history is None or commit is None or not commit.read:

@@ -5,7 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople, LeftOut
+from lakehouse.iceberg.erasure.suppression_list import (
+    NO_SUPPRESSION,
+    RowFilter,
+    SuppressionList,
+)
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import same_key, together
 from lakehouse.iceberg.metadata.history import read_history
@@ -58,7 +62,7 @@ def count_places(
     engine: Engine,
     target: IcebergTable,
     reads: Sequence[Read],
-    suppression: GonePeople = NOBODY_GONE,
+    suppression: SuppressionList = NO_SUPPRESSION,
 ) -> dict[str, int]:
     """Count the source rows by outcome: one of `PLACES`, or `CLEARED` or `ERASED` if there are
     any.
@@ -76,7 +80,7 @@ def count_places(
     counts = Counter({row["place"]: row["count"] for row in rows})
     if counts["left_out"]:
         left_out = placed.where("place = 'left_out'").select(*_SOURCE)
-        people = suppression.begin()
+        people = suppression.filter()
         counts[ERASED] = sum(
             _count_erased(engine, source, left_out, people) for source in reads
         )
@@ -85,8 +89,8 @@ def count_places(
     return {place: counts[place] for place in reported}
 
 
-def _count_erased(engine: Engine, source: Read, lacking: "DataFrame", people: LeftOut) -> int:
-    """Return how many missing rows belong to erased data subjects."""
+def _count_erased(engine: Engine, source: Read, lacking: "DataFrame", people: RowFilter) -> int:
+    """Return how many of the rows that a table lacks are of people who were erased."""
     if not may_have_erased(engine, source.pin, people):
         return 0
     rows = read(engine, source.pin, source.where).join(lacking, _SOURCE, "left_semi")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import dagster as dg
 
-from lakehouse.iceberg.erasure.gone_people import GonePeople
+from lakehouse.iceberg.erasure.suppression_list import SuppressionList
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
@@ -103,7 +103,10 @@ def source_check(target: IcebergTable, inputs: Mapping[str, Input]) -> dg.AssetC
     """
 
     def evaluate(
-        engine: Engine, history: History | None, snapshot: Snapshot | None, gone: GonePeople
+        engine: Engine,
+        history: History | None,
+        snapshot: Snapshot | None,
+        gone: SuppressionList,
     ) -> dg.AssetCheckResult:
         reads = []
         if history is not None:

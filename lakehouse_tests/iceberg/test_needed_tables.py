@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lakehouse.errors import TableNotFound
-from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople
+from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION, SuppressionList
 from lakehouse.iceberg.evolve.creation import create_without_spark
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import Input, latest
@@ -49,7 +49,7 @@ def try_to_write(
     engine: Engine,
     declared: IcebergTable,
     inputs: dict[str, Input] | None = None,
-    gone: GonePeople = NOBODY_GONE,
+    gone: SuppressionList = NO_SUPPRESSION,
 ) -> None:
     write(engine, declared, no_spark, inputs, gone=gone)
 
@@ -88,7 +88,7 @@ def test_of_tables_that_refer_to_each_other_one_is_made_first(engine: Engine) ->
     shops = replace(SHOPS, rules=[references("other", between.name, "id")])
     declared = {each.name: each for each in (SALES, shops, between)}
     with pytest.raises(SparkIsNeeded):
-        try_to_write(engine, SALES, gone=replace(NOBODY_GONE, tables=declared))
+        try_to_write(engine, SALES, gone=replace(NO_SUPPRESSION, tables=declared))
     assert engine.catalog.tables() == [SALES.name]
 
 
@@ -99,5 +99,5 @@ def test_of_tables_of_which_one_is_computed_from_the_other_it_refers_to_one_is_m
     sources = {SHOPS.name: ["silver.towns"], "silver.towns": [SALES.name]}
     declared["silver.towns"] = table("silver.towns")
     with pytest.raises(SparkIsNeeded):
-        try_to_write(engine, SALES, gone=GonePeople(tables=declared, sources=sources))
+        try_to_write(engine, SALES, gone=SuppressionList(tables=declared, sources=sources))
     assert engine.catalog.tables() == [SALES.name]

@@ -6,8 +6,8 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,10 +19,10 @@ import pytest
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from lakehouse.errors import FileRejected
+from lakehouse.iceberg.erasure.suppression_list import SuppressionList
 from lakehouse.ingestion import executor_reading
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.delivery import Delivery
-from lakehouse.ingestion.erased_row_finder import ErasedRowFinder
 from lakehouse.ingestion.executor_reading import (
     ExecutorReading,
     Reading,
@@ -32,6 +32,7 @@ from lakehouse.ingestion.executor_task import ExecutorTask, FileOutcome, Numbere
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.staged_rows import open_staging
 from lakehouse.ingestion.staging import FileConverter
+from lakehouse.ingestion.suppressed_rows import SuppressedRows
 from lakehouse.runtime.code_on_executors import package_zip
 from lakehouse.runtime.executor_archive import require_archive
 from lakehouse.storage import s3
@@ -76,11 +77,15 @@ class HereReading(ExecutorReading):
         return Reading(tuple(outcomes))
 
 
-class AnnIsGone:
-    """Somebody was erased."""
+@dataclass(frozen=True)
+class AnnIsErased:
+    """A person was erased."""
 
-    def is_gone(self, subject: str, value: str, moment: datetime | None) -> bool:
-        return value == "7"
+    key: bytes | None = None
+    erased_at: Mapping[bytes, datetime] = field(default_factory=lambda: {b"7": NOW})
+
+    def is_gone(self, names: Iterable[str], value: str) -> datetime | None:
+        return NOW if value == "7" else None
 
 
 def no_session():
@@ -173,7 +178,8 @@ def test_once_somebody_was_erased_the_driver_reads(home, inbox_of) -> None:
     inbox.put("b.csv", "customer_id,email\n9,cy@example.com\n", second=2)
 
     with lock_feed(CUSTOMERS, home) as ingest:
-        delivery = collect_files(inbox.store, ingest, suppression=AnnIsGone(), executors=UNUSED)
+        erased = SuppressionList(AnnIsErased)
+        delivery = collect_files(inbox.store, ingest, suppression=erased, executors=UNUSED)
         rows = staged_rows(delivery)
 
     assert [row["customer_id"] for row in rows] == ["8", "9"]
@@ -186,7 +192,7 @@ def test_of_a_file_that_changed_no_rows_are_put_there(home, inbox, tmp_path) -> 
     path.write_text(APPLE + "2,Fig,true\n", encoding="utf-8")
 
     with lock_feed(FRUITS, home) as ingest:
-        converter = FileConverter(inbox.store, FRUITS, NOW, ErasedRowFinder(FRUITS, None))
+        converter = FileConverter(inbox.store, FRUITS, NOW, SuppressedRows(FRUITS))
         task = ExecutorTask(converter, ingest.rows, ())
         outcome = task.stage(NumberedFile(0, stored), tmp_path)
         assert list((ingest.staging / "rows").iterdir()) == []
@@ -215,7 +221,7 @@ def test_one_without_credentials_says_so_before_files_are_read(
 ) -> None:
     bucket = open_staging(aws_settings)
     with lock_feed(FRUITS, home, bucket=bucket) as ingest:
-        converter = FileConverter(bucket.store, FRUITS, NOW, ErasedRowFinder(FRUITS, None))
+        converter = FileConverter(bucket.store, FRUITS, NOW, SuppressedRows(FRUITS))
         task = pickle.dumps(ExecutorTask(converter, ingest.rows, [[file(0, 1)]]))
 
     assert pickle.loads(task).problem(0) == ""
@@ -239,7 +245,7 @@ def test_an_executor_needs_this_package_and_pyarrow_alone(
     elsewhere.mkdir()
 
     with lock_feed(FRUITS, home) as ingest:
-        converter = FileConverter(inbox.store, FRUITS, NOW, ErasedRowFinder(FRUITS, None))
+        converter = FileConverter(inbox.store, FRUITS, NOW, SuppressedRows(FRUITS))
         given.write_bytes(pickle.dumps(ExecutorTask(converter, ingest.rows, (files,))))
         told = subprocess.run(
             [sys.executable, "-c", FOREIGN, str(package), str(given)],
@@ -379,7 +385,7 @@ def test_where_a_task_fails_though_one_could_read_the_driver_reads_and_says_so(
 
     with lock_feed(FRUITS, home) as ingest:
         (ingest.staging / "rows" / f"_source_sha256={sha256}").touch()
-        converter = FileConverter(inbox.store, FRUITS, NOW, ErasedRowFinder(FRUITS, None))
+        converter = FileConverter(inbox.store, FRUITS, NOW, SuppressedRows(FRUITS))
         task = ExecutorTask(converter, ingest.rows, [files])
         reading = spark_reading(sys.executable).read(task)
 
@@ -406,7 +412,7 @@ def test_what_one_executor_cannot_read_the_driver_reads_and_says_so(
     ]
 
     with lock_feed(FRUITS, home) as ingest:
-        converter = FileConverter(inbox.store, FRUITS, NOW, ErasedRowFinder(FRUITS, None))
+        converter = FileConverter(inbox.store, FRUITS, NOW, SuppressedRows(FRUITS))
         task = OneCannotRead(converter, ingest.rows, [[file] for file in files])
         reading = spark_reading(sys.executable).read(task)
 

@@ -2,6 +2,8 @@
 
 import gzip
 import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -13,10 +15,10 @@ import zstandard
 from pyarrow import parquet
 
 from lakehouse.errors import DeclarationError, FileRejected
-from lakehouse.ingestion.erased_row_finder import ErasedRowFinder
 from lakehouse.ingestion.found_rows import find_rows
 from lakehouse.ingestion.readers.arrow_types import declared_type
 from lakehouse.ingestion.readers.formats import open_reader, write_without_rows
+from lakehouse.ingestion.suppressed_rows import SuppressedRows
 from lakehouse.tables.feed import Feed, FeedColumn
 
 pytestmark = pytest.mark.unit
@@ -269,12 +271,16 @@ def test_types_are_checked_where_they_are_declared() -> None:
         Feed("x", [nested], "bronze.x", formats="jsonl")
 
 
-class Gone:
+@dataclass(frozen=True)
+class Erased:
     """The person 2 is erased."""
 
-    def is_gone(self, subject: str, value: str, moment: datetime | None) -> bool:
-        assert subject == "id"
-        return value == "2" and (moment is None or moment < datetime(2026, 7, 1, tzinfo=UTC))
+    key: bytes | None = None
+    erased_at: Mapping[bytes, datetime] = field(default_factory=dict)
+
+    def is_gone(self, names: Iterable[str], value: str) -> datetime | None:
+        assert "id" in names
+        return datetime(2026, 7, 1, tzinfo=UTC) if value == "2" else None
 
 
 PEOPLE = {
@@ -294,16 +300,15 @@ PEOPLE = {
 def test_rows_of_erased_people_are_found_by_typed_columns(file_format: str) -> None:
     at = FeedColumn("at", type="timestamp", optional=True)
     feed = Feed("x", [ID, at], "bronze.x", formats=file_format, subject="id", moment="at")
-    content, gone = PEOPLE[file_format], ErasedRowFinder(feed, Gone())
+    content, gone = PEOPLE[file_format], SuppressedRows(feed, Erased(), {"id"})
     found = find_rows(feed, f"x.{file_format}", lambda: io.BytesIO(content), gone)
-    assert (found.rows, found.positions, found.is_readable) == (3, (2,), True)
+    assert (found.rows, found.positions, found.problem) == (3, (2,), "")
 
 
 def test_a_file_that_cannot_be_searched_is_reported() -> None:
     feed = Feed("x", ["id"], "bronze.x", formats="parquet", subject="id")
     content = FILES["parquet"][:-5]
     found = find_rows(
-        feed, "x.parquet", lambda: io.BytesIO(content), ErasedRowFinder(feed, Gone())
+        feed, "x.parquet", lambda: io.BytesIO(content), SuppressedRows(feed, Erased(), {"id"})
     )
-    assert not found.is_readable
     assert found.problem.startswith("it cannot be read as parquet")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse.errors import ComputeFailed, FrameMismatch, LakehouseError, TableNotFound
-from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE
+from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import Input, latest
 from lakehouse.iceberg.rules.rows import castable
@@ -68,7 +68,7 @@ def check(engine: Engine, *functions: TableFunction) -> None:
         engine,
         {function.table.name: function for function in functions},
         declared,
-        NOBODY_GONE.begin(),
+        NO_SUPPRESSION.filter(),
         limit=0,
     )
     for function in functions:

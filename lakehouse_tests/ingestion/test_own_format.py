@@ -12,7 +12,6 @@ import pytest
 from pyarrow import parquet
 
 from lakehouse.errors import FileRejected
-from lakehouse.ingestion.erased_row_finder import ErasedRowFinder
 from lakehouse.ingestion.readers.byte_source import Readable, refuse_damaged
 from lakehouse.ingestion.readers.csv_header import plan_header
 from lakehouse.ingestion.readers.formats import READERS
@@ -20,6 +19,7 @@ from lakehouse.ingestion.rewrite_file import Rewriting, look_into
 from lakehouse.ingestion.rewritten_files import RewrittenFiles
 from lakehouse.ingestion.staged_rows import LocalRows
 from lakehouse.ingestion.staging import StagedFile, Staging
+from lakehouse.ingestion.suppressed_rows import SuppressedRows
 from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables import feed as feeds
 from lakehouse.tables.feed import FORMATS, Feed, uncompressed
@@ -60,7 +60,7 @@ def stage_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
         assert stored
         staging = tmp_path / "staging"
         (staging / "rows").mkdir(parents=True)
-        gone = ErasedRowFinder(feed, None)
+        gone = SuppressedRows(feed)
         ledger = RewrittenFiles(store, feed)
         rewriting = Rewriting(store, feed, ledger, staging, look_into(feed, gone))
         at = datetime.now(UTC)

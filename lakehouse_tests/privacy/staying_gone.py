@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
-from lakehouse.iceberg.erasure.gone_people import GonePeople
+from lakehouse.iceberg.erasure.suppression_list import SuppressionList
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
@@ -20,7 +20,7 @@ from lakehouse.ingestion.land import Landing, land
 from lakehouse.privacy.delivered_files import rewrite_files
 from lakehouse.privacy.gone import GonePerson, add_gone, read_gone
 from lakehouse.privacy.hmac_key import hmac_key
-from lakehouse.privacy.rows_of_people import row_moments
+from lakehouse.privacy.holders import row_moments
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed, bronze_table
@@ -114,14 +114,14 @@ class Visits:
     """The times that it was asked who is gone."""
 
     @property
-    def gone(self) -> GonePeople:
+    def gone(self) -> SuppressionList:
         """Who is gone."""
 
         def read() -> Any:
             self.reads.append("")
             return read_gone(self.settings)
 
-        return GonePeople(read, TABLES, {}, row_moments(TABLES, [FEED], SOURCES))
+        return SuppressionList(read, TABLES, {}, row_moments(TABLES, [FEED], SOURCES))
 
     def deliver(self, name: str, *rows: str) -> Landing:
         """Put a file into the inbox and land it."""

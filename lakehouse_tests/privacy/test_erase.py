@@ -14,8 +14,7 @@ from lakehouse.iceberg.erasure.delete_rows import DeletedRows
 from lakehouse.iceberg.upkeep import remove_orphans
 from lakehouse.privacy import erase
 from lakehouse.privacy import erasure as erasing
-from lakehouse.privacy.dry_run import dry_run
-from lakehouse.privacy.erase import STEPS
+from lakehouse.privacy.erase import STEPS, dry_run
 from lakehouse.privacy.erasure import Erasure
 from lakehouse.privacy.gone import read_gone
 from lakehouse.privacy.identity import Named
@@ -232,7 +231,6 @@ def test_a_dry_run_counts_and_changes_nothing(there: Home) -> None:
     assert set(would_go.files.values()) == {1}
     assert would_go.kept == (MAILS.name, SUMS.name)
     assert "logs/app.log" in {place.place for place in would_go.places}
-    assert would_go.cost.snapshots > 0
     assert there.listing() == before
 
 
@@ -320,7 +318,7 @@ def test_killed_after_any_step_the_next_call_ends_the_same(
         pytest.param(take_away, "rewrite_files", marks=pytest.mark.soak),
         (take_away, "delete_rows"),
         pytest.param(take_away, "scrub_places", marks=pytest.mark.soak),
-        (proving, "remove_now"),
+        (proving, "remove_from_files"),
         pytest.param(erasing, "destroy", marks=pytest.mark.soak),
     ],
 )

@@ -1,5 +1,6 @@
 """All rows of a person, and none of anybody else."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
@@ -8,15 +9,17 @@ import pytest
 from lakehouse.privacy.export import Export, export_people
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.identity import Named, find_people
-from lakehouse.tables.table import Column
+from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.privacy.small_lakehouse import TABLES, People, declared
 
 pytestmark = pytest.mark.unit
 
 
-def export(people: People, column: str, value: str) -> Export:
+def export(
+    people: People, column: str, value: str, tables: Mapping[str, IcebergTable] = TABLES
+) -> Export:
     identities = find_people(people.engine, people.subjects, [Named(column, value)])
-    return export_people(people.engine, people.subjects, identities, TABLES)
+    return export_people(people.engine, people.subjects, identities, tables)
 
 
 def amounts(exported: Export, table: str) -> list[object]:
@@ -77,7 +80,7 @@ def test_values_of_any_type_are_told_and_searched(people: People) -> None:
 
     (identity,) = find_people(known.engine, known.subjects, [Named("customer_id", "07")])
     assert identity.person.personal["born"] == {"1990-01-02"}
-    exported = export_people(known.engine, known.subjects, [identity], {})
+    exported = export_people(known.engine, known.subjects, [identity], {members.name: members})
     assert [held.row["customer_id"] for held in exported.rows] == [7, None]
 
 
@@ -91,5 +94,5 @@ def test_who_stands_in_arrays_alone_is_found_in_each(people: People) -> None:
     known = replace(people, subjects=find_subjects({contacts.name: contacts}, {}))
     known.add(contacts, (["1234567", "070"], "hers"), (["12"], "another's"), (None, "x"))
 
-    exported = export(known, "phones", "1234567")
+    exported = export(known, "phones", "1234567", {contacts.name: contacts})
     assert [held.row["note"] for held in exported.rows] == ["hers"]

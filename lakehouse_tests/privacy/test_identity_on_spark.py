@@ -7,7 +7,7 @@ from lakehouse.iceberg.commit.branch import audit_branch
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.privacy.audit_chain import AuditedAction, append_actions, verify_chain
-from lakehouse.privacy.erase_now import refuse_now
+from lakehouse.privacy.erase import refuse_now
 from lakehouse.privacy.export import export_people
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.privacy.identity import Named, find_people

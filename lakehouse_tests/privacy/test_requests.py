@@ -195,14 +195,6 @@ def test_a_request_that_is_moved_to_where_it_is_stays_as_it_is() -> None:
     assert later is gone
 
 
-def test_pending_and_exceptions_say_until_when_and_of_what() -> None:
-    gone = moved(REQUEST, "logically_deleted")
-    with pytest.raises(LakehouseError, match="without a date"):
-        plan_transition(gone, "pending_physical", NOW)
-    with pytest.raises(LakehouseError, match="exception of nothing"):
-        plan_transition(gone, "exception", NOW)
-
-
 def test_a_request_is_late_after_its_month_unless_it_is_done() -> None:
     after = REQUEST.due_at + timedelta(seconds=1)
     assert REQUEST.is_late(after) and not REQUEST.is_late(REQUEST.due_at)

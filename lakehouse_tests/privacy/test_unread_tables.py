@@ -3,7 +3,7 @@
 import pytest
 
 from lakehouse.errors import TypeUnsupported
-from lakehouse.privacy.dry_run import dry_run
+from lakehouse.privacy.erase import dry_run
 from lakehouse.privacy.export import export_people
 from lakehouse.privacy.identity import Named, find_people
 from lakehouse.privacy.proof import prove_again

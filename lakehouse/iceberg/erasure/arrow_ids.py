@@ -2,7 +2,9 @@
 and what of it leaves files out by their statistics.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
 from functools import reduce
 from typing import Any
 
@@ -15,6 +17,21 @@ Mask = Any
 """A boolean array of Arrow, whole or in chunks, with a value for each row."""
 Values = Any
 """A column of Arrow, whole or in chunks."""
+
+
+def text_of(value: Any) -> str | None:
+    """Return a value as Spark casts it to a string; None of NULL, and of what has parts."""
+    if value is None or isinstance(value, Mapping | list):
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None).isoformat(" ")
+    if isinstance(value, float) and value.is_integer():
+        return f"{value:.1f}"
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
 def normal_ids(text: Values) -> Values:

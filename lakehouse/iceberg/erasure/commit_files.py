@@ -13,7 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from lakehouse.iceberg.erasure.spec_schema import schema_of_spec
+from lakehouse.errors import ErasureFailed
 from lakehouse.iceberg.metadata.manifests import read_manifests
 from lakehouse.iceberg.metadata.pyiceberg_internals import (
     commit_updates,
@@ -23,6 +23,7 @@ from lakehouse.iceberg.metadata.pyiceberg_internals import (
 if TYPE_CHECKING:
     from pyiceberg.io import OutputFile
     from pyiceberg.manifest import DataFile, ManifestEntry, ManifestFile, ManifestWriter
+    from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
     from pyiceberg.table.refs import SnapshotRef
@@ -62,19 +63,35 @@ def commit_files(
     :param operation: as Iceberg names it: `delete`, `overwrite` or `replace`.
     :param rewrites_manifests: whether what went is to stand in no manifest of the ref any more;
         else manifests stay that need no change.
-    :raises CommitFailedException: of PyIceberg, when another commit came first.
+    :raises CommitFailedException: of PyIceberg, when another commit came first. Its files are
+        orphans then, which a later step of the erasure removes.
     """
     commit = _Commit(table, ref, change, rewrites_manifests=rewrites_manifests)
-    try:
-        commit.run(operation, properties)
-    except Exception:
-        commit.clean_up()
-        raise
+    commit.run(operation, properties)
 
 
 def has_removed_entries(table: "Table", snapshot_id: int) -> bool:
     """Whether a manifest of a snapshot says something of files that went."""
     return any(_tells_of_removed(manifest) for manifest in read_manifests(table, snapshot_id))
+
+
+def schema_of_spec(table: "Table", spec: "PartitionSpec") -> "Schema":
+    """Return the newest schema with all source columns of a partition spec, some of which can be
+    dropped since. With another schema, PyIceberg writes manifests that Iceberg cannot read.
+
+    :raises ErasureFailed: if the table has no such schema.
+    """
+    for schema in (table.schema(), *reversed(table.schemas().values())):
+        if all(schema.find_column_name(field.source_id) for field in spec.fields):
+            return schema
+    name = ".".join(table.name())
+    raise ErasureFailed(
+        f"{name}: no manifest of its partition spec {spec.spec_id} can be written: no schema of the"
+        f" table has all source columns of {', '.join(field.name for field in spec.fields)}.",
+        next_step="Let Spark write the files of that spec again, by `CALL"
+        f" ….system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))`;"
+        " drop branches and tags that still have them; then run the erasure again.",
+    )
 
 
 def _tells_of_removed(manifest: "ManifestFile") -> bool:
@@ -88,7 +105,6 @@ class _Commit:
     ref_name: str
     change: FileChange
     rewrites_manifests: bool
-    _written: list[str] = field(default_factory=list)
     _schemas: "dict[int, Schema]" = field(default_factory=dict)
     """The schemas by which manifests are written, by partition spec."""
 
@@ -152,25 +168,6 @@ class _Commit:
         if ref.snapshot_ref_type != "tag" or parent is None or parent.schema_id is None:
             return metadata.current_schema_id
         return parent.schema_id
-
-    def clean_up(self) -> None:
-        """Remove what was written for nothing, where it can be: else it is an orphan."""
-        is_committed = self._is_committed()
-        for path in [] if is_committed else self._written:
-            try:
-                self.table.io.delete(path)
-            except OSError:
-                continue
-
-    def _is_committed(self) -> bool:
-        """Whether the commit happened, also where its answer was lost; true where that cannot be
-        told.
-        """
-        try:
-            now = self.table.catalog.load_table(self.table.name())
-        except Exception:
-            return True
-        return now.snapshot_by_id(self.id) is not None
 
     def _write_manifest_list(self) -> str:
         from pyiceberg.manifest import write_manifest_list
@@ -250,15 +247,8 @@ class _Commit:
 
     def _schema_of(self, spec_id: int) -> "Schema":
         if spec_id not in self._schemas:
-            spec, manifests = self.table.specs()[spec_id], self._manifests_of(spec_id)
-            self._schemas[spec_id] = schema_of_spec(self.table, spec, manifests)
+            self._schemas[spec_id] = schema_of_spec(self.table, self.table.specs()[spec_id])
         return self._schemas[spec_id]
-
-    def _manifests_of(self, spec_id: int) -> "Iterator[ManifestFile]":
-        # The list of manifests is read where somebody asks for one, which few specs need.
-        for manifest in read_manifests(self.table, self.ref.snapshot_id):
-            if manifest.partition_spec_id == spec_id:
-                yield manifest
 
     def _summary(self, operation: str, properties: Mapping[str, str]) -> "Summary":
         from pyiceberg.table.snapshots import (
@@ -291,5 +281,4 @@ class _Commit:
 
     def _new_file(self, name: str) -> "OutputFile":
         path = self.table.location_provider().new_metadata_location(name)
-        self._written.append(path)
         return self.table.io.new_output(path)

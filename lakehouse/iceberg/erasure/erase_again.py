@@ -7,8 +7,7 @@ from lakehouse.iceberg.erasure.erasure_commits import (
     REF_PROPERTY,
     REQUEST_PROPERTY,
 )
-from lakehouse.iceberg.erasure.gone_people import LeftOut
-from lakehouse.iceberg.erasure.without_gone import subject_in
+from lakehouse.iceberg.erasure.suppression_list import RowFilter, subject_in
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, read_history
 from lakehouse.iceberg.read.pinned_frames import read_main
@@ -20,19 +19,19 @@ SET_BACK = "set-back"
 """What stands as the request where rows are erased that came back with an older state."""
 
 
-def erase_again(engine: Engine, table: IcebergTable, left_out: LeftOut) -> None:
+def erase_again(engine: Engine, table: IcebergTable, left_out: RowFilter) -> None:
     """Erase from main the rows of people who are gone, where main was set back behind an erasure;
     elsewhere metadata alone is read, and nothing while nobody is gone.
 
     :raises TableBusy: when another process holds the table for longer than a writer waits.
     """
-    if not left_out.is_anybody or not engine.catalog.has(table.name):
+    if not left_out.is_active or not engine.catalog.has(table.name):
         return
     if not was_set_back(read_history(engine, table.name)):
         return
     main = read_main(engine, table.name)
     subject = subject_in(main.columns, table)
-    theirs = left_out.split(table, main).dropped
+    theirs = left_out.split(table, main).suppressed
     if theirs is None or subject is None:
         return
     text = f"CAST({identifier(subject)} AS STRING)"

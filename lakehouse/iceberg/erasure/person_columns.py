@@ -1,7 +1,7 @@
 """Which columns of a table stand for a person, and which of their values are the person's."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,8 @@ from lakehouse.tables.person import Person, normal_id
 from lakehouse.tables.table import SOURCE_KEY, IcebergTable
 
 if TYPE_CHECKING:
-    from pyiceberg.schema import Schema
     from pyiceberg.table import Table
-    from pyiceberg.types import IcebergType, NestedField
+    from pyiceberg.types import NestedField
 
 _NUMBERS = ("decimal", "float", "double")
 _QUARANTINE = frozenset({"_row_key", "_reasons"})
@@ -21,20 +20,13 @@ _QUARANTINE = frozenset({"_row_key", "_reasons"})
 
 @dataclass(frozen=True)
 class PersonColumn:
-    """A column, told by its field id, and the values of it that are some people's."""
+    """A column, identified by its field id, and the values of data subjects in it."""
 
-    field_id: int
-    name: str
-    """Its name in the table, or the last that it had."""
-    column_type: "IcebergType"
+    field: "NestedField"
     values: frozenset[str]
-    """As Spark casts them to a string; of a column with parts, those of its leaves."""
+    """As text; of a column with parts, those of its leaves."""
     is_current: bool = True
-    """Whether the table has it still; the files of one that was dropped do."""
-    has_statistics: bool = True
-    """Whether Iceberg may leave out files by it: it looks the names of a past snapshot up among
-    those that the table has now, and fails at others.
-    """
+    """Whether the current schema has it; old files also contain dropped columns."""
     is_normalized: bool = False
     """Whether its values are compared as `normal_id` returns them: delivered text (` 007 ` is
     7), decimals (17.00 is 17) and floats.
@@ -43,12 +35,12 @@ class PersonColumn:
     @property
     def type(self) -> str:
         """Its type as Iceberg names it."""
-        return str(self.column_type)
+        return str(self.field.field_type)
 
     @property
     def has_parts(self) -> bool:
         """Whether a value of it is a struct, an array or a map."""
-        return not self.column_type.is_primitive
+        return not self.field.field_type.is_primitive
 
     @cached_property
     def normal_values(self) -> frozenset[str]:
@@ -77,32 +69,6 @@ class PersonColumns:
     def all(self) -> tuple[PersonColumn, ...]:
         """All of them."""
         return (*self.subject, *self.personal)
-
-    def shown_by(self, schema: "Schema") -> "PersonColumns":
-        """Return those that a schema has, with the names and types that it has for them."""
-        return PersonColumns(
-            tuple(_shown_by(schema, self.subject)), tuple(_shown_by(schema, self.personal))
-        )
-
-    def current(self) -> "PersonColumns":
-        """Return those that the table has still."""
-        return PersonColumns(
-            tuple(column for column in self.subject if column.is_current),
-            tuple(column for column in self.personal if column.is_current),
-        )
-
-
-def _shown_by(schema: "Schema", columns: Iterable[PersonColumn]) -> Iterator[PersonColumn]:
-    fields = {field.field_id: field for field in schema.fields}
-    for column in columns:
-        if field := fields.get(column.field_id):
-            is_named_so_now = column.is_current and field.name == column.name
-            yield replace(
-                column,
-                name=field.name,
-                column_type=field.field_type,
-                has_statistics=is_named_so_now,
-            )
 
 
 def person_columns(
@@ -157,9 +123,7 @@ def _of_table(
             fields |= _fields(schema.fields, names)
     for field_id, field in sorted(fields.items()):
         yield PersonColumn(
-            field_id,
-            field.name,
-            field.field_type,
+            field,
             values,
             is_current=field_id in current,
             is_normalized=str(field.field_type).partition("(")[0] in normalized,

@@ -50,14 +50,6 @@ class DeletedPositions:
         return known
 
 
-def has_equality_deletes(table: "Table", snapshot_id: int) -> bool:
-    """Whether rows of a snapshot are deleted by their values, as its summary says."""
-    snapshot = table.snapshot_by_id(snapshot_id)
-    assert snapshot is not None
-    summary = snapshot.summary.additional_properties if snapshot.summary else {}
-    return summary.get("total-equality-deletes", "0") != "0"
-
-
 def has_delete_files(table: "Table", snapshot_id: int) -> bool:
     """Whether a snapshot has any delete file; the summary may count some that are gone."""
     for manifest in read_manifests(table, snapshot_id):

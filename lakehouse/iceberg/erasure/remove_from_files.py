@@ -6,113 +6,78 @@ looks at the table as it is, so that a call after one that was killed goes on fr
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
+from types import MappingProxyType
 
-from lakehouse.iceberg.erasure.clean_manifests import clean_manifests
-from lakehouse.iceberg.erasure.move_watermarks import move_watermarks
-from lakehouse.iceberg.erasure.old_metadata import remove_old_metadata, remove_statistics
+from lakehouse.iceberg.commit.kept_watermarks import carried_properties, carry_watermarks
+from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
+from lakehouse.iceberg.erasure.removal_steps import (
+    clean_manifests,
+    remove_old_metadata,
+    rewrite_erased_files,
+)
 from lakehouse.iceberg.erasure.remove_unnamed import (
     refuse_where_written,
     remove_unnamed,
     unnamed_files,
 )
-from lakehouse.iceberg.erasure.rewrite_erased_files import rewrite_erased_files
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.history import MAIN, History, read_history
 from lakehouse.iceberg.metadata.location_files import LocationFile
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
 from lakehouse.iceberg.metadata.named_files import all_named_files
 from lakehouse.iceberg.read.stale_tables import has_news
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
+from lakehouse.iceberg.upkeep.lost_race import RaceLost, free_lock
 from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
 from lakehouse.iceberg.upkeep.remove_orphans import YOUNGEST, remove_orphans
 from lakehouse.iceberg.upkeep.snapshot_pins import find_pins
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.tables.table import IcebergTable
 
-
-@dataclass(frozen=True)
-class CostOfNow:
-    """What it costs a table when files go at once."""
-
-    table: str
-    snapshots: int
-    """How many past states can be read no more."""
-    pinned_readers: tuple[str, ...]
-    """The tables that read in full the next time, since they have rows to read after a state
-    that is gone.
-    """
-
-
-def cost_of_now(engine: Engine, table: str, readers: Iterable[str]) -> CostOfNow:
-    """Say what `now=True` costs a table before it is done; no JVM.
-
-    :param readers: names of the tables that are declared to read this one.
-    """
-    history = read_history(engine, table)
-    past = history.snapshots.keys() - set(history.refs.values())
-    there = [reader for reader in readers if engine.catalog.has(reader)]
-    pinned = [one for one in there if has_news(history, read_history(engine, one))]
-    return CostOfNow(table, len(past), tuple(pinned))
+NO_TABLES: Mapping[str, Collection[str]] = MappingProxyType({})
 
 
 def remove_from_files(
     engine: Engine,
-    table: IcebergTable,
+    tables: Iterable[IcebergTable],
     request: str,
     *,
     now: bool,
-    readers: Iterable[str] = (),
-    dependents: Iterable[str] = (),
+    readers: Mapping[str, Collection[str]] = NO_TABLES,
+    dependents: Mapping[str, Collection[str]] = NO_TABLES,
 ) -> tuple[StepResult, ...]:
-    """Remove what the files of a table keep of rows that `delete_rows` took: data files under
-    delete files, what manifests tell of removed files, past snapshots and what only they name,
-    statistics, old metadata.json files, and files without a name.
+    """Remove what Iceberg retains of rows that `delete_rows` deleted: data files under delete
+    files, entries of removed files in manifests, past snapshots, old metadata.json files, and
+    orphan files.
 
-    A step that gives way to a writer is `skipped` with `lost_race`; what is kept for a while is
-    `partial`, its reason says for whom or until when. Done again it does the rest.
+    A step that gives way to a writer is `skipped` with `lost_race`. What is retained for a
+    while is `partial`, with the reason. A repeated call does the rest.
 
-    :param now: whether pins of readers are passed over, and files without a name go whatever
-        their age, with the table's lock and where no write is under way; see `cost_of_now`.
-    :param readers: names of the tables that read on in this one from where they were, and need
-        what came since.
-    :param dependents: names of all tables that are computed from this one, so that those that
-        have read all of it are not stale afterwards.
-    :raises TableBusy: with `now`, when the table is being written.
-    """
-    if now:
-        return remove_now(engine, [table], request, {table.name: list(dependents)})
-    name = table.name
-    if not engine.catalog.has(name):
-        return ()
-    results = _remove_named(engine, name, request, dependents, pinned_by=list(readers))
-    moment = datetime.now(UTC)
-    results.append(remove_lost_metadata(engine, name, older_than=moment))
-    results.append(_remove_orphans(engine, name, moment))
-    return tuple(results)
-
-
-def remove_now(
-    engine: Engine,
-    tables: Iterable[IcebergTable],
-    request: str,
-    dependents: Mapping[str, Collection[str]],
-) -> tuple[StepResult, ...]:
-    """Do what `remove_from_files` does with `now`, for several tables; in the end the locks of
-    all of them are held at once.
-
-    :param dependents: by table, all that are computed from it.
-    :raises TableBusy: when one of them, or one whose files lie among theirs, is being written.
+    :param now: whether snapshots go that incremental readers need, and young orphan files. No
+        past state of the tables can be read any more then.
+    :param readers: by table, the tables that read it incrementally.
+    :param dependents: by table, all tables that are computed from it.
+    :raises TableBusy: with `now`, if a table, or one whose files are in its location, is being
+        written.
     """
     names = [table.name for table in tables if engine.catalog.has(table.name)]
-    for name in names:
+    for name in names if now else ():
         refuse_where_written(engine, name)
     results: list[StepResult] = []
     for name in names:
-        of_table = dependents.get(name, ())
-        results += _remove_named(engine, name, request, of_table, pinned_by=())
-    return (*results, *remove_unnamed(engine, names))
+        pinned_by = () if now else readers.get(name, ())
+        results += _remove_named(
+            engine, name, request, dependents.get(name, ()), pinned_by=pinned_by
+        )
+    if now:
+        return (*results, *remove_unnamed(engine, names))
+    timestamp = datetime.now(UTC)
+    for name in names:
+        results.append(remove_lost_metadata(engine, name, older_than=timestamp))
+        results.append(_remove_orphans(engine, name, timestamp))
+    return tuple(results)
 
 
 def _remove_named(
@@ -127,11 +92,10 @@ def _remove_named(
         rewrite_erased_files(engine, table, request),
         clean_manifests(engine, table, request),
     ]
-    move_watermarks(engine, table, dependents)
+    _move_watermarks(engine, table, dependents)
     return [
         *results,
         _expire(engine, table, find_pins(engine, table, pinned_by)),
-        remove_statistics(engine, table),
         remove_old_metadata(engine, table),
     ]
 
@@ -163,7 +127,9 @@ def _remove_orphans(engine: Engine, table: str, moment: datetime) -> StepResult:
         result = StepResult(table, "remove_orphans", "skipped", reason)
     else:
         result = remove_orphans(engine, table, older_than=moment)
-    due = orphans_due(engine, table)
+    # The procedure deletes files of a day or older.
+    ages = [file.modified_at for file in _unnamed(engine, table)]
+    due = max(ages) + YOUNGEST if ages else None
     if due is None or result.outcome not in ("done", "skipped") or result.lost_race:
         return result
     if due <= moment and result.reason:
@@ -175,14 +141,54 @@ def _remove_orphans(engine: Engine, table: str, moment: datetime) -> StepResult:
     return replace(result, outcome="partial", reason=reason, figures=figures)
 
 
-def orphans_due(engine: Engine, table: str) -> datetime | None:
-    """Return when the youngest file without a name in a table's location is a day old, so that
-    upkeep may remove it; None where there is none.
-    """
-    moments = [file.modified_at for file in _unnamed(engine, table)]
-    return max(moments) + YOUNGEST if moments else None
-
-
 def _unnamed(engine: Engine, table: str) -> list[LocationFile]:
     loaded = engine.catalog.load(table)
     return list(unnamed_files(loaded, frozenset(all_named_files(loaded))).values())
+
+
+def _move_watermarks(engine: Engine, table: str, readers: Iterable[str]) -> tuple[str, ...]:
+    """Commit to each reader that has read all rows of a table that it has read the current
+    snapshot; return the readers that were moved.
+
+    An erasure is not news for a reader. Without the move, an incremental reader would need its
+    last snapshot, which has the erased rows, forever; another reader would count as stale once
+    that snapshot is expired. A table that is being written, and a reader with unread rows, stay
+    as they are until the next call.
+
+    :param readers: names of the tables that are computed from this one.
+    """
+    source = read_history(engine, table)
+    there = [reader for reader in readers if engine.catalog.has(reader)]
+    behind = [one for one in there if _is_behind(source, read_history(engine, one))]
+    if not behind:
+        return ()
+    try:
+        with free_lock(engine, table):
+            # Expiry would commit it after this, and leave the readers behind once more.
+            carry_watermarks(engine, table)
+    except RaceLost:
+        return ()
+    return tuple(reader for reader in behind if _move(engine, table, reader))
+
+
+def _is_behind(source: History, target: History) -> bool:
+    """Whether a reader last read a snapshot that is no more main's, and has no rows to read."""
+    since = target.watermark(source.table)
+    if source.main is None or since is None or since not in source.snapshots:
+        return False
+    return since != source.main.snapshot_id and not has_news(source, target)
+
+
+def _move(engine: Engine, table: str, reader: str) -> bool:
+    try:
+        with free_lock(engine, reader):
+            # Either may have been written since.
+            source, target = read_history(engine, table), read_history(engine, reader)
+            if not _is_behind(source, target):
+                return False
+            carried = carried_properties(target, "upkeep")
+            moved = replace(carried, inputs={**carried.inputs, table: source.refs[MAIN]})
+            commit_without_rows(engine, reader, moved.to_summary())
+    except RaceLost:
+        return False
+    return True

@@ -14,15 +14,10 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
 
-_BLOOM_FILTERS = "write.parquet.bloom-filter-enabled"
+_BLOOM_FILTER = "write.parquet.bloom-filter-enabled.column."
 _METRICS = "write.metadata.metrics.column."
 _LEVEL = "write.parquet.compression-level"
 _CODECS_WITH_LEVELS = ("zstd", "gzip", "brotli")
-
-
-def has_bloom_filters(table: "Table") -> bool:
-    """Whether a table's files have filters of values, which are written by Spark alone."""
-    return any(name.startswith(_BLOOM_FILTERS) for name in table.properties)
 
 
 def rewrite_without(
@@ -66,6 +61,7 @@ def _write(
             # A footer would tell the least and greatest value of a column whose values are
             # kept out of manifests.
             write_statistics=_columns_with_statistics(table, schema),
+            bloom_filter_options=_bloom_filters(table, before),
             store_schema=False,
             metadata_collector=footers,
         ) as writer,
@@ -99,6 +95,19 @@ def _with_dictionary(file: "pq.ParquetFile") -> list[str] | bool:
             if any("DICTIONARY" in encoding for encoding in chunk.encodings):
                 columns.add(chunk.path_in_schema)
     return sorted(columns) or False
+
+
+def _bloom_filters(table: "Table", file: "pq.ParquetFile") -> dict[str, Any]:
+    """Return the columns with a Bloom filter; one whose name Spark escapes has none until the
+    file is compacted.
+    """
+    options = {"ndv": max(1, file.metadata.num_rows), "fpp": 0.01}
+    names = file.schema_arrow.names
+    return {
+        name: options
+        for name in names
+        if table.properties.get(f"{_BLOOM_FILTER}{name}") == "true"
+    }
 
 
 def _level(table: "Table", codec: str) -> int | None:

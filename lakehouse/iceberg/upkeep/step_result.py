@@ -14,12 +14,11 @@ StepName = Literal[
     "compute_statistics",
     "rewrite_erased_files",
     "clean_manifests",
-    "remove_statistics",
     "remove_old_metadata",
     "remove_unnamed_files",
 ]
-"""The steps in a safe order: branches first, since they retain snapshots. The last five belong
-to an erasure.
+"""The steps, in the order in which they are safe: branches go first, since they keep snapshots
+from expiry. The last four are of an erasure.
 """
 StepOutcome = Literal["done", "skipped", "partial", "failed"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import PendingChanges
-from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople
+from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION, SuppressionList
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
@@ -29,7 +29,7 @@ def preview(
     run: Run,
     look: Callable[[str], None],
     *,
-    gone: GonePeople = NOBODY_GONE,
+    gone: SuppressionList = NO_SUPPRESSION,
 ) -> Outcome:
     """Do everything of a write except the publish, and drop its branch, also after an
     interrupt.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lakehouse.iceberg.commit.branch import audit_branch
 from lakehouse.iceberg.commit.lock import WriteLog
-from lakehouse.iceberg.erasure.gone_people import GonePeople
+from lakehouse.iceberg.erasure.suppression_list import SuppressionList
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
@@ -42,7 +42,7 @@ class WriteRequest:
     """Returns the rows from the DataFrames of the inputs; not filtered by the suppression list."""
     inputs: Mapping[str, Input]
     run: Run
-    gone: GonePeople
+    gone: SuppressionList
     keep: Keep
     """Caches rows that are used several times."""
     arriving: Sequence[tuple[Any, ...]] | None = None

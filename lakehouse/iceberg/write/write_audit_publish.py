@@ -29,7 +29,11 @@ from lakehouse.iceberg.commit.retry import (
 )
 from lakehouse.iceberg.commit.told_writes import tell_of_dead, told
 from lakehouse.iceberg.erasure.erase_again import erase_again
-from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople, LeftOut
+from lakehouse.iceberg.erasure.suppression_list import (
+    NO_SUPPRESSION,
+    RowFilter,
+    SuppressionList,
+)
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, read_history
@@ -91,7 +95,7 @@ def write(
     *,
     arriving: Sequence[tuple[Any, ...]] | None = None,
     check_added: CheckAdded | None = None,
-    gone: GonePeople = NOBODY_GONE,
+    gone: SuppressionList = NO_SUPPRESSION,
     driver: CandidateDriver | None = None,
 ) -> Outcome:
     """Compute a table and publish the result if its rules pass; creates and evolves the table
@@ -136,13 +140,13 @@ def write(
 class Publisher:
     """Publishes the audited candidate of a write."""
 
-    gone: GonePeople = NOBODY_GONE
+    gone: SuppressionList = NO_SUPPRESSION
     drops_interrupted = False
 
     def prepare(self, engine: Engine, table: IcebergTable, inputs: Mapping[str, Input]) -> None:
         """Erase returned data subjects if the table, its quarantine or an input was rolled back."""
-        left_out = self.gone.begin()
-        if not left_out.is_anybody:
+        left_out = self.gone.filter()
+        if not left_out.is_active:
             return
         read = dict.fromkeys(declared.table for declared in inputs.values())
         declared_inputs = [self.gone.tables[name] for name in read if name in self.gone.tables]
@@ -288,7 +292,7 @@ def _compute_and_stage(
     request: WriteRequest, driver: CandidateDriver, start: _Start
 ) -> Outcome:
     fence = _fence(request, start)
-    suppressed = request.gone.begin()
+    suppressed = request.gone.filter()
     compute = _with_suppression(request.table, request.inputs, request.compute, suppressed)
     attempt, frame = _compute(request, driver, start, fence, compute)
     outcome = replace(_stage(attempt, frame, compute), gone_rows=suppressed.rows)
@@ -391,17 +395,17 @@ def _stage(attempt: Attempt, frame: "DataFrame", compute: Compute) -> Outcome:
 
 
 def _with_suppression(
-    table: IcebergTable, inputs: Mapping[str, Input], compute: Compute, left_out: LeftOut
+    table: IcebergTable, inputs: Mapping[str, Input], compute: Compute, left_out: RowFilter
 ) -> Compute:
     """Wrap a function with the suppression filter; unchanged if the list is empty."""
-    if inputs or not left_out.is_anybody:
-        return left_out.without_gone(inputs, compute)
+    if inputs or not left_out.is_active:
+        return left_out.wrap(inputs, compute)
 
     def computed() -> "DataFrame":
         frame = compute()
         # Deletes are not filtered.
         unless = DELETED if DELETED in frame.columns else "false"
-        return left_out.leave_out(table, frame, unless=unless)
+        return left_out.exclude(table, frame, unless=unless)
 
     return computed
 

@@ -10,7 +10,7 @@ import dagster as dg
 from lakehouse.errors import JobFailed, LakehouseError
 from lakehouse.iceberg.commit.lock import WriteLog, table_lock
 from lakehouse.iceberg.commit.told_writes import published_by_run
-from lakehouse.iceberg.erasure.gone_people import GonePeople
+from lakehouse.iceberg.erasure.suppression_list import SuppressionList
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_events import BegunWrite
@@ -52,7 +52,7 @@ def compute_in_job(
     context: dg.AssetExecutionContext,
     settings: Settings,
     engine: Engine,
-    gone: GonePeople,
+    gone: SuppressionList,
     table: IcebergTable,
     run: Run,
     job: TableJob,

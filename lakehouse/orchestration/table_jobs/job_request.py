@@ -10,7 +10,7 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
-    from lakehouse.iceberg.erasure.without_gone import Gone
+    from lakehouse.iceberg.erasure.suppression_list import ErasedIds
     from lakehouse.iceberg.metadata.engine import Engine
 
 _OF_RUN = (
@@ -55,7 +55,7 @@ class JobRequest:
         run: Run,
         settings: Settings,
         engine: "Engine",
-        gone: "Gone",
+        gone: "ErasedIds",
         unfinished_writes: Mapping[str, Sequence[str]],
         failed_last: Collection[str] = (),
     ) -> "JobRequest":

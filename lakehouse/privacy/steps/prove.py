@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from lakehouse.iceberg.erasure.remove_from_files import remove_from_files, remove_now
+from lakehouse.iceberg.erasure.remove_from_files import remove_from_files
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.privacy.erasure import Erasure
 from lakehouse.privacy.places.unseen_by_iceberg import remove_unseen
@@ -24,19 +24,14 @@ def remove_physically(erasure: Erasure) -> None:
     folders = folders_of_holders(erasable, erasure.record.folders)
     of_tables = {table: tuple(places) for table, places in folders.items() if places}
     erasure.keep(replace(erasure.record, folders=of_tables))
-    results: list[StepResult] = []
-    if erasure.how.now:
-        results += remove_now(engine, tables, request_id, dependents)
-    else:
-        for table in tables:
-            results += remove_from_files(
-                engine,
-                table,
-                request_id,
-                now=False,
-                readers=erasable.readers.get(table.name, ()),
-                dependents=dependents.get(table.name, ()),
-            )
+    results = remove_from_files(
+        engine,
+        tables,
+        request_id,
+        now=erasure.how.now,
+        readers=erasable.readers,
+        dependents=dependents,
+    )
     of_people = {table.name: of_tables[table.name] for table in tables}
     erasure.note_places(tuple(remove_unseen(erasable, of_people)))
     left = [result for result in results if _is_left(result)]

@@ -11,13 +11,11 @@ from lakehouse.privacy.compute_anew import compute_anew
 from lakehouse.privacy.delivered_files import (
     FilesRewritten,
     add_reasons,
-    empty_files,
-    may_be_of,
     rewrite_files,
 )
 from lakehouse.privacy.erased_people import by_all_names, people_in
 from lakehouse.privacy.erasure import Erasure
-from lakehouse.privacy.erasure_record import ErasedFile, ErasureRecord, UnreadableFile
+from lakehouse.privacy.erasure_record import ErasedFile, ErasureRecord
 from lakehouse.privacy.person_rows import PersonText
 from lakehouse.privacy.places.left_folders import wait_for_spark
 from lakehouse.privacy.places.scrub import scrub_places
@@ -27,19 +25,18 @@ from lakehouse.runtime.spark import let_go
 from lakehouse.tables.escaping import shown
 
 _NO_SUCH_FILE = (
-    "no feed that is declared has a delivered file of that key or SHA-256; one of another feed is"
-    " for you to remove"
+    "no feed that can contain the person has a delivered file with that key or SHA-256; remove a"
+    " file of another feed yourself"
 )
 
 
 def erase_files(erasure: Erasure) -> None:
-    """Write delivered files again without the rows of the people, and empty those that were
-    named, of whatever feed.
+    """Rewrite delivered files without the rows of the people; empty unreadable files that the
+    caller named.
     """
     erasable, request_id = erasure.erasable, erasure.request.request_id
     store, home, named = erasable.store, erasable.settings.home, dict[str, str]()
     erasure.keep(replace(erasure.record, unreadable=()))
-    looked_at = set()
     for feed, holder, persons in erasable.feeds_of(erasure.persons):
         rewritten = rewrite_files(
             store,
@@ -51,21 +48,6 @@ def erase_files(erasure: Erasure) -> None:
         )
         erasure.keep(_with_files(erasure.record, rewritten))
         add_reasons(named, rewritten.named)
-        looked_at.add(feed.name)
-    others = [feed for feed in erasable.feeds.values() if feed.name not in looked_at]
-    for feed in others:
-        if not may_be_of(feed, erasure.how.erase_whole):
-            continue
-        emptied = empty_files(
-            store,
-            feed,
-            erasure.persons,
-            request_id,
-            home=home,
-            erase_whole=erasure.how.erase_whole,
-        )
-        erasure.keep(_with_files(erasure.record, emptied))
-        add_reasons(named, emptied.named)
     erasure.not_emptied = _not_emptied(erasure, named)
     _audit_files(erasure)
 
@@ -99,12 +81,11 @@ def _with_files(record: ErasureRecord, rewritten: FilesRewritten) -> ErasureReco
     files = dict.fromkeys(record.files)
     for file in rewritten.files:
         files[ErasedFile(file.key, file.sha256, file.new_sha256, len(file.rows))] = None
-    unreadable = [UnreadableFile(one.key, one.why) for one in rewritten.unreadable]
     known = {(file.key, file.sha256): file for file in files}
     return replace(
         record,
         files=tuple(sorted(known.values(), key=lambda file: (file.key, file.sha256))),
-        unreadable=tuple(dict.fromkeys((*record.unreadable, *unreadable))),
+        unreadable=tuple(dict.fromkeys((*record.unreadable, *rewritten.unreadable))),
     )
 
 

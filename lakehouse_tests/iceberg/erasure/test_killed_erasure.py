@@ -8,12 +8,14 @@ import pytest
 from pyiceberg.table import Table
 
 from lakehouse.iceberg.erasure.borrowed_properties import BORROWED
-from lakehouse.iceberg.erasure.clean_manifests import clean_manifests
 from lakehouse.iceberg.erasure.commit_files import has_removed_entries
 from lakehouse.iceberg.erasure.delete_rows import count_rows, delete_rows
-from lakehouse.iceberg.erasure.old_metadata import remove_old_metadata
+from lakehouse.iceberg.erasure.removal_steps import (
+    clean_manifests,
+    remove_old_metadata,
+    rewrite_erased_files,
+)
 from lakehouse.iceberg.erasure.remove_unnamed import remove_unnamed
-from lakehouse.iceberg.erasure.rewrite_erased_files import rewrite_erased_files
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.manifests import files
 from lakehouse_tests.iceberg.erasure.people import (

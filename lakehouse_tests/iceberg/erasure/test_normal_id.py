@@ -6,10 +6,9 @@ import sys
 import pyarrow as pa
 import pytest
 
-from lakehouse.iceberg.erasure.arrow_ids import is_blank, is_id_among, normal_ids
-from lakehouse.iceberg.erasure.normal_id_sql import normal_id_sql
+from lakehouse.iceberg.erasure.arrow_ids import is_blank, is_id_among, normal_ids, text_of
+from lakehouse.iceberg.erasure.suppression_list import normal_id_sql
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.privacy.table_reading import text_of
 from lakehouse.tables.person import normal_id
 from lakehouse_tests.frames import frame_of
 

@@ -8,12 +8,14 @@ import pytest
 from lakehouse.errors import TableBusy
 from lakehouse.iceberg.commit.branch import audit_branch, new_write_id
 from lakehouse.iceberg.erasure.borrowed_properties import BORROWED, borrowed_properties
-from lakehouse.iceberg.erasure.clean_manifests import clean_manifests
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
-from lakehouse.iceberg.erasure.old_metadata import remove_old_metadata
-from lakehouse.iceberg.erasure.remove_from_files import cost_of_now, remove_from_files
+from lakehouse.iceberg.erasure.removal_steps import (
+    clean_manifests,
+    remove_old_metadata,
+    rewrite_erased_files,
+)
+from lakehouse.iceberg.erasure.remove_from_files import remove_from_files
 from lakehouse.iceberg.erasure.remove_unnamed import remove_unnamed
-from lakehouse.iceberg.erasure.rewrite_erased_files import rewrite_erased_files
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.manifests import files
@@ -200,7 +202,7 @@ def test_nothing_that_is_kept_holds_her(embedded_engine: Engine, format_version:
     assert set(kinds_with_her(engine)) == {"data", "manifest"}
 
     deleted = delete_rows(engine, orders, [ANNA], REQUEST)
-    results = remove_from_files(engine, orders, REQUEST, now=True)
+    results = remove_from_files(engine, [orders], REQUEST, now=True)
 
     assert {result.outcome for result in results} <= {"done", "skipped"}, results
     assert kinds_with_her(engine) == []
@@ -211,7 +213,7 @@ def test_nothing_that_is_kept_holds_her(embedded_engine: Engine, format_version:
         assert content(engine, orders, "month_end") == EVERYONE_ELSE
     else:
         assert deleted.dropped == ("month_end",)
-    again = remove_from_files(engine, orders, REQUEST, now=True)
+    again = remove_from_files(engine, [orders], REQUEST, now=True)
     assert {result.outcome for result in again} == {"skipped"}
 
 
@@ -229,7 +231,7 @@ def test_nothing_that_is_kept_holds_a_row_of_hers_that_was_changed_before(
     branch_off(engine, ORDERS, "experiment")
 
     delete_rows(engine, ORDERS, [ANNA], REQUEST)
-    results = remove_from_files(engine, ORDERS, REQUEST, now=True)
+    results = remove_from_files(engine, [ORDERS], REQUEST, now=True)
 
     assert {result.outcome for result in results} <= {"done", "skipped"}, results
     assert kinds_with_her(engine) == []
@@ -249,10 +251,10 @@ def test_what_a_reader_needs_and_young_files_are_due_later(embedded_engine: Engi
     fill(engine, ORDERS, UNREAD)
     put_orphan(engine, "data/left.parquet", days_old=0, name=ORDERS.name)
     delete_rows(engine, ORDERS, [ANNA], REQUEST)
-    cost = cost_of_now(engine, ORDERS.name, [reader.name])
-    assert (cost.snapshots, cost.pinned_readers) == (4, ("gold.reader",))
 
-    results = remove_from_files(engine, ORDERS, REQUEST, now=False, readers=[reader.name])
+    results = remove_from_files(
+        engine, [ORDERS], REQUEST, now=False, readers={ORDERS.name: [reader.name]}
+    )
 
     by_step = {result.step: result for result in results}
     expired, orphans = by_step["expire_snapshots"], by_step["remove_orphans"]
@@ -270,7 +272,7 @@ def test_why_old_files_without_a_name_stay_is_said(engine: Engine) -> None:
     for file in stored(engine, ORDERS.name):
         make_older(file, days=2)
 
-    results = remove_from_files(engine, ORDERS, REQUEST, now=False)
+    results = remove_from_files(engine, [ORDERS], REQUEST, now=False)
 
     (orphans,) = [result for result in results if result.step == "remove_orphans"]
     assert orphans.outcome == "partial"
@@ -288,10 +290,14 @@ def test_a_reader_that_has_read_all_is_moved_past_the_erasure(
     read = read_history(engine, ORDERS.name).refs["main"]
     fill(engine, reader, OTHERS, inputs={ORDERS.name: read})
     delete_rows(engine, ORDERS, [ANNA], REQUEST)
-    assert cost_of_now(engine, ORDERS.name, [reader.name]).pinned_readers == ()
 
     remove_from_files(
-        engine, ORDERS, REQUEST, now=now, readers=[reader.name], dependents=[reader.name]
+        engine,
+        [ORDERS],
+        REQUEST,
+        now=now,
+        readers={ORDERS.name: [reader.name]},
+        dependents={ORDERS.name: [reader.name]},
     )
 
     source = read_history(engine, ORDERS.name)
@@ -302,7 +308,9 @@ def test_a_reader_that_has_read_all_is_moved_past_the_erasure(
     later = read_history(engine, ORDERS.name)
     pin = pin_since(later, source.refs["main"], later.refs["main"])
     assert (pin.since_snapshot_id, pin.rows) == (source.refs["main"], 1)
-    again = remove_from_files(engine, ORDERS, REQUEST, now=False, readers=[reader.name])
+    again = remove_from_files(
+        engine, [ORDERS], REQUEST, now=False, readers={ORDERS.name: [reader.name]}
+    )
     assert "watermark of gold.reader" in str([result.reason for result in again])
 
 
@@ -318,7 +326,9 @@ def test_what_reads_in_full_and_has_read_all_is_not_stale_afterwards(
     delete_rows(engine, ORDERS, [ANNA], REQUEST)
     assert not is_stale(engine, summary.name, [ORDERS.name])
 
-    remove_from_files(engine, ORDERS, REQUEST, now=now, dependents=[summary.name])
+    remove_from_files(
+        engine, [ORDERS], REQUEST, now=now, dependents={ORDERS.name: [summary.name]}
+    )
 
     source = read_history(engine, ORDERS.name)
     assert set(source.snapshots) == {source.refs["main"]}

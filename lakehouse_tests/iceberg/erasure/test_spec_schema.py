@@ -7,12 +7,10 @@ import pytest
 from pyiceberg.table import Table
 
 from lakehouse.errors import ErasureFailed
-from lakehouse.iceberg.erasure.clean_manifests import clean_manifests
+from lakehouse.iceberg.erasure.commit_files import schema_of_spec
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
-from lakehouse.iceberg.erasure.rewrite_erased_files import rewrite_erased_files
-from lakehouse.iceberg.erasure.spec_schema import schema_of_spec
+from lakehouse.iceberg.erasure.removal_steps import clean_manifests, rewrite_erased_files
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.manifests import read_manifests
 from lakehouse.tables.table import Column
 from lakehouse_tests.iceberg.erasure.people import ANNA, ORDERS, REQUEST, content, fill, tag
 
@@ -61,26 +59,14 @@ def without_old_schemas(table: Table) -> Table:
     )
 
 
-def test_where_the_table_keeps_no_such_schema_its_manifests_do(engine: Engine) -> None:
-    fill(engine, KINDS, [(7, Decimal("1.50"))])
-    table = without_old_schemas(drop_kind(engine))
-    assert [field.name for field in table.schemas()[table.schema().schema_id].fields] == [
-        "customer_id"
-    ]
-
-    schema = schema_of_spec(table, table.specs()[0], read_manifests(table))
-
-    assert str(schema.find_type("kind")) == "decimal(5, 2)"
-
-
 def test_what_is_missing_is_named(engine: Engine) -> None:
     fill(engine, KINDS, [(7, Decimal("1.50"))])
     table = without_old_schemas(drop_kind(engine))
 
     with pytest.raises(ErasureFailed) as raised:
-        schema_of_spec(table, table.specs()[0], [])
+        schema_of_spec(table, table.specs()[0])
 
     assert str(raised.value).startswith(
-        "silver.orders: no manifest of its partition spec 0 can be written: the columns of kind"
-        " (of the column with the id 2) are dropped, and no schema that is kept has their types."
+        "silver.orders: no manifest of its partition spec 0 can be written: no schema of the table"
+        " has all source columns of kind."
     )

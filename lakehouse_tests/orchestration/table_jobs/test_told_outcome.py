@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lakehouse import table_job
-from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE
+from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Run
@@ -56,7 +56,7 @@ def test_a_job_that_is_ended_while_it_looks_at_all_rows_has_told_what_it_publish
     told: list[object] = []
     pipes: Any = SimpleNamespace(report_custom_message=told.append, log=logging.getLogger())
     project: Any = SimpleNamespace(
-        tables={TABLE.name: TABLE}, gone_people=lambda _: NOBODY_GONE
+        tables={TABLE.name: TABLE}, gone_people=lambda _: NO_SUPPRESSION
     )
     with pytest.raises(Killed):
         table_job._write(

@@ -2,7 +2,7 @@
 
 import gzip
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION, SuppressionList
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.delivery import Delivery
 from lakehouse.ingestion.ingest import lock_feed
@@ -80,12 +81,12 @@ class Files:
         )
 
     @contextmanager
-    def collected(self, gone=None) -> Iterator[Delivery]:
+    def collected(self, gone=NO_SUPPRESSION) -> Iterator[Delivery]:
         """Take what waits in the inbox, with what is staged of it."""
         with lock_feed(self.feed, self.home) as ingest:
             yield collect_files(self.store, ingest, suppression=gone)
 
-    def staged(self, gone=None) -> list[tuple]:
+    def staged(self, gone=NO_SUPPRESSION) -> list[tuple]:
         """Take what waits, and return (hash, number, id) of each row."""
         with self.collected(gone) as delivery:
             rows = staged_rows(delivery)
@@ -93,19 +94,26 @@ class Files:
         return [tuple(row[name] for name in names) for row in rows]
 
 
-@dataclass
-class Gone:
-    """Who was erased, and when."""
+@dataclass(frozen=True)
+class ErasedCustomers:
+    """When customers were erased, by id."""
 
-    at: dict[str, datetime]
-    allowed: Sequence[str] = ()
+    at: Mapping[str, datetime]
+    key: bytes | None = None
 
-    def is_gone(self, subject: str, value: str, moment: datetime | None) -> bool:
-        """As the list of who is gone does."""
-        erased_at = self.at.get(value.strip()) if subject == "customer_id" else None
-        if erased_at is None:
-            return False
-        return value not in self.allowed if moment is None else moment < erased_at
+    @property
+    def erased_at(self) -> Mapping[bytes, datetime]:
+        """By something in place of a hash."""
+        return {id_.encode(): at for id_, at in self.at.items()}
+
+    def is_gone(self, names: Iterable[str], value: str) -> datetime | None:
+        """Return when a customer was erased."""
+        return self.at.get(value.strip()) if "customer_id" in names else None
+
+
+def suppressed(at: Mapping[str, datetime]) -> SuppressionList:
+    """Return a suppression list."""
+    return SuppressionList(lambda: ErasedCustomers(at))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import Any
 import dagster as dg
 
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
-from lakehouse.iceberg.erasure.gone_people import GonePeople
+from lakehouse.iceberg.erasure.suppression_list import SuppressionList
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.read.inputs import (
@@ -284,9 +284,9 @@ class SomeSums:
         )
 
     @property
-    def gone(self) -> GonePeople:
+    def gone(self) -> SuppressionList:
         """Who is gone."""
-        return GonePeople(lambda: read_gone(self.settings), self.tables)
+        return SuppressionList(lambda: read_gone(self.settings), self.tables)
 
     @property
     def definitions(self) -> dg.Definitions:

@@ -2,21 +2,29 @@
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse.iceberg.erasure.gone_people import NOBODY_GONE, GonePeople
-from lakehouse.iceberg.erasure.without_gone import Moment, without_gone
+from lakehouse.iceberg.erasure.suppression_list import (
+    NO_SUPPRESSION,
+    FilteredRows,
+    RowTimestamp,
+    SuppressionList,
+)
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.person import normal_id
-from lakehouse.tables.table import Column, Versions
+from lakehouse.tables.table import Column, IcebergTable, Versions
 from lakehouse_tests.frames import frame_of
 from lakehouse_tests.iceberg.erasure.people import ORDERS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 KEY = b"0123456789abcdef0123456789abcdef"
 ERASED_AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -51,6 +59,20 @@ def gone(*ids: str, name: str = "customer_id") -> GoneList:
     return GoneList(erased_at=dict.fromkeys(digests, ERASED_AT))
 
 
+def split(
+    frame: "DataFrame",
+    table: IcebergTable,
+    ids: GoneList,
+    *,
+    created: RowTimestamp | None = None,
+    names: Collection[str] = (),
+) -> FilteredRows:
+    """Separate the rows of erased people in a frame of a table."""
+    timestamps = {table.name: created} if created else {}
+    suppression = SuppressionList(lambda: ids, names={table.name: names}, timestamps=timestamps)
+    return suppression.filter().split(table, frame)
+
+
 def test_what_was_made_before_goes_and_who_comes_back_later_stays(
     embedded_engine: Engine,
 ) -> None:
@@ -64,18 +86,18 @@ def test_what_was_made_before_goes_and_who_comes_back_later_stays(
     ]
     frame = frame_of(embedded_engine.spark, "customer_id string, made_at timestamp", rows)
 
-    left = without_gone(frame, TABLE, gone("7"))
+    left = split(frame, TABLE, gone("7"))
 
     kept = sorted(row[0] or "" for row in left.rows.collect())
     assert kept == ["", "7", "8"]
     assert left.rows.columns == frame.columns
-    assert left.count_dropped() == 3
+    assert left.count_suppressed() == 3
 
 
 def test_without_a_moment_all_rows_of_theirs_go(embedded_engine: Engine) -> None:
     frame = frame_of(embedded_engine.spark, "customer_id bigint", [(7,), (8,)])
 
-    left = without_gone(frame, replace(TABLE, versions=None), gone("7", name="client"))
+    left = split(frame, replace(TABLE, versions=None), gone("7", name="client"))
 
     assert [row[0] for row in left.rows.collect()] == [8]
 
@@ -87,7 +109,7 @@ def test_executors_need_no_python(
     context = embedded_engine.spark.sparkContext
     monkeypatch.setattr(context, "pythonExec", "/no/python")
 
-    left = without_gone(frame, replace(TABLE, versions=None), gone("7"))
+    left = split(frame, replace(TABLE, versions=None), gone("7"))
 
     assert left.rows.collect() == []
 
@@ -97,7 +119,7 @@ def test_no_plan_has_the_key_or_a_hash(
 ) -> None:
     frame = frame_of(embedded_engine.spark, "customer_id string", [("7",)])
 
-    without_gone(frame, TABLE, gone("7")).rows.explain(extended=True)
+    split(frame, TABLE, gone("7")).rows.explain(extended=True)
 
     plan = capsys.readouterr().out
     assert "customer_id" in plan
@@ -117,9 +139,9 @@ def test_a_delivered_moment_is_read_in_the_zone_of_its_feed(embedded_engine: Eng
         ("7", None),
     ]
     frame = frame_of(embedded_engine.spark, "customer_id string, seen_at string", rows)
-    moment = Moment("seen_at", "Asia/Kuala_Lumpur")
+    created = RowTimestamp("seen_at", "Asia/Kuala_Lumpur")
 
-    left = without_gone(frame, replace(TABLE, versions=None), gone("7"), moment=moment)
+    left = split(frame, replace(TABLE, versions=None), gone("7"), created=created)
 
     kept = {row[1] for row in left.rows.collect()}
     assert kept == {"2026-03-01 20:01", "2026-03-01T12:01:00Z"}
@@ -128,7 +150,7 @@ def test_a_delivered_moment_is_read_in_the_zone_of_its_feed(embedded_engine: Eng
 def test_a_person_is_known_by_what_other_tables_call_them(embedded_engine: Engine) -> None:
     frame = frame_of(embedded_engine.spark, "customer_id bigint", [(7,), (8,)])
 
-    left = without_gone(frame, TABLE, gone("7", name="buyer"), names={"Buyer"})
+    left = split(frame, TABLE, gone("7", name="buyer"), names={"Buyer"})
 
     assert [row[0] for row in left.rows.collect()] == [8]
 
@@ -144,8 +166,8 @@ def test_a_function_is_given_its_inputs_without_them(embedded_engine: Engine) ->
         given.update(frames)
         return frames["orders"]
 
-    left_out = GonePeople(lambda: gone("7"), {TABLE.name: TABLE}).begin()
-    computed = left_out.without_gone(inputs, compute)(orders=orders, others=others)
+    left_out = SuppressionList(lambda: gone("7"), {TABLE.name: TABLE}).filter()
+    computed = left_out.wrap(inputs, compute)(orders=orders, others=others)
 
     assert [row[0] for row in computed.collect()] == ["8"]
     assert given["others"] is others
@@ -156,17 +178,17 @@ def test_the_function_is_the_same_where_nobody_is_gone() -> None:
     def compute(**frames):
         return frames["orders"]
 
-    left_out = NOBODY_GONE.begin()
-    assert left_out.without_gone({"orders": latest(TABLE.name)}, compute) is compute
+    left_out = NO_SUPPRESSION.filter()
+    assert left_out.wrap({"orders": latest(TABLE.name)}, compute) is compute
 
 
 def test_the_frame_is_the_same_where_nobody_is_gone(embedded_engine: Engine) -> None:
     frame = frame_of(embedded_engine.spark, "customer_id string", [("7",)])
 
-    left = without_gone(frame, TABLE, GoneList(key=None))
+    left = split(frame, TABLE, GoneList(key=None))
 
     assert left.rows is frame
-    assert left.count_dropped() == 0
+    assert left.count_suppressed() == 0
 
 
 def test_a_write_starts_no_job_more_where_nobody_is_gone(
@@ -184,8 +206,8 @@ def test_a_write_starts_no_job_more_where_nobody_is_gone(
 
     jobs = []
     for name, people in (
-        ("silver.one", NOBODY_GONE),
-        ("silver.two", GonePeople(nobody, {"silver.two": ORDERS})),
+        ("silver.one", NO_SUPPRESSION),
+        ("silver.two", SuppressionList(nobody, {"silver.two": ORDERS})),
     ):
         table = replace(ORDERS, name=name)
         with count_jobs() as counted:
