@@ -37,6 +37,9 @@ _NEEDED = (
     "upath.implementations.local",
     "dagster_pyspark",
     "lakehouse.project",
+    "lakehouse.ingestion.feed_asset",
+    "lakehouse.orchestration.iceberg_asset",
+    "lakehouse.orchestration.table_partitions",
     "lakehouse.iceberg.write.write_audit_publish",
     "lakehouse.runtime.spark",
 )
