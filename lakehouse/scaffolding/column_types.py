@@ -296,7 +296,7 @@ class _Numbers:
             return "bigint" if is_large else "int"
         if not self.has_exponents:
             scale = max(_MIN_SCALE, max(map(_scale, self.texts)))
-            precision = max(_MIN_PRECISION, max(0, digits) + _SPARE_DIGITS + scale)
+            precision = max(_MIN_PRECISION, max(1, digits) + _SPARE_DIGITS + scale)
             is_amount = scale <= _MAX_SCALE or not self._fit_double
             if is_amount and precision <= WIDEST:
                 return f"decimal({precision},{scale})"

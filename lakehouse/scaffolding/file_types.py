@@ -1,122 +1,105 @@
-"""The columns of JSON, Parquet and Avro files with the types that the files have."""
+"""The types of the columns of JSON, Parquet and Avro files."""
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lakehouse.ingestion.readers.arrow_types import declared_type, text_of
-from lakehouse.ingestion.readers.avro_reader import (
-    arrow_of_avro,
-    avro_fields,
-    open_avro,
-)
+import pyarrow as pa
+
+from lakehouse.ingestion.readers.arrow_types import declared_type
+from lakehouse.ingestion.readers.avro_reader import arrow_of_avro, avro_fields, open_avro
 from lakehouse.ingestion.readers.byte_source import unpacked
 from lakehouse.ingestion.readers.json_records import JsonRecords, Number
 from lakehouse.ingestion.readers.parquet_reader import open_parquet
-from lakehouse.tables import types
-from lakehouse.tables.feed import uncompressed
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 JSON_SCALARS = {"bigint": "json number", "double": "json number", "boolean": "json boolean"}
-"""JSON values that bronze has as text: what they are is known from the file."""
-_WIDER = {frozenset({"int", "bigint"}): "bigint", frozenset({"float", "double"}): "double"}
-_NUMBERS = frozenset({"bigint", "double"})
-_MOST_KEYS = 200
-"""Keys of an object beyond which they are taken for values, as in a map."""
-_LONGEST_BIGINT = 18
-Kind = Any
-"""A type as text; a mapping for an object, a list of one kind for an array, None for null."""
+"""Values that bronze has as text, though the type is known from the file."""
+_MAX_FIELDS = 200
+"""An object with more keys is a map."""
+_BIGINT_DIGITS = 18
+_ROWS_PER_BATCH = 10_000
+Types = dict[str, pa.DataType]
 
 
-def file_kinds(path: Path, file_format: str, most_rows: int) -> Mapping[str, Kind]:
-    """Return the kind of each column of a file.
+def file_types(path: Path, file_format: str, max_rows: int) -> Types:
+    """Return the Arrow type of each column of a file.
 
     :raises FileRejected: it cannot be read.
     """
-    return _kinds(path, file_format, most_rows, path.stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=1024)
-def _kinds(path: Path, file_format: str, most_rows: int, _: int) -> Mapping[str, Kind]:
     with path.open("rb") as file:
         if file_format == "parquet":
-            schema = open_parquet(file).schema_arrow
-            return {field.name: declared_type(field.type) for field in schema}
+            return {field.name: field.type for field in open_parquet(file).schema_arrow}
         if file_format == "avro":
             fields = avro_fields(open_avro(file))
-            return {name: declared_type(arrow_of_avro(part)) for name, part in fields.items()}
-        kinds: Kind = {}
-        for record, _text in islice(JsonRecords(unpacked(file, file_format)), most_rows):
-            kinds = merged(kinds, _kind(record))
-        found: Mapping[str, Kind] = kinds
-        return found
+            return {name: arrow_of_avro(part) for name, part in fields.items()}
+        records = islice(JsonRecords(unpacked(file, file_format)), max_rows)
+        return common_types(_json_types(record for record, _ in records))
 
 
-def merged(one: Kind, other: Kind) -> Kind:
-    """Return the kind that holds values of two; text where none else does."""
-    if one is None or other is None or one == other:
-        return other if one is None else one
-    if isinstance(one, dict) and isinstance(other, dict):
-        return {name: merged(one.get(name), other.get(name)) for name in {**one, **other}}
-    if isinstance(one, list) and isinstance(other, list):
-        return [merged(one[0], other[0])]
-    if isinstance(one, str) and isinstance(other, str):
-        wider = "double" if {one, other} <= _NUMBERS else "string"
-        return _WIDER.get(frozenset({one, other}), wider)
-    return "string"
+def common_types(types: Iterable[Types]) -> Types:
+    """Return types that hold the values of several files; text if there is no other."""
+    by_name: dict[str, list[pa.DataType]] = {}
+    for columns in types:
+        for name, kind in columns.items():
+            known = by_name.setdefault(name, [])
+            known += [] if kind in known else [kind]
+    return {name: _common_type(kinds) for name, kinds in by_name.items()}
 
 
-def column_type(kind: Kind, file_format: str) -> str:
-    """Return the type of a column by its kind: one of Iceberg, or one of `JSON_SCALARS`."""
-    found = _type(kind)
-    is_json = uncompressed(file_format) in ("json", "jsonl")
-    return JSON_SCALARS.get(found, found) if is_json else found
+def column_type(kind: pa.DataType, *, is_json: bool) -> str:
+    """Return the type of a column: one of Iceberg, or one of `JSON_SCALARS`."""
+    name = declared_type(_without_maps(kind) if is_json else kind)
+    return JSON_SCALARS.get(name, name) if is_json else name
 
 
 def bronze_type(file_type: str) -> str:
-    """Return the type that bronze has for a type of a file."""
+    """Return the type of a column in bronze."""
     return "string" if file_type in JSON_SCALARS.values() else file_type or "string"
 
 
-def texts_of(column: "pa.Array[Any]") -> list[str | None]:
-    """Return the values of a column as texts, to be looked at."""
-    import pyarrow as pa
-
-    if pa.types.is_binary(column.type):
-        return [value if value is None else value.hex() for value in column.to_pylist()]
-    texts: list[str | None] = text_of(column).to_pylist()
-    return texts
+def _common_type(kinds: Sequence[pa.DataType]) -> Any:
+    schemas = [pa.schema([("value", kind)]) for kind in kinds]
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.string()
 
 
-def _kind(value: Any) -> Kind:
-    if isinstance(value, bool):
-        return "boolean"
+def _json_types(records: Iterable[Any]) -> Iterator[Types]:
+    records = iter(records)
+    while batch := [_plain(record) for record in islice(records, _ROWS_PER_BATCH)]:
+        names = dict.fromkeys(name for record in batch for name in record)
+        yield {name: _inferred([record.get(name) for record in batch]) for name in names}
+
+
+def _inferred(values: list[Any]) -> Any:
+    try:
+        return pa.array(values).type
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.string()
+
+
+def _plain(value: Any) -> Any:
+    """Return a JSON value with Python's numbers."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
     if isinstance(value, Number):
         digits = value.removeprefix("-")
-        return "bigint" if digits.isdigit() and len(digits) <= _LONGEST_BIGINT else "double"
-    if isinstance(value, dict):
-        return {name: _kind(part) for name, part in value.items()}
-    if isinstance(value, list):
-        element: Kind = None
-        for item in value:
-            element = merged(element, _kind(item))
-        return [element]
-    return None if value is None else "string"
+        is_int = digits.isdigit() and len(digits) <= _BIGINT_DIGITS
+        return int(value) if is_int else float(value)
+    return value
 
 
-def _type(kind: Kind) -> str:
-    if isinstance(kind, list):
-        return f"array<{_type(kind[0])}>"
-    if not isinstance(kind, dict):
-        return kind or "string"
-    is_struct = 0 < len(kind) <= _MOST_KEYS and len({name.lower() for name in kind}) == len(
-        kind
-    )
-    if not is_struct or not all(kind):
-        return "string"
-    fields = (types.Field(name, types.parse(_type(part))) for name, part in kind.items())
-    return str(types.Struct(tuple(fields)))
+def _without_maps(kind: pa.DataType) -> pa.DataType:
+    """Return a type in which objects with unusual keys are text."""
+    if pa.types.is_list(kind):
+        return pa.list_(_without_maps(kind.value_type))
+    if not pa.types.is_struct(kind):
+        return kind
+    names = {field.name.lower() for field in kind}
+    if not 0 < len(names) == kind.num_fields <= _MAX_FIELDS or "" in names:
+        return pa.string()
+    return pa.struct([(field.name, _without_maps(field.type)) for field in kind])

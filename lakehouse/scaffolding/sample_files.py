@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,13 @@ from lakehouse.ingestion.readers.csv_first_row import (
 from lakehouse.ingestion.readers.csv_rows import csv_values
 from lakehouse.ingestion.readers.formats import open_reader
 from lakehouse.scaffolding.column_profile import EMAIL, PHONE
-from lakehouse.scaffolding.file_types import bronze_type, column_type, file_kinds, merged
+from lakehouse.scaffolding.file_types import (
+    Types,
+    bronze_type,
+    column_type,
+    common_types,
+    file_types,
+)
 from lakehouse.tables.escaping import quoted, shell_word, shown
 from lakehouse.tables.feed import (
     DELIMITERS,
@@ -57,7 +62,7 @@ class SampleFile:
     file_format: str
     names: tuple[str, ...]
     delimiter: str = ","
-    kinds: Mapping[str, Any] = field(default_factory=dict)
+    arrow_types: Types = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -115,9 +120,12 @@ def open_samples(paths: Sequence[Path]) -> list[SampleFile]:
         contains no value of a file.
     """
     files = [_open(path) for path in paths]
-    delimiter = _one_delimiter(files)
+    _check_alike(files, ["typed" if file.arrow_types else "CSV" for file in files])
+    # A file with one column has any delimiter.
+    wide = [file for file in files if len(file.names) > 1] or files
+    _check_alike(wide, [f"separated by {DELIMITERS[file.delimiter]}" for file in wide])
     _check_one_spelling(files)
-    return [replace(file, delimiter=delimiter) for file in _with_types(files)]
+    return [replace(file, delimiter=wide[0].delimiter) for file in _with_types(files)]
 
 
 def read_samples(files: Sequence[SampleFile], *, max_rows: int = MAX_ROWS) -> Samples:
@@ -188,15 +196,15 @@ def _open(path: Path) -> SampleFile:
 
 
 def _open_typed(path: Path, file_format: str) -> SampleFile:
-    kinds = file_kinds(path, file_format, MAX_ROWS)
-    repeated = _repeated(kinds)
-    if repeated or not kinds:
+    types = file_types(path, file_format, MAX_ROWS)
+    repeated = _repeated(types)
+    if repeated or not types:
         raise LakehouseError(
             f"{shown(path.name)} has {', '.join(repeated) or 'no columns'}; expected columns"
             " whose names differ in more than case.",
             next_step="Rename all but one." if repeated else "Give files with rows.",
         )
-    return SampleFile(path, file_format, tuple(kinds), kinds=kinds)
+    return SampleFile(path, file_format, tuple(types), arrow_types=types)
 
 
 def _open_csv(path: Path, file_format: str) -> SampleFile:
@@ -289,45 +297,30 @@ def _repeated(names: Any) -> list[str]:
 
 
 def _with_types(files: Sequence[SampleFile]) -> list[SampleFile]:
-    """Return files with the types that their columns have in all files.
-
-    :raises LakehouseError: some files are CSV and some are not.
-    """
-    csv = next((file for file in files if not file.kinds), None)
-    typed = next((file for file in files if file.kinds), None)
-    if csv and typed:
-        raise LakehouseError(
-            f"{shown(csv.path.name)} is CSV, and {shown(typed.path.name)} is not; expected files"
-            " of one format.",
-            next_step="Make a feed of each format.",
-        )
-    kinds = reduce(merged, (file.kinds for file in files))
+    """Return files with the types that their columns have in all files."""
+    is_json = uncompressed(files[0].file_format) in ("json", "jsonl")
+    types = common_types(file.arrow_types for file in files)
+    texts = {name: column_type(kind, is_json=is_json) for name, kind in types.items()}
     return [
-        replace(
-            file,
-            types={name: column_type(kinds[name], file.file_format) for name in file.kinds},
-        )
-        for file in files
+        replace(file, types={name: texts[name] for name in file.arrow_types}) for file in files
     ]
 
 
-def _one_delimiter(files: Sequence[SampleFile]) -> str:
-    """Return the delimiter of all files; a file with one column has any.
+def _check_alike(files: Sequence[SampleFile], kinds: Sequence[str]) -> None:
+    """Check that all files are of one kind.
 
-    :raises LakehouseError: the delimiters differ; names two files.
+    :param kinds: describes each file.
+    :raises LakehouseError: names a file that differs from most files, and one that does not.
     """
-    telling = [file for file in files if len(file.names) > 1] or list(files)
-    ((usual, _),) = Counter(file.delimiter for file in telling).most_common(1)
-    first = next(file for file in telling if file.delimiter == usual)
-    for file in telling:
-        if file.delimiter != usual:
+    ((usual, _),) = Counter(kinds).most_common(1)
+    example = files[kinds.index(usual)]
+    for file, kind in zip(files, kinds, strict=True):
+        if kind != usual:
             raise LakehouseError(
-                f"{shown(file.path.name)} is separated by {DELIMITERS[file.delimiter]}, and"
-                f" {shown(first.path.name)} by {DELIMITERS[usual]}; expected one delimiter in"
-                " all files of a feed.",
+                f"{shown(file.path.name)} is {kind}, and {shown(example.path.name)} is {usual};"
+                " expected the same in all files of a feed.",
                 next_step="Make a feed of each kind.",
             )
-    return usual
 
 
 def _check_one_spelling(files: Sequence[SampleFile]) -> None:

@@ -20,8 +20,21 @@ from lakehouse.tables.column import Column
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import IcebergTable, Merge
 
-_TABLE = "lakehouse.tables.table"
-_KEY_RULES = "lakehouse.iceberg.rules.unique_and_references"
+_IMPORTS = (
+    ("lakehouse.iceberg.read.inputs", "latest"),
+    ("lakehouse.orchestration.iceberg_asset", "iceberg_asset"),
+    ("lakehouse.tables.table", "Column"),
+    ("lakehouse.tables.table", "IcebergTable"),
+)
+_OPTIONAL_IMPORTS = {
+    "Overwrite": "lakehouse.tables.table",
+    "by_day": "lakehouse.tables.table",
+    "not_null": "lakehouse.iceberg.rules.rows",
+    "unique": "lakehouse.iceberg.rules.unique_and_references",
+}
+"""Modules by the names that only some tables use."""
+_Parts = tuple[str, str, list[Column], list[str], str]
+"""Comment, note, columns, options and the function's body."""
 _SUMMED_DIGITS = 10
 """Spark adds these digits to the type of a decimal's sum."""
 _SUMMED = {"int": "bigint", "bigint": "bigint", "float": "double", "double": "double"}
@@ -57,19 +70,6 @@ class Source:
         return self.table.overwritten_by if windows and windows.unit == "day" else None
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """What differs between the kinds of tables."""
-
-    comment: str
-    note: str
-    imports: list[tuple[str, str]]
-    read: str
-    columns: list[Column]
-    options: list[str]
-    body: str
-
-
 def source_of(modules: Iterable[ModuleType], table: IcebergTable) -> Source:
     """Return the module that declares a table, and the name there.
 
@@ -94,35 +94,34 @@ def source_of(modules: Iterable[ModuleType], table: IcebergTable) -> Source:
 
 def table_text(name: str, source: Source, package: str, width: int) -> str:
     """Return the text of the file that declares a table."""
-    parts = _daily(source, source.day) if source.day else _copied(source)
-    imports = [
-        (source.module, f"{source.name} as {source.alias}"),
-        ("lakehouse.orchestration.iceberg_asset", "iceberg_asset"),
-        (_TABLE, "Column"),
-        (_TABLE, "IcebergTable"),
-        *parts.imports,
-    ]
+    kind = _daily if source.day else _copied
+    comment, note, columns, options, body = kind(source)
+    by = f", by={quoted_text(source.day)}" if source.day else ""
+    read = f"latest({source.alias}{by})"
+    code = " ".join([read, *options])
+    imports = [(source.module, f"{source.name} as {source.alias}"), *_IMPORTS]
+    imports += [(module, used) for used, module in _OPTIONAL_IMPORTS.items() if used in code]
+    parameter = source.table.short_name
     declaration = _DECLARATION.format(
         name=name,
-        comment=quoted_text(parts.comment),
-        columns="\n        ".join(f"{_column(column)}," for column in parts.columns),
-        options="\n    ".join(f"{option}," for option in parts.options),
+        comment=quoted_text(comment),
+        columns="\n        ".join(f"{_column(column)}," for column in columns),
+        options="\n    ".join(f"{option}," for option in options),
     )
-    parameter = source.table.short_name
     return asset_module(
         (name, parameter),
-        parts.comment,
+        comment,
         import_lines(imports, package, width),
-        comments("A first version, to be changed:", [parts.note], width) + declaration,
-        f'@iceberg_asset(TABLE, inputs={{"{parameter}": {parts.read}}})',
-        parts.body,
+        comments("A first version, to be changed:", [note], width) + declaration,
+        f'@iceberg_asset(TABLE, inputs={{"{parameter}": {read}}})',
+        body,
         width,
     )
 
 
-def _daily(source: Source, day: str) -> _Parts:
+def _daily(source: Source) -> _Parts:
     """Count the rows of each day, and sum its numbers."""
-    table = source.table
+    table, day = source.table, str(source.day)
     is_taken = table.short_name.lower() in {column.name.lower() for column in table.columns}
     count = f"{table.short_name}_rows" if is_taken else table.short_name
     summed = [column for column in table.columns if _can_be_summed(table, column)]
@@ -133,23 +132,17 @@ def _daily(source: Source, day: str) -> _Parts:
     sums = [f"count(1) AS {_sql_name(count)}"]
     sums += [f"sum({_sql_name(c.name)}) AS {_sql_name(c.name)}" for c in summed]
     terms = ", ".join(f"expr({quoted_text(sql)})" for sql in sums)
-    return _Parts(
-        comment=f"Counts and sums of {table.name} per day.",
-        note="Each number is summed; delete sums without a meaning, such as those of prices.",
-        imports=[
-            ("lakehouse.iceberg.read.inputs", "latest"),
-            ("lakehouse.iceberg.rules.rows", "not_null"),
-            (_KEY_RULES, "unique"),
-            (_TABLE, "by_day"),
+    key = quoted_text(day)
+    return (
+        f"Counts and sums of {table.name} per day.",
+        "Each number is summed; delete sums without a meaning, such as those of prices.",
+        columns,
+        [
+            f"write=by_day({key}, like={source.alias})",
+            f"rules=[not_null({key}), unique({key})]",
         ],
-        read=f"latest({source.alias}, by={quoted_text(day)})",
-        columns=columns,
-        options=[
-            f"write=by_day({quoted_text(day)}, like={source.alias})",
-            f"rules=[not_null({quoted_text(day)}), unique({quoted_text(day)})]",
-        ],
-        body="    from pyspark.sql.functions import expr\n\n"
-        f"    return {table.short_name}.groupBy({quoted_text(day)}).agg({terms})",
+        "    from pyspark.sql.functions import expr\n\n"
+        f"    return {table.short_name}.groupBy({key}).agg({terms})",
     )
 
 
@@ -159,20 +152,16 @@ def _copied(source: Source) -> _Parts:
     kept = [c for c in table.columns if not c.personal and not c.name.startswith("_")]
     names = [column.name for column in kept]
     options = ["write=Overwrite()"]
-    imports = [(_TABLE, "Overwrite")]
     if isinstance(table.write, Merge):
-        imports.append((_KEY_RULES, "unique"))
         options.append(f"rules=[unique({', '.join(map(quoted_text, table.write.on))})]")
     if table.subject in names:
         options.append(f"subject={quoted_text(str(table.subject))}")
-    return _Parts(
-        comment=f"The rows of {table.name}.",
-        note="Columns that identify people, and those of the source, are left out.",
-        imports=imports,
-        read=source.alias,
-        columns=kept,
-        options=options,
-        body=f"    return {table.short_name}.select({quoted_list(names)[1:-1]})",
+    return (
+        f"The rows of {table.name}.",
+        "Columns that identify people, and those of the source, are left out.",
+        kept,
+        options,
+        f"    return {table.short_name}.select({quoted_list(names)[1:-1]})",
     )
 
 

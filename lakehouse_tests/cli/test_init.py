@@ -171,8 +171,8 @@ def test_what_a_repository_begins_with_is_kept(call, tmp_path):
     ("path", "message"),
     [
         ("pyproject.toml", "is there already, and has no [tool.lakehouse]"),
-        ("shop/definitions.py", "is there already with other content; nothing was written"),
-        ("conftest.py", "is there already with other content; nothing was written"),
+        ("shop/definitions.py", "is already there with other content; nothing was written"),
+        ("conftest.py", "is already there with other content; nothing was written"),
     ],
 )
 def test_a_folder_of_something_else_is_refused(call, tmp_path, path, message):

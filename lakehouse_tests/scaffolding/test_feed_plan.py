@@ -430,7 +430,7 @@ def test_the_number_of_an_invalid_row_is_reported(tmp_path):
     [
         (["place,day\n", "Place,day\n"], "file_1.csv has a column 'Place'"),
         (["place,day\n", "place, day\n"], "file_1.csv has a column"),
-        ([kinds.ORDERS, kinds.TABS], "file_1.csv is separated by tabs, and file_0.csv by"),
+        ([kinds.ORDERS, kinds.TABS], "file_1.csv is separated by tabs, and file_0.csv is"),
         (
             [kinds.TABS, kinds.ORDERS, kinds.ORDERS],
             "file_0.csv is separated by tabs, and file_1",
