@@ -1,7 +1,7 @@
 """Running sensors and schedules whose last tick failed.
 
 A tick that did not reach the code server is skipped, since this sensor runs in that server: such
-ticks end with a killed `lakehouse dev`. If the server is down for long, there is no heartbeat.
+ticks occur with a killed `lakehouse dev`. If the server is down for long, there is no heartbeat.
 """
 
 from collections.abc import Iterator
@@ -65,7 +65,7 @@ def _failing(context: MonitorContext, state: Any) -> Iterator[Firing]:
 
 
 def _reached_code(tick: Any) -> bool:
-    """Whether a tick ended, and reached the code server."""
+    """Whether a tick has finished and reached the code server."""
     kind, text = _UNREACHABLE
     return tick.status.value != _STARTED and not any(
         cause.cls_name == kind and text in cause.message for cause in causes(tick.error)

@@ -1,8 +1,8 @@
 """New events of runs: failed checks, steps, runs and maintenance, and what resolves them.
 
-Each event of a run is read once, while the run continues or after it ended, whoever started the
-run. A table that a rule blocked is one incident with the results of its rules; its checks, and
-the failure of the run, are not further incidents.
+Each event of a run is read once, while the run continues or after it has finished, for runs of
+the UI, of commands and of other code locations. A table that a rule blocked is one incident with
+the results of its rules; its checks, and the failure of the run, are not further incidents.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ _OVERLAP = timedelta(minutes=5)
 """The clocks of hosts differ, and transactions take time."""
 _PAGE = 1000
 _SHOWN_PATHS = 5
-_ENDED = [
+_FINISHED = [
     dg.DagsterRunStatus.SUCCESS,
     dg.DagsterRunStatus.FAILURE,
     dg.DagsterRunStatus.CANCELED,
@@ -87,16 +87,16 @@ def detect_run_events(context: MonitorContext) -> Observed:
 
 
 def _run_records(context: MonitorContext, since: datetime) -> list[dg.RunRecord]:
-    """Return the unfinished runs, and those that ended since a timestamp."""
+    """Return the unfinished runs, and those that finished since a timestamp."""
     unfinished = context.instance.get_run_records(dg.RunsFilter(statuses=UNFINISHED))
     # After the unfinished ones, so that a run that ends meanwhile is not missed.
-    ended = context.instance.get_run_records(
-        dg.RunsFilter(statuses=_ENDED, updated_after=since),
+    finished = context.instance.get_run_records(
+        dg.RunsFilter(statuses=_FINISHED, updated_after=since),
         order_by="update_timestamp",
         ascending=True,
     )
-    # A new tag updates a run that ended long ago.
-    recent = [run for run in ended if not run.end_time or run.end_time >= since.timestamp()]
+    # A new tag updates a run that finished long ago.
+    recent = [run for run in finished if not run.end_time or run.end_time >= since.timestamp()]
     return list({run.dagster_run.run_id: run for run in (*unfinished, *recent)}.values())
 
 
@@ -120,7 +120,7 @@ def _upkeep_facts(
 ) -> Iterator[Firing | Resolved]:
     """Yield the incident of a maintenance step, or its resolution.
 
-    A step that lost against a writer is not an incident: it is due again.
+    A step that a writer delayed is not an incident: it is due again.
     """
     observation = observation_in(entry.get_dagster_event())
     if run.job_name != MAINTAIN_TABLES or observation is None:
@@ -196,8 +196,8 @@ def _publish_facts(
 def _successes(context: MonitorContext, record: dg.RunRecord) -> Iterator[Resolved]:
     """Yield the resolution of failed runs of the same job or feed."""
     run = record.dagster_run
-    ended = record.end_time
-    at = datetime.fromtimestamp(ended, UTC) if ended else context.now
+    end = record.end_time
+    at = datetime.fromtimestamp(end, UTC) if end else context.now
     how, links = f"Run {run.run_id[:8]} succeeded.", context.links(run_id=run.run_id)
     yield Resolved(f"failed job {run.job_name}", at, how, links=links)
     if FEED_TAG in run.tags:

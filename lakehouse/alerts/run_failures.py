@@ -183,7 +183,7 @@ def _retry_commands(
 def _first_line(entry: Any) -> str:
     text = entry.message or ""
     if not text.strip() or _UNNAMED in text:
-        return "It ended without an error message; its events in the UI show the last step."
+        return "It failed without an error message; its events in the UI show the last step."
     return str(text.strip().splitlines()[0])
 
 
