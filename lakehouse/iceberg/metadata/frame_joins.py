@@ -35,8 +35,7 @@ def together(frames: "Iterable[DataFrame]", *, allow_missing: bool = False) -> "
 
 
 def having(rows: "DataFrame", keys: "DataFrame", on: "Column", count: int) -> "DataFrame":
-    """Return the rows with any of some keys; up to `FEW` keys are broadcast, to avoid a
-    shuffle.
+    """Return the rows with any of some keys; few keys are broadcast, to avoid a shuffle.
 
     :param count: the number of keys.
     """
@@ -75,8 +74,7 @@ def without_keys(rows: "DataFrame", keys: "DataFrame", key: "Sequence[str]") -> 
 
 
 def sized(rows: "DataFrame", count: int) -> "DataFrame":
-    """Return the rows unchanged; up to `FEW_WHOLE` rows get a limit, so that Spark knows their
-    number and joins them without a shuffle.
+    """Return the rows unchanged; few rows get a limit, so that Spark joins them without a shuffle.
 
     For joins that take no hint, such as the join of a MERGE.
 
