@@ -105,7 +105,7 @@ COLLECTED = {
     "maintenance/size_history.py:size_history.to_arrow": OWN_LOG,
     "maintenance/table_reads.py:recorded_reads.to_arrow": OWN_LOG,
     "maintenance/upkeep_log.py:past_upkeep.to_arrow": OWN_LOG,
-    "quality/metrics/recent_metrics.py:recent_metrics.to_arrow": OWN_LOG,
+    "quality/metrics/anomaly_check.py:recent_metrics.to_arrow": OWN_LOG,
     "privacy/audit_chain.py:verify_chain.to_arrow": "a few rows for each request of a person",
     "privacy/audit_chain.py:_has_occasion.to_arrow": "at most one row",
     "privacy/audit_chain.py:_head.to_arrow": "two values for each request of a person",

@@ -16,7 +16,6 @@ from lakehouse.contracts.odcs_quality import (
     quality_of_column,
     quality_of_table,
 )
-from lakehouse.contracts.odcs_types import type_fields
 from lakehouse.iceberg.metadata.catalog import CATALOG_NAME
 from lakehouse.iceberg.rules.size_schema_and_freshness import FreshRule
 from lakehouse.iceberg.rules.unique_and_references import ReferencesRule
@@ -26,14 +25,65 @@ from lakehouse.tables.bounds import hours
 from lakehouse.tables.column import Column
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import Append, IcebergTable, Merge, OverwritePartitions
+from lakehouse.tables.types import Array, ColumnType, Decimal, Map, Struct
 
+_LOGICAL_TYPES: dict[str, dict[str, Any]] = {
+    "boolean": {"logicalType": "boolean"},
+    "int": {"logicalType": "integer", "logicalTypeOptions": {"format": "i32"}},
+    "bigint": {"logicalType": "integer", "logicalTypeOptions": {"format": "i64"}},
+    "float": {"logicalType": "number", "logicalTypeOptions": {"format": "f32"}},
+    "double": {"logicalType": "number", "logicalTypeOptions": {"format": "f64"}},
+    "date": {"logicalType": "date"},
+    "timestamp": {"logicalType": "timestamp", "logicalTypeOptions": {"timezone": True}},
+    "timestamp_ntz": {"logicalType": "timestamp", "logicalTypeOptions": {"timezone": False}},
+    "string": {"logicalType": "string"},
+    # The standard has no logical type for bytes.
+    "binary": {},
+}
 API_VERSION = "v3.2.0"
 """The version of the standard; earlier ones lack maps and times without a zone."""
 _REFERENCE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\.[A-Za-z_][A-Za-z0-9_-]*")
 _LONGEST_LINE = 100
 _ENDS_OF_LINES = re.compile("[\r\x85\u2028\u2029]")
-
 Document = dict[str, Any]
+
+
+def type_fields(column_type: ColumnType) -> dict[str, Any]:
+    """Return the type fields of a property: the logical type, the physical type in Spark's
+    notation, and the parts of a nested type.
+    """
+    return {
+        **_logical_fields(column_type),
+        "physicalType": str(column_type),
+        **_parts(column_type),
+    }
+
+
+def _logical_fields(column_type: ColumnType) -> dict[str, Any]:
+    match column_type:
+        case Decimal():
+            return {"logicalType": "number"}
+        case Struct():
+            return {"logicalType": "object"}
+        case Array():
+            return {"logicalType": "array"}
+        case Map():
+            return {"logicalType": "map"}
+        case _:
+            return _LOGICAL_TYPES[str(column_type)]
+
+
+def _parts(column_type: ColumnType) -> dict[str, Any]:
+    match column_type:
+        case Struct(fields=fields):
+            parts = [{"name": field.name, **type_fields(field.type)} for field in fields]
+            return {"properties": parts}
+        case Array(element=element):
+            return {"items": type_fields(element)}
+        case Map(key=key, value=value):
+            return {"map": {"key": type_fields(key), "value": type_fields(value)}}
+        case _:
+            return {}
 
 
 def contract_of(table: IcebergTable, settings: Settings, feed: Feed | None = None) -> Document:

@@ -11,7 +11,7 @@ import dagster as dg
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.ingestion.collect import Waiting, list_waiting
 from lakehouse.ingestion.failed_feed_reports import resolve_failed_check, resolve_removed
-from lakehouse.ingestion.inbox_polling import poll_inbox, wait_until
+from lakehouse.ingestion.processed_files import list_unprocessed
 from lakehouse.ingestion.run_requests import (
     FeedRunRequests,
     RunRequests,
@@ -25,6 +25,7 @@ from lakehouse.orchestration.orphaned_runs import fail_orphaned_runs
 from lakehouse.orchestration.runs_for_stale_tables import Downstream
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
+from lakehouse.storage.object_store import ObjectStore
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
@@ -38,6 +39,28 @@ other.
 """
 _RUN_POLL_SECONDS = 0.2
 ReadSettings = Callable[[], Settings]
+
+
+def poll_inbox(feed: Feed, store: ObjectStore, seconds: float, seen: Waiting) -> Waiting:
+    """Poll until a new complete file waits, or the time is over."""
+    known = set(seen.files)
+
+    def has_new() -> bool:
+        return any(file not in known for file in list_unprocessed(feed, store))
+
+    if not wait_until(has_new, seconds, store.poll_seconds):
+        return seen
+    return list_waiting(feed, store)
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float, pause: float) -> bool:
+    """Poll a condition, at least once, and return whether it became true in time."""
+    until = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() + pause > until:
+            return False
+        time.sleep(pause)
+    return True
 
 
 @dataclass(frozen=True)

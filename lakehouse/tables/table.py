@@ -3,9 +3,8 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from lakehouse.tables.cast_validation import check_casts
 from lakehouse.tables.column import Column
-from lakehouse.tables.column_validation import check_columns, check_known
+from lakehouse.tables.column_validation import check_casts, check_columns, check_known
 from lakehouse.tables.declaration import SOURCE_COLUMNS, SOURCE_KEY, TableDeclaration
 from lakehouse.tables.layout_validation import check_layout
 from lakehouse.tables.partitioning import PartitionField

@@ -1,14 +1,16 @@
 """The check that a table's metrics match their recent history; it only warns."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import dagster as dg
 
+from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.metadata_keys import sample_table
+from lakehouse.quality.anomaly.detection import WINDOW_DAYS
 from lakehouse.quality.metrics.compared_metrics import (
     ComparedMetric,
     comparable,
@@ -16,8 +18,46 @@ from lakehouse.quality.metrics.compared_metrics import (
     last_measured,
 )
 from lakehouse.quality.metrics.metric import NO_ANOMALY, RECORD_COUNT, Metric
-from lakehouse.quality.metrics.recent_metrics import recent_metrics
 from lakehouse.quality.metrics.run_metrics import metrics_of_run
+from lakehouse.tables.quoting import literals
+
+_FIELDS = ("table_name", "metric", "value", "measured_at", "snapshot_id", "partition", "run_id")
+
+
+def recent_metrics(
+    catalog: Catalog,
+    metrics_table: str,
+    tables: Collection[str],
+    now: datetime,
+    *,
+    but_run: str,
+) -> list[Metric]:
+    """Return the metrics of some tables within the anomaly window, oldest first, without those
+    of one run.
+
+    Iceberg prunes files by timestamp and table name.
+    """
+    if not tables or not catalog.has(metrics_table):
+        return []
+    since = now - timedelta(days=WINDOW_DAYS + 1)
+    where = (
+        f"table_name IN {literals(tables)} AND measured_at >= '{since.isoformat()}'"
+        f" AND run_id <> '{but_run}'"
+    )
+    scan = catalog.load(metrics_table).scan(where, selected_fields=_FIELDS)
+    rows = scan.to_arrow().sort_by("measured_at").to_pylist()
+    return [
+        Metric(
+            table=row["table_name"],
+            name=row["metric"],
+            value=row["value"],
+            measured_at=row["measured_at"],
+            snapshot_id=row["snapshot_id"],
+            partition=row["partition"],
+            run_id=row["run_id"],
+        )
+        for row in rows
+    ]
 
 
 def no_anomaly_checks(

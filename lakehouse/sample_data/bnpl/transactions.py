@@ -6,12 +6,13 @@ since 1970), `created` (in seconds since 1970, local time), `file` (the index of
 whose file the row arrives) and `defect`.
 """
 
+from datetime import date, timedelta
+
 import numpy as np
 import pandas as pd
 from numpy.random import Generator
 
 from lakehouse.sample_data.bnpl.arguments import Arguments
-from lakehouse.sample_data.bnpl.volume import transactions_by_day
 from lakehouse.sample_data.bnpl.world import (
     CATEGORIES,
     CURRENCIES,
@@ -21,6 +22,12 @@ from lakehouse.sample_data.bnpl.world import (
     World,
 )
 
+WEEKDAY_FACTORS = (0.90, 0.90, 0.95, 1.00, 1.15, 1.40, 1.35)
+"""Monday to Sunday."""
+PAYDAY_FACTOR = 1.3
+FIRST_PAYDAY = 25
+"""Paydays last from this day to the first of the next month."""
+NOISE = 0.03
 INSTALLMENTS = (1, 3, 6, 12)
 STATUSES = ("PENDING", "APPROVED", "DECLINED", "REFUNDED")
 STATUS_WEIGHTS = (0.15, 0.70, 0.12, 0.03)
@@ -43,6 +50,34 @@ _FIRST_ID = 2**53
 _IDS_PER_SEED = 10**16
 _IDS_PER_DAY = 10**10
 _SEEDS = 512
+
+
+def is_payday(day: date) -> bool:
+    """Return whether wages have just been paid."""
+    return day.day >= FIRST_PAYDAY or day.day == 1
+
+
+def transactions_by_day(
+    arguments: Arguments, total: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Distribute a total over the days; each day has at least one if possible."""
+    days = [arguments.start + timedelta(days=day) for day in range(arguments.days)]
+    factors = [
+        WEEKDAY_FACTORS[day.weekday()] * (PAYDAY_FACTOR if is_payday(day) else 1.0)
+        for day in days
+    ]
+    weights = np.array(factors) * rng.normal(1.0, NOISE, size=len(days)).clip(0.8, 1.2)
+    least = min(1, total // len(days))
+    return least + _shares(total - least * len(days), weights / weights.sum())
+
+
+def _shares(total: int, weights: np.ndarray) -> np.ndarray:
+    """Round shares to integers with the same total, by largest remainders."""
+    exact = total * weights
+    shares: np.ndarray = np.floor(exact).astype(np.int64)
+    largest = np.argsort(shares - exact, kind="stable")[: total - int(shares.sum())]
+    shares[largest] += 1
+    return shares
 
 
 def make_transactions(
