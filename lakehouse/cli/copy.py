@@ -36,7 +36,7 @@ def copy(state: State, source: str, target: str, names: tuple[str, ...], dry_run
 
     settings = state.settings
     places = settings.at(source), settings.at(target)
-    with _erasure_lock_held(places[0]):
+    with _erasure_lock(places[0]):
         with state.progress("Looking into the tables of both places"):
             plan = plan_copy(*places, list(map(plain_name, names)))
             check_suppression(*places)
@@ -54,8 +54,8 @@ def copy(state: State, source: str, target: str, names: tuple[str, ...], dry_run
 
 
 @contextmanager
-def _erasure_lock_held(settings: Settings) -> Iterator[None]:
-    """Hold the erasure lock: rows erased during the copy would be unknown at the target."""
+def _erasure_lock(settings: Settings) -> Iterator[None]:
+    """Take the erasure lock: rows erased during the copy would be unknown at the target."""
     from lakehouse.privacy.folder import erase_lock
     from lakehouse.storage.file_lock import file_lock
 
@@ -80,7 +80,7 @@ def _copy(state: State, plan: "CopyPlan") -> None:
         _copy_tables(state, plan)
         return
     privacy_folder(plan.target)
-    with _erasure_lock_held(plan.target):
+    with _erasure_lock(plan.target):
         # Check again: an erasure may have finished in the meantime.
         check_suppression(plan.source, plan.target)
         _copy_tables(state, plan)

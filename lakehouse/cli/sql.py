@@ -110,7 +110,7 @@ def _run_all(
 
 @contextmanager
 def _locked(state: State, tables: Sequence[str]) -> Iterator[None]:
-    """Hold the locks of tables, in one order for all processes to avoid deadlocks."""
+    """Take the locks of tables, in one order for all processes to avoid deadlocks."""
     from lakehouse.iceberg.commit.lock import table_lock
 
     with ExitStack() as stack:

@@ -72,7 +72,7 @@ class EventMaker:
         return self._event(kind, write, inputs, output, _run_facets(write.table, outcome))
 
     def failure(self, write: BegunWrite, error: BaseException, *, lost_race: bool) -> Json:
-        """Return the event of a write that failed or lost a commit race and is retried."""
+        """Return the event of a write that failed, or that is retried after a conflict."""
         kind: EventType = "ABORT" if lost_race else "FAIL"
         message = "Another writer came first." if lost_race else type(error).__name__
         output = self._output(write.table, {})

@@ -62,7 +62,7 @@ class PastUpkeep:
         return evaluated[-1] if evaluated else None
 
     def pause_until(self, table: str, step: StepName) -> datetime | None:
-        """Return the end of the delay after failures or lost commit races; None without one."""
+        """Return the end of the delay after failures or commit conflicts; None without one."""
         in_vain = 0
         records = self.of(table, step)
         for record in reversed(records):

@@ -50,7 +50,7 @@ class UpkeepRecord:
 
     @property
     def has_evaluated(self) -> bool:
-        """Whether the step evaluated the table: it neither failed nor lost a commit race."""
+        """Whether the step evaluated the table: it neither failed nor had a conflict."""
         return self.is_done or (self.outcome == "skipped" and not self.had_conflict)
 
     def found_nothing_in(self, health: TableHealth) -> bool:

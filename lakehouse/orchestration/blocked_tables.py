@@ -99,7 +99,7 @@ def refused_tables(
 ) -> dict[str, str]:
     """Return, by table, the newest run that blocked it with the same inputs and declaration.
 
-    Runs of single partitions are found only if they are among the newest failed runs.
+    Runs of single partitions are found only if they are in the newest failed runs.
 
     :param read: by table: the current state of its inputs.
     """

@@ -23,7 +23,7 @@ def source_rows(
     """Return the number of source rows for each partition; empty if one run can read them all.
 
     Rows of a day that overlaps several partitions, such as hours, are distributed equally.
-    Files without a partition value are not counted.
+    Files without a partition value are skipped.
 
     :param tables: tables and their inputs.
     :param keys: all keys of the definition, in order.

@@ -34,7 +34,7 @@ class TableProgress:
 class RunProgress:
     """Reports progress when a table starts or finishes.
 
-    All partitions of a table in a run are published, and therefore counted, together.
+    A run publishes all partitions of a table together, so they finish together.
     """
 
     def __init__(

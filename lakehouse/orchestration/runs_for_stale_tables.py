@@ -114,7 +114,7 @@ class Downstream:
         """Yield the runs of stale tables, and then of plain assets that became stale by these.
 
         A plain asset without a table has no watermark, and is stale as long as its sources have
-        rows: it has a run of its own, whose digest tells whether it was requested before.
+        rows: it has a run of its own, whose digest shows whether it was requested before.
 
         :param stale_tables: returns the stale tables; its argument is whether it is the first call.
         """

@@ -1,6 +1,6 @@
 """`lakehouse sql` without `--write`: a session and statements that can only read.
 
-Spark's own parser decides what a query is. A statement either begins with words that only
+Spark's own parser decides what a query is. A statement either starts with words that only
 queries have, or it is run in parentheses, where Spark's grammar accepts nothing but a query.
 Its session cannot commit to the embedded catalog, call Java or read files by their paths.
 """
@@ -58,7 +58,7 @@ def require_queries(statements: Sequence[str]) -> None:
 
 
 def is_query(statement: str) -> bool:
-    """Whether a statement begins as only statements do that read."""
+    """Whether the start of a statement is that of a query."""
     return bool(_QUERY.match(statement))
 
 

@@ -31,7 +31,7 @@ def values_withheld(table: IcebergTable) -> Iterator[None]:
     """Replace errors whose text can contain rows of a table with personal data.
 
     :raises ComputeFailed: replaces errors that this package did not raise.
-    :raises SparkEnded: the Spark process ended, and its error text does not state the cause.
+    :raises SparkEnded: the Spark process exited, and its error text does not state the cause.
     """
     try:
         yield

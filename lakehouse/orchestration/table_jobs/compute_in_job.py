@@ -61,7 +61,7 @@ def compute_in_job(
     """Compute and publish a table in a job, without Spark in this process.
 
     :param implied: rules that follow from the inputs.
-    :raises JobFailed: the job ended without an outcome.
+    :raises JobFailed: the job finished without an outcome.
     :raises LakehouseError: the error of the job.
     :raises DagsterExecutionInterruptedError: interrupted before the job published.
     """
@@ -72,7 +72,7 @@ def compute_in_job(
     store = open_bucket(settings)
     code_url = publish_code(settings, store)
     with ExitStack() as locks:
-        # The job runs on another host: this process holds the locks for it.
+        # The job runs on another host: this process keeps the locks for it.
         logs = {name: locks.enter_context(table_lock(engine, name)) for name in _written(table)}
         unfinished = {name: log.dead() for name, log in logs.items()}
         failed = need_full_check(context.instance, table, [rule.name for rule in table.rules])

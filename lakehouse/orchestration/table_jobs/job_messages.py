@@ -1,6 +1,6 @@
 """Uploads a job's messages to the bucket, with retries.
 
-In Dagster's own writer, one failed upload ends the upload thread: all later messages are lost
+In Dagster's own writer, one failed upload ends the upload thread: all later messages are dropped
 silently, and the job continues and publishes.
 """
 

@@ -37,7 +37,7 @@ class JobService(Protocol):
     def start(self, arguments: Mapping[str, str], name: str) -> str:
         """Start the job with script arguments, and return the run id.
 
-        The request is not retried: if the response is lost, a run can exist.
+        The request is not retried: without a response, a run can exist.
         """
 
     def find(self, arguments: Mapping[str, str], name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Starts a job run exactly once: searches for the run if the response of AWS is lost.
+"""Starts a job run exactly once: searches for the run if AWS does not respond.
 
 An ambiguous start is not retried: a second run would write the table without supervision.
 """
@@ -45,7 +45,7 @@ def start_once(
     log: logging.Logger,
     pop_interrupt: Callable[[], bool],
 ) -> str:
-    """Start a run and return its id, even if the response is lost.
+    """Start a run and return its id, even without a response of AWS.
 
     :param arguments: script arguments, unique to this run.
     :param pop_interrupt: whether an interrupt arrived since the last call.

@@ -1,6 +1,6 @@
 """Runs a job to its end despite AWS errors; an interrupt stops the job and waits for its end.
 
-The caller holds the locks of the tables that the job writes.
+The caller owns the locks of the tables that the job writes.
 """
 
 import logging
@@ -103,7 +103,7 @@ class _Wait:
         try:
             self.look()
         except OSError as error:
-            # Continue: without this process, the run would not hold the table locks.
+            # Continue: without this process, the run would continue without table locks.
             if not self._is_blind:
                 self.log.warning(
                     f"What {self.run_id} tells cannot be noted, and is noted later: {error}"
