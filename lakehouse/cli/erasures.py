@@ -1,5 +1,6 @@
 """`lakehouse erasures`: lists erasure requests and verifies them again; no JVM."""
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -7,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakehouse.cli.call_context import State, command, verbose_option
-from lakehouse.cli.erasures_verify import verify
 from lakehouse.cli.output.cell_values import columns_named, utc_seconds
-from lakehouse.cli.output.printing import count, printable, table
-from lakehouse.cli.output.records import print_records, table_or_json
+from lakehouse.cli.output.printing import conclude, count, printable, table
+from lakehouse.cli.output.records import print_records, table_or_json, text_or_json
 from lakehouse.cli.show_group import ShowGroup
 from lakehouse.cli.subject_arguments import parse_people
 from lakehouse.cli.why_and_by_options import by_option, why_option
@@ -69,6 +69,48 @@ def allow(state: State, people: tuple[str, ...], why: str, by: str) -> None:
     named = parse_people(people)
     allow_people(there, named, by=by, why=why)
     click.echo(f"New rows of {count(len(named), 'person')} land again.")
+
+
+@command("verify")
+@click.argument("request_id", metavar="ID")
+@click.option(
+    "--subject",
+    "people",
+    metavar="SUBJECT=VALUE",
+    multiple=True,
+    help="A value to search in every byte; - in place of it reads standard input.",
+)
+@text_or_json
+def verify(state: State, request_id: str, people: tuple[str, ...], form: str) -> None:
+    """Search for the people of a request once more.
+
+    The values are destroyed once a request is verified. The remaining keyed hashes are compared
+    with the decoded values of the declared columns; with --subject, every byte is searched for
+    the given value. The audit log of all requests is verified too. Exits with 1 if this is
+    no proof, or if the audit log was changed.
+    """
+    from lakehouse.privacy.audit_chain import verify_chain
+    from lakehouse.privacy.proof import prove_again
+
+    named = parse_people(people) if people else []
+    there = state.project.erasable(state.settings, state.engine)
+    with state.progress("Searching every byte" if named else "Comparing columns"):
+        report = prove_again(there, request_id, named)
+        chain = verify_chain(state.settings, state.engine, there.audit)
+    success = report.is_proof and chain.is_whole
+    if form == "json":
+        record = {
+            "table": there.audit.name,
+            "rows": chain.rows,
+            "is_whole": chain.is_whole,
+            "why": chain.why,
+        }
+        shown = {**report.as_json(), "record": record}
+        click.echo(json.dumps(shown, ensure_ascii=False, indent=1))
+        conclude((), (), success=success)
+        return
+    lines = [*report.as_text().splitlines(), f"{there.audit.name}: {chain}."]
+    conclude(lines, (), success=success)
 
 
 for _command in (show, verify, allow):

@@ -8,19 +8,21 @@ import click
 
 from lakehouse.cli.call_context import State, command, not_created_yet, verbose_option
 from lakehouse.cli.output.cell_values import Column, columns_named, plain_json, utc_seconds
-from lakehouse.cli.output.printing import Format, count, printable, render, table
+from lakehouse.cli.output.ingest_report import describe_tables
+from lakehouse.cli.output.printing import Format, conclude, count, printable, render, table
 from lakehouse.cli.output.records import print_records, table_csv_or_json
-from lakehouse.cli.quarantine_clear import clear
-from lakehouse.cli.quarantine_replay import replay
 from lakehouse.cli.quarantined_tables import all_with_quarantine, table_with_quarantine
 from lakehouse.cli.show_group import ShowGroup
+from lakehouse.cli.why_and_by_options import by_option, why_kept_option
 from lakehouse.errors import UsageError
+from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION
 from lakehouse.tables.escaping import shown
 from lakehouse.tables.suggestions import meant_name
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.read.cleared_rows import Clearing
     from lakehouse.iceberg.read.refused_rows import Refusals, RefusedRows
+    from lakehouse.orchestration.replay import Replayed
 
 _SAMPLED = 5
 _MOST_FILES = 20
@@ -108,6 +110,81 @@ def _check_named(option: str, name: str | None, known: Iterable[str | None]) -> 
         raise UsageError(
             f"{option} is {shown(name)}, of which no row is refused; {meant_name(name, names)}"
         )
+
+
+@command("clear")
+@click.argument("name", metavar="TABLE")
+@click.option("--rule", metavar="NAME", help="Only rows that break this rule.")
+@click.option("--file", metavar="FILE", help="Only rows of this delivered file.")
+@why_kept_option
+@by_option
+def clear(
+    state: State, name: str, rule: str | None, file: str | None, why: str, by: str
+) -> None:
+    """Delete the refused rows of a table from its quarantine.
+
+    A table next to the quarantine records the deleted rows without their values, with time,
+    user and reason, so that all rows are accounted for. If they are rejected again, they do not
+    return; if they pass after a correction, they are inserted into the table.
+    """
+    from lakehouse.iceberg.write.clear_quarantine import clear_quarantine
+
+    owner = table_with_quarantine(state, name)
+    with state.progress(f"Clearing the quarantine of {owner.name}"):
+        rows = clear_quarantine(state.engine, owner, by=by, why=why, rule=rule, file=file)
+    if rows:
+        click.echo(printable(f"{owner.name}: {count(rows, 'refused row')} cleared by {by}."))
+    else:
+        click.echo(f"{owner.name}: no such row is in quarantine.")
+
+
+@command("replay")
+@click.argument("name", metavar="TABLE")
+def replay(state: State, name: str) -> None:
+    """Evaluate the refused rows of a table again, and compute what follows.
+
+    Use it after a correction of the table's function, rules or declaration. Passing rows are
+    inserted into the table, and the remaining rows stay in quarantine. Partitions with such rows
+    are recomputed in full, an unpartitioned table entirely, as by `lakehouse backfill`.
+    """
+    from lakehouse.iceberg.read.refused_rows import count_refused
+    from lakehouse.orchestration.replay import replay as judge_again
+
+    owner = table_with_quarantine(state, name)
+    with state.progress(f"Computing {owner.name}"):
+        replayed = judge_again(state.project.definitions, state.settings, state.engine, owner)
+    assets = (asset for run in replayed.runs for asset in run.assets)
+    messages = (message for run in replayed.runs for message in run.messages)
+    lines = [*describe_tables(assets), *_describe(owner.name, replayed)]
+    lines += _describe_outside(owner.name, count_refused(state.engine, owner))
+    conclude(lines, messages, success=replayed.success)
+
+
+def _describe(table: str, replayed: "Replayed") -> list[str]:
+    if not replayed.rows:
+        return [f"{table}: no row is in quarantine."]
+    stay = replayed.rows - replayed.left
+    new = f", and {replayed.new_rows:,} came to it" if replayed.new_rows else ""
+    left = (
+        f"{table}: {replayed.left:,} of {count(replayed.rows, 'refused row')} left the"
+        f" quarantine, {stay:,} {'stays' if stay == 1 else 'stay'}{new}."
+    )
+    clear = f"lakehouse quarantine clear {table} --why …: takes out what nobody will correct."
+    return [left, clear] if stay else [left]
+
+
+def _describe_outside(table: str, refused: "RefusedRows") -> list[str]:
+    """Return the next step for rows that no correction of the table can change."""
+    rows = sum(rule.rows for rule in refused.by_rule if rule.name == HAS_PARTITION)
+    if not rows:
+        return []
+    belong = "belongs" if rows == 1 else "belong"
+    return [
+        f"{count(rows, 'row')} {belong} to no partition, by a column that was computed as"
+        f" {'it' if rows == 1 else 'they'} landed. After a correction there, take the file out by"
+        f" `lakehouse reject`, and deliver it again; lakehouse quarantine {table} --rule"
+        f" {HAS_PARTITION} shows which."
+    ]
 
 
 for _command in (show, replay, clear):

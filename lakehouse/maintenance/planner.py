@@ -8,10 +8,11 @@ from lakehouse.iceberg.metadata.iceberg_release import PINNED, IcebergRelease
 from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName
 from lakehouse.maintenance.compaction_budget import Choice, choose, planned_compaction, value_of
-from lakehouse.maintenance.daily_bytes import DailyBytes
+from lakehouse.maintenance.daily_bytes import DailyBytes, size_text
 from lakehouse.maintenance.past_upkeep import PastUpkeep
 from lakehouse.maintenance.table_reads import TableReads
 from lakehouse.maintenance.upkeep_plan import Condition, PlannedStep, UpkeepPlan
+from lakehouse.maintenance.upkeep_record import CompactedPartition
 from lakehouse.maintenance.when_due.compact import Candidate, candidates
 from lakehouse.maintenance.when_due.compute_statistics import plan_statistics
 from lakehouse.maintenance.when_due.drop_branches import plan_branches
@@ -20,7 +21,6 @@ from lakehouse.maintenance.when_due.remove_lost_metadata import plan_lost_metada
 from lakehouse.maintenance.when_due.remove_orphans import plan_orphans
 from lakehouse.maintenance.when_due.rewrite_manifests import plan_manifests
 from lakehouse.maintenance.when_due.step_inputs import StepInputs
-from lakehouse.maintenance.writer_proposals import proposals
 from lakehouse.tables.upkeep import DEFAULTS, UpkeepPolicy
 
 BYTES_A_DAY = 100_000_000_000
@@ -165,4 +165,38 @@ def _not_due(
 ) -> PlannedStep:
     return PlannedStep(
         health.table, step, False, why, (Condition(why, False),), not_before=until
+    )
+
+
+MANY_COMPACTIONS = 3
+SHORT_ORDER = timedelta(days=3)
+"""Limit: compactions of a partition within this time."""
+
+
+def proposals(health: TableHealth, past: PastUpkeep, now: datetime) -> Iterator[str]:
+    """Yield a recommendation if partitions are compacted too often, with the worst one."""
+    compacted = past.compactions_since(health.table, now - SHORT_ORDER)
+    too_often = {}
+    for partition, times in compacted.items():
+        if len(times) >= MANY_COMPACTIONS:
+            too_often[partition] = times
+    if too_often:
+        worst = max(too_often, key=lambda partition: len(too_often[partition]))
+        yield _proposal(health, worst, too_often[worst], other_count=len(too_often) - 1)
+
+
+def _proposal(
+    health: TableHealth, partition: str, times: Sequence[CompactedPartition], other_count: int
+) -> str:
+    note = f" (and {other_count} more like it)" if other_count else ""
+    files = sum(before.small_files for before in times)
+    size = sum(before.small_bytes for before in times)
+    mean = size_text(size // files) if files else "no bytes"
+    return (
+        f"{health.table}: {partition.partition(': ')[2]} was compacted {len(times)} times within"
+        f" {SHORT_ORDER.days} days{note}, of {files} small files with {mean} on average, where"
+        f" {size_text(health.target_bytes)} is aimed at. Let its writer make fewer: commit less"
+        " often with more rows; gather the rows of a partition in one task"
+        " (properties={'write.distribution-mode': 'hash'}); or, where so few rows are all"
+        " there are, partition by less, or lower target_file_mb."
     )

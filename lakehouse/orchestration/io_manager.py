@@ -11,6 +11,7 @@ from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION, Suppressi
 from lakehouse.iceberg.metadata.column_types import column_type
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.spark_types import of_spark
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Outcome, Pin, Refused, RuleResult
 from lakehouse.iceberg.read.inputs import Input, latest
@@ -25,7 +26,6 @@ from lakehouse.orchestration.partition_bounds import partitions_of
 from lakehouse.orchestration.run_failures.refused_write_text import refusal
 from lakehouse.orchestration.run_failures.withheld_values import values_withheld
 from lakehouse.orchestration.table_jobs.job_choice import NO_JOBS, TableJobs
-from lakehouse.orchestration.undeclared_table import inferred_table
 from lakehouse.orchestration.unmasked_rows_command import has_source
 from lakehouse.orchestration.written_metadata import (
     left_out_warnings,
@@ -33,10 +33,11 @@ from lakehouse.orchestration.written_metadata import (
     written_metadata,
 )
 from lakehouse.runtime.pandas_to_spark import to_pandas, to_spark
-from lakehouse.tables.table import IcebergTable
+from lakehouse.tables.table import Column, IcebergTable, Overwrite, OverwritePartitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 PARTITION_EXPR = "partition_expr"
 """Metadata key of a plain asset: the column of its partition values or ranges."""
@@ -227,4 +228,27 @@ def _no_partition_column(name: str) -> DeclarationError:
         next_step=(
             f'Give the asset metadata={{"{PARTITION_EXPR}": "<column>"}}, or declare its table.'
         ),
+    )
+
+
+def inferred_table(
+    name: str, comment: str, schema: "StructType", *, by: str | None = None
+) -> IcebergTable:
+    """Return a table with the columns of the DataFrame, overwritten by each write.
+
+    :param by: partition column; if set, a write overwrites only the run's partitions.
+    :raises FrameMismatch: the DataFrame has no column `by`.
+    """
+    columns = [Column(field.name, str(of_spark(field.dataType))) for field in schema.fields]
+    if by is None:
+        return IcebergTable(name, comment, columns, write=Overwrite())
+    types = {column.name: column.type for column in columns}
+    if by not in types:
+        raise FrameMismatch(
+            f"{name} is partitioned by {by}, which its frame lacks; it has {', '.join(types)}.",
+            next_step="Name one of these in the asset's metadata as partition_expr.",
+        )
+    partitioning = f"days({by})" if types[by].startswith("timestamp") else by
+    return IcebergTable(
+        name, comment, columns, write=OverwritePartitions(by), partitioning=[partitioning]
     )

@@ -10,7 +10,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.rules.rows import between, castable
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.orchestration.undeclared_table import inferred_table
+from lakehouse.orchestration.io_manager import inferred_table
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge
 from lakehouse_tests.iceberg.declarations import content
 

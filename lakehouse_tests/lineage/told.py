@@ -12,8 +12,7 @@ from typing import Any
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.write.append_without_spark import DIRECT_APPENDS, append_once
 from lakehouse.lineage.event_log import EventLog
-from lakehouse.lineage.open_lineage import OpenLineageEvents
-from lakehouse.lineage.open_runs import OpenRuns
+from lakehouse.lineage.open_lineage import OpenLineageEvents, OpenRuns
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable

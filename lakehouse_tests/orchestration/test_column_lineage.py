@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 
 from lakehouse.iceberg.read.inputs import Input, as_of, changed_keys, latest, versions_of
-from lakehouse.orchestration.column_lineage import COLUMN_LINEAGE, lineage_metadata
-from lakehouse.orchestration.sql_columns import PassedOn, passed_on
+from lakehouse.orchestration.column_lineage import (
+    COLUMN_LINEAGE,
+    PassedOn,
+    lineage_metadata,
+    passed_on,
+)
 from lakehouse.orchestration.sql_function import SqlFunction
 from lakehouse.tables.feed import Feed, FeedColumn, bronze_table
 from lakehouse.tables.sql_tokens import tokenize
