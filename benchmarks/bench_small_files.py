@@ -179,7 +179,7 @@ def measure_compaction(
             f"CALL {engine.catalog.name}.system.rollback_to_snapshot("
             f"'{engine.catalog.name}.{sick.name}', {main.snapshot_id})"
         ).collect()
-        return int(result.figures["rewritten_files"])
+        return int(result.step_metrics["rewritten_files"])
 
     ways = [Way("plain Parquet", rewrite), Way("compaction, and a rollback", join, 1.5)]
     title = f"{len(paths)} files of {size_bytes / 1e6:.0f} MB in all: written again"

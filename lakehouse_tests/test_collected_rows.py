@@ -75,7 +75,7 @@ COLLECTED = {
     "quality/row_accounting.py:_count.collect": "a row for each outcome",
     "quality/rows_by_source.py:count_places.collect": "a row for each place",
     "quality/rows_by_source.py:_sums.first": ONE_ROW,
-    "runtime/spark.py:let_go.collect": ONE_ROW,
+    "runtime/spark.py:collect_garbage.collect": ONE_ROW,
     "runtime/connect_server.py:iceberg_version.collect": ONE_ROW,
     "cli/staged_object.py:_read.collect": "one row, staged to see whether a server reads it",
     "ingestion/executor_reading.py:_outcomes.collect": (

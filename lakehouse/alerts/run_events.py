@@ -127,7 +127,7 @@ def _upkeep_facts(
         return
     table = table_name(observation.asset_key)
     result = step_result_of(table, plain_values(observation.metadata))
-    if result is None or result.lost_race:
+    if result is None or result.had_conflict:
         return
     key, at = f"upkeep {table} {result.step}", datetime.fromtimestamp(entry.timestamp, UTC)
     if result.outcome in ("done", "skipped"):

@@ -154,6 +154,6 @@ def _result_record(step: "StepResult") -> Mapping[str, Any]:
         "step": step.step,
         "outcome": step.outcome,
         "reason": step.reason or None,
-        "figures": dict(step.figures),
+        "figures": dict(step.step_metrics),
         "remaining": list(step.remaining),
     }

@@ -67,10 +67,10 @@ def trend_table(trends: "Mapping[str, TableTrend]") -> str:
 def _row(
     name: str, trend: "TableTrend", bounds: tuple[datetime, datetime], marks: str
 ) -> list[str]:
-    from lakehouse.iceberg.metadata.time_series import values_in_spans
+    from lakehouse.iceberg.metadata.time_series import values_per_interval
 
     rows, sizes, shares = (
-        values_in_spans(series, *bounds, _INTERVALS, is_kept=is_kept)
+        values_per_interval(series, *bounds, _INTERVALS, is_kept=is_kept)
         for series, is_kept in (
             (trend.rows, True),
             (trend.size_bytes, True),

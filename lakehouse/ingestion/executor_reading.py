@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.cluster_settings import When
 from lakehouse.errors import SetupError
-from lakehouse.iceberg.metadata.error_explanations import is_spark_gone
+from lakehouse.iceberg.metadata.error_explanations import has_spark_exited
 from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.ingestion.executor_task import (
     SCHEMA,
@@ -141,7 +141,7 @@ def _outcomes(session: "SparkSession", task: ExecutorTask) -> Reading:
 
 def _require_spark(error: Exception) -> None:
     """Re-raise an error caused by the end of Spark: the driver could not land what it reads."""
-    if is_spark_gone(error):
+    if has_spark_exited(error):
         raise error
 
 

@@ -3,7 +3,7 @@ they do not, even if newer content landed in between.
 """
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.read.landed_names import came_after, landed_names
+from lakehouse.iceberg.read.landed_names import has_newer_content, landed_names
 from lakehouse.ingestion.delivery import Delivery
 from lakehouse.tables.escaping import shell_word, shown
 
@@ -27,7 +27,7 @@ def repeated_content(engine: Engine, table: str, delivery: Delivery) -> list[str
                 " its rows are there twice. If that is not meant, `lakehouse reject"
                 f" {shell_word(name)} --feed {feed} --why …` takes them out."
             )
-        elif known and came_after(engine, table, name, file.sha256, known[name]):
+        elif known and has_newer_content(engine, table, name, file.sha256, known[name]):
             warnings.append(
                 f"{shown(name)} has the content of an earlier delivery of that name, and newer"
                 " content came since: its rows do not land again. If they are to count, deliver"

@@ -71,10 +71,10 @@ class EventMaker:
         kind: EventType = "FAIL" if isinstance(outcome, Refused) else "COMPLETE"
         return self._event(kind, write, inputs, output, _run_facets(write.table, outcome))
 
-    def failure(self, write: BegunWrite, error: BaseException, *, lost_race: bool) -> Json:
+    def failure(self, write: BegunWrite, error: BaseException, *, had_conflict: bool) -> Json:
         """Return the event of a write that failed, or that is retried after a conflict."""
-        kind: EventType = "ABORT" if lost_race else "FAIL"
-        message = "Another writer came first." if lost_race else type(error).__name__
+        kind: EventType = "ABORT" if had_conflict else "FAIL"
+        message = "Another writer came first." if had_conflict else type(error).__name__
         output = self._output(write.table, {})
         return self._event(kind, write, self._inputs(write), output, _error(message))
 

@@ -88,19 +88,19 @@ class OpenLineageEvents:
 
         _attempt(emit)
 
-    def ended(self, write: BegunWrite, outcome: Outcome) -> None:
+    def finished(self, write: BegunWrite, outcome: Outcome) -> None:
         """Emit the outcome of a write."""
         self._end(write, lambda: self._maker.end(write, outcome))
 
-    def failed(self, write: BegunWrite, error: BaseException, *, lost_race: bool) -> None:
+    def failed(self, write: BegunWrite, error: BaseException, *, had_conflict: bool) -> None:
         """Emit the failure of a write."""
-        self._end(write, lambda: self._maker.failure(write, error, lost_race=lost_race))
+        self._end(write, lambda: self._maker.failure(write, error, had_conflict=had_conflict))
 
     def unended(self, table: str) -> Sequence[str]:
         """Return the ids of writes of a table without an end event."""
         return self._open_runs.of(table)
 
-    def found_ended(self, write: BegunWrite, published: Published | None) -> None:
+    def resolved(self, write: BegunWrite, published: Published | None) -> None:
         """Emit the missing events of a write whose process crashed."""
 
         def emit() -> None:

@@ -26,7 +26,7 @@ def observation_of(step: PlannedStep, result: StepResult) -> dg.AssetObservation
 def result_text(result: StepResult) -> str:
     """Return a one-line summary of a step."""
     parts = [f"{result.step} {result.outcome}"]
-    metrics = result.figures
+    metrics = result.step_metrics
     if "files_before" in metrics:
         parts.append(f"{metrics['files_before']:.0f} to {metrics['files_after']:.0f} files")
     if "manifests_before" in metrics:

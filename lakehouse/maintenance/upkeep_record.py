@@ -138,10 +138,10 @@ def record_of(
         promised_fewer_files=planned.gain.fewer_files,
         promised_cost_bytes=planned.cost_bytes,
         uncorrected=planned.uncorrected,
-        step_metrics=dict(result.figures),
+        step_metrics=dict(result.step_metrics),
         partitions=tuple(compacted),
         rows=live_rows(health),
-        had_conflict=result.lost_race,
+        had_conflict=result.had_conflict,
     )
 
 

@@ -13,7 +13,7 @@ from lakehouse.iceberg.metadata.write_result import Outcome, RuleResult
 from lakehouse.iceberg.read.input_validation import (
     check_appended_once,
     check_existing_rows,
-    check_overwritten_whole,
+    check_overwrite_inputs,
     check_rows_of,
     check_versions,
 )
@@ -73,7 +73,7 @@ def iceberg_asset(
 
         def materialize(context: dg.AssetExecutionContext, run: Run) -> Written:
             written = _compute(context, table, compute, declared, run, implied)
-            for warning in left_out_warnings(written.outcome.gone_rows):
+            for warning in left_out_warnings(written.outcome.suppressed_rows):
                 context.log.warning(warning)
             tables = context.resources.io_manager.declared
             lineage = lineage_metadata(table, compute, declared, tables)
@@ -116,7 +116,7 @@ def _checked_reads(
     reads = with_version_reads(table, inputs)
     check_existing_rows(table, reads)
     check_appended_once(table, reads)
-    check_overwritten_whole(table, reads)
+    check_overwrite_inputs(table, reads)
     check_partitions(table, reads, partitions)
     return reads
 

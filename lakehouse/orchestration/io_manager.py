@@ -102,7 +102,7 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         table = self.declared.get(name) or self._inferred(context, name, frame)
         with values_withheld(table):
             outcome = self.write(table, lambda: frame, run=self._run(context, table))
-        for warning in left_out_warnings(outcome.gone_rows):
+        for warning in left_out_warnings(outcome.suppressed_rows):
             context.log.warning(warning)
         if isinstance(outcome, Refused):
             raise refusal(outcome, context.run_id)

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import dagster as dg
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.metadata.all_partitions import AllPartitions, span_of
+from lakehouse.iceberg.metadata.all_partitions import AllPartitions, value_range_of
 from lakehouse.iceberg.metadata.value_ranges import Bound, joined
 from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.tables.table import IcebergTable
@@ -210,7 +210,7 @@ def _keys_of_timestamps(
     windows: set[str] = set()
     for value in values:
         # The bounds of a timestamp value are datetimes.
-        begin, end = cast(tuple[datetime, datetime], span_of(value, first))
+        begin, end = cast(tuple[datetime, datetime], value_range_of(value, first))
         window = dg.TimeWindow(begin, end)
         windows |= {*definition.get_partition_keys_in_time_window(window)}
         if begin >= first:

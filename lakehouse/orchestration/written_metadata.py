@@ -61,7 +61,7 @@ def written_metadata(
         nr_rows=nr_rows(outcome),
         inputs={name: pin_metadata(pin) for name, pin in outcome.pins.items()},
         partitions=tuple(outcome.partitions),
-        left_out_rows=sum(outcome.gone_rows.values()) or None,
+        left_out_rows=sum(outcome.suppressed_rows.values()) or None,
         **_counts(outcome),
         **_scanned(outcome.pins.values()),
     )

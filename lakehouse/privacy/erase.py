@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import LakehouseError, TableBusy, UsageError
-from lakehouse.iceberg.commit.branch import drop_dead_branches
+from lakehouse.iceberg.commit.branch import drop_abandoned_branches
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.erasure.delete_rows import count_rows
 from lakehouse.iceberg.erasure.remove_unnamed import WAIT_SECONDS, refuse_where_written
@@ -154,7 +154,7 @@ def refuse_now(erasable: Erasable) -> None:
     for name in _tables(erasable):
         # A branch of a crashed run is no write under way.
         with table_lock(erasable.engine, name, WAIT_SECONDS) as log:
-            drop_dead_branches(erasable.engine, name, log)
+            drop_abandoned_branches(erasable.engine, name, log)
         refuse_where_written(erasable.engine, name)
 
 

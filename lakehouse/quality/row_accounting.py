@@ -10,7 +10,7 @@ from lakehouse.iceberg.erasure.suppression_list import (
     SuppressionList,
 )
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import FEW, same_key, with_keys
+from lakehouse.iceberg.metadata.frame_joins import BROADCAST_KEY_LIMIT, same_key, with_keys
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.cleared_rows import read_cleared
@@ -239,7 +239,7 @@ def _with_outcome(
         refused = refused.distinct()
     if rest:
         refused = refused.where("false")
-    if 0 < rest < FEW:
+    if 0 < rest < BROADCAST_KEY_LIMIT:
         # The preserved side of an outer join cannot be broadcast, so the other side is reduced.
         existing = with_keys(existing, rows.selectExpr(*keys), versions.of, rest)
     joined = rows.alias("s").join(existing.alias("v"), same_key(versions.of, "s", "v"), "left")

@@ -175,7 +175,8 @@ def _increment(history: History, commit: CommitProperties, source: str) -> Incre
 def partitions_of(commit: CommitProperties) -> Partitions:
     """Return the partitions of a commit, with parsed bounds."""
     return Partitions(
-        commit.partitions, tuple((bound(low), bound(high)) for low, high in commit.spans)
+        commit.partitions,
+        tuple((bound(low), bound(high)) for low, high in commit.merged_ranges),
     )
 
 

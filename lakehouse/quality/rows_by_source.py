@@ -11,7 +11,7 @@ from lakehouse.iceberg.erasure.suppression_list import (
     SuppressionList,
 )
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import same_key, together
+from lakehouse.iceberg.metadata.frame_joins import same_key, union_all
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.cleared_rows import read_cleared
@@ -68,7 +68,7 @@ def count_places(
     any.
     """
     frames = [_row_keys(target, read(engine, source.pin, source.where)) for source in reads]
-    delivered = together(frames, allow_missing=True)
+    delivered = union_all(frames, allow_missing=True)
     if _has_many_rows(engine, target):
         sums, of_these = _sums_of_files(delivered)
         if sums and _are_all_clean(engine, target, sums, of_these):

@@ -15,7 +15,7 @@ from lakehouse.iceberg.rules.rows import accepted, not_blank, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write.write_attempt import Compute
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.runtime.spark import let_go, open_session
+from lakehouse.runtime.spark import collect_garbage, open_session
 from lakehouse.settings import Settings
 from lakehouse.tables.table import (
     Append,
@@ -113,7 +113,7 @@ def write_warm_up_tables(settings: Settings) -> None:
     session = open_session(settings, catalog)
     write_each_way(Engine(catalog, lambda: session, settings.lock_dir, masking_key=b"warm-up"))
     # It took memory that nobody needs until the first run.
-    let_go(session)
+    collect_garbage(session)
 
 
 def write_each_way(engine: Engine) -> None:

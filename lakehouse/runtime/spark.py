@@ -23,8 +23,8 @@ from lakehouse.iceberg.metadata.pyspark_internals import (
     LOGS_WITH_VALUES,
     end_jvm,
     has_context,
-    has_ended,
     has_kept,
+    is_session_closed,
     launch_jvm,
     release_at_exit,
     set_all,
@@ -136,7 +136,7 @@ def _forget_ended(key: tuple[str, str]) -> None:
     if session is None:
         return
     is_idle = time.time() - _used_at.get(key, 0) > _IDLE_SECONDS
-    if has_ended(session) or (is_idle and not has_kept(session, _MARK)):
+    if is_session_closed(session) or (is_idle and not has_kept(session, _MARK)):
         del _sessions[key]
         session.stop()
 
@@ -215,7 +215,7 @@ def close_jvm() -> None:
     end_jvm()
 
 
-def let_go(session: "SparkSession") -> None:
+def collect_garbage(session: "SparkSession") -> None:
     """Start a garbage collection in the JVM of a session, which removes the files of unused rows;
     by default it does so after half an hour, or when its memory is full.
 

@@ -99,8 +99,8 @@ def test_a_step_that_lost_against_a_writer_is_no_incident(watch: Watch) -> None:
     reason = f"another commit to {NAME} came first, after some of the files"
     maintain(
         watch,
-        StepResult(NAME, "compact", "partial", reason, lost_race=True),
-        StepResult(NAME, "expire_snapshots", "skipped", "it is written", lost_race=True),
+        StepResult(NAME, "compact", "partial", reason, had_conflict=True),
+        StepResult(NAME, "expire_snapshots", "skipped", "it is written", had_conflict=True),
     )
     assert watch.titles(later=LATER) == []
 

@@ -100,7 +100,7 @@ def compute(engine: Engine) -> None:
         "write",
         "w",
         partitions=(str(DAY),),
-        spans=(("2026-01-02", "2026-01-03"),),
+        merged_ranges=(("2026-01-02", "2026-01-03"),),
         inputs=mains,
         read=mains,
     )

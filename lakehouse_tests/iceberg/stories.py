@@ -321,7 +321,7 @@ class Lakehouse:
         if not values:
             return None
         step = _STEPS.get(self.kind)
-        spans, all_spans = (
+        merged_ranges, all_spans = (
             () if step is None else tuple((value, value + step) for value in found)
             for found in (values, places)
         )
@@ -330,7 +330,7 @@ class Lakehouse:
             if all_spans
             else AllPartitions(values=frozenset(places))
         )
-        return Partitions(tuple(map(str, values)), spans, every)
+        return Partitions(tuple(map(str, values)), merged_ranges, every)
 
     def _function(self, *, resolved: bool) -> Callable[..., DataFrame]:
         def changed(delivered: DataFrame) -> DataFrame:
@@ -355,7 +355,7 @@ class Lakehouse:
                 changed(delivered.unionByName(elsewhere.where("d IS NULL"))),
                 rivals=[changed(elsewhere.where("d IS NOT NULL"))],
                 standing=stands,
-                elsewhere=stands_elsewhere,
+                outside_rows=stands_elsewhere,
             )
 
         known = {"merge": newest, "four inputs": four_inputs}

@@ -43,16 +43,16 @@ def by(version: str, *, adds: bool = False) -> CommitProperties:
 def days(version: str, low: str, high: str, *, adds: bool = False) -> CommitProperties:
     """A commit of the days of January 2026 from one to before another."""
     span = (f"2026-01-{low}", f"2026-01-{high}")
-    return replace(by(version, adds=adds), spans=(span,), partitions=("some",))
+    return replace(by(version, adds=adds), merged_ranges=(span,), partitions=("some",))
 
 
 def told(found: History) -> dict[str, list[str]]:
     """The partitions, or `all` of a table, by versions."""
     shown = {}
     for part in computed_parts(found):
-        spans = [f"{low[-2:]}-{high[-2:]}" for low, high in part.spans]
+        merged_ranges = [f"{low[-2:]}-{high[-2:]}" for low, high in part.merged_ranges]
         versions = "+".join(version or "?" for version in sorted(part.versions))
-        shown[versions] = [*part.values, *spans] or ["all"]
+        shown[versions] = [*part.values, *merged_ranges] or ["all"]
     return shown
 
 

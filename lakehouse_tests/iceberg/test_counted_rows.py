@@ -59,7 +59,7 @@ def replace_file(table: Table, path: str, rows: int) -> None:
 def test_position_deletes_are_taken_off_by_the_summary(table: Table) -> None:
     delete_first_rows(table, *paths_of(table, 1))
     assert main(table).rows == rows_read(table) == 10
-    assert main(table).counted_rows is None
+    assert main(table).count_live_rows is None
 
 
 def test_position_deletes_of_a_partition_that_went_are_not_taken_off(table: Table) -> None:

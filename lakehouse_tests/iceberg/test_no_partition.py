@@ -118,10 +118,10 @@ class World:
         if self.column_type == "string":
             return Partitions(tuple(values), (), AllPartitions((), frozenset(every)))
         step = DAY if self.column_type == "date" else 1
-        spans = {value: (value, value + step) for value in every}
-        every_span = AllPartitions(tuple(joined(spans.values())))
+        merged_ranges = {value: (value, value + step) for value in every}
+        every_span = AllPartitions(tuple(joined(merged_ranges.values())))
         return Partitions(
-            tuple(map(str, values)), tuple(spans[value] for value in values), every_span
+            tuple(map(str, values)), tuple(merged_ranges[value] for value in values), every_span
         )
 
     def deliver(self, step: Step) -> None:

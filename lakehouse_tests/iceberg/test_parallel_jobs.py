@@ -106,5 +106,5 @@ def test_a_commit_has_its_own_stamp_and_none_of_a_statement_beside_it(
     assert (
         main
         and main.commit
-        and (main.commit.read, main.commit.spans, main.commit.run_id) == ({}, (), "")
+        and (main.commit.read, main.commit.merged_ranges, main.commit.run_id) == ({}, (), "")
     )

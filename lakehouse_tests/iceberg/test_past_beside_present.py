@@ -61,8 +61,8 @@ def test_days_that_come_are_stale_and_computed(tagged: Engine, names: Iterable[s
     every = AllPartitions(((MONDAY, WEDNESDAY),))
 
     def compute(*days: Any) -> None:
-        spans = tuple((day, date.fromordinal(day.toordinal() + 1)) for day in days)
-        partitions = Partitions(tuple(map(str, days)), spans, every)
+        merged_ranges = tuple((day, date.fromordinal(day.toordinal() + 1)) for day in days)
+        partitions = Partitions(tuple(map(str, days)), merged_ranges, every)
         run = Run(partitions=partitions, full_recompute=False)
         write(tagged, CHANGES, changes, inputs, run)
 

@@ -19,22 +19,22 @@ from pyiceberg.types import DoubleType, NestedField
 from lakehouse.iceberg.metadata import pyiceberg_internals
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.manifests import read_files
-from lakehouse.iceberg.metadata.pyiceberg_internals import LOOKED_AT, read_doubles_whole
+from lakehouse.iceberg.metadata.pyiceberg_internals import CHECKED_VERSION, patch_double_reader
 from lakehouse.settings import Settings
 
 pytestmark = pytest.mark.unit
 
 
 def test_the_version_that_is_installed_was_looked_at() -> None:
-    assert version("pyiceberg") == LOOKED_AT, (
-        f"PyIceberg {version('pyiceberg')} is installed, and {LOOKED_AT} was looked at: look"
+    assert version("pyiceberg") == CHECKED_VERSION, (
+        f"PyIceberg {version('pyiceberg')} is installed, and {CHECKED_VERSION} was looked at: look"
         f" whether it needs {pyiceberg_internals.__name__} still."
     )
 
 
 @pytest.mark.parametrize("value", [1.1, -2.3, 1e300, float("inf"), -0.0])
 def test_a_double_is_read_whole(value: float) -> None:
-    read_doubles_whole()
+    patch_double_reader()
     written = struct.pack("<d", value)
     assert DoubleReader().read(new_decoder(written)) == value
 

@@ -28,8 +28,8 @@ from pyspark.sql.functions import udf
 import lakehouse
 from lakehouse.iceberg.metadata import pyspark_internals
 from lakehouse.iceberg.metadata.pyspark_internals import (
+    CHECKED_VERSION,
     LOGS_WITH_VALUES,
-    LOOKED_AT,
     cancel_jobs,
     connect_channel,
     has_context,
@@ -50,8 +50,8 @@ _PUBLIC = ("_replace",)
 
 @pytest.mark.unit
 def test_the_version_that_is_installed_was_looked_at() -> None:
-    assert version("pyspark") == LOOKED_AT, (
-        f"PySpark {version('pyspark')} is installed, and {LOOKED_AT} was looked at: look whether"
+    assert version("pyspark") == CHECKED_VERSION, (
+        f"PySpark {version('pyspark')} is installed, and {CHECKED_VERSION} was looked at: look whether"
         f" all that {pyspark_internals.__name__} uses is still there and does the same."
     )
 

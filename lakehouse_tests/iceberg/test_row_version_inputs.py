@@ -115,8 +115,10 @@ def deliver(engine: Engine, file: str, *visits: Visit, ingest: str | None = None
 def compute(
     engine: Engine, *days: date, function: Callable[..., DataFrame] = as_given
 ) -> Outcome:
-    spans = tuple((day, day + timedelta(1)) for day in days)
-    run = Run("run", Partitions(tuple(map(str, days)), spans, EVERY), full_recompute=False)
+    merged_ranges = tuple((day, day + timedelta(1)) for day in days)
+    run = Run(
+        "run", Partitions(tuple(map(str, days)), merged_ranges, EVERY), full_recompute=False
+    )
     return write(engine, VISITS, function, BY_DAY, run)
 
 

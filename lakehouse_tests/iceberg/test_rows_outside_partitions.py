@@ -12,7 +12,7 @@ import pytest
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.value_ranges import Bound, Span
+from lakehouse.iceberg.metadata.value_ranges import Bound, ValueRange
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.read.inputs import latest
@@ -50,7 +50,7 @@ DAYS = IcebergTable(
     rules=[between("v", 0, 100)],
 )
 LATEST = {"raw": latest(RAW.name, by="d")}
-TWO_DAYS: Span = (MONDAY, WEDNESDAY)
+TWO_DAYS: ValueRange = (MONDAY, WEDNESDAY)
 FAR = date(2099, 1, 1)
 
 

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkRuntimeError
 
 from lakehouse.iceberg.commit.retry import Failure, classify
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.error_explanations import is_spark_gone
+from lakehouse.iceberg.metadata.error_explanations import has_spark_exited
 from lakehouse.iceberg.metadata.spark_errors import one_line, plain
 from lakehouse_tests.conftest import on_embedded_alone
 
@@ -165,7 +165,7 @@ def test_a_client_of_a_server_that_was_restarted_says_so(text: str) -> None:
 @pytest.mark.unit
 def test_a_function_that_asks_for_a_session_where_there_is_none_has_ended_no_server() -> None:
     error = PySparkRuntimeError("[NO_ACTIVE_SESSION] No active Spark session found.")
-    assert not is_spark_gone(error)
+    assert not has_spark_exited(error)
     assert one_line(error).startswith("[NO_ACTIVE_SESSION] No active Spark session found")
 
 
@@ -212,7 +212,7 @@ def test_for_the_end_of_java_it_is_waited_once_for_each_error(
     alive = SimpleNamespace(wait=wait, poll=lambda: None)
     monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=alive))
     error = ConnectionRefusedError(111, "Connection refused")
-    assert not any(is_spark_gone(error) for _ in range(3))
+    assert not any(has_spark_exited(error) for _ in range(3))
     assert [bool(seconds) for seconds in waits] == [True, False, False]
 
 

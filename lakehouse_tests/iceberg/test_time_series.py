@@ -7,7 +7,7 @@ from lakehouse.iceberg.metadata.time_series import (
     greatest_of,
     last_of,
     thin_out,
-    values_in_spans,
+    values_per_interval,
 )
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -55,14 +55,14 @@ def test_what_is_kept_holds_until_the_next_value():
     end = BEGIN + timedelta(days=4)
     points = ((BEGIN + timedelta(days=1), 5.0), (end, 7.0))
 
-    assert values_in_spans(points, BEGIN, end, 4, is_kept=True) == [None, 5.0, 5.0, 7.0]
+    assert values_per_interval(points, BEGIN, end, 4, is_kept=True) == [None, 5.0, 5.0, 7.0]
 
 
 def test_what_is_measured_is_of_its_moment_and_the_greatest_counts():
     end = BEGIN + timedelta(days=4)
 
-    assert values_in_spans(series(0, 3, 1), BEGIN, end, 2, is_kept=False) == [3.0, 1.0]
+    assert values_per_interval(series(0, 3, 1), BEGIN, end, 2, is_kept=False) == [3.0, 1.0]
 
 
 def test_one_moment_is_a_span_too():
-    assert values_in_spans(series(3), BEGIN, BEGIN, 2, is_kept=True) == [3.0, 3.0]
+    assert values_per_interval(series(3), BEGIN, BEGIN, 2, is_kept=True) == [3.0, 3.0]

@@ -137,9 +137,9 @@ def test_a_newer_version_on_another_day_is_found(
             for at, row in enumerate(landed, 1)
         )
         write(embedded_engine, RAW, rows(embedded_engine, *delivered))
-        spans = tuple((day, day + timedelta(1)) for day in days)
+        merged_ranges = tuple((day, day + timedelta(1)) for day in days)
         keys = tuple(f"{day:%Y-%m-%d}" for day in days)
-        run = Run("run", Partitions(keys, spans, EVERY), full_recompute=False)
+        run = Run("run", Partitions(keys, merged_ranges, EVERY), full_recompute=False)
         inputs = {"raw": versions_of(RAW.name, by="wall")}
         write(embedded_engine, LAST_SEEN, lambda raw: raw, inputs, run)
 

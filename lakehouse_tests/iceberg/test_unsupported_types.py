@@ -115,7 +115,7 @@ def test_files_that_it_names_are_no_ones_to_remove(beside: Engine) -> None:
 
     (removed,) = remove_unnamed(beside, [OURS])
 
-    assert (removed.outcome, removed.figures["removed_files"]) == ("done", 1)
+    assert (removed.outcome, removed.step_metrics["removed_files"]) == ("done", 1)
     assert ours.io.new_input(named).exists()
     assert not ours.io.new_input(unnamed).exists()
 

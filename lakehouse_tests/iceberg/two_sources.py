@@ -321,8 +321,8 @@ class TwoSources:
         days = sorted(stale & asked) or (_DAYS[2:3] if None in stale else [])
         if not days:
             return None
-        spans = tuple((day, day + timedelta(1)) for day in days)
-        return Partitions(tuple(map(str, days)), spans, _EVERY)
+        merged_ranges = tuple((day, day + timedelta(1)) for day in days)
+        return Partitions(tuple(map(str, days)), merged_ranges, _EVERY)
 
     def _function(self) -> Callable[..., DataFrame]:
         kept = [*self.table.column_names]

@@ -140,7 +140,7 @@ def test_partitions_and_quarantined_rows_are_told(maker: EventMaker) -> None:
 
 
 def test_another_writer_that_came_first_is_told_as_aborted(maker: EventMaker) -> None:
-    event = maker.failure(WRITE, ValueError(ADDRESS), lost_race=True)
+    event = maker.failure(WRITE, ValueError(ADDRESS), had_conflict=True)
 
     assert event["eventType"] == "ABORT"
-    assert ADDRESS not in str(maker.failure(WRITE, ValueError(ADDRESS), lost_race=False))
+    assert ADDRESS not in str(maker.failure(WRITE, ValueError(ADDRESS), had_conflict=False))

@@ -99,7 +99,7 @@ def test_openlineages_own_client_reads_the_events(readers: Path, settings: Setti
     log = EventLog(settings.openlineage_file)
     for outcome in (PUBLISHED, Refused(VISITS.name, WRITE.write_id, 5)):
         log.append(maker.end(WRITE, replace(outcome, results=RESULTS)))
-    log.append(maker.failure(WRITE, ValueError(), lost_race=True))
+    log.append(maker.failure(WRITE, ValueError(), had_conflict=True))
 
     done = subprocess.run(
         [readers / "bin" / "python", "-c", READ, log.path],

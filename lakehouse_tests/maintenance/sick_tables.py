@@ -166,7 +166,7 @@ def carried_out(
     records = [
         record_of(
             step,
-            StepResult(step.table, step.step, "done", figures=figures(step)),
+            StepResult(step.table, step.step, "done", step_metrics=step_metrics(step)),
             before[step.table],
             ended_at=now,
             metadata_location=after[step.table].metadata_location,
@@ -176,7 +176,7 @@ def carried_out(
     return list(after.values()), records
 
 
-def figures(step: PlannedStep) -> dict[str, float]:
+def step_metrics(step: PlannedStep) -> dict[str, float]:
     """The figures of a step that came to what was promised."""
     if step.step != "compact":
         return {}
@@ -199,7 +199,9 @@ def compacted(
     step = compaction(health, by_name=True, name=health.table)
     return record_of(
         step,
-        StepResult(health.table, "compact", outcome, figures=came_to or figures(step)),
+        StepResult(
+            health.table, "compact", outcome, step_metrics=came_to or step_metrics(step)
+        ),
         health,
         ended_at=ended_at,
         metadata_location="another.json",

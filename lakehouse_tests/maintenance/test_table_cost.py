@@ -117,10 +117,10 @@ def test_a_table_without_snapshots_costs_nothing_that_is_not_stored() -> None:
     assert measure_traffic(empty, reads, NOW) == Traffic(read_bytes=0)
 
 
-def record(run_id: str, days_old: int, step: str, **figures: float) -> UpkeepRecord:
+def record(run_id: str, days_old: int, step: str, **step_metrics: float) -> UpkeepRecord:
     ended_at = NOW - timedelta(days=days_old)
     return UpkeepRecord(
-        "silver.t", step, "done", ended_at, "1.json", run_id, step_metrics=figures
+        "silver.t", step, "done", ended_at, "1.json", run_id, step_metrics=step_metrics
     )
 
 

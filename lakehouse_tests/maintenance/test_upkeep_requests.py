@@ -142,7 +142,7 @@ def test_an_erasure_asks_no_database_of_others_which_files_they_name(
 
     (result,) = remove_unnamed(with_denied.within(["silver.first"]), ["silver.first"])
 
-    assert (result.outcome, result.figures["removed_files"]) == ("done", 1)
+    assert (result.outcome, result.step_metrics["removed_files"]) == ("done", 1)
 
 
 def test_an_erasure_removes_nothing_where_a_table_of_others_lies_inside(
@@ -220,7 +220,7 @@ def test_metadata_of_a_killed_commit_goes_where_nobody_may_list_databases(
         with_denied.within(["silver.first"]), "silver.first", older_than=datetime.now(UTC)
     )
 
-    assert (result.outcome, result.figures["removed_files"]) == ("done", 1)
+    assert (result.outcome, result.step_metrics["removed_files"]) == ("done", 1)
 
 
 def test_the_embedded_catalog_tells_of_tables_that_nobody_declared_too(

@@ -49,14 +49,14 @@ def planned(
 
 
 def record(
-    step: StepName, health: TableHealth, days: float, *, at: str = "", **figures: float
+    step: StepName, health: TableHealth, days: float, *, at: str = "", **step_metrics: float
 ) -> UpkeepRecord:
     """The record of a step that was done some days ago, after which the metadata was where the
     table's is, or `at`.
     """
     return record_of(
         planned(health, step),
-        StepResult("silver.t", step, "done", figures=figures),
+        StepResult("silver.t", step, "done", step_metrics=step_metrics),
         health,
         ended_at=days_ago(days),
         metadata_location=at or health.metadata_location,

@@ -7,7 +7,7 @@ import pytest
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.write_result import Refused
-from lakehouse.iceberg.read.input_validation import check_overwritten_whole, check_versions
+from lakehouse.iceberg.read.input_validation import check_overwrite_inputs, check_versions
 from lakehouse.iceberg.read.inputs import as_of, existing_rows, incremental, latest, versions_of
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.io_manager import IcebergIOManager
@@ -318,13 +318,13 @@ def test_a_table_is_not_overwritten_by_what_came_alone(mode, inputs, message):
     )
 
     with pytest.raises(DeclarationError, match=expected):
-        check_overwritten_whole(table, inputs)
+        check_overwrite_inputs(table, inputs)
 
 
 def test_a_table_is_overwritten_by_its_own_rows_and_what_came():
     table = IcebergTable("gold.t", "t", [Column("d", "date")], write=Overwrite())
     own = existing_rows("gold.t", by="d")
-    check_overwritten_whole(table, {"own": own, "came": incremental("b.t")})
+    check_overwrite_inputs(table, {"own": own, "came": incremental("b.t")})
 
 
 BY_DAY = OverwritePartitions(by="d")

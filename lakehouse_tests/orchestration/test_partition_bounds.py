@@ -181,7 +181,7 @@ def test_a_window_that_is_excluded_is_no_partition() -> None:
     )
     every = all_partitions(definition, column="day", column_type="date")
 
-    assert every.spans == (
+    assert every.merged_ranges == (
         (date(2024, 1, 1), date(2024, 1, 3)),
         (date(2024, 1, 4), date(2024, 1, 6)),
     )

@@ -159,5 +159,5 @@ def test_what_is_put_back_into_a_quarantine_is_nobody_s_who_is_gone(visits: Visi
     )
 
     assert done.removed_rows == 1 and held == ["y"]
-    assert again.gone_rows == {quarantine.name: 1}
+    assert again.suppressed_rows == {quarantine.name: 1}
     assert [row[0] for row in visits.rows(quarantine)] == ["y"]

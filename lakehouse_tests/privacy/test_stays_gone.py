@@ -138,8 +138,8 @@ def test_rows_of_who_is_gone_are_counted_where_a_source_has_them(visits: Visits)
 
     told = visits.compute(MERGED, SUMS)
 
-    assert told[MERGED.name].gone_rows == {VISITS.name: 2}
-    assert told[SUMS.name].gone_rows == {}
+    assert told[MERGED.name].suppressed_rows == {VISITS.name: 2}
+    assert told[SUMS.name].suppressed_rows == {}
     assert [row[1] for row in visits.rows(MERGED)] == ["8"]
     assert visits.rows(MERGED.quarantine) == []
     assert visits.rows(SUMS) == [("a", "1")]

@@ -115,9 +115,9 @@ def test_a_table_of_versions_has_the_check_that_follows_them() -> None:
     ids=["static", "integer", "days"],
 )
 def test_the_rows_of_a_run_are_told_by_its_partitions(
-    partitions: tuple, spans: tuple, predicate: str
+    partitions: tuple, merged_ranges: tuple, predicate: str
 ) -> None:
-    commit = CommitProperties("write", "w", partitions=partitions, spans=spans)
+    commit = CommitProperties("write", "w", partitions=partitions, merged_ranges=merged_ranges)
     assert partitions_of(commit).predicate("by") == predicate
 
 

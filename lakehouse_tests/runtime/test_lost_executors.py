@@ -12,7 +12,7 @@ import pytest
 
 from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.errors import SetupError
-from lakehouse.iceberg.metadata.error_explanations import is_spark_gone, known_error
+from lakehouse.iceberg.metadata.error_explanations import has_spark_exited, known_error
 from lakehouse.runtime import executors
 from lakehouse.runtime.executors import PATIENCE, StarvedOperations, no_executor_left
 from lakehouse.runtime.spark_master import Application, MasterState, Worker
@@ -219,4 +219,4 @@ def test_a_job_that_was_cancelled_for_it_says_no_more_than_that(client):
     )
 
     assert known_error(text) == str(error)
-    assert is_spark_gone(RuntimeError(text))
+    assert has_spark_exited(RuntimeError(text))

@@ -16,7 +16,7 @@ from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.runtime import jars
 from lakehouse.runtime.python_of_executors import archive_configuration, python_of_executors
 from lakehouse.runtime.session_configuration import session_configuration
-from lakehouse.runtime.spark import let_go, open_session
+from lakehouse.runtime.spark import collect_garbage, open_session
 from lakehouse.settings import Settings
 
 
@@ -234,7 +234,7 @@ def test_what_nobody_reads_any_more_is_let_go_of(spark):
 
     until = time.monotonic() + 30
     while any(file.exists() for file in spilled) and time.monotonic() < until:
-        let_go(spark)
+        collect_garbage(spark)
         time.sleep(0.1)
 
     assert not any(file.exists() for file in spilled)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from lakehouse.iceberg.commit.lock import WriteLog
 from lakehouse.iceberg.commit.retry import retry_on_refs
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import MAIN, History, moment, read_history
+from lakehouse.iceberg.metadata.history import MAIN, History, from_milliseconds, read_history
 from lakehouse.tables.quoting import identifier, literal
 
 AUDIT_KEPT_FOR = timedelta(days=1)
@@ -38,7 +38,7 @@ def begun_at(branch: str) -> datetime | None:
     The branch's commit is not sufficient: that of main can be a year old.
     """
     match = _OF_WRITE.match(branch)
-    return moment(int(match[1], 16)) if match else None
+    return from_milliseconds(int(match[1], 16)) if match else None
 
 
 def kept_until(branch: str, refused_for: timedelta) -> datetime | None:
@@ -116,19 +116,19 @@ def fast_forward(engine: Engine, table: str, branch: str, write_id: str) -> None
     )
 
 
-def drop_dead_branches(engine: Engine, table: str, log: WriteLog) -> None:
+def drop_abandoned_branches(engine: Engine, table: str, log: WriteLog) -> None:
     """Drop the branches of dead writers: of this host, and old ones of other hosts; requires
     the lock.
     """
     history = read_history(engine, table)
-    dead_branches = {audit_branch(write_id) for write_id in log.dead()} & set(history.refs)
-    for branch in dead_branches | _abandoned_elsewhere(
+    abandoned = {audit_branch(write_id) for write_id in log.unfinished()} & set(history.refs)
+    for branch in abandoned | _abandoned_on_other_hosts(
         history, datetime.now(UTC) - AUDIT_KEPT_FOR
     ):
         drop_branch(engine, table, branch)
 
 
-def _abandoned_elsewhere(history: History, before: datetime) -> set[str]:
+def _abandoned_on_other_hosts(history: History, before: datetime) -> set[str]:
     # A live writer on another host whose branch is dropped retries; nothing is lost.
     left = set()
     for branch in filter(is_audit, history.refs):

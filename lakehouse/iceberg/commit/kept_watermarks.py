@@ -10,7 +10,7 @@ import json
 from lakehouse.errors import TableNotFound
 from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
-from lakehouse.iceberg.metadata.code_versions import computed_parts, is_told_by_main
+from lakehouse.iceberg.metadata.code_versions import computed_parts, is_complete_on_main
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties, Kind
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, history_of
@@ -39,7 +39,7 @@ def missing_properties(history: History) -> CommitProperties | None:
     watermarks = _watermarks(history)
     own = history.main.commit.inputs if history.main.commit else {}
     has_watermarks = all(own.get(source) == mark for source, mark in watermarks.items())
-    if has_watermarks and is_told_by_main(history):
+    if has_watermarks and is_complete_on_main(history):
         return None
     return carried_properties(history, "upkeep")
 

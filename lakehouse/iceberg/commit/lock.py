@@ -36,7 +36,7 @@ class WriteLog:
         """Remove a write whose branch was dropped."""
         self._keep({begun: at for begun, at in self._entries().items() if begun != write_id})
 
-    def dead(self) -> list[str]:
+    def unfinished(self) -> list[str]:
         """Return unfinished writes; under the lock, their writers are dead."""
         entries = self._entries()
         if not entries:

@@ -8,7 +8,7 @@ from lakehouse.errors import UsageError
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
-from lakehouse.iceberg.commit.told_writes import published_of, told
+from lakehouse.iceberg.commit.write_notifications import notifying, published_of
 from lakehouse.iceberg.metadata.commit_properties import PREFIX, CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
@@ -82,7 +82,7 @@ def publish_refused(
         # The last commit of the candidate can be an erasure.
         commit = candidate.commit or CommitProperties("write", "")
         write_id = branch.new_write_id()
-        with told(engine, _write_of(table, write_id, commit)) as report:
+        with notifying(engine, _write_of(table, write_id, commit)) as report:
             recorded = replace(commit, kind="write", write_id=write_id)
             properties = {OVERRIDDEN_BY: by, OVERRIDDEN_FOR: why, _BRANCH: name}
             if main is not None:

@@ -24,7 +24,7 @@ three of four races; 40 attempts fail once in 100,000.
 """
 DIRECT_APPEND_ATTEMPTS = 10
 """For an append of few rows without Spark, which the next run repeats at the latest."""
-LOST_ROWS_ATTEMPTS = 4
+EXECUTOR_LOSS_ATTEMPTS = 4
 """For a write whose executors are lost, the same number as Spark's task attempts; more losses
 have a permanent cause.
 """
@@ -42,7 +42,7 @@ class Failure(Enum):
     CONFLICT = "another commit came first"
     BUSY = "the catalog's database was locked"
     UNKNOWN = "the commit may or may not have happened"
-    LOST = "executors were lost with computed rows"
+    EXECUTORS_LOST = "executors were lost with computed rows"
     OTHER = "anything else"
 
 
@@ -70,7 +70,7 @@ _PATTERNS: tuple[tuple[Failure, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        Failure.LOST,
+        Failure.EXECUTORS_LOST,
         (
             # Spark 3.5 has the message without the condition.
             "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND",

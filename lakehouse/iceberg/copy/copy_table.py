@@ -29,7 +29,7 @@ from lakehouse.iceberg.copy.source_files import (
     missing,
     read_bytes,
     read_metadata,
-    without_lost_statistics,
+    without_missing_statistics,
 )
 from lakehouse.iceberg.copy.write_files import FileCopier, Progress
 from lakehouse.iceberg.metadata.catalog import Catalog
@@ -92,7 +92,7 @@ def copy_table(
         source, _open_io(target, location), MovedPaths(source.location(), location)
     )
     report("reading its manifests")
-    metadata = without_lost_statistics(source, _without_writes(read_metadata(source)))
+    metadata = without_missing_statistics(source, _without_writes(read_metadata(source)))
     files = find_source_files(source, metadata)
     moved = copier.copy(files.files.values(), _progress(files, report))
     report("writing its metadata")

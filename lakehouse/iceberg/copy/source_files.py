@@ -67,7 +67,7 @@ def find_source_files(table: "Table", metadata: dict[str, Any]) -> SourceFiles:
     return SourceFiles(list(manifests), files)
 
 
-def without_lost_statistics(table: "Table", metadata: dict[str, Any]) -> dict[str, Any]:
+def without_missing_statistics(table: "Table", metadata: dict[str, Any]) -> dict[str, Any]:
     """Return metadata without missing statistics files, which queries do not require."""
     entry = [file["statistics-path"] for file in statistics(metadata)]
     missing_files = set(missing_paths(table, entry))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from lakehouse.iceberg.metadata.all_partitions import rows_of
 from lakehouse.iceberg.metadata.manifests import partition_values, read_manifests
-from lakehouse.iceberg.metadata.value_ranges import Bound, Span, joined, within
+from lakehouse.iceberg.metadata.value_ranges import Bound, ValueRange, joined, within
 from lakehouse.tables.quoting import identifier, in_values
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _field_predicate(
     column: str, column_type: str, transform: str, values: set[Any]
 ) -> str | None:
     if transform == "identity" and column_type in ("boolean", "int", "long", "string", "date"):
-        return rows_of(column, values, is_moment=False)
+        return rows_of(column, values, is_timestamp=False)
     if transform not in _UNITS or column_type not in ("date", "timestamptz"):
         return None
     ranges = [_range(transform, column_type, value) for value in values - {None}]
@@ -171,7 +171,7 @@ def _field_predicate(
     return f"({' OR '.join(tests)})"
 
 
-def _range(transform: str, column_type: str, value: Any) -> Span:
+def _range(transform: str, column_type: str, value: Any) -> ValueRange:
     """Return the first value of a time partition, and the first value after it; a number
     outside of Python's range, as after 9999-12-31.
     """

@@ -16,8 +16,8 @@ from uuid import uuid4
 
 from lakehouse.errors import WriteConflict
 from lakehouse.iceberg.commit.branch import (
+    drop_abandoned_branches,
     drop_branch,
-    drop_dead_branches,
     is_audit,
     is_refused,
 )
@@ -137,7 +137,7 @@ def delete_rows(
         return DeletedRows(table.name)
     with table_lock(engine, table.name) as log:
         give_back(engine, table.name)
-        drop_dead_branches(engine, table.name, log)
+        drop_abandoned_branches(engine, table.name, log)
         refs = read_history(engine, table.name).refs
         rows, moved_tags, hidden = {}, {}, {}
         for ref in sorted(refs, key=lambda name: (name != MAIN, name)):

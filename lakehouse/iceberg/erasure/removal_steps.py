@@ -25,7 +25,7 @@ from lakehouse.iceberg.metadata.manifests import read_files, read_manifests
 from lakehouse.iceberg.metadata.metadata_files import parse_metadata
 from lakehouse.iceberg.metadata.pyiceberg_internals import WRITABLE_FORMATS
 from lakehouse.iceberg.upkeep.compact import CHUNK_BYTES
-from lakehouse.iceberg.upkeep.lost_race import RaceLost, free_lock, run_step, skipped
+from lakehouse.iceberg.upkeep.free_lock import CommitConflict, free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.readers_view import changed_row_counts, view_of
 from lakehouse.iceberg.upkeep.rewrite_manifests import TARGET_PROPERTY
 from lakehouse.iceberg.upkeep.rewrite_procedures import (
@@ -81,17 +81,19 @@ def _rewrite_in_chunks(engine: Engine, table: str, request: str) -> StepResult:
         try:
             with free_lock(engine, table):
                 chunk = _rewrite_chunk(engine, table, request, deletes)
-        except RaceLost as lost:
+        except CommitConflict as lost:
             if not files:
                 raise
             reason = f"{lost}, after some of the files"
-            figures = {"rewritten_files": files, "rewritten_bytes": size_bytes}
-            return StepResult(table, _REWRITE, "partial", reason, figures, lost_race=True)
+            step_metrics = {"rewritten_files": files, "rewritten_bytes": size_bytes}
+            return StepResult(
+                table, _REWRITE, "partial", reason, step_metrics, had_conflict=True
+            )
         files += len(chunk)
         size_bytes += sum(task.file.file_size_in_bytes for task in chunk)
         if not chunk:
-            figures = {"rewritten_files": files, "rewritten_bytes": size_bytes}
-            return StepResult(table, _REWRITE, "done", "", figures)
+            step_metrics = {"rewritten_files": files, "rewritten_bytes": size_bytes}
+            return StepResult(table, _REWRITE, "done", "", step_metrics)
 
 
 def _rewrite_chunk(
@@ -147,13 +149,13 @@ def _rewrite_by_spark(engine: Engine, table: str) -> StepResult:
             rewrite_position_deletes(engine, table, "")
         after, _ = view_of(engine, table)
         changes = before.changes(after) + changed_row_counts(engine, table, history)
-    figures = {"rewritten_files": rewritten.files, "rewritten_bytes": rewritten.size_bytes}
+    step_metrics = {"rewritten_files": rewritten.files, "rewritten_bytes": rewritten.size_bytes}
     if changes:
-        return StepResult(table, _REWRITE, "failed", "; ".join(changes), figures)
+        return StepResult(table, _REWRITE, "failed", "; ".join(changes), step_metrics)
     if rewritten.failed_files:
         reason = f"{rewritten.failed_files} files could not be written again"
-        return StepResult(table, _REWRITE, "partial", reason, figures)
-    return StepResult(table, _REWRITE, "done", "", figures)
+        return StepResult(table, _REWRITE, "partial", reason, step_metrics)
+    return StepResult(table, _REWRITE, "done", "", step_metrics)
 
 
 def clean_manifests(engine: Engine, table: str, request: str) -> StepResult:
@@ -178,11 +180,11 @@ def _clean_all(engine: Engine, table: str, request: str) -> StepResult:
             elif ref == MAIN:
                 _clean_main_by_spark(engine, table)
         remaining = tuple(_unclean(engine, table))
-        figures = {"cleaned_refs": len(unclean) - len(remaining)}
+        step_metrics = {"cleaned_refs": len(unclean) - len(remaining)}
         if remaining:
             reason = f"manifests of {', '.join(remaining)} still tell of removed files"
-            return StepResult(table, _CLEAN, "partial", reason, figures, remaining)
-        return StepResult(table, _CLEAN, "done", "", figures)
+            return StepResult(table, _CLEAN, "partial", reason, step_metrics, remaining)
+        return StepResult(table, _CLEAN, "done", "", step_metrics)
 
 
 def _unclean(engine: Engine, table: str) -> list[str]:
@@ -249,11 +251,13 @@ def _remove_old_metadata(engine: Engine, table: str) -> StepResult:
                 loaded.io.delete(path)
             if loaded.io.new_input(path).exists():
                 remaining.append(path)
-        figures = {"removed_files": len(before - _logged(loaded)) - len(remaining)}
+        step_metrics = {"removed_files": len(before - _logged(loaded)) - len(remaining)}
         if remaining:
             reason = f"{len(remaining)} files could not be deleted"
-            return StepResult(table, _METADATA, "partial", reason, figures, tuple(remaining))
-        return StepResult(table, _METADATA, "done", "", figures)
+            return StepResult(
+                table, _METADATA, "partial", reason, step_metrics, tuple(remaining)
+            )
+        return StepResult(table, _METADATA, "done", "", step_metrics)
 
 
 def _logged(table: "Table") -> set[str]:

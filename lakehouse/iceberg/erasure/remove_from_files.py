@@ -29,7 +29,7 @@ from lakehouse.iceberg.metadata.measured_health import SnapshotPin
 from lakehouse.iceberg.metadata.named_files import all_named_files
 from lakehouse.iceberg.read.stale_tables import has_news
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
-from lakehouse.iceberg.upkeep.lost_race import RaceLost, free_lock
+from lakehouse.iceberg.upkeep.free_lock import CommitConflict, free_lock
 from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
 from lakehouse.iceberg.upkeep.remove_orphans import YOUNGEST, remove_orphans
 from lakehouse.iceberg.upkeep.snapshot_pins import find_pins
@@ -52,7 +52,7 @@ def remove_from_files(
     files, entries of removed files in manifests, past snapshots, old metadata.json files, and
     orphan files.
 
-    A step that gives way to a writer is `skipped` with `lost_race`. What is retained for a
+    A step that gives way to a writer is `skipped` with `had_conflict`. What is retained for a
     while is `partial`, with the reason. A repeated call does the rest.
 
     :param now: whether snapshots go that incremental readers need, and young orphan files. No
@@ -107,7 +107,7 @@ def _expire(engine: Engine, table: str, pins: Sequence[SnapshotPin]) -> StepResu
     )
     history = read_history(engine, table)
     kept = history.snapshots.keys() - set(history.refs.values())
-    if not kept or result.outcome not in ("done", "skipped") or result.lost_race:
+    if not kept or result.outcome not in ("done", "skipped") or result.had_conflict:
         return result
     reason = f"{len(kept)} past snapshots are kept: {result.reason or 'by their branches'}"
     return replace(result, outcome="partial", reason=reason)
@@ -130,15 +130,15 @@ def _remove_orphans(engine: Engine, table: str, moment: datetime) -> StepResult:
     # The procedure deletes files of a day or older.
     ages = [file.modified_at for file in _unnamed(engine, table)]
     due = max(ages) + YOUNGEST if ages else None
-    if due is None or result.outcome not in ("done", "skipped") or result.lost_race:
+    if due is None or result.outcome not in ("done", "skipped") or result.had_conflict:
         return result
     if due <= moment and result.reason:
         # It would be due for ever.
         reason = f"old files without a name stay: {result.reason}"
         return replace(result, outcome="partial", reason=reason)
     reason = f"files without a name are removed from {due:%Y-%m-%d %H:%M} UTC on"
-    figures = {**result.figures, "due_at": due.timestamp()}
-    return replace(result, outcome="partial", reason=reason, figures=figures)
+    step_metrics = {**result.step_metrics, "due_at": due.timestamp()}
+    return replace(result, outcome="partial", reason=reason, step_metrics=step_metrics)
 
 
 def _unnamed(engine: Engine, table: str) -> list[LocationFile]:
@@ -166,7 +166,7 @@ def _move_watermarks(engine: Engine, table: str, readers: Iterable[str]) -> tupl
         with free_lock(engine, table):
             # Expiry would commit it after this, and leave the readers behind once more.
             carry_watermarks(engine, table)
-    except RaceLost:
+    except CommitConflict:
         return ()
     return tuple(reader for reader in behind if _move(engine, table, reader))
 
@@ -189,6 +189,6 @@ def _move(engine: Engine, table: str, reader: str) -> bool:
             carried = carried_properties(target, "upkeep")
             moved = replace(carried, inputs={**carried.inputs, table: source.refs[MAIN]})
             commit_without_rows(engine, reader, moved.to_summary())
-    except RaceLost:
+    except CommitConflict:
         return False
     return True

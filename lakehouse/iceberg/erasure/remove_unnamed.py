@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import TableBusy
-from lakehouse.iceberg.commit.branch import drop_dead_branches, is_audit
+from lakehouse.iceberg.commit.branch import drop_abandoned_branches, is_audit
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.metadata.damaged_metadata import explain_table
 from lakehouse.iceberg.metadata.engine import Engine
@@ -77,7 +77,7 @@ def _all_locks(engine: Engine, tables: Sequence[str], wait_seconds: float) -> It
     with ExitStack() as locks:
         for table in tables:
             log = locks.enter_context(table_lock(engine, table, wait_seconds))
-            drop_dead_branches(engine, table, log)
+            drop_abandoned_branches(engine, table, log)
             refuse_where_written(engine, table)
         yield
 
@@ -119,23 +119,23 @@ def _remove(engine: Engine, table: str, unnamed: Mapping[str, LocationFile]) -> 
         _remove_checksum(loaded, file.path)
     left = removed.keys() & list_own_files(loaded).keys()
     gone = [file for key, file in removed.items() if key not in left]
-    figures: dict[str, float] = {
+    step_metrics: dict[str, float] = {
         "removed_files": len(gone),
         "removed_bytes": bytes_of(gone),
     }
     if left:
         remaining = tuple(removed[key].path for key in sorted(left))
         reason = f"{len(left)} files could not be deleted"
-        return StepResult(table, _STEP, "partial", reason, figures, remaining)
+        return StepResult(table, _STEP, "partial", reason, step_metrics, remaining)
     if young:
         due = max(file.modified_at for file in young.values()) + YOUNGEST
         reason = (
             f"{len(young)} files without a name may be of a write on another host, and are removed"
             f" from {due:%Y-%m-%d %H:%M} UTC on"
         )
-        figures["due_at"] = due.timestamp()
-        return StepResult(table, _STEP, "partial", reason, figures)
-    return StepResult(table, _STEP, "done", "", figures)
+        step_metrics["due_at"] = due.timestamp()
+        return StepResult(table, _STEP, "partial", reason, step_metrics)
+    return StepResult(table, _STEP, "done", "", step_metrics)
 
 
 def _young(files: Mapping[str, LocationFile]) -> Mapping[str, LocationFile]:

@@ -23,7 +23,7 @@ from lakehouse.iceberg.evolve.schema_steps import (
     commit_schema,
     create_table,
 )
-from lakehouse.iceberg.metadata.code_versions import computed_parts, noted_version
+from lakehouse.iceberg.metadata.code_versions import computed_parts, recorded_code_version
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, read_history
@@ -235,7 +235,7 @@ def _commit_schema(engine: Engine, table: IcebergTable, run_id: str) -> None:
         run_id=run_id,
         inputs=_recorded_watermarks(history),
         declaration=table.declaration_hash,
-        computed_by=computed_parts(history) if noted_version(history) else (),
+        computed_by=computed_parts(history) if recorded_code_version(history) else (),
     )
     commit_without_rows(engine, table.name, properties.to_summary())
 

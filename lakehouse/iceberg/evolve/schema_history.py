@@ -18,7 +18,7 @@ from lakehouse.iceberg.evolve.schema_difference import (
     sort_terms,
 )
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import Snapshot, history_of, moment
+from lakehouse.iceberg.metadata.history import Snapshot, from_milliseconds, history_of
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -73,7 +73,7 @@ def _columns(name: str, table: "Table") -> Iterator[SchemaChange]:
         schemas,
         latest,
         table.metadata.current_schema_id,
-        moment(table.metadata.last_updated_ms),
+        from_milliseconds(table.metadata.last_updated_ms),
     )
 
 
@@ -93,7 +93,7 @@ def _beginning(table: "Table", seen: Sequence[Snapshot]) -> Generator[SchemaChan
         written = next(
             (snapshot for snapshot in seen if snapshot.commit or snapshot.rows), None
         )
-        yield SchemaChange(_creation(schemas[first]), moment(min(times)), written)
+        yield SchemaChange(_creation(schemas[first]), from_milliseconds(min(times)), written)
         return first
     # The first snapshots have expired: their changes are known, but not the times.
     earlier = [schema_id for schema_id in sorted(schemas) if not known or schema_id <= known[0]]
@@ -123,7 +123,7 @@ def _layout(table: "Table") -> Iterator[SchemaChange]:
     if len(table.specs()) == 1 and len(table.sort_orders()) == 1:
         return
     for before, after in pairwise(_metadata_versions(table)):
-        at = moment(after.last_updated_ms)
+        at = from_milliseconds(after.last_updated_ms)
         for change in _layout_difference(before, after):
             yield SchemaChange(change, at)
 

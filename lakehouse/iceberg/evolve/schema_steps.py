@@ -44,7 +44,7 @@ class Step:
     description: str
     clauses: tuple[str, ...] = ()
     """SQL of each statement after the table name."""
-    begins: str = "ALTER TABLE"
+    prefix: str = "ALTER TABLE"
     """SQL of each statement before the table name."""
     automatic: bool = True
     blocks_writes: bool = False
@@ -52,7 +52,7 @@ class Step:
     def statements(self, catalog: Catalog, table: str) -> list[str]:
         """Return the SQL statements in order; empty for a step that is a commit instead of DDL."""
         name = catalog.sql_name(table)
-        statements = [f"{self.begins} {name} {clause}" for clause in self.clauses]
+        statements = [f"{self.prefix} {name} {clause}" for clause in self.clauses]
         if self.order is Order.CREATE:
             namespace = identifier(catalog.name, namespace_of(table))
             statements.insert(0, f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
@@ -103,7 +103,7 @@ def create_table(table: IcebergTable) -> Step:
         Order.CREATE,
         f"create the table with {len(table.columns)} columns{spec}",
         ("\n".join(parts),),
-        begins="CREATE TABLE IF NOT EXISTS",
+        prefix="CREATE TABLE IF NOT EXISTS",
     )
 
 
@@ -163,7 +163,7 @@ def comment_on_table(text: str) -> Step:
         Order.COMMENT,
         f"describe the table as {text!r}",
         (f"IS {literal(text)}",),
-        begins="COMMENT ON TABLE",
+        prefix="COMMENT ON TABLE",
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from lakehouse.iceberg.metadata.value_ranges import Bound, Span, bound, joined, within
+from lakehouse.iceberg.metadata.value_ranges import Bound, ValueRange, bound, joined, within
 from lakehouse.tables.quoting import identifier, in_values, literal, literals
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -18,7 +18,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class AllPartitions:
     """All defined partitions: merged ranges of a column's values, or values as text."""
 
-    spans: tuple[Span, ...] = ()
+    merged_ranges: tuple[ValueRange, ...] = ()
     values: frozenset[str] = frozenset()
 
     def has(self, value: Bound | str | None) -> bool:
@@ -26,30 +26,35 @@ class AllPartitions:
 
         A day matches if any of its timestamps does.
         """
-        if value is None or not self.spans:
+        if value is None or not self.merged_ranges:
             return value is not None and str(value) in self.values
-        return bool(parts_within(value, self.spans))
+        return bool(clip_to_ranges(value, self.merged_ranges))
 
     def has_all_of(self, value: Bound | str | None) -> bool:
         """Whether all rows of a value are in partitions.
 
         A day can overlap two partitions, of which one does not exist yet.
         """
-        if value is None or not self.spans:
+        if value is None or not self.merged_ranges:
             return self.has(value)
-        return parts_within(value, self.spans) == [span_of(value, self.spans[0][0])]
+        return clip_to_ranges(value, self.merged_ranges) == [
+            value_range_of(value, self.merged_ranges[0][0])
+        ]
 
     def has_between(self, low: Any, high: Any) -> bool:
         """Whether partitions cover all values from `low` to `high` without a gap."""
-        spans = (
-            parts_within(low, [span]) and parts_within(high, [span]) for span in self.spans
+        merged_ranges = (
+            clip_to_ranges(low, [span]) and clip_to_ranges(high, [span])
+            for span in self.merged_ranges
         )
-        return any(spans) and self.has_all_of(low) and self.has_all_of(high)
+        return any(merged_ranges) and self.has_all_of(low) and self.has_all_of(high)
 
     def outside(self, column: str) -> str:
         """Return the SQL predicate of the rows that are in no partition."""
         inside = (
-            " OR ".join(within(column, self.spans)) if self.spans else self._in_values(column)
+            " OR ".join(within(column, self.merged_ranges))
+            if self.merged_ranges
+            else self._in_values(column)
         )
         # Iceberg cannot skip files by a predicate with `coalesce`.
         return f"({identifier(column)} IS NULL OR NOT ({inside}))"
@@ -73,16 +78,20 @@ class AllPartitions:
         }
 
     def _read(self, text: str) -> Any:
-        if not self.spans:
+        if not self.merged_ranges:
             return text
         try:
             value = bound(text)
         except ValueError:
             return None
-        return value if isinstance(value, int) == isinstance(self.spans[0][0], int) else None
+        return (
+            value
+            if isinstance(value, int) == isinstance(self.merged_ranges[0][0], int)
+            else None
+        )
 
 
-def span_of(value: Any, bound: Bound) -> Span:
+def value_range_of(value: Any, bound: Bound) -> ValueRange:
     """Return the half-open range that a value represents, in the type of `bound`.
 
     If partitions are ranges of timestamps, a day is the UTC day. If they are days, a timestamp
@@ -99,19 +108,19 @@ def span_of(value: Any, bound: Bound) -> Span:
     return value, value + 1
 
 
-def rows_of(column: str, values: Collection[Any], *, is_moment: bool) -> str:
+def rows_of(column: str, values: Collection[Any], *, is_timestamp: bool) -> str:
     """Return the SQL predicate of the rows in files with these partition values.
 
     For a timestamp column that is partitioned by day, a date represents all timestamps of that
     day. The first and last date of Python also represent the dates beyond, which Python cannot
     express.
 
-    :param is_moment: whether the column has a timestamp type.
+    :param is_timestamp: whether the column has a timestamp type.
     """
-    days = {value for value in values if is_moment and type(value) is date}
+    days = {value for value in values if is_timestamp and type(value) is date}
     exact_values = set(values) - days
     name = identifier(column)
-    tests = within(column, joined(span_of(day, _EPOCH) for day in days))
+    tests = within(column, joined(value_range_of(day, _EPOCH) for day in days))
     tests += [in_values(column, exact_values)] if exact_values or not days else []
     tests += [f"{name} >= {literal(value)}" for value in values if _day_of(value) == date.max]
     tests += [
@@ -128,13 +137,13 @@ def _day_of(value: Any) -> date | None:
     return value if isinstance(value, date) else None
 
 
-def parts_within(value: Any, spans: Iterable[Span]) -> list[Span]:
+def clip_to_ranges(value: Any, merged_ranges: Iterable[ValueRange]) -> list[ValueRange]:
     """Return the parts of a value's range that are in some disjoint ranges."""
-    parts: list[Span] = []
+    parts: list[ValueRange] = []
     # All bounds have the type of one column.
-    bounds: Iterable[tuple[Any, Any]] = spans
+    bounds: Iterable[tuple[Any, Any]] = merged_ranges
     for low, high in bounds:
-        begin, end = span_of(value, low)
+        begin, end = value_range_of(value, low)
         if begin < high and low < end:
             parts.append((max(begin, low), min(end, high)))
     return parts

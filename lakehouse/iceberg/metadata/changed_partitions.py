@@ -63,13 +63,13 @@ def _values(
         if not (by_commit or has_live_files(manifest)):
             continue
         spec = table.specs()[manifest.partition_spec_id]
-        field = telling_field(table, spec, column)
+        field = partition_field_of(table, spec, column)
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=not by_commit):
             if not (by_commit and entry.status == ManifestEntryStatus.EXISTING):
                 yield partition_values(table, spec, entry)[field.field_id]
 
 
-def telling_field(table: "Table", spec: "PartitionSpec", column: str) -> "PartitionField":
+def partition_field_of(table: "Table", spec: "PartitionSpec", column: str) -> "PartitionField":
     """Return the partition field of a spec that determines a column's value.
 
     :raises DeclarationError: if the spec has none.
@@ -86,7 +86,7 @@ def telling_field(table: "Table", spec: "PartitionSpec", column: str) -> "Partit
     return field
 
 
-def is_moments(table: "Table", column: str) -> bool:
+def is_timestamp_column(table: "Table", column: str) -> bool:
     """Whether a column is a timestamp, with or without a zone; partitioned by day, its values
     are days.
     """

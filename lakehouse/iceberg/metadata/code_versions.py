@@ -13,9 +13,9 @@ from itertools import pairwise
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.computed_parts import UNKNOWN_CODE, ComputedPart
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, Snapshot
-from lakehouse.iceberg.metadata.value_ranges import Span, joined, text
+from lakehouse.iceberg.metadata.value_ranges import ValueRange, joined, text
 
-NOTED_CODE = "code_version"
+CODE_VERSION_KEY = "code_version"
 """Key in the record of an unchanged run: the version of the code that computes the existing
 rows.
 """
@@ -24,20 +24,20 @@ _Parts = tuple[ComputedPart, ...]
 
 def computed_parts(history: History) -> _Parts:
     """Return the code versions of main's rows; empty if unknown."""
-    recorded = noted_version(history)
+    recorded = recorded_code_version(history)
     return (ComputedPart(frozenset({recorded})),) if recorded else _versions_from(history.line)
 
 
-def noted_version(history: History) -> str:
+def recorded_code_version(history: History) -> str:
     """Return the code version recorded for an unchanged run on main; empty if there is none."""
     recorded = json.loads(history.properties.get(UNCHANGED_PROPERTY, "{}"))
     main = history.main
     is_current = main is not None and recorded.get("snapshot") == str(main.snapshot_id)
-    version: str = recorded.get(NOTED_CODE, "") if is_current else ""
+    version: str = recorded.get(CODE_VERSION_KEY, "") if is_current else ""
     return version
 
 
-def is_told_by_main(history: History) -> bool:
+def is_complete_on_main(history: History) -> bool:
     """Whether the newest commit is sufficient to determine the code versions of all rows."""
     return _versions_from(history.line[:1]) == computed_parts(history)
 
@@ -53,10 +53,10 @@ def _versions_from(line: Sequence[Snapshot]) -> _Parts:
         if snapshot.is_write:
             foreign_write = CommitProperties("write", "", keeps_rows=True)
             writes.append(snapshot.commit or foreign_write)
-    rest = {version for part in carried if part.is_whole for version in part.versions}
-    if not carried and line and not line[-1].begins:
+    rest = {version for part in carried if part.is_remainder for version in part.versions}
+    if not carried and line and not line[-1].is_first_snapshot:
         rest.add(UNKNOWN_CODE)
-    if any(map(_has_partitions, writes)) or not all(part.is_whole for part in carried):
+    if any(map(_has_partitions, writes)) or not all(part.is_remainder for part in carried):
         parts = _partition_parts(writes, carried, rest)
     else:
         parts = (ComputedPart(_table_versions(writes, rest)),)
@@ -65,7 +65,7 @@ def _versions_from(line: Sequence[Snapshot]) -> _Parts:
 
 
 def _has_partitions(write: CommitProperties) -> bool:
-    return bool(write.partitions or write.spans)
+    return bool(write.partitions or write.merged_ranges)
 
 
 def _table_versions(writes: Iterable[CommitProperties], rest: set[str]) -> frozenset[str]:
@@ -85,16 +85,16 @@ def _partition_parts(
     :param rest: versions of partitions that no commit names.
     """
     written_parts = [*map(_part_of, writes)]
-    spans = _elementary([*written_parts, *carried])
+    merged_ranges = _elementary([*written_parts, *carried])
     names: set[str] = set()
     for part in (*written_parts, *carried):
-        names.update(() if part.spans else part.values)
+        names.update(() if part.merged_ranges else part.values)
     values_by_versions: dict[frozenset[str], list[str]] = {}
     for name in sorted(names):
         versions = _versions_at(name, writes, written_parts, carried, rest)
         values_by_versions.setdefault(versions, []).append(name)
-    ranges_by_versions: dict[frozenset[str], list[Span]] = {}
-    for span in spans:
+    ranges_by_versions: dict[frozenset[str], list[ValueRange]] = {}
+    for span in merged_ranges:
         versions = _versions_at(span, writes, written_parts, carried, rest)
         if versions:
             ranges_by_versions.setdefault(versions, []).append(span)
@@ -114,25 +114,25 @@ def _partition_parts(
 
 
 def _part_of(write: CommitProperties) -> ComputedPart:
-    names = () if write.spans else write.partitions
-    return ComputedPart(frozenset({write.code_version}), names, write.spans)
+    names = () if write.merged_ranges else write.partitions
+    return ComputedPart(frozenset({write.code_version}), names, write.merged_ranges)
 
 
-def _elementary(parts: Iterable[ComputedPart]) -> list[Span]:
+def _elementary(parts: Iterable[ComputedPart]) -> list[ValueRange]:
     """Return the consecutive ranges between all bounds of some parts.
 
     Bounds of another type than the newest are left out: the column type was changed.
     """
     bounds: list[object] = []
     for part in parts:
-        for span in part.partitions.spans:
+        for span in part.partitions.merged_ranges:
             bounds.extend(span)
     alike = sorted({each for each in bounds if type(each) is type(bounds[0])})  # type: ignore[type-var]
     return list(pairwise(alike))  # type: ignore[arg-type]
 
 
 def _versions_at(
-    place: str | Span,
+    place: str | ValueRange,
     writes: Sequence[CommitProperties],
     written_parts: Sequence[ComputedPart],
     carried: _Parts,
@@ -161,11 +161,11 @@ def _known(versions: set[str]) -> frozenset[str]:
     return frozenset(versions - {UNKNOWN_CODE} or versions)
 
 
-def _has(part: ComputedPart, place: str | Span) -> bool:
+def _has(part: ComputedPart, place: str | ValueRange) -> bool:
     if isinstance(place, str):
         return place in part.values
     low, high = place
     return any(
         type(begin) is type(low) and begin <= low and high <= end  # type: ignore[operator]
-        for begin, end in part.partitions.spans
+        for begin, end in part.partitions.merged_ranges
     )

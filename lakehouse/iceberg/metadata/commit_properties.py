@@ -30,7 +30,7 @@ class CommitProperties:
       applies to the entire table.
     - `since` contains the start of an incremental read, for partitions that were not
       recomputed.
-    - `spans` contains half-open bounds of range partitions, as text.
+    - `merged_ranges` contains half-open bounds of range partitions, as text.
     - `takes_out`: the commit removes rows because an input lost rows of rejected deliveries.
     - `left_out` contains, for each input, the values (as text) of rows that were in no
       partition when `inputs` was determined. When such a partition is defined later, it must be
@@ -51,7 +51,7 @@ class CommitProperties:
     declaration: str = ""
     read: Mapping[str, int] = field(default_factory=dict)
     since: Mapping[str, int] = field(default_factory=dict)
-    spans: tuple[tuple[str, str], ...] = ()
+    merged_ranges: tuple[tuple[str, str], ...] = ()
     takes_out: bool = False
     left_out: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
     row_level: str = ""
@@ -74,7 +74,7 @@ class CommitProperties:
             f"{PREFIX}declaration": self.declaration,
             f"{PREFIX}read": _pins_text(self.read),
             f"{PREFIX}since": _pins_text(self.since),
-            f"{PREFIX}spans": json.dumps(self.spans),
+            f"{PREFIX}spans": json.dumps(self.merged_ranges),
             TAKES_OUT: json.dumps(self.takes_out),
             f"{PREFIX}left-out": json.dumps(
                 {name: list(values) for name, values in sorted(self.left_out.items())}
@@ -101,7 +101,7 @@ class CommitProperties:
             declaration=summary.get(f"{PREFIX}declaration", ""),
             read=_pins(summary.get(f"{PREFIX}read")),
             since=_pins(summary.get(f"{PREFIX}since")),
-            spans=tuple(
+            merged_ranges=tuple(
                 (low, high) for low, high in json.loads(summary.get(f"{PREFIX}spans") or "[]")
             ),
             takes_out=summary.get(TAKES_OUT) == "true",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.write_events import NOBODY_LISTENS, WriteListener
+from lakehouse.iceberg.metadata.write_events import NO_LISTENER, WriteListener
 from lakehouse.storage.object_store import LocalObjectStore, ObjectStore
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Engine:
     session: "Callable[[], SparkSession]"
     lock_dir: Path
     masking_key: bytes
-    listener: WriteListener = NOBODY_LISTENS
+    listener: WriteListener = NO_LISTENER
     page: Callable[[], str] = str
     """URL of the Spark UI on a cluster; empty otherwise."""
     open_store: Callable[[], ObjectStore] | None = None

@@ -105,14 +105,14 @@ def _first_known(errors: Iterable[_Known], text: str) -> str:
     return ""
 
 
-def spark_ended(error: BaseException) -> str:
+def spark_exit_explanation(error: BaseException) -> str:
     """Return the explanation of an error caused by Spark's exit, the loss of all executors, or
     a lack of memory; empty for other errors.
     """
     return _first_known(_EXIT_OR_MEMORY_ERRORS, text_of(error))
 
 
-def is_spark_gone(error: BaseException) -> bool:
+def has_spark_exited(error: BaseException) -> bool:
     """Whether an error was caused by the exit of Spark or of all executors; Spark cannot be
     used any more.
     """
@@ -144,11 +144,11 @@ def _is_jvm_exit(error: BaseException) -> bool:
     """
     if type(error).__name__ not in _JAVA_CALL_ERRORS or "pyspark" not in sys.modules:
         return False
-    from lakehouse.iceberg.metadata.pyspark_internals import has_jvm_ended
+    from lakehouse.iceberg.metadata.pyspark_internals import has_jvm_exited
 
     is_first = not hasattr(error, _JVM_CHECKED)
     setattr(error, _JVM_CHECKED, True)
-    return has_jvm_ended(wait=is_first)
+    return has_jvm_exited(wait=is_first)
 
 
 def without_links(text: str) -> str:

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.iceberg.metadata.all_partitions import span_of
+from lakehouse.iceberg.metadata.all_partitions import value_range_of
 from lakehouse.iceberg.metadata.changed_partitions import partition_fields
 from lakehouse.iceberg.metadata.manifests import partition_values, read_manifests
-from lakehouse.iceberg.metadata.value_ranges import Bound, Span, joined
+from lakehouse.iceberg.metadata.value_ranges import Bound, ValueRange, joined
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -45,13 +45,16 @@ class ExistingSpans:
 
         :param like: a bound of the requested type; a day can represent its timestamps.
         """
-        ranges = [(span_of(first, like)[0], span_of(last, like)[1]) for first, last in extents]
+        ranges = [
+            (value_range_of(first, like)[0], value_range_of(last, like)[1])
+            for first, last in extents
+        ]
         # All bounds of one column have the same type.
         merged: list[tuple[Any, Any]] = [*joined(ranges)]
         self._starts = [start for start, _ in merged]
         self._ends = [end for _, end in merged]
 
-    def share(self, span: Span) -> bool:
+    def share(self, span: ValueRange) -> bool:
         """Whether they overlap a range."""
         low, high = span
         first = bisect_right(self._ends, low)

@@ -9,9 +9,9 @@ from lakehouse.tables.quoting import identifier
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-FEW = 1_000_000
+BROADCAST_KEY_LIMIT = 1_000_000
 """Rows with a key and a few numbers that fit easily into one process."""
-FEW_WHOLE = 10_000
+BROADCAST_ROW_LIMIT = 10_000
 """Rows with all columns that fit easily into one process."""
 _BLOOM_FILTER = "spark.sql.optimizer.runtime.bloomFilter."
 _WITH_BLOOM_FILTER = {
@@ -24,7 +24,7 @@ _WITH_BLOOM_FILTER = {
 }
 
 
-def together(frames: "Iterable[DataFrame]", *, allow_missing: bool = False) -> "DataFrame":
+def union_all(frames: "Iterable[DataFrame]", *, allow_missing: bool = False) -> "DataFrame":
     """Return the union of one or more DataFrames, by column name.
 
     :param allow_missing: whether columns missing from a DataFrame become NULL.
@@ -41,7 +41,7 @@ def having(rows: "DataFrame", keys: "DataFrame", on: "Column", count: int) -> "D
     """
     from pyspark.sql.functions import broadcast
 
-    return rows.join(broadcast(keys) if count < FEW else keys, on, "left_semi")
+    return rows.join(broadcast(keys) if count < BROADCAST_KEY_LIMIT else keys, on, "left_semi")
 
 
 def same_key_sql(key: "Sequence[str]", left: str, right: str) -> str:
@@ -62,7 +62,7 @@ def same_key(key: "Sequence[str]", left: str, right: str) -> "Column":
 
 
 def with_keys(
-    rows: "DataFrame", keys: "DataFrame", key: "Sequence[str]", count: int = FEW
+    rows: "DataFrame", keys: "DataFrame", key: "Sequence[str]", count: int = BROADCAST_KEY_LIMIT
 ) -> "DataFrame":
     """Return the rows with any of some keys, without a shuffle if the keys are few."""
     return having(rows.alias("l"), keys.alias("r"), same_key(key, "l", "r"), count)
@@ -80,7 +80,7 @@ def sized(rows: "DataFrame", count: int) -> "DataFrame":
 
     :param count: the exact number of rows.
     """
-    return rows.coalesce(1).limit(count) if count < FEW_WHOLE else rows
+    return rows.coalesce(1).limit(count) if count < BROADCAST_ROW_LIMIT else rows
 
 
 def settings_to_join_few(count: int) -> dict[str, str]:
@@ -91,4 +91,4 @@ def settings_to_join_few(count: int) -> dict[str, str]:
     Without it, a merge of 1 % into 10 million rows shuffled all of them and took 1.6 times as
     long (benchmarks/bench_delete_and_upsert.py). The settings change no result.
     """
-    return dict(_WITH_BLOOM_FILTER) if count <= FEW else {}
+    return dict(_WITH_BLOOM_FILTER) if count <= BROADCAST_KEY_LIMIT else {}

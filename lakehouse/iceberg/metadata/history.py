@@ -13,9 +13,9 @@ from lakehouse.iceberg.metadata.commit_properties import (
     REJECTED_SHA256,
     CommitProperties,
 )
-from lakehouse.iceberg.metadata.counted_rows import count_rows
 from lakehouse.iceberg.metadata.damaged_metadata import explain_table
 from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.live_row_count import count_rows
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -39,7 +39,7 @@ class Snapshot:
     committed_at: datetime
     operation: str
     summary: Mapping[str, str]
-    counted_rows: Callable[[], int] | None = field(default=None, compare=False, repr=False)
+    count_live_rows: Callable[[], int] | None = field(default=None, compare=False, repr=False)
     """Counts the rows from the files; None if the totals of the summary are correct."""
 
     @cached_property
@@ -76,7 +76,7 @@ class Snapshot:
         return REJECTED_SHA256 in self.summary
 
     @property
-    def begins(self) -> bool:
+    def is_first_snapshot(self) -> bool:
         """Whether it is the table's first snapshot: all of its rows were added by it.
 
         PyIceberg's expiry clears parent ids, so the parent alone is not sufficient.
@@ -97,8 +97,8 @@ class Snapshot:
 
         :raises TableDamaged: if rows are counted from the files and a manifest is missing.
         """
-        if self.counted_rows is not None:
-            return self.counted_rows()
+        if self.count_live_rows is not None:
+            return self.count_live_rows()
         return self.count("total-records") - self.count("total-position-deletes")
 
 
@@ -224,25 +224,25 @@ class History:
                 return at
         return rejected_at
 
-    def seen_at(self, moment: datetime) -> Snapshot | None:
+    def seen_at(self, timestamp: datetime) -> Snapshot | None:
         """Return the snapshot that was current at a timestamp; None if there was none or it has
         expired.
         """
         for made_current_at, snapshot_id in reversed(self.log):
-            if made_current_at <= moment:
+            if made_current_at <= timestamp:
                 return self.snapshots.get(snapshot_id)
         return None
 
-    def at(self, moment: datetime) -> Snapshot:
+    def at(self, timestamp: datetime) -> Snapshot:
         """Return the snapshot that was current at a timestamp.
 
         :raises SnapshotNotFound: if the table had none yet, or the history does not reach back.
         """
-        snapshot = self.seen_at(moment)
+        snapshot = self.seen_at(timestamp)
         if snapshot is None:
             oldest = self.log[0][0].isoformat() if self.log else "never written"
             raise SnapshotNotFound(
-                f"{self.table} has no snapshot as of {moment.isoformat()}; its history starts"
+                f"{self.table} has no snapshot as of {timestamp.isoformat()}; its history starts"
                 f" at {oldest}.",
                 next_step=(
                     "Use a later timestamp; `lakehouse sql` on its history table lists the"
@@ -287,20 +287,21 @@ def history_of(name: str, table: "Table") -> History:
             snapshot_id=kept.snapshot_id,
             parent_id=kept.parent_snapshot_id,
             schema_id=kept.schema_id,
-            committed_at=moment(kept.timestamp_ms),
+            committed_at=from_milliseconds(kept.timestamp_ms),
             operation=summary.operation.value if summary else "",
             summary=dict(summary.additional_properties) if summary else {},
         )
         if _may_have_dangling_deletes(snapshot, snapshots):
-            counted_rows = partial(_count_rows, name, table, kept.snapshot_id)
-            snapshot = replace(snapshot, counted_rows=counted_rows)
+            count_live_rows = partial(_count_rows, name, table, kept.snapshot_id)
+            snapshot = replace(snapshot, count_live_rows=count_live_rows)
         snapshots[kept.snapshot_id] = snapshot
     return History(
         table=name,
         snapshots=snapshots,
         refs={ref: target.snapshot_id for ref, target in metadata.refs.items()},
         log=tuple(
-            (moment(entry.timestamp_ms), entry.snapshot_id) for entry in metadata.snapshot_log
+            (from_milliseconds(entry.timestamp_ms), entry.snapshot_id)
+            for entry in metadata.snapshot_log
         ),
         properties=dict(metadata.properties),
     )
@@ -318,7 +319,7 @@ def _may_have_dangling_deletes(snapshot: Snapshot, earlier: Mapping[int, Snapsho
     if snapshot.count("deleted-data-files"):
         return True
     parent = earlier.get(snapshot.parent_id) if snapshot.parent_id is not None else None
-    return parent is None or parent.counted_rows is not None
+    return parent is None or parent.count_live_rows is not None
 
 
 def _count_rows(name: str, table: "Table", snapshot_id: int) -> int:
@@ -326,6 +327,6 @@ def _count_rows(name: str, table: "Table", snapshot_id: int) -> int:
         return count_rows(table, snapshot_id)
 
 
-def moment(timestamp_ms: int) -> datetime:
+def from_milliseconds(timestamp_ms: int) -> datetime:
     """Convert milliseconds since 1970, as in Iceberg's metadata."""
     return datetime.fromtimestamp(timestamp_ms / 1000, tz=UTC)

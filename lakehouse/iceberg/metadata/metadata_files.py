@@ -47,7 +47,7 @@ def parse_metadata(path: str, content: bytes) -> dict[str, Any]:
     return parsed
 
 
-def read_if_whole(table: "Table", path: str) -> dict[str, Any]:
+def read_metadata_json(table: "Table", path: str) -> dict[str, Any]:
     """Return the content of a metadata.json file; empty if it is missing or incomplete."""
     try:
         with table.io.new_input(path).open() as stream:

@@ -16,7 +16,7 @@ from lakehouse.iceberg.metadata.location_files import (
     list_metadata_folder,
     lost_metadata_files,
 )
-from lakehouse.iceberg.metadata.metadata_files import read_if_whole
+from lakehouse.iceberg.metadata.metadata_files import read_metadata_json
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 def list_own_files(table: "Table") -> dict[str, LocationFile]:
     """Return the files in a table's location and its orphan metadata elsewhere, by `path_key`."""
-    return {**list_location(table), **own_lost_metadata(table)}
+    return {**list_location(table), **own_orphan_metadata(table)}
 
 
-def own_lost_metadata(table: "Table") -> dict[str, LocationFile]:
+def own_orphan_metadata(table: "Table") -> dict[str, LocationFile]:
     """Return a table's metadata.json files that are not in its log, by `path_key`.
 
     In a folder outside of its location, only those with its UUID.
@@ -58,4 +58,4 @@ def _uuid_of(table: "Table") -> str:
 
 def _uuid_in(table: "Table", path: str) -> str:
     """Return the table UUID in a metadata.json; empty if it has none."""
-    return str(read_if_whole(table, path).get("table-uuid", ""))
+    return str(read_metadata_json(table, path).get("table-uuid", ""))

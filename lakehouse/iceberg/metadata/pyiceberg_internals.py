@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
-LOOKED_AT = "0.12.0"
+CHECKED_VERSION = "0.12.0"
 _DOUBLE = struct.Struct("<d")
 _INTERRUPT = re.compile(r"Error calling function `\w+`: \w*Interrupt\w*\b")
 
 
 def mend() -> None:
     """Patch PyIceberg's bugs in this process."""
-    read_doubles_whole()
+    patch_double_reader()
     let_interrupts_through()
 
 
-def read_doubles_whole() -> None:
+def patch_double_reader() -> None:
     """Let PyIceberg read doubles in double precision."""
     from pyiceberg.avro.reader import DoubleReader
 

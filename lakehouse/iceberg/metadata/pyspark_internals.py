@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-LOOKED_AT = "4.1.4"
+CHECKED_VERSION = "4.1.4"
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 _SHELL = "pyspark-shell"
 _ENDING_SECONDS = 1.0
@@ -103,7 +103,7 @@ def silence_accumulators(context: "SparkContext") -> None:
     server.handle_error = lambda *_: None
 
 
-def has_jvm_ended(*, wait: bool = True) -> bool:
+def has_jvm_exited(*, wait: bool = True) -> bool:
     """Whether the JVM that this process started has exited.
 
     :param wait: whether to wait up to a second for the exit, since a kill takes time.
@@ -231,7 +231,7 @@ def set_connect_retries(session: "SparkSession", max_retries: int) -> None:
     client.set_retry_policies([policy])
 
 
-def has_ended(session: "SparkSession") -> bool:
+def is_session_closed(session: "SparkSession") -> bool:
     """Whether the server of a Spark Connect session reported that it was restarted."""
     return bool(cast(Any, session).client.is_closed)
 

@@ -119,7 +119,7 @@ def condition_of(error: BaseException) -> str | None:
     return getattr(error, name)() or ""
 
 
-def tells_no_rows(error: BaseException) -> bool:
+def contains_no_rows(error: BaseException) -> bool:
     """Whether an error was raised before any row was read, so that its text contains no values."""
     from pyspark.errors import AnalysisException
 

@@ -17,7 +17,7 @@ def rows_over_time(history: History) -> Series:
     """
 
     def rows(snapshot: Snapshot) -> float | None:
-        is_available = snapshot.counted_rows is None and "total-records" in snapshot.summary
+        is_available = snapshot.count_live_rows is None and "total-records" in snapshot.summary
         return snapshot.rows if is_available or snapshot == history.main else None
 
     return _over_time(history, rows)
@@ -75,7 +75,7 @@ def greatest_of(points: Sequence[Point]) -> Point:
     return max(points, key=lambda point: point[1])
 
 
-def values_in_spans(
+def values_per_interval(
     series: Series, start: datetime, end: datetime, intervals: int, *, is_kept: bool
 ) -> list[float | None]:
     """Return a value for each of some equal time intervals.

@@ -13,7 +13,7 @@ from lakehouse.iceberg.metadata.location_files import (
     list_metadata_folder,
     lost_metadata_files,
 )
-from lakehouse.iceberg.metadata.metadata_files import read_if_whole
+from lakehouse.iceberg.metadata.metadata_files import read_metadata_json
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -47,7 +47,7 @@ def _orphans(table: "Table") -> Iterator[tuple[str, dict[str, Any]]]:
     orphans = lost_metadata_files(table, list_metadata_folder(table))
     files = sorted(orphans.values(), key=lambda file: file.modified_at, reverse=True)
     for file in files[:_MOST_READ]:
-        metadata = read_if_whole(table, file.path)
+        metadata = read_metadata_json(table, file.path)
         if metadata.get("table-uuid") == str(table.metadata.table_uuid):
             yield file.path, metadata
 

@@ -6,13 +6,13 @@ from datetime import date, datetime
 from lakehouse.tables.quoting import identifier, typed
 
 Bound = date | datetime | int
-Span = tuple[Bound, Bound]
+ValueRange = tuple[Bound, Bound]
 """The first value of a range, and the first value after it."""
 
 
-def joined(ranges: Iterable[Span]) -> list[Span]:
+def joined(ranges: Iterable[ValueRange]) -> list[ValueRange]:
     """Merge ranges that touch or overlap; the result is sorted."""
-    merged: list[Span] = []
+    merged: list[ValueRange] = []
     for low, high in sorted(ranges):
         if merged and low <= merged[-1][1]:  # type: ignore[operator]
             merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
@@ -21,7 +21,7 @@ def joined(ranges: Iterable[Span]) -> list[Span]:
     return merged
 
 
-def within(column: str, ranges: Iterable[Span], column_type: str = "") -> list[str]:
+def within(column: str, ranges: Iterable[ValueRange], column_type: str = "") -> list[str]:
     """Return the SQL predicate of each range.
 
     :param column_type: the declared type; defaults to the type of the bounds.

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
-from lakehouse.iceberg.metadata.changed_partitions import telling_field
+from lakehouse.iceberg.metadata.changed_partitions import partition_field_of
 from lakehouse.iceberg.metadata.manifests import (
     has_live_files,
     partition_values,
@@ -36,7 +36,7 @@ def outside_values(
         if not has_live_files(manifest):
             continue
         spec = table.specs()[manifest.partition_spec_id]
-        field = telling_field(table, spec, column)
+        field = partition_field_of(table, spec, column)
         if manifest.content == ManifestContent.DELETES or _is_within(
             table, manifest, field, every
         ):

@@ -5,8 +5,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from lakehouse.iceberg.metadata.all_partitions import AllPartitions, parts_within, span_of
-from lakehouse.iceberg.metadata.value_ranges import Bound, Span, joined, within
+from lakehouse.iceberg.metadata.all_partitions import (
+    AllPartitions,
+    clip_to_ranges,
+    value_range_of,
+)
+from lakehouse.iceberg.metadata.value_ranges import Bound, ValueRange, joined, within
 from lakehouse.tables.quoting import identifier, literals
 
 
@@ -20,7 +24,7 @@ class Partitions:
     """
 
     values: tuple[str, ...]
-    ranges: tuple[Span, ...] = ()
+    ranges: tuple[ValueRange, ...] = ()
     every: AllPartitions | None = None
 
     def predicate(self, column: str, column_type: str = "") -> str:
@@ -30,7 +34,7 @@ class Partitions:
         """
         if not self.ranges:
             return f"{identifier(column)} IN {literals(self.values)}"
-        tests = within(column, self.spans, column_type)
+        tests = within(column, self.merged_ranges, column_type)
         return tests[0] if len(tests) == 1 else f"({' OR '.join(tests)})"
 
     def outside(self, column: str) -> str:
@@ -38,7 +42,7 @@ class Partitions:
         return f"({identifier(column)} IS NULL OR NOT ({self.predicate(column)}))"
 
     @cached_property
-    def spans(self) -> list[Span]:
+    def merged_ranges(self) -> list[ValueRange]:
         """The ranges, merged if they touch."""
         return joined(self.ranges)
 
@@ -48,10 +52,14 @@ class Partitions:
         """
         if value is None or not self.ranges:
             return value is not None and str(value) in self.values
-        every = self.every.spans if self.every else [span_of(value, self.ranges[0][0])]
-        parts = parts_within(value, every)
+        every = (
+            self.every.merged_ranges
+            if self.every
+            else [value_range_of(value, self.ranges[0][0])]
+        )
+        parts = clip_to_ranges(value, every)
         # All bounds of one column have the same type.
-        ranges: list[tuple[Any, Any]] = [*self.spans]
+        ranges: list[tuple[Any, Any]] = [*self.merged_ranges]
         return bool(parts) and all(
             any(low <= part[0] and part[1] <= high for low, high in ranges) for part in parts
         )
@@ -59,7 +67,7 @@ class Partitions:
     def touches(self, value: Bound | str | None) -> bool:
         """Whether a value, or any timestamp of a day, is in these partitions."""
         return (
-            bool(parts_within(value, self.spans))
+            bool(clip_to_ranges(value, self.merged_ranges))
             if self.ranges and value is not None
             else self.has(value)
         )

@@ -28,16 +28,16 @@ class WriteListener(Protocol):
     def begun(self, write: BegunWrite) -> None:
         """Record the start of a write."""
 
-    def ended(self, write: BegunWrite, outcome: Outcome) -> None:
+    def finished(self, write: BegunWrite, outcome: Outcome) -> None:
         """Record the outcome of a write."""
 
-    def failed(self, write: BegunWrite, error: BaseException, *, lost_race: bool) -> None:
+    def failed(self, write: BegunWrite, error: BaseException, *, had_conflict: bool) -> None:
         """Record that a write published nothing, because of an error or a conflicting writer."""
 
     def unended(self, table: str) -> Sequence[str]:
         """Return the ids of a table's writes without a recorded outcome."""
 
-    def found_ended(self, write: BegunWrite, published: Published | None) -> None:
+    def resolved(self, write: BegunWrite, published: Published | None) -> None:
         """Record the outcome of a write whose process did not report it; None if it published
         nothing.
         """
@@ -49,18 +49,18 @@ class NoListener:
     def begun(self, write: BegunWrite) -> None:
         """Do nothing."""
 
-    def ended(self, write: BegunWrite, outcome: Outcome) -> None:
+    def finished(self, write: BegunWrite, outcome: Outcome) -> None:
         """Do nothing."""
 
-    def failed(self, write: BegunWrite, error: BaseException, *, lost_race: bool) -> None:
+    def failed(self, write: BegunWrite, error: BaseException, *, had_conflict: bool) -> None:
         """Do nothing."""
 
     def unended(self, table: str) -> Sequence[str]:  # noqa: ARG002
         """Return no ids."""
         return ()
 
-    def found_ended(self, write: BegunWrite, published: Published | None) -> None:
+    def resolved(self, write: BegunWrite, published: Published | None) -> None:
         """Do nothing."""
 
 
-NOBODY_LISTENS = NoListener()
+NO_LISTENER = NoListener()

@@ -130,7 +130,7 @@ class Outcome:
     attempts: int = 1
     profile: Mapping[str, float] = field(default_factory=dict)
     """Metrics of profiled columns, by name."""
-    gone_rows: Mapping[str, int] = field(default_factory=dict)
+    suppressed_rows: Mapping[str, int] = field(default_factory=dict)
     """Input rows of erased data subjects that were excluded, by table."""
 
 

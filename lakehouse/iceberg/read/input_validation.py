@@ -65,7 +65,7 @@ def check_existing_rows(table: IcebergTable, inputs: Mapping[str, Input]) -> Non
         )
 
 
-def check_overwritten_whole(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
+def check_overwrite_inputs(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
     """Reject overwrites of a table by new rows of its inputs only.
 
     They would lose the rows of all earlier runs. A table that is overwritten by partitions

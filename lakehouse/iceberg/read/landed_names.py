@@ -45,7 +45,7 @@ def landed_names(
     return names
 
 
-def came_after(
+def has_newer_content(
     engine: Engine, table: str, source_file: str, sha256: str, landed_at: datetime
 ) -> bool:
     """Whether other content has landed under a file name since.

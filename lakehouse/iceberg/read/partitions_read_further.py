@@ -53,7 +53,7 @@ def _are_all_kept(
     target: History, source: str, watermark: int, commits: list[CommitProperties]
 ) -> bool:
     """Whether the commits reach back to the one that set the watermark."""
-    if target.line[-1].begins or any(
+    if target.line[-1].is_first_snapshot or any(
         commit.read.get(source) == watermark for commit in commits
     ):
         return True
@@ -63,11 +63,11 @@ def _are_all_kept(
 
 def _overlaps(commit: CommitProperties, partitions: Partitions) -> bool:
     """Whether a commit computed rows of some partitions, which can have other bounds now."""
-    if not (commit.spans and partitions.ranges):
+    if not (commit.merged_ranges and partitions.ranges):
         return not set(commit.partitions).isdisjoint(partitions.values)
-    bounds = tuple((bound(low), bound(high)) for low, high in commit.spans)
+    bounds = tuple((bound(low), bound(high)) for low, high in commit.merged_ranges)
     computed = Partitions((), bounds)
     # Two ranges overlap if one starts within the other.
     return any(partitions.touches(low) for low, _ in bounds) or any(
-        computed.touches(low) for low, _ in partitions.spans
+        computed.touches(low) for low, _ in partitions.merged_ranges
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.all_partitions import rows_of
-from lakehouse.iceberg.metadata.changed_partitions import changed_values, is_moments
+from lakehouse.iceberg.metadata.changed_partitions import changed_values, is_timestamp_column
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.table_state import names_at
@@ -13,7 +13,7 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.changed_rows import keys_of_changed_rows
 from lakehouse.iceberg.read.inputs import Input
-from lakehouse.iceberg.read.row_version_inputs import EXISTING_ELSEWHERE
+from lakehouse.iceberg.read.row_version_inputs import EXISTING_OUTSIDE
 from lakehouse.iceberg.read.snapshot_rows import rows_at, rows_between
 from lakehouse.tables.quoting import identifier, in_values
 
@@ -65,7 +65,7 @@ def read_inputs(
             else read(engine, pins[name], narrowed(declared, run, affected))
         )
         for name, declared in inputs.items()
-        if name != EXISTING_ELSEWHERE or not _is_empty_outside(declared, run, affected)
+        if name != EXISTING_OUTSIDE or not _is_empty_outside(declared, run, affected)
     }
 
 
@@ -99,11 +99,11 @@ def _read_keys(engine: Engine, declared: Input, pinned: Pin, target: str) -> "Da
     names = names_at(loaded, pinned.snapshot_id, pinned.since_snapshot_id)
     by = names[declared.by]
     assert by is not None
-    is_moment = is_moments(loaded, declared.by)
-    where = rows_of(by, touched, is_moment=is_moment)
+    is_timestamp = is_timestamp_column(loaded, declared.by)
+    where = rows_of(by, touched, is_timestamp=is_timestamp)
     before = read(engine, Pin(declared.table, pinned.since_snapshot_id), where)
     return keys_of_changed_rows(
-        now.where(rows_of(declared.by, touched, is_moment=is_moment)),
+        now.where(rows_of(declared.by, touched, is_timestamp=is_timestamp)),
         before,
         names,
         declared.keys,

@@ -17,7 +17,7 @@ EXISTING = "existing rows"
 """Name of the input with the table's own rows in the run's partitions; not a valid parameter
 name.
 """
-EXISTING_ELSEWHERE = "existing rows elsewhere"
+EXISTING_OUTSIDE = "existing rows elsewhere"
 """Name of the input with the table's own rows in other partitions."""
 
 
@@ -37,7 +37,7 @@ def with_version_reads(table: IcebergTable, inputs: Mapping[str, Input]) -> dict
     return reads
 
 
-def elsewhere(name: str) -> str:
+def outside_name(name: str) -> str:
     """Return the name of the input with new rows outside of the run's partitions."""
     return f"{name} elsewhere"
 
@@ -60,7 +60,7 @@ def _version_reads(table: IcebergTable, name: str, declared: Input) -> dict[str,
         return {name: arrived}
     return {
         name: arrived,
-        elsewhere(name): replace(arrived, outside=True),
+        outside_name(name): replace(arrived, outside=True),
         EXISTING: existing_rows(table.name, by=by),
-        EXISTING_ELSEWHERE: existing_rows(table.name, by=by, outside=True),
+        EXISTING_OUTSIDE: existing_rows(table.name, by=by, outside=True),
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions, rows_of
-from lakehouse.iceberg.metadata.changed_partitions import changed_values, is_moments
+from lakehouse.iceberg.metadata.changed_partitions import changed_values, is_timestamp_column
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.value_ranges import text
@@ -44,7 +44,7 @@ class OutsidePartitions:
     waiting: frozenset[Any] = frozenset()
     is_settled: bool = False
     """Whether an earlier run has processed the same rows."""
-    is_moment: bool = False
+    is_timestamp: bool = False
     """Whether the column has a timestamp type, so that a value can be a day."""
 
     @property
@@ -58,7 +58,7 @@ class OutsidePartitions:
         outside = self.every.outside(self.column)
         if not self.waiting:
             return outside
-        waiting = rows_of(self.column, self.waiting, is_moment=self.is_moment)
+        waiting = rows_of(self.column, self.waiting, is_timestamp=self.is_timestamp)
         return f"({outside} OR {waiting})"
 
     @property
@@ -190,7 +190,7 @@ def _find(
         every,
         values,
         still,
-        is_moment=is_moments(loaded, column),
+        is_timestamp=is_timestamp_column(loaded, column),
     )
     is_settled = not run.full_recompute and not waiting and _is_settled(engine, table, rows)
     return replace(rows, is_settled=is_settled)

@@ -23,8 +23,8 @@ from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read
 from lakehouse.iceberg.read.pinned_inputs import pin_since, read_since
 from lakehouse.iceberg.read.version_keys import (
-    among_keys,
     few_keys,
+    few_keys_predicate,
     key_locations,
     key_terms,
 )
@@ -357,7 +357,7 @@ def _look_up_affected(
     keys = arrived.selectExpr(*key_terms(table, arrived))
     few = few_keys(table, keys)
     if few is not None:
-        rows = read(engine, existing_at, among_keys(table, few))
+        rows = read(engine, existing_at, few_keys_predicate(table, few))
         return _collect(rows.selectExpr(by))
     keys = keys.distinct()
     # Keys that grow with time are close together, so that few files match the range.
@@ -399,11 +399,11 @@ def _read_for(
 
 
 def _covers(commit: CommitProperties, value: Any, every: AllPartitions | None) -> bool:
-    if value is None or not commit.spans:
+    if value is None or not commit.merged_ranges:
         return str(value) in commit.partitions
     # mypy does not consider a class hashable.
     kind: Any = type(value)
-    return _partitions_within(commit.spans, kind, every).has(value)
+    return _partitions_within(commit.merged_ranges, kind, every).has(value)
 
 
 @lru_cache(maxsize=_CACHE_SIZE)

@@ -43,7 +43,7 @@ def few_keys(table: IcebergTable, keys: "DataFrame") -> set[Any] | None:
     return values if len(rows) <= _FEW_KEYS and is_plain else None
 
 
-def among_keys(table: IcebergTable, keys: set[Any]) -> str:
+def few_keys_predicate(table: IcebergTable, keys: set[Any]) -> str:
     """Return the SQL predicate of the rows with any of a few keys.
 
     The range is added because Iceberg skips files only by minimum and maximum if there are many

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.commit_properties import PREFIX, REJECTED_SHA256, TAKES_OUT
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import together
+from lakehouse.iceberg.metadata.frame_joins import union_all
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 from lakehouse.iceberg.metadata.spark_types import of_spark
 from lakehouse.iceberg.metadata.table_state import names_at
@@ -154,7 +154,7 @@ def rows_withdrawn(engine: Engine, withdrawn: Withdrawn) -> "DataFrame":
         if _SHA256 not in commit.summary
     ]
     frames = [frame for frame in (*named_rows, *following_rows) if frame is not None]
-    return together(
+    return union_all(
         [read(engine, Pin(withdrawn.source, withdrawn.until)).where("false"), *frames]
     )
 

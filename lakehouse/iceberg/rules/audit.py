@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import together
+from lakehouse.iceberg.metadata.frame_joins import union_all
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.rules.column_profile import profile_aggregates, profile_of
 from lakehouse.iceberg.rules.evaluable_rule import (
@@ -98,7 +98,7 @@ def _count_lookups(rows: "DataFrame", lookups: Mapping[str, Lookup]) -> dict[str
     """Return the number of failing rows by rule, with one query for all rules."""
     if not lookups:
         return {}
-    counts = together(lookup.count(rows) for lookup in lookups.values())
+    counts = union_all(lookup.count(rows) for lookup in lookups.values())
     return {row["rule"]: row["failed"] for row in counts.collect()}
 
 

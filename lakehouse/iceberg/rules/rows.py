@@ -44,7 +44,7 @@ class RowRule(EvaluableRule):
         return self.violated_by
 
     @property
-    def asks_for_value(self) -> bool:
+    def requires_value(self) -> bool:
         """Whether it only requires a value in a column."""
         return any(self.violated_by == _is_null(column) for column in self.columns)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import together
+from lakehouse.iceberg.metadata.frame_joins import union_all
 from lakehouse.iceberg.metadata.history import Snapshot
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.pinned_frames import read
@@ -62,7 +62,7 @@ def values_of(
         for at, aggregate in enumerate(aggregates)
         if not aggregate.is_in_metadata
     ]
-    texts = {row["at"]: row["value"] for row in together(queries).collect()} if queries else {}
+    texts = {row["at"]: row["value"] for row in union_all(queries).collect()} if queries else {}
     values: dict[str, list[tuple[TableAggregate, Decimal]]] = {}
     for at, aggregate in enumerate(aggregates):
         in_metadata = aggregate.is_in_metadata

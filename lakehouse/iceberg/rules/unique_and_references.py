@@ -106,8 +106,8 @@ class ReferencesRule(KeyRule):
         """Return the rows without a match."""
         from pyspark.sql.functions import expr
 
-        assert lookup.others is not None
-        partners = lookup.others.selectExpr(*_numbered(self.other_columns))
+        assert lookup.reference_rows is not None
+        partners = lookup.reference_rows.selectExpr(*_numbered(self.other_columns))
         same = [f"s.{identifier(name)} = p.__key_{at}" for at, name in enumerate(self.columns)]
         with_key = _with_key(rows, self.columns)
         return with_key.alias("s").join(
@@ -122,12 +122,12 @@ class KeyLookup:
     """
 
     rule: KeyRule
-    others: "DataFrame | None" = None
+    reference_rows: "DataFrame | None" = None
     first_type: str = ""
 
     def aggregates(self) -> Mapping[str, str]:
         """Return the least and greatest key of the evaluated rows."""
-        if self.others is None:
+        if self.reference_rows is None:
             return {}
         column, name = identifier(self.rule.columns[0]), self.rule.name
         least, greatest = (
@@ -137,12 +137,12 @@ class KeyLookup:
 
     def pruned(self, values: Mapping[str, Any]) -> "KeyLookup":
         """Return the lookup in the other rows with a key in this range."""
-        if self.others is None:
+        if self.reference_rows is None:
             return self
         low, high = (values[f"__{end}_{self.rule.name}"] for end in ("low", "high"))
         column = self.rule.other_columns[0]
         within = between(column, low, high)
-        return replace(self, others=self.others.where(within))
+        return replace(self, reference_rows=self.reference_rows.where(within))
 
     def count(self, rows: "DataFrame") -> "DataFrame":
         """Return one row with the number of failing rows."""
@@ -169,9 +169,11 @@ class KeyLookup:
         keys = [f"__key_{at}" for at in range(len(columns))]
         added, total = "count(1)", expr("count(1)").alias("__total_rows")
         marked = _with_key(rows, columns).selectExpr(*_numbered(columns), "1 AS __new")
-        if self.others is not None:
-            others = _with_key(self.others, other_columns)
-            marked = marked.unionAll(others.selectExpr(*_numbered(other_columns), "0 AS __new"))
+        if self.reference_rows is not None:
+            reference_rows = _with_key(self.reference_rows, other_columns)
+            marked = marked.unionAll(
+                reference_rows.selectExpr(*_numbered(other_columns), "0 AS __new")
+            )
             added = "sum(__new)"
         return marked.groupBy(*keys).agg(expr(added).alias("__added"), total)
 

@@ -18,7 +18,7 @@ _ORDERED = ("int", "long", "date", "timestamp", "timestamptz")
 
 
 @dataclass(frozen=True)
-class Span:
+class FileRange:
     """The range of a column in some files, as integers from manifests, and their size."""
 
     low: int
@@ -55,8 +55,8 @@ def split_by_column(
     for field in table.schema().fields:
         column_type = str(field.field_type)
         if column_type in _ORDERED:
-            file_ranges = _spans(own, rest, field.field_id)
-            split = join_spans(file_ranges, chunk_bytes)
+            file_ranges = _file_ranges(own, rest, field.field_id)
+            split = merge_ranges(file_ranges, chunk_bytes)
             splits.append(_ranges(field.name, column_type, split))
     return min(
         (ranges for ranges in splits if ranges),
@@ -65,25 +65,25 @@ def split_by_column(
     )
 
 
-def join_spans(file_ranges: Iterable[Span], chunk_bytes: int) -> list[Span]:
+def merge_ranges(file_ranges: Iterable[FileRange], chunk_bytes: int) -> list[FileRange]:
     """Merge overlapping ranges, and adjacent ones up to `chunk_bytes`."""
-    apart: list[Span] = []
-    for span in sorted(file_ranges, key=lambda span: span.low):
-        if apart and span.low <= apart[-1].high:
-            apart[-1] = _joined(apart[-1], span)
+    apart: list[FileRange] = []
+    for file_range in sorted(file_ranges, key=lambda file_range: file_range.low):
+        if apart and file_range.low <= apart[-1].high:
+            apart[-1] = _joined(apart[-1], file_range)
         else:
-            apart.append(span)
-    chunks: list[Span] = []
-    for span in apart:
-        if chunks and chunks[-1].size_bytes + span.size_bytes <= chunk_bytes:
-            chunks[-1] = _joined(chunks[-1], span)
+            apart.append(file_range)
+    chunks: list[FileRange] = []
+    for file_range in apart:
+        if chunks and chunks[-1].size_bytes + file_range.size_bytes <= chunk_bytes:
+            chunks[-1] = _joined(chunks[-1], file_range)
         else:
-            chunks.append(span)
+            chunks.append(file_range)
     return chunks
 
 
-def _joined(first: Span, second: Span) -> Span:
-    return Span(
+def _joined(first: FileRange, second: FileRange) -> FileRange:
+    return FileRange(
         first.low,
         max(first.high, second.high),
         first.size_bytes + second.size_bytes,
@@ -105,29 +105,33 @@ def _read_files(table: "Table", paths: Collection[str]) -> "Mapping[str, DataFil
     return files
 
 
-def _spans(
+def _file_ranges(
     own: "Sequence[DataFile]", other_paths: "Sequence[DataFile]", field_id: int
-) -> list[Span]:
+) -> list[FileRange]:
     """Return the ranges of some files and of overlapping other files; empty if a file has no
     bounds, such as one with only NULL, which no range would select.
     """
-    file_ranges = [_span(file, field_id) for file in (*own, *other_paths)]
-    known = [span for span in file_ranges if span is not None]
+    file_ranges = [_file_range(file, field_id) for file in (*own, *other_paths)]
+    known = [file_range for file_range in file_ranges if file_range is not None]
     if len(known) < len(file_ranges):
         return []
-    own_spans = known[: len(own)]
-    low = min(span.low for span in own_spans)
-    high = max(span.high for span in own_spans)
-    overlapping = [span for span in known[len(own) :] if span.low <= high and span.high >= low]
-    return [*own_spans, *overlapping]
+    own_ranges = known[: len(own)]
+    low = min(file_range.low for file_range in own_ranges)
+    high = max(file_range.high for file_range in own_ranges)
+    overlapping = [
+        file_range
+        for file_range in known[len(own) :]
+        if file_range.low <= high and file_range.high >= low
+    ]
+    return [*own_ranges, *overlapping]
 
 
-def _span(file: "DataFile", field_id: int) -> Span | None:
+def _file_range(file: "DataFile", field_id: int) -> FileRange | None:
     low = (file.lower_bounds or {}).get(field_id)
     high = (file.upper_bounds or {}).get(field_id)
     if low is None or high is None:
         return None
-    return Span(_number(low), _number(high), file.file_size_in_bytes)
+    return FileRange(_number(low), _number(high), file.file_size_in_bytes)
 
 
 def _number(bound: bytes) -> int:
@@ -135,14 +139,19 @@ def _number(bound: bytes) -> int:
     return int.from_bytes(bound, "little", signed=True)
 
 
-def _ranges(column: str, column_type: str, file_ranges: Iterable[Span]) -> list[ColumnRange]:
+def _ranges(
+    column: str, column_type: str, file_ranges: Iterable[FileRange]
+) -> list[ColumnRange]:
     """Convert integer ranges to values; empty if Python cannot represent one."""
     ranges = []
-    for span in file_ranges:
-        low, high = readable(span.low, column_type), readable(span.high, column_type)
+    for file_range in file_ranges:
+        low, high = (
+            readable(file_range.low, column_type),
+            readable(file_range.high, column_type),
+        )
         if _is_cut(low) or _is_cut(high):
             return []
-        ranges.append(ColumnRange(column, low, high, span.size_bytes))
+        ranges.append(ColumnRange(column, low, high, file_range.size_bytes))
     return ranges
 
 

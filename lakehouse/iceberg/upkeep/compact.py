@@ -19,7 +19,7 @@ from lakehouse.iceberg.metadata.live_files import read_live_files
 from lakehouse.iceberg.metadata.manifests import read_manifests
 from lakehouse.iceberg.metadata.measured_health import PartitionKey
 from lakehouse.iceberg.upkeep.compaction_chunks import Chunk, plan_chunks
-from lakehouse.iceberg.upkeep.lost_race import RaceLost, free_lock, run_step, skipped
+from lakehouse.iceberg.upkeep.free_lock import CommitConflict, free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.partition_filter import partitions_predicate, range_predicate
 from lakehouse.iceberg.upkeep.readers_view import changed_row_counts, view_of
 from lakehouse.iceberg.upkeep.rewrite_procedures import (
@@ -54,7 +54,7 @@ class _Compaction:
     """Why rows are sorted by columns in turn instead of the requested z-order."""
     differences: list[str] = field(default_factory=list)
     """Unexpected differences after the rewrite, as messages."""
-    lost: RaceLost | None = None
+    conflict: CommitConflict | None = None
     """The conflict that stopped it."""
 
     def work_through(self, chunks: Sequence[Chunk]) -> None:
@@ -65,7 +65,7 @@ class _Compaction:
                     time.sleep(_PAUSE_SECONDS)
                 files_before = self.rewritten_files
                 self._rewrite_and_verify(chunk)
-                if self.lost is not None:
+                if self.conflict is not None:
                     return
                 if self.rewritten_files == files_before:
                     break
@@ -77,8 +77,8 @@ class _Compaction:
         try:
             with free_lock(self.engine, self.table):
                 self._rewrite(chunk, predicate)
-        except RaceLost as lost:
-            self.lost = lost
+        except CommitConflict as conflict:
+            self.conflict = conflict
         after, now = view_of(self.engine, self.table)
         self.differences += before.changes(after)
         # With several specs, files with other rows can have been rewritten too.
@@ -186,14 +186,14 @@ def _compact(
     compaction.work_through(chunks)
     if compaction.commits:
         _carry_watermarks(engine, table)
-    figures = {
+    step_metrics = {
         "files_before": files_before,
         "files_after": _file_count(engine, table),
         "rewritten_files": compaction.rewritten_files,
         "rewritten_bytes": compaction.rewritten_bytes,
         "added_bytes": compaction.added_bytes,
     }
-    return _result(compaction, figures)
+    return _result(compaction, step_metrics)
 
 
 def _lacks_z_order(engine: Engine, loaded: "Table", layout: Layout) -> str:
@@ -214,7 +214,7 @@ def _carry_watermarks(engine: Engine, table: str) -> None:
     try:
         with free_lock(engine, table):
             carry_watermarks(engine, table)
-    except RaceLost:
+    except CommitConflict:
         return
 
 
@@ -226,20 +226,20 @@ def _file_count(engine: Engine, table: str) -> int:
     return main.count("total-data-files") + main.count("total-delete-files")
 
 
-def _result(compaction: _Compaction, figures: Mapping[str, float]) -> StepResult:
-    table, lost = compaction.table, compaction.lost
+def _result(compaction: _Compaction, step_metrics: Mapping[str, float]) -> StepResult:
+    table, conflict = compaction.table, compaction.conflict
     if compaction.differences:
         reason = "; ".join(compaction.differences)
-        return StepResult(table, _STEP, "failed", reason, figures)
-    if lost is not None and not compaction.commits:
-        raise lost
-    if lost is not None:
-        reason = f"{lost}, after some files were rewritten"
-        return StepResult(table, _STEP, "partial", reason, figures, lost_race=True)
+        return StepResult(table, _STEP, "failed", reason, step_metrics)
+    if conflict is not None and not compaction.commits:
+        raise conflict
+    if conflict is not None:
+        reason = f"{conflict}, after some files were rewritten"
+        return StepResult(table, _STEP, "partial", reason, step_metrics, had_conflict=True)
     if compaction.failed_files:
         reason = f"{compaction.failed_files} files could not be rewritten"
-        return StepResult(table, _STEP, "partial", reason, figures)
+        return StepResult(table, _STEP, "partial", reason, step_metrics)
     if not compaction.commits:
         return skipped(table, _STEP, "Iceberg found no files that gain by it")
     in_turn = f"sorted by columns in turn: {compaction.in_turn}" if compaction.in_turn else ""
-    return StepResult(table, _STEP, "done", in_turn, figures)
+    return StepResult(table, _STEP, "done", in_turn, step_metrics)

@@ -4,13 +4,13 @@ from datetime import datetime
 
 from lakehouse.iceberg.commit.branch import (
     begun_at,
+    drop_abandoned_branches,
     drop_branch,
-    drop_dead_branches,
     is_refused,
 )
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, read_history
-from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
+from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.readers_view import view_of
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 
@@ -27,7 +27,7 @@ def drop_stale_branches(engine: Engine, table: str, *, refused_before: datetime)
 def _drop(engine: Engine, table: str, refused_before: datetime) -> StepResult:
     with free_lock(engine, table) as log:
         before, history = view_of(engine, table)
-        drop_dead_branches(engine, table, log)
+        drop_abandoned_branches(engine, table, log)
         refused = _refused(history, refused_before)
         for branch in refused:
             drop_branch(engine, table, branch)
@@ -36,14 +36,14 @@ def _drop(engine: Engine, table: str, refused_before: datetime) -> StepResult:
         if not dropped:
             return skipped(table, _STEP, "no branch is of a dead writer or past its time")
         changes = before.changes(view_of(engine, table)[0])
-        figures = {"dropped_branches": len(dropped)}
+        step_metrics = {"dropped_branches": len(dropped)}
         if changes:
-            return StepResult(table, _STEP, "failed", "; ".join(changes), figures)
+            return StepResult(table, _STEP, "failed", "; ".join(changes), step_metrics)
         remaining = tuple(branch for branch in refused if branch in after.refs)
         if remaining:
             reason = f"{len(remaining)} branches could not be dropped"
-            return StepResult(table, _STEP, "partial", reason, figures, remaining)
-        return StepResult(table, _STEP, "done", "", figures)
+            return StepResult(table, _STEP, "partial", reason, step_metrics, remaining)
+        return StepResult(table, _STEP, "done", "", step_metrics)
 
 
 def _refused(history: History, before: datetime) -> list[str]:

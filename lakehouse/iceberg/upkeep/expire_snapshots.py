@@ -12,11 +12,11 @@ from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, Snapshot, history_of
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
-from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
+from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.readers_view import ReadersView
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.iceberg.upkeep.stored_files import (
-    FILES_OF_OTHERS,
+    SHARED_FILES,
     StoredFiles,
     bytes_of,
     existing,
@@ -61,15 +61,15 @@ def _expire(
     with free_lock(engine, table):
         loaded = engine.catalog.load(table)
         if keeps_all_files(loaded):
-            return skipped(table, _STEP, FILES_OF_OTHERS)
-        cutoff, held_back_by = earliest_needed(history_of(table, loaded), older_than, pins)
+            return skipped(table, _STEP, SHARED_FILES)
+        cutoff, limited_by = earliest_needed(history_of(table, loaded), older_than, pins)
         if not expiring(loaded, cutoff, keep):
-            return skipped(table, _STEP, _nothing_to_expire(cutoff, keep, held_back_by))
+            return skipped(table, _STEP, _nothing_to_expire(cutoff, keep, limited_by))
         carry_watermarks(engine, table)
         loaded = engine.catalog.load(table)
         before = StoredFiles.of(loaded)
         _call_procedure(engine, table, cutoff, keep)
-        return _verified(engine, table, loaded, before, held_back_by)
+        return _verified(engine, table, loaded, before, limited_by)
 
 
 def earliest_needed(
@@ -139,10 +139,10 @@ def _is_past_its_end(name: str, ref: "SnapshotRef", head: Snapshot) -> bool:
     return age > timedelta(milliseconds=ref.max_ref_age_ms)
 
 
-def _nothing_to_expire(cutoff: datetime, keep: int, held_back_by: tuple[str, ...]) -> str:
+def _nothing_to_expire(cutoff: datetime, keep: int, limited_by: tuple[str, ...]) -> str:
     reason = f"no snapshot but the newest {keep} is older than {cutoff:%Y-%m-%d %H:%M}"
-    if held_back_by:
-        reason += f", which is still needed by {', '.join(held_back_by)}"
+    if limited_by:
+        reason += f", which is still needed by {', '.join(limited_by)}"
     return reason
 
 
@@ -160,7 +160,7 @@ def _verified(
     table: str,
     loaded: "Table",
     before: StoredFiles,
-    held_back_by: tuple[str, ...],
+    limited_by: tuple[str, ...],
 ) -> StepResult:
     now = engine.catalog.load(table)
     after = StoredFiles.of(now)
@@ -171,7 +171,7 @@ def _verified(
     deleted = [
         before.listed[key] for key in unnamed if key in before.listed.keys() - after.listed
     ]
-    figures = {
+    step_metrics = {
         "expired_snapshots": len(expired),
         "removed_files": len(unnamed) - len(remaining),
         "removed_bytes": bytes_of(deleted),
@@ -184,12 +184,12 @@ def _verified(
             f" {_first(missing_paths)}"
         )
     if changes:
-        return StepResult(table, _STEP, "failed", "; ".join(changes), figures)
+        return StepResult(table, _STEP, "failed", "; ".join(changes), step_metrics)
     if remaining:
         reason = f"{len(remaining)} files could not be deleted"
-        return StepResult(table, _STEP, "partial", reason, figures, tuple(remaining))
-    reason = f"older ones are needed by {', '.join(held_back_by)}" if held_back_by else ""
-    return StepResult(table, _STEP, "done", reason, figures)
+        return StepResult(table, _STEP, "partial", reason, step_metrics, tuple(remaining))
+    reason = f"older ones are needed by {', '.join(limited_by)}" if limited_by else ""
+    return StepResult(table, _STEP, "done", reason, step_metrics)
 
 
 def _first(paths: Sequence[str]) -> str:

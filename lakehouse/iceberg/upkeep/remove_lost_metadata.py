@@ -14,8 +14,8 @@ from lakehouse.iceberg.metadata.location_files import (
     list_metadata_folder,
     path_key,
 )
-from lakehouse.iceberg.metadata.own_files import own_lost_metadata
-from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
+from lakehouse.iceberg.metadata.own_files import own_orphan_metadata
+from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.remove_orphans import YOUNGEST, other_inside, tables_in_location
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.iceberg.upkeep.stored_files import bytes_of
@@ -41,7 +41,7 @@ def _remove(engine: Engine, table: str, older_than: datetime) -> StepResult:
         if shared_with:
             reason = f"its location {loaded.location()} is shared with {', '.join(shared_with)}"
             return skipped(table, _STEP, reason)
-        orphans = find_lost_metadata(loaded, older_than)
+        orphans = find_orphan_metadata(loaded, older_than)
         if not orphans:
             return skipped(table, _STEP, "there are no old metadata files outside of the log")
         paths = [file.path for file in orphans.values()]
@@ -52,17 +52,17 @@ def _remove(engine: Engine, table: str, older_than: datetime) -> StepResult:
         listed = list_metadata_folder(loaded)
         remaining = tuple(file.path for key, file in orphans.items() if key in listed)
         removed = [file for key, file in orphans.items() if key not in listed]
-        figures = {"removed_files": len(removed), "removed_bytes": bytes_of(removed)}
+        step_metrics = {"removed_files": len(removed), "removed_bytes": bytes_of(removed)}
         if path_key(loaded.metadata_location) not in listed:
             reason = f"the current metadata file {loaded.metadata_location} is missing"
-            return StepResult(table, _STEP, "failed", reason, figures)
+            return StepResult(table, _STEP, "failed", reason, step_metrics)
         if remaining:
             reason = f"{len(remaining)} files could not be deleted"
-            return StepResult(table, _STEP, "partial", reason, figures, remaining)
-        return StepResult(table, _STEP, "done", "", figures)
+            return StepResult(table, _STEP, "partial", reason, step_metrics, remaining)
+        return StepResult(table, _STEP, "done", "", step_metrics)
 
 
-def find_lost_metadata(table: "Table", older_than: datetime) -> dict[str, LocationFile]:
+def find_orphan_metadata(table: "Table", older_than: datetime) -> dict[str, LocationFile]:
     """Return the metadata.json files that are in no log, and are older than a timestamp and
     than the current file, by `path_key`.
     """
@@ -71,5 +71,5 @@ def find_lost_metadata(table: "Table", older_than: datetime) -> dict[str, Locati
     if current is None:
         return {}
     older_than = min(older_than, current.modified_at)
-    orphans = own_lost_metadata(table)
+    orphans = own_orphan_metadata(table)
     return {key: file for key, file in orphans.items() if file.modified_at < older_than}

@@ -23,12 +23,12 @@ from lakehouse.iceberg.metadata.location_files import (
 )
 from lakehouse.iceberg.metadata.own_files import metadata_with_another_uuid
 from lakehouse.iceberg.metadata.unknown_commits import find_unknown_commits
-from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
+from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.newer_procedures import call_newer
 from lakehouse.iceberg.upkeep.readers_view import ReadersView
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.iceberg.upkeep.stored_files import (
-    FILES_OF_OTHERS,
+    SHARED_FILES,
     StoredFiles,
     bytes_of,
     keeps_all_files,
@@ -64,7 +64,7 @@ def _remove(engine: Engine, table: str, older_than: datetime, most_share: float)
     with free_lock(engine, table):
         loaded = engine.catalog.load(table)
         if keeps_all_files(loaded):
-            return skipped(table, _STEP, FILES_OF_OTHERS)
+            return skipped(table, _STEP, SHARED_FILES)
         shared_with = tables_in_location(engine, table)
         if shared_with:
             reason = f"its location {loaded.location()} is shared with {', '.join(shared_with)}"
@@ -187,7 +187,7 @@ def _verified(
     remaining = [path for path in orphans if path_key(path) in listed]
     removed = {path_key(path) for path in orphans} - listed.keys()
     sizes = [listed_before[key] for key in removed if key in listed_before]
-    figures = {"removed_files": len(removed), "removed_bytes": bytes_of(sizes)}
+    step_metrics = {"removed_files": len(removed), "removed_bytes": bytes_of(sizes)}
     changes = ReadersView.of(before).changes(ReadersView.of(now))
     missing_paths = missing(now, stored.named, listed)
     if missing_paths:
@@ -195,8 +195,8 @@ def _verified(
             f"{len(missing_paths)} referenced files are missing, such as {missing_paths[0]}"
         )
     if changes:
-        return StepResult(table, _STEP, "failed", "; ".join(changes), figures)
+        return StepResult(table, _STEP, "failed", "; ".join(changes), step_metrics)
     if remaining:
         reason = f"{len(remaining)} files could not be deleted"
-        return StepResult(table, _STEP, "partial", reason, figures, tuple(remaining))
-    return StepResult(table, _STEP, "done", "", figures)
+        return StepResult(table, _STEP, "partial", reason, step_metrics, tuple(remaining))
+    return StepResult(table, _STEP, "done", "", step_metrics)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.manifests import read_manifests
-from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
+from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.readers_view import changed_row_counts, view_of
 from lakehouse.iceberg.upkeep.rewrite_procedures import rewrite_manifests_of_spec
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
@@ -38,13 +38,13 @@ def _rewrite(engine: Engine, table: str) -> StepResult:
         carry_watermarks(engine, table)
         after, _ = view_of(engine, table)
         changes = before.changes(after) + changed_row_counts(engine, table, history)
-        figures = {
+        step_metrics = {
             "manifests_before": len(read_manifests(loaded)),
             "manifests_after": len(read_manifests(engine.catalog.load(table))),
         }
         if changes:
-            return StepResult(table, _STEP, "failed", "; ".join(changes), figures)
-        return StepResult(table, _STEP, "done", "", figures)
+            return StepResult(table, _STEP, "failed", "; ".join(changes), step_metrics)
+        return StepResult(table, _STEP, "done", "", step_metrics)
 
 
 def specs_with_many_manifests(table: "Table") -> list[int]:

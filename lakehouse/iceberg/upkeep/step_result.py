@@ -28,7 +28,7 @@ class StepResult:
     """The verified result of one step on one table.
 
     - `reason`: why it was skipped, is partial or failed; for a completed step, what limited it.
-    - `figures`: its metrics by name: `files_before`, `files_after`, `rewritten_bytes`,
+    - `step_metrics`: its metrics by name: `files_before`, `files_after`, `rewritten_bytes`,
       `rewritten_files`, `added_bytes`, `removed_files`, `removed_bytes`, `expired_snapshots`,
       `dropped_branches`, `manifests_before`, `manifests_after`, `cleaned_refs`, `due_at` (in
       seconds since 1970), `seconds`.
@@ -39,9 +39,9 @@ class StepResult:
     step: StepName
     outcome: StepOutcome
     reason: str = ""
-    figures: Mapping[str, float] = field(default_factory=dict)
+    step_metrics: Mapping[str, float] = field(default_factory=dict)
     remaining: tuple[str, ...] = ()
-    lost_race: bool = False
+    had_conflict: bool = False
     """Whether a conflict stopped it; otherwise it found nothing to do. A partial step did some
     work before.
     """

@@ -10,7 +10,7 @@ from lakehouse.iceberg.metadata.named_files import NamedFile, named_files
 if TYPE_CHECKING:
     from pyiceberg.table import Table
 
-FILES_OF_OTHERS = "its files may be another table's too: gc.enabled is false"
+SHARED_FILES = "its files may be another table's too: gc.enabled is false"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, history_of
 from lakehouse.iceberg.metadata.pyiceberg_internals import WRITABLE_FORMATS
-from lakehouse.iceberg.upkeep.lost_race import free_lock, run_step, skipped
+from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
 from lakehouse.iceberg.upkeep.newer_procedures import call_newer
 from lakehouse.iceberg.upkeep.readers_view import ReadersView
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
@@ -36,13 +36,13 @@ def _compute(engine: Engine, table: str) -> StepResult:
         old = _remove_older(now, history.main.snapshot_id)
         changes = ReadersView.of(loaded).changes(ReadersView.of(engine.catalog.load(table)))
         remaining = tuple(path for path in old if now.io.new_input(path).exists())
-        figures = {"removed_files": len(old) - len(remaining)}
+        step_metrics = {"removed_files": len(old) - len(remaining)}
         if changes:
-            return StepResult(table, _STEP, "failed", "; ".join(changes), figures)
+            return StepResult(table, _STEP, "failed", "; ".join(changes), step_metrics)
         if remaining:
             reason = f"{len(remaining)} files could not be deleted"
-            return StepResult(table, _STEP, "partial", reason, figures, remaining)
-        return StepResult(table, _STEP, "done", "", figures)
+            return StepResult(table, _STEP, "partial", reason, step_metrics, remaining)
+        return StepResult(table, _STEP, "done", "", step_metrics)
 
 
 def _is_up_to_date(table: "Table", history: History) -> bool:

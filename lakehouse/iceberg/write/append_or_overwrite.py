@@ -20,8 +20,8 @@ from lakehouse.iceberg.write.prepared_frame import PreparedFrame, prepare
 from lakehouse.iceberg.write.publish_branch import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.write.quarantine import quarantine
 from lakehouse.iceberg.write.refused_share_result import evaluate_refusals, none_refused
-from lakehouse.iceberg.write.split_rows import counted, evaluated, split_rows
-from lakehouse.iceberg.write.staged_rules import evaluate_prepared, reader_of_others
+from lakehouse.iceberg.write.split_rows import count_terms, evaluated, split_rows
+from lakehouse.iceberg.write.staged_rules import evaluate_prepared, other_table_reader
 from lakehouse.iceberg.write.withdrawn_rows import (
     Following,
     take_out_appended,
@@ -113,7 +113,7 @@ def _append(
     split = split_rows(
         prepared,
         prepared.frame,
-        count(prepared.frame, counted(prepared, evaluated_now)),
+        count(prepared.frame, count_terms(prepared, evaluated_now)),
         attempt.request.keep,
     )
     results = [
@@ -159,7 +159,7 @@ def _overwrite(attempt: Attempt, prepared: PreparedFrame) -> tuple[Audited, Quar
     prepared = prepared.evaluated()
     kept = attempt.request.keep(prepared.frame)
     rules, spark = attempt.table.row_rules, attempt.engine.spark
-    aggregates = counted(prepared, rules, _without_partition(attempt))
+    aggregates = count_terms(prepared, rules, _without_partition(attempt))
     split = split_rows(prepared, kept, count(kept, aggregates), attempt.request.keep)
     with (
         concurrently(spark, lambda: quarantine(attempt, prepared, split)) as quarantined,
@@ -217,7 +217,7 @@ def _audited(attempt: Attempt, split_by: Sequence[Rule] = ()) -> Audited:
                 _changed_rows(attempt, head),
                 rules,
                 attempt.existing() if is_added_to else None,
-                reader_of_others(attempt),
+                other_table_reader(attempt),
                 profile=True,
             )
     outside = _outside(attempt, head, audited.rows)
@@ -322,7 +322,7 @@ def _may_lack(table: IcebergTable) -> list[str]:
     required = {
         rule.columns[0]
         for rule in table.row_rules
-        if isinstance(rule, RowRule) and rule.asks_for_value and rule.on_failure != "warn"
+        if isinstance(rule, RowRule) and rule.requires_value and rule.on_failure != "warn"
     }
     return [
         name

@@ -13,7 +13,7 @@ from lakehouse.errors import DeclarationError, WriteConflict
 from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.retry import DIRECT_APPEND_ATTEMPTS, Failure, classify, pause
-from lakehouse.iceberg.commit.told_writes import tell_of_dead, told
+from lakehouse.iceberg.commit.write_notifications import notifying, report_unfinished
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
@@ -82,7 +82,7 @@ def append_next(
         )
     with table_lock(engine, table.name, LOCK_SECONDS):
         planning.ensure(engine, table, run_id)
-        tell_of_dead(engine, table)
+        report_unfinished(engine, table)
         for number in range(1, DIRECT_APPEND_ATTEMPTS + 1):
             loaded = engine.catalog.load(table.name)
             rows = next_rows(loaded)
@@ -90,9 +90,9 @@ def append_next(
                 return None
             write = BegunWrite(table, new_write_id(), Run(run_id))
             try:
-                with told(engine, write) as tell:
+                with notifying(engine, write) as report_outcome:
                     published = _append(loaded, write, rows)
-                    tell(published)
+                    report_outcome(published)
                     return published.snapshot_id
             except Exception as error:
                 if classify(error) is Failure.OTHER:
@@ -118,7 +118,7 @@ def has_run(loaded: "Table", run_id: str, since: datetime) -> bool:
         for snapshot in line
     ):
         return True
-    reaches_back = not line or line[-1].begins or line[-1].committed_at < since
+    reaches_back = not line or line[-1].is_first_snapshot or line[-1].committed_at < since
     if reaches_back and all(
         snapshot.commit or snapshot.operation == "replace" for snapshot in line
     ):

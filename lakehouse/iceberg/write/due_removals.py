@@ -20,7 +20,7 @@ from lakehouse.iceberg.commit.branch import AUDIT_KEPT_FOR, audit_branch, begun_
 from lakehouse.iceberg.commit.table_property import set_property, unset_property
 from lakehouse.iceberg.metadata.commit_properties import PREFIX
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import together
+from lakehouse.iceberg.metadata.frame_joins import union_all
 from lakehouse.iceberg.metadata.history import History
 from lakehouse.iceberg.write.kept_rows import stage_rows
 from lakehouse.iceberg.write.kept_rows_folder import KeptRowsFolder
@@ -91,7 +91,7 @@ def note_removal(attempt: Attempt, *, publishes: bool) -> None:
     engine, table, leaving = attempt.engine, attempt.table, attempt.removals
     if table.quarantine is None or not leaving:
         return
-    keys = together(frame.select("_row_key", "_source_file") for frame in leaving)
+    keys = union_all(frame.select("_row_key", "_source_file") for frame in leaving)
     keys = keys.dropDuplicates(["_row_key"])
     leaving.clear()
     if keys.isEmpty():

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakehouse.iceberg.metadata.frame_joins import (
-    FEW,
-    FEW_WHOLE,
+    BROADCAST_KEY_LIMIT,
+    BROADCAST_ROW_LIMIT,
     same_key,
     with_keys,
     without_keys,
@@ -34,8 +34,8 @@ from lakehouse.iceberg.write.prepared_frame import (
 from lakehouse.iceberg.write.publish_branch import publish, refuse, unchanged, with_counts
 from lakehouse.iceberg.write.quarantine import quarantine
 from lakehouse.iceberg.write.refused_share_result import evaluate_refusals
-from lakehouse.iceberg.write.split_rows import Split, counted, evaluated, split_rows
-from lakehouse.iceberg.write.staged_rules import evaluate_prepared, reader_of_others
+from lakehouse.iceberg.write.split_rows import Split, count_terms, evaluated, split_rows
+from lakehouse.iceberg.write.staged_rules import evaluate_prepared, other_table_reader
 from lakehouse.iceberg.write.withdrawn_rows import Following, with_removed, without_refused
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import counts, identifier, in_values, without_zone
@@ -80,12 +80,12 @@ def merge_attempt(
         deleted.
     """
     prepared, source = _prepared(attempt, mode, frame, rejected)
-    compared, counted_values = _compared(attempt, mode, prepared, source)
-    split = split_rows(prepared, compared, counted_values, attempt.request.keep)
+    compared, aggregate_values = _compared(attempt, mode, prepared, source)
+    split = split_rows(prepared, compared, aggregate_values, attempt.request.keep)
     results = _results(attempt, mode, prepared, split)
     quarantined = quarantine(attempt, prepared, split)
     accepted_rows = split.count - split.refused_count
-    repeated = accepted_rows - counted_values.get(_KEYS, accepted_rows)
+    repeated = accepted_rows - aggregate_values.get(_KEYS, accepted_rows)
     if repeated:
         return refuse(
             attempt,
@@ -94,7 +94,7 @@ def merge_attempt(
             staged=False,
         )
     inserted, updated, deleted = (
-        counted_values[name] for name in (_INSERTED, _UPDATED, _DELETED)
+        aggregate_values[name] for name in (_INSERTED, _UPDATED, _DELETED)
     )
     if inserted + updated + deleted == 0:
         if any(result.blocks for result in results if _is_of_delivered(result.rule)):
@@ -111,7 +111,7 @@ def merge_attempt(
         inserted_rows=inserted,
         updated_rows=updated,
         removed_rows=deleted,
-        profile=profile_of(counted_values),
+        profile=profile_of(aggregate_values),
     )
 
 
@@ -134,7 +134,7 @@ def _prepared(
 def _is_small(attempt: Attempt) -> bool:
     """Whether all rows of the table fit easily into one process."""
     rows = attempt.base.summary.get("total-records")
-    return rows is not None and int(rows) < FEW_WHOLE
+    return rows is not None and int(rows) < BROADCAST_ROW_LIMIT
 
 
 class _SourceStats(NamedTuple):
@@ -149,7 +149,7 @@ class _SourceStats(NamedTuple):
     @property
     def is_few(self) -> bool:
         """Whether all source rows fit easily into one process."""
-        return self.rows is not None and self.rows < FEW_WHOLE
+        return self.rows is not None and self.rows < BROADCAST_ROW_LIMIT
 
 
 def _source_stats(mode: Merge, prepared: PreparedFrame) -> _SourceStats:
@@ -198,15 +198,15 @@ def _compared(
     first = [name for name in columns if name not in nested]
     aggregates = _aggregates(attempt, mode, prepared)
     compared = attempt.request.keep(_compare(attempt, mode, prepared, source, first))
-    counted_values = count(compared, aggregates)
-    if nested and counted_values[_SAME]:
+    aggregate_values = count(compared, aggregates)
+    if nested and aggregate_values[_SAME]:
         alike = replace(prepared, frame=compared.where(f"{_ACTION} = 'same'").drop(_ACTION))
         different = compared.where(f"{_ACTION} <> 'same'")
         compared = attempt.request.keep(
             different.unionByName(_compare(attempt, mode, alike, source, columns))
         )
-        counted_values = count(compared, aggregates)
-    return compared, counted_values
+        aggregate_values = count(compared, aggregates)
+    return compared, aggregate_values
 
 
 def _compare(
@@ -223,16 +223,18 @@ def _compare(
     """
     from pyspark.sql.functions import broadcast
 
-    goes = identifier(DELETED) if prepared.deletes else "false"
+    is_deleted = identifier(DELETED) if prepared.deletes else "false"
     if attempt.base.is_empty:
-        return prepared.frame.selectExpr("*", f"if({goes}, 'same', 'insert') AS {_ACTION}")
+        return prepared.frame.selectExpr(
+            "*", f"if({is_deleted}, 'same', 'insert') AS {_ACTION}"
+        )
     existing = (
         attempt.existing()
         .alias("t")
         .where(source.matching)
         .selectExpr(*map(identifier, columns), "true AS __existing")
     )
-    if source.rows is not None and source.rows < FEW:
+    if source.rows is not None and source.rows < BROADCAST_KEY_LIMIT:
         keys = prepared.frame.selectExpr(*map(identifier, mode.on))
         existing = with_keys(existing, keys, mode.on, source.rows)
     existing = broadcast(existing) if source.is_few or _is_small(attempt) else existing
@@ -250,7 +252,7 @@ def _compare(
     differ = f"NOT {_is_older(attempt)} AND ({' OR '.join(differs)})" if differs else "false"
     stays = f"t.__existing IS NULL OR {_UNKNOWN} OR {_outlives(attempt)}"
     action = (
-        f"CASE WHEN {goes} THEN if({stays}, 'same', 'delete') "
+        f"CASE WHEN {is_deleted} THEN if({stays}, 'same', 'delete') "
         f"WHEN t.__existing IS NULL THEN 'insert' WHEN {differ} THEN 'update' ELSE 'same' END"
     )
     return joined.selectExpr("s.*", f"{action} AS {_ACTION}").drop(_REFUSED, _UNKNOWN)
@@ -313,7 +315,7 @@ def _aggregates(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> dict[
     # Comparison with the table can match two rows of one key.
     is_known_once = attempt.request.has_unique_keys and attempt.base.is_empty
     return (
-        counted(prepared, table.row_rules)
+        count_terms(prepared, table.row_rules)
         | row_aggregates(table, _aggregated(table), counting)
         | profile_aggregates(table, f"({counting})")
         | {
@@ -333,7 +335,8 @@ def _results(
     results = evaluated(attempt.engine, prepared, split, attempt.table.row_rules)
     results += evaluate_refusals(prepared, split, attempt.history)
     results += [
-        rule.result(split.counted_values, accepted_rows) for rule in _aggregated(attempt.table)
+        rule.result(split.aggregate_values, accepted_rows)
+        for rule in _aggregated(attempt.table)
     ]
     return results + [
         RuleResult(rule, 0, accepted_rows)
@@ -413,7 +416,7 @@ def _on_other_keys(attempt: Attempt, mode: Merge, changed: "DataFrame") -> list[
     added = changed.where(f"NOT {DELETED}") if DELETED in changed.columns else changed
     existing = None if attempt.base.is_empty else staying
     return audit(
-        attempt.engine, attempt.table, added, rules, existing, reader_of_others(attempt)
+        attempt.engine, attempt.table, added, rules, existing, other_table_reader(attempt)
     ).results
 
 

@@ -110,7 +110,7 @@ class PreparedFrame:
             if other.cast and (other.on_failure == "quarantine" or other.fails_above == 0)
         )
         is_delivered = all(column in self.delivered for column in rule.columns)
-        return rule.asks_for_value and is_delivered and any(castable)
+        return rule.requires_value and is_delivered and any(castable)
 
     def evaluated(self) -> "PreparedFrame":
         """Return the candidate with a column of broken row rules, one bit each.
@@ -276,7 +276,7 @@ class PreparedFrame:
         """
         if column not in written_columns(self.table):
             return "CAST(NULL AS STRING)"
-        has_offset = has_offset and tells_moments(self.table, column)
+        has_offset = has_offset and depends_on_time_zone(self.table, column)
         if column in self.delivered:
             return text_sql(self.delivered[column], has_offset=has_offset)
         return text_sql(column, has_parts=is_nested(self.table, column), has_offset=has_offset)
@@ -301,7 +301,7 @@ def text_sql(column: str, *, has_parts: bool = False, has_offset: bool = False) 
     )
 
 
-def tells_moments(table: IcebergTable, column: str) -> bool:
+def depends_on_time_zone(table: IcebergTable, column: str) -> bool:
     """Whether a column contains timestamps or dates, whose text depends on a time zone.
 
     Identifiers of data subjects are excluded: an erasure finds them as Spark casts them to
@@ -321,13 +321,13 @@ def _bits(table: IcebergTable) -> dict[str, int]:
 
 
 def prepare(
-    table: IcebergTable, frame: "DataFrame", others: Sequence[str] = ()
+    table: IcebergTable, frame: "DataFrame", extra_columns: Sequence[str] = ()
 ) -> PreparedFrame:
     """Convert a DataFrame to the declared columns and types; lazy, runs no job.
 
     Evaluated candidates are returned unchanged.
 
-    :param others: columns of the DataFrame that are not in the table, and are kept.
+    :param extra_columns: columns of the DataFrame that are not in the table, and are kept.
     :raises FrameMismatch: names missing and unknown columns and type mismatches, with the
         expected ones.
     """
@@ -337,7 +337,7 @@ def prepare(
         return PreparedFrame(table, frame, delivered, frame.columns, _bits(table))
     frame = widened(frame)
     frame_types = _frame_types(table, frame)
-    _check_names(table, [name for name in frame.columns if name not in others])
+    _check_names(table, [name for name in frame.columns if name not in extra_columns])
     selected: list[str] = []
     delivered = {}
     mismatched: dict[str, types.ColumnType] = {}
@@ -367,7 +367,7 @@ def prepare(
     extra = [
         name for name in extra_names if name in frame.columns and name not in table.column_names
     ]
-    extra += others
+    extra += extra_columns
     # NULL in `DELETED` means that the row is kept.
     kept = [
         f"coalesce({name}, false) AS {name}" if name == DELETED else identifier(name)
@@ -481,11 +481,13 @@ def with_all_columns(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
         f" {', '.join(sorted(keys))}; expected all declared columns, or {DELETED} to be true of"
         " each row."
     )
-    goes = f"if({DELETED}, true, CAST(raise_error({literal(error)}) AS boolean)) AS {DELETED}"
+    is_deleted = (
+        f"if({DELETED}, true, CAST(raise_error({literal(error)}) AS boolean)) AS {DELETED}"
+    )
     nulls = (
         f"CAST(NULL AS {table.column(name).type}) AS {identifier(name)}" for name in missing
     )
-    return frame.selectExpr(*map(identifier, sorted(keys)), *nulls, goes)
+    return frame.selectExpr(*map(identifier, sorted(keys)), *nulls, is_deleted)
 
 
 def _known_fields(table: IcebergTable, frame: "DataFrame") -> "list[StructField]":

@@ -10,7 +10,7 @@ from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_events import NOBODY_LISTENS
+from lakehouse.iceberg.metadata.write_events import NO_LISTENER
 from lakehouse.iceberg.metadata.write_result import Outcome, Unchanged
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.write.write_attempt import Attempt
@@ -63,7 +63,7 @@ class _Preview:
 
     def reporting(self, engine: Engine) -> Engine:
         """Return an engine without a listener."""
-        return replace(engine, listener=NOBODY_LISTENS)
+        return replace(engine, listener=NO_LISTENER)
 
     def write_quarantine(
         self, engine: Engine, table: IcebergTable, *_: object, **__: object

@@ -8,7 +8,11 @@ from typing import Any
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.retry import FenceLost
 from lakehouse.iceberg.commit.table_property import set_property
-from lakehouse.iceberg.metadata.code_versions import NOTED_CODE, computed_parts, noted_version
+from lakehouse.iceberg.metadata.code_versions import (
+    CODE_VERSION_KEY,
+    computed_parts,
+    recorded_code_version,
+)
 from lakehouse.iceberg.metadata.computed_parts import ComputedPart
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, Snapshot
 from lakehouse.iceberg.metadata.write_result import (
@@ -139,8 +143,8 @@ def remember_unchanged(attempt: Attempt) -> None:
         "snapshot": str(history.main.snapshot_id),
         "inputs": {source: str(pinned) for source, pinned in inputs.items()},
     }
-    if code_version or noted_version(history):
-        record[NOTED_CODE] = code_version or noted_version(history)
+    if code_version or recorded_code_version(history):
+        record[CODE_VERSION_KEY] = code_version or recorded_code_version(history)
     set_property(attempt.engine, attempt.table.name, UNCHANGED_PROPERTY, json.dumps(record))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.errors import QuarantineFailed
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import FEW_WHOLE, having, together
+from lakehouse.iceberg.metadata.frame_joins import BROADCAST_ROW_LIMIT, having, union_all
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Published, Quarantined, Refused
@@ -60,7 +60,9 @@ def quarantine(attempt: Attempt, prepared: PreparedFrame, split: Split) -> Quara
     def changes() -> "DataFrame":
         # Few rows in one partition are deduplicated without a shuffle.
         refused = (
-            split.refused.coalesce(1) if split.refused_count < FEW_WHOLE else split.refused
+            split.refused.coalesce(1)
+            if split.refused_count < BROADCAST_ROW_LIMIT
+            else split.refused
         )
         rows = prepared.quarantine_rows(refused).selectExpr("*", f"false AS {DELETED}")
         if undone is not None:
@@ -172,7 +174,7 @@ def leave(
     """Remove rows from the quarantine after their write was published."""
     if table.quarantine is None or not keys:
         return
-    removed = together(keys).dropDuplicates(["_row_key"])
+    removed = union_all(keys).dropDuplicates(["_row_key"])
     if not removed.isEmpty():
         take_out(engine, table, run.run_id, write, removed)
 

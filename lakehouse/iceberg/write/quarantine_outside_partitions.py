@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.metadata.frame_joins import together
+from lakehouse.iceberg.metadata.frame_joins import union_all
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import (
     Outcome,
@@ -24,7 +24,7 @@ from lakehouse.iceberg.read.rows_outside_partitions import (
 from lakehouse.iceberg.rules.failing_row_samples import SAMPLE_ROWS, sample_of
 from lakehouse.iceberg.write.prepared_frame import (
     DELETED,
-    tells_moments,
+    depends_on_time_zone,
     text_sql,
     written_columns,
 )
@@ -49,7 +49,7 @@ def quarantine_left_out(attempt: Attempt) -> Quarantined | None:
         return None
 
     def changes() -> "DataFrame":
-        left_out = each_once(together(_refused(attempt, outside) for outside in sources))
+        left_out = each_once(union_all(_refused(attempt, outside) for outside in sources))
         left_out = without_cleared(attempt.engine, attempt.table, left_out, OF_SOURCE)
         existing = read_main(attempt.engine, target.name).where(IS_LEFT_OUT)
         obsolete = existing.join(left_out.select("_row_key"), "_row_key", "left_anti")
@@ -159,7 +159,7 @@ def rows_without_partition(table: IcebergTable, rows: "DataFrame", column: str) 
         if source is None:
             return f"CAST(NULL AS {target.column(name).type})"
         return text_sql(
-            source, has_parts=has_parts[source], has_offset=tells_moments(table, name)
+            source, has_parts=has_parts[source], has_offset=depends_on_time_zone(table, name)
         )
 
     terms = {name: value_sql(name) for name in written_columns(target)}

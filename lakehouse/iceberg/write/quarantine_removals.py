@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import together, without_keys
+from lakehouse.iceberg.metadata.frame_joins import union_all, without_keys
 from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Pin, by_table
@@ -83,12 +83,12 @@ def plan_reevaluation(
     if quarantined.is_empty:
         return scope
     rows = [frames[name] for name in own] if rereads and _is_by_source(table) else []
-    is_whole = isinstance(table.write, Merge) and is_full and not run.partitions
+    is_everything = isinstance(table.write, Merge) and is_full and not run.partitions
     return replace(
         scope,
         rows=[*rows, *(_existing(engine, table, target) if was_left else [])],
         kept=kept,
-        is_complete=is_whole or isinstance(table.write, Overwrite),
+        is_complete=is_everything or isinstance(table.write, Overwrite),
         reads_append=rereads and not _is_by_source(table),
         reads_append_in_full=is_full and run.reads_everything and not _is_by_source(table),
         partitions=run.partitions if table.overwritten_by and is_full and not tracked else None,
@@ -182,7 +182,7 @@ def _still_there(rows: "DataFrame", kept: "Sequence[DataFrame]") -> "DataFrame":
     """Return the rows that still exist in a source, if any can have been removed."""
     if not kept:
         return rows
-    return rows.join(together(frame.select(*_SOURCE) for frame in kept), _SOURCE, "left_semi")
+    return rows.join(union_all(frame.select(*_SOURCE) for frame in kept), _SOURCE, "left_semi")
 
 
 def _takes_rows_out(commit: Snapshot) -> bool:
@@ -203,7 +203,7 @@ def leaving(attempt: Attempt, prepared: PreparedFrame, split: "Split") -> "DataF
         *_accepted(prepared, split, own),
     ]
     # Rows without a source and outside of the scope cannot be matched.
-    keys = together(scopes or [_keys(quarantined.where("false"))])
+    keys = union_all(scopes or [_keys(quarantined.where("false"))])
     keys = not_refused_now(prepared, split, keys)
     return attempt.request.keep(keys.dropDuplicates(["_row_key"]), eager=True)
 
@@ -223,7 +223,7 @@ def undone_rows(table: IcebergTable, scope: ReevaluationScope) -> "DataFrame | N
     assert table.quarantine is not None
     names = [identifier(name) for name in written_columns(table.quarantine)]
     frames = [frame.selectExpr(*names) for frame in scope.undone]
-    return together(frames).dropDuplicates(["_row_key"]) if frames else None
+    return union_all(frames).dropDuplicates(["_row_key"]) if frames else None
 
 
 def removal(table: IcebergTable, keys: "DataFrame") -> "DataFrame":

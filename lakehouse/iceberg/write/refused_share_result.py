@@ -34,7 +34,9 @@ def evaluate_refusals(
     table = prepared.table
     if not table.quarantining_rules:
         return []
-    by_rule = {rule.name: split.counted_values[rule.name] for rule in table.quarantining_rules}
+    by_rule = {
+        rule.name: split.aggregate_values[rule.name] for rule in table.quarantining_rules
+    }
     share = split.refused_count / split.count if split.count else 0.0
     is_first = share > HALF and read_target is not None and _is_first(read_target())
     rule = refused_share(table, split.count, is_first=is_first)

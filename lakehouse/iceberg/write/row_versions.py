@@ -5,20 +5,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FrameMismatch
-from lakehouse.iceberg.metadata.frame_joins import together, with_keys
+from lakehouse.iceberg.metadata.frame_joins import union_all, with_keys
 from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.row_version_inputs import (
     EXISTING,
-    EXISTING_ELSEWHERE,
-    elsewhere,
+    EXISTING_OUTSIDE,
     has_no_partition,
+    outside_name,
     versioned_inputs,
 )
 from lakehouse.iceberg.read.version_keys import (
-    among_keys,
     declared_versions,
     few_keys,
+    few_keys_predicate,
     is_newer_sql,
     key_locations,
     order_sql,
@@ -77,7 +77,7 @@ def select_versions(
         arrived = {name: frames[name] for name in inputs}
         rivals = dict(arrived)
         for name, declared in versioned.items():
-            outside = frames[elsewhere(name)]
+            outside = frames[outside_name(name)]
             unplaced = has_no_partition(partitions, declared.by or "")
             arrived[name] = arrived[name].unionByName(outside.where(unplaced))
             rivals[name] = outside.where(f"NOT ({unplaced})")
@@ -86,14 +86,14 @@ def select_versions(
             compute(**arrived),
             rivals=[compute(**rivals)],
             standing=frames[EXISTING],
-            elsewhere=frames.get(EXISTING_ELSEWHERE),
+            outside_rows=frames.get(EXISTING_OUTSIDE),
             keep=keep,
         )
 
     return newest_of_partitions
 
 
-def gives_keys_once(table: IcebergTable, inputs: Mapping[str, Input]) -> bool:
+def has_unique_keys(table: IcebergTable, inputs: Mapping[str, Input]) -> bool:
     """Whether accepted rows from `select_versions` have unique keys: the order by file has one
     first row, while declared versions can be equal.
     """
@@ -178,7 +178,7 @@ def newest_accepted(
     *,
     rivals: "Sequence[DataFrame]" = (),
     standing: "DataFrame | None" = None,
-    elsewhere: "DataFrame | None" = None,
+    outside_rows: "DataFrame | None" = None,
     keep: Keep = keep_on_one_machine,
 ) -> "DataFrame":
     """Keep the newest accepted version of each key, and rejected versions that are not
@@ -194,8 +194,8 @@ def newest_accepted(
         but are not returned.
     :param standing: existing rows in the run's partitions, kept unless a newer version replaces
         them.
-    :param elsewhere: existing rows outside of the run's partitions, which replace and correct.
-    :param keep: caches the keys and partitions of matching rows in `elsewhere`.
+    :param outside_rows: existing rows outside of the run's partitions, which replace and correct.
+    :param keep: caches the keys and partitions of matching rows in `outside_rows`.
     """
     versions = declared_versions(table)
     order = [*map(identifier, dict.fromkeys((*versions.of, *versions.newest)))]
@@ -219,11 +219,11 @@ def newest_accepted(
                 "*", f"false AS {_REFUSED}", f"{_EXISTING_ROW} AS {_ROLE}"
             )
         ]
-    if elsewhere is not None:
+    if outside_rows is not None:
         keys = candidate.frame.selectExpr(*map(identifier, versions.of))
-        relevant = _versions_of(table, elsewhere, keys, keep)
+        relevant = _versions_of(table, outside_rows, keys, keep)
         seen += [relevant.selectExpr(*order, f"false AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")]
-    return _newest(candidate, versions, together(seen, allow_missing=True))
+    return _newest(candidate, versions, union_all(seen, allow_missing=True))
 
 
 def _versions_of(
@@ -240,7 +240,7 @@ def _versions_of(
         return with_keys(rows, keys.distinct(), of)
     few = few_keys(table, keys)
     if few is not None:
-        matches = rows.where(among_keys(table, few))
+        matches = rows.where(few_keys_predicate(table, few))
         where, _ = _partitions_of(table, matches, by)
         return matches.where(where)
     locations = keep(key_locations(table, rows, keys.distinct()), eager=True)

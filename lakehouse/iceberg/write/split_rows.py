@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import FEW
+from lakehouse.iceberg.metadata.frame_joins import BROADCAST_KEY_LIMIT
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.rules.audit import TOTAL
 from lakehouse.iceberg.rules.failing_row_samples import samples_of
@@ -22,7 +22,7 @@ OUTSIDE = "__outside"
 _EVALUATED = "__looked_at_"
 
 
-def counted(
+def count_terms(
     prepared: PreparedFrame, rules: Sequence[Rule], outside: str = ""
 ) -> dict[str, str]:
     """Return aggregates that count the rejected rows and the rows that break each rule.
@@ -48,42 +48,42 @@ class Split:
 
     rows: "DataFrame"
     refused: "DataFrame"
-    counted_values: Mapping[str, Any]
-    """Results of one query over all rows, by name: `counted` and further aggregates of the
+    aggregate_values: Mapping[str, Any]
+    """Results of one query over all rows, by name: `count_terms` and further aggregates of the
     write.
     """
 
     @property
     def count(self) -> int:
         """Number of rows."""
-        return int(self.counted_values[TOTAL])
+        return int(self.aggregate_values[TOTAL])
 
     @property
     def refused_count(self) -> int:
         """Number of rows that go to the quarantine."""
-        return int(self.counted_values[REFUSED])
+        return int(self.aggregate_values[REFUSED])
 
     @property
     def outside_count(self) -> int:
         """Number of these that are in no partition of the table, if counted."""
-        return int(self.counted_values.get(OUTSIDE, 0))
+        return int(self.aggregate_values.get(OUTSIDE, 0))
 
-    def looked_at(self, rule: Rule) -> int:
+    def evaluated_count(self, rule: Rule) -> int:
         """Return the number of rows that a rule is evaluated on."""
         going_on = self.count - self.refused_count
         default = self.count if rule.on_failure == "quarantine" else going_on
-        return int(self.counted_values.get(f"{_EVALUATED}{rule.name}", default))
+        return int(self.aggregate_values.get(f"{_EVALUATED}{rule.name}", default))
 
 
 def split_rows(
-    prepared: PreparedFrame, rows: "DataFrame", counted_values: Mapping[str, Any], keep: Keep
+    prepared: PreparedFrame, rows: "DataFrame", aggregate_values: Mapping[str, Any], keep: Keep
 ) -> Split:
     """Split counted rows; the rejected ones are cached, so that they and the samples need one
     scan.
     """
     refused = rows.where(prepared.refused_predicate)
-    kept = keep(refused) if counted_values[REFUSED] else refused
-    return Split(rows, kept, counted_values)
+    kept = keep(refused) if aggregate_values[REFUSED] else refused
+    return Split(rows, kept, aggregate_values)
 
 
 def evaluated(
@@ -95,7 +95,7 @@ def evaluated(
     `_passed_over`.
     """
     results = [
-        RuleResult(rule, split.counted_values[rule.name], split.looked_at(rule))
+        RuleResult(rule, split.aggregate_values[rule.name], split.evaluated_count(rule))
         for rule in rules
     ]
     shown = [result.rule for result in results if result.failed_rows and _is_shown(result)]
@@ -103,7 +103,7 @@ def evaluated(
     for rows, scan_rules in _sample_scans(split, shown):
         broken = {rule.name: _breaks(prepared, rule) for rule in scan_rules}
         samples |= samples_of(
-            engine, prepared.table, rows, broken, split.counted_values, prepared.shown_terms
+            engine, prepared.table, rows, broken, split.aggregate_values, prepared.shown_terms
         )
     return [replace(result, sample=samples.get(result.rule.name, ())) for result in results]
 
@@ -116,7 +116,7 @@ def _sample_scans(split: Split, shown: Sequence[Rule]) -> "list[tuple[DataFrame,
     """
     refusing = [rule for rule in shown if rule.on_failure == "quarantine"]
     other_rules = [rule for rule in shown if rule.on_failure != "quarantine"]
-    if other_rules and split.count < FEW:
+    if other_rules and split.count < BROADCAST_KEY_LIMIT:
         return [(split.rows, list(shown))]
     return [(split.refused, refusing), (split.rows, other_rules)]
 

@@ -30,7 +30,7 @@ def evaluate_prepared(attempt: Attempt) -> list[RuleResult]:
     return evaluate_snapshot(evaluated, rules)
 
 
-def reader_of_others(attempt: Attempt) -> "Callable[[str], DataFrame]":
+def other_table_reader(attempt: Attempt) -> "Callable[[str], DataFrame]":
     """Return a function that reads another table for a staged write: as pinned by the write, or
     current.
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import together, without_keys
+from lakehouse.iceberg.metadata.frame_joins import union_all, without_keys
 from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import narrowed
-from lakehouse.iceberg.read.row_version_inputs import elsewhere, with_version_reads
+from lakehouse.iceberg.read.row_version_inputs import outside_name, with_version_reads
 from lakehouse.iceberg.read.rows_outside_partitions import has_partition
 from lakehouse.iceberg.read.stale_partitions import partition_only_sources
 from lakehouse.iceberg.rules.audit import audit, count
@@ -26,7 +26,7 @@ from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, prepa
 from lakehouse.iceberg.write.quarantine_outside_partitions import rows_without_partition
 from lakehouse.iceberg.write.refused_share_result import evaluate_refusals
 from lakehouse.iceberg.write.row_versions import select_versions
-from lakehouse.iceberg.write.split_rows import Split, counted, evaluated, split_rows
+from lakehouse.iceberg.write.split_rows import Split, count_terms, evaluated, split_rows
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.suggestions import meant_name
@@ -163,7 +163,7 @@ def _all_rows(
     if name in given:
         return given[name]
     for arrived in given:
-        if name == elsewhere(arrived):
+        if name == outside_name(arrived):
             return given[arrived]
     if name in inputs and inputs[name].mode == "changed_keys":
         return _keys(inputs[name], inputs, given, existing)
@@ -207,8 +207,8 @@ def judge(
     prepared = prepare(table, frame).evaluated()
     table = prepared.table
     kept = keep(prepared.frame)
-    counted_values = count(kept, counted(prepared, table.row_rules))
-    split = split_rows(prepared, kept, counted_values, keep)
+    aggregate_values = count(kept, count_terms(prepared, table.row_rules))
+    split = split_rows(prepared, kept, aggregate_values, keep)
     results = evaluated(engine, prepared, split, table.row_rules)
     read_target = partial(_published, engine, table) if existing is None else None
     results += evaluate_refusals(prepared, split, read_target)
@@ -234,7 +234,7 @@ def judge(
     if left_out:
         results.append(_evaluate_left_out(table, left_out))
     if left_out and refused is not None:
-        refused = together([refused, *(part.as_refused(table) for part in left_out)])
+        refused = union_all([refused, *(part.as_refused(table) for part in left_out)])
         refused_count += results[-1].failed_rows
     return Trial(
         table,
@@ -272,9 +272,9 @@ def _accepted(
     accepted, mode = prepared.accepted(kept), prepared.table.write
     if not prepared.deletes or not isinstance(mode, Merge):
         return accepted, None
-    goes = f"coalesce({DELETED}, false)"
-    staying = accepted.where(f"NOT {goes}").drop(DELETED)
-    going = prepared.accepted(kept.where(f"NOT {prepared.unknown_deletion}")).where(goes)
+    is_deleted = f"coalesce({DELETED}, false)"
+    staying = accepted.where(f"NOT {is_deleted}").drop(DELETED)
+    going = prepared.accepted(kept.where(f"NOT {prepared.unknown_deletion}")).where(is_deleted)
     return staying, going.selectExpr(*map(identifier, mode.on))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import together, with_keys, without_keys
+from lakehouse.iceberg.metadata.frame_joins import union_all, with_keys, without_keys
 from lakehouse.iceberg.metadata.write_result import Pin
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read
@@ -64,7 +64,7 @@ def following(
         name: _in_full(engine, declared, attempt.fence.pins[name])
         for name, declared in inputs.items()
     }
-    removed = together(
+    removed = union_all(
         of_everybody(**_without_the_rest(engine, inputs, stays, withdrawn, source))
         for source in withdrawn
     )

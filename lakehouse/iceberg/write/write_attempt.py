@@ -216,8 +216,8 @@ class Attempt:
             declaration=self.table.declaration_hash,
             read=read if partitions else {},
             since=self.fence.since,
-            spans=(
-                tuple((text(low), text(high)) for low, high in partitions.spans)
+            merged_ranges=(
+                tuple((text(low), text(high)) for low, high in partitions.merged_ranges)
                 if partitions
                 else ()
             ),

@@ -20,14 +20,14 @@ from lakehouse.errors import FrameMismatch, WriteConflict
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.lock import WriteLog, table_lock
 from lakehouse.iceberg.commit.retry import (
-    LOST_ROWS_ATTEMPTS,
+    EXECUTOR_LOSS_ATTEMPTS,
     WRITE_ATTEMPTS,
     Failure,
     FenceLost,
     classify,
     pause,
 )
-from lakehouse.iceberg.commit.told_writes import tell_of_dead, told
+from lakehouse.iceberg.commit.write_notifications import notifying, report_unfinished
 from lakehouse.iceberg.erasure.erase_again import erase_again
 from lakehouse.iceberg.erasure.suppression_list import (
     NO_SUPPRESSION,
@@ -70,7 +70,7 @@ from lakehouse.iceberg.write.quarantine_outside_partitions import (
     with_left_out,
 )
 from lakehouse.iceberg.write.quarantine_removals import plan_reevaluation
-from lakehouse.iceberg.write.row_versions import gives_keys_once, select_versions
+from lakehouse.iceberg.write.row_versions import has_unique_keys, select_versions
 from lakehouse.iceberg.write.withdrawn_rows import following
 from lakehouse.iceberg.write.write_attempt import (
     Attempt,
@@ -130,7 +130,7 @@ def write(
             kept.keep,
             arriving,
             check_added,
-            has_unique_keys=gives_keys_once(table, declared),
+            has_unique_keys=has_unique_keys(table, declared),
         )
         driver.begin(request, log)
         return _until_published(request, driver, log, kept)
@@ -170,9 +170,9 @@ class Publisher:
         if table.quarantine:
             with table_lock(engine, table.quarantine.name):
                 planning.ensure(engine, table.quarantine, run_id)
-                tell_of_dead(engine, table.quarantine)
-        branch.drop_dead_branches(engine, table.name, log)
-        tell_of_dead(engine, table)
+                report_unfinished(engine, table.quarantine)
+        branch.drop_abandoned_branches(engine, table.name, log)
+        report_unfinished(engine, table)
 
     def reporting(self, engine: Engine) -> Engine:
         """Return the engine itself: its listener receives all events."""
@@ -241,7 +241,10 @@ def _until_published(
 def _is_final(failures: Sequence[Exception]) -> bool:
     """Whether a retry is useless after some failures, the last of which is new."""
     kinds = [classify(failure) for failure in failures]
-    return kinds[-1] is Failure.OTHER or kinds.count(Failure.LOST) == LOST_ROWS_ATTEMPTS
+    return (
+        kinds[-1] is Failure.OTHER
+        or kinds.count(Failure.EXECUTORS_LOST) == EXECUTOR_LOSS_ATTEMPTS
+    )
 
 
 def _repeated_conflict(table: IcebergTable, last: Exception) -> WriteConflict:
@@ -257,10 +260,10 @@ def _attempt(
 ) -> Outcome:
     engine = driver.reporting(request.engine)
     begun = BegunWrite(request.table, start.write_id, request.run, start.plan.pins)
-    with told(engine, begun) as tell:
+    with notifying(engine, begun) as report_outcome:
         with _audit_branch(request, driver, log, start.write_id):
             outcome = _compute_and_stage(request, driver, start)
-        tell(outcome)
+        report_outcome(outcome)
     return outcome
 
 
@@ -295,7 +298,7 @@ def _compute_and_stage(
     suppressed = request.gone.filter()
     compute = _with_suppression(request.table, request.inputs, request.compute, suppressed)
     attempt, frame = _compute(request, driver, start, fence, compute)
-    outcome = replace(_stage(attempt, frame, compute), gone_rows=suppressed.rows)
+    outcome = replace(_stage(attempt, frame, compute), suppressed_rows=suppressed.rows)
     if isinstance(outcome, Unchanged):
         driver.leave_unchanged(attempt)
     return outcome

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from lakehouse.errors import ComputeFailed, FrameMismatch, LakehouseError
-from lakehouse.iceberg.metadata.error_explanations import spark_ended
-from lakehouse.iceberg.metadata.spark_errors import is_of_query, one_line, tells_no_rows
+from lakehouse.iceberg.metadata.error_explanations import spark_exit_explanation
+from lakehouse.iceberg.metadata.spark_errors import contains_no_rows, is_of_query, one_line
 from lakehouse.orchestration.code_locations import place_of_error, place_of_function
 from lakehouse.orchestration.run_failures.withheld_values import cause_without_data
 from lakehouse.tables.table import IcebergTable
@@ -35,7 +35,7 @@ def explained(
     if isinstance(error, ComputeFailed) and not error.next_step:
         step = f"Correct the query, and run `{command}`."
         return ComputeFailed(str(error), next_step=step)
-    if isinstance(error, LakehouseError) or spark_ended(error):
+    if isinstance(error, LakehouseError) or spark_exit_explanation(error):
         return None
     at = place_of_error(compute, error)
     if at is None and not is_of_query(error):
@@ -95,7 +95,7 @@ def described(compute: Callable[..., Any], place: str) -> str:
 
 
 def _cause(table: IcebergTable, error: Exception) -> str:
-    if table.has_personal_data and not tells_no_rows(error):
+    if table.has_personal_data and not contains_no_rows(error):
         message = cause_without_data(error)
     elif is_of_query(error):
         message = one_line(error)

@@ -14,7 +14,7 @@ from traceback import extract_tb
 import dagster as dg
 
 from lakehouse.errors import ComputeFailed, LakehouseError, SparkEnded
-from lakehouse.iceberg.metadata.error_explanations import spark_ended
+from lakehouse.iceberg.metadata.error_explanations import spark_exit_explanation
 from lakehouse.iceberg.metadata.spark_errors import condition_of
 from lakehouse.tables.table import IcebergTable
 
@@ -42,7 +42,7 @@ def values_withheld(table: IcebergTable) -> Iterator[None]:
             raise error from None
         raise
     except Exception as error:
-        if explanation := spark_ended(error):
+        if explanation := spark_exit_explanation(error):
             raise SparkEnded(f"{table.name} was not computed: {explanation}") from None
         if not table.has_personal_data:
             raise

@@ -9,7 +9,7 @@ import dagster as dg
 
 from lakehouse.errors import JobFailed, LakehouseError
 from lakehouse.iceberg.commit.lock import WriteLog, table_lock
-from lakehouse.iceberg.commit.told_writes import published_by_run
+from lakehouse.iceberg.commit.write_notifications import published_by_run
 from lakehouse.iceberg.erasure.suppression_list import SuppressionList
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Run
@@ -74,7 +74,7 @@ def compute_in_job(
     with ExitStack() as locks:
         # The job runs on another host: this process keeps the locks for it.
         logs = {name: locks.enter_context(table_lock(engine, name)) for name in _written(table)}
-        unfinished = {name: log.dead() for name, log in logs.items()}
+        unfinished = {name: log.unfinished() for name, log in logs.items()}
         failed = need_full_check(context.instance, table, [rule.name for rule in table.rules])
         request = JobRequest.of(
             table.name, run, settings, engine, gone.read(), unfinished, failed
@@ -177,4 +177,4 @@ def _notify(engine: Engine, table: IcebergTable, run: Run, outcome: Outcome) -> 
     if outcome.write_id:
         write = BegunWrite(table, outcome.write_id, run, outcome.pins)
         engine.listener.begun(write)
-        engine.listener.ended(write, outcome)
+        engine.listener.finished(write, outcome)

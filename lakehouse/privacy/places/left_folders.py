@@ -76,10 +76,12 @@ def remove_left_folders(
             yield from _copied(settings, folder, is_dry=is_dry)
 
 
-def wait_for_spark(settings: Settings, gone_at: datetime, let_go: Callable[[], object]) -> None:
+def wait_for_spark(
+    settings: Settings, gone_at: datetime, collect_garbage: Callable[[], object]
+) -> None:
     """Wait up to 10 seconds until the Spark of this process has removed older spilled rows.
 
-    :param let_go: asks Spark to; it is not called if there are none.
+    :param collect_garbage: asks Spark to; it is not called if there are none.
     """
     is_on_server = with_server(settings).spark_remote is not None
     folders = [
@@ -90,7 +92,7 @@ def wait_for_spark(settings: Settings, gone_at: datetime, let_go: Callable[[], o
     ]
     until = time.monotonic() + _RELEASE_SECONDS
     while any(_older(folder, gone_at) for folder in folders) and time.monotonic() < until:
-        let_go()
+        collect_garbage()
         time.sleep(_PAUSE_SECONDS)
 
 

@@ -49,7 +49,7 @@ def remove_physically(erasure: Erasure) -> None:
 
 
 def _is_left(result: StepResult) -> bool:
-    return result.outcome in ("partial", "failed") or result.lost_race
+    return result.outcome in ("partial", "failed") or result.had_conflict
 
 
 def _left_text(result: StepResult) -> str:
@@ -59,7 +59,7 @@ def _left_text(result: StepResult) -> str:
 
 
 def _due_at(result: StepResult) -> datetime:
-    due_at = result.figures.get("due_at")
+    due_at = result.step_metrics.get("due_at")
     if due_at is None:
         return datetime.now(UTC) + _TRIED_AGAIN_AFTER
     return datetime.fromtimestamp(due_at, UTC)

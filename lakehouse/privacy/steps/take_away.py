@@ -21,7 +21,7 @@ from lakehouse.privacy.places.left_folders import wait_for_spark
 from lakehouse.privacy.places.scrub import scrub_places
 from lakehouse.privacy.sums import find_sums
 from lakehouse.privacy.unread_tables import unread_tables
-from lakehouse.runtime.spark import let_go
+from lakehouse.runtime.spark import collect_garbage
 from lakehouse.tables.escaping import shown
 
 _NO_SUCH_FILE = (
@@ -176,7 +176,7 @@ def scrub(erasure: Erasure) -> None:
     erasable = erasure.erasable
     if erasure.gone_at:
         wait_for_spark(
-            erasable.settings, erasure.gone_at, lambda: let_go(erasable.engine.spark)
+            erasable.settings, erasure.gone_at, lambda: collect_garbage(erasable.engine.spark)
         )
     scrubbed = scrub_places(
         erasable.settings,

@@ -44,7 +44,7 @@ def rows_before(history: History, midnight: datetime) -> int | None:
         history.log
         and midnight < history.log[0][0]
         and history.line
-        and history.line[-1].begins
+        and history.line[-1].is_first_snapshot
     ):
         return 0
     seen = history.seen_at(midnight)

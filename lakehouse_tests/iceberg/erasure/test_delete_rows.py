@@ -377,7 +377,7 @@ def test_a_tag_whose_manifests_are_cleaned_shows_the_columns_that_it_had(
 
     result = clean_manifests(filled, ORDERS.name, REQUEST)
 
-    assert (result.outcome, result.figures["cleaned_refs"]) == ("done", 2)
+    assert (result.outcome, result.step_metrics["cleaned_refs"]) == ("done", 2)
     assert shown(filled, "year_end") == before
 
 

@@ -73,8 +73,8 @@ def test_files_that_held_her_are_written_again_and_no_others(engine: Engine) -> 
 
     assert result.outcome == "done", result.reason
     held_her = before - without_her
-    assert result.figures["rewritten_files"] == len(held_her)
-    assert result.figures["rewritten_bytes"] == sum(sizes[path] for path in held_her)
+    assert result.step_metrics["rewritten_files"] == len(held_her)
+    assert result.step_metrics["rewritten_bytes"] == sum(sizes[path] for path in held_her)
     now = data_paths(engine, ORDERS)
     assert without_her < now
     assert held_her.isdisjoint(now)
@@ -105,7 +105,7 @@ def test_a_manifest_that_is_alone_is_cleaned_too(engine: Engine) -> None:
 
     result = clean_manifests(engine, ORDERS.name, REQUEST)
 
-    assert (result.outcome, result.figures["cleaned_refs"]) == ("done", 2)
+    assert (result.outcome, result.step_metrics["cleaned_refs"]) == ("done", 2)
     loaded = engine.catalog.load(ORDERS.name)
     for ref in loaded.metadata.refs.values():
         for manifest in loaded.snapshot_by_id(ref.snapshot_id).manifests(loaded.io):
@@ -163,7 +163,7 @@ def test_files_without_a_name_go_at_once_and_named_ones_stay(engine: Engine) -> 
 
     (result,) = remove_unnamed(engine, [ORDERS.name])
 
-    assert (result.outcome, result.figures["removed_files"]) == ("done", 2)
+    assert (result.outcome, result.step_metrics["removed_files"]) == ("done", 2)
     assert stored(engine, ORDERS.name) == named
     assert not young.exists() and not lost.exists()
     assert len(content(engine, ORDERS)) == 4
@@ -260,7 +260,7 @@ def test_what_a_reader_needs_and_young_files_are_due_later(embedded_engine: Engi
     expired, orphans = by_step["expire_snapshots"], by_step["remove_orphans"]
     assert expired.outcome == orphans.outcome == "partial"
     assert "watermark of gold.reader" in expired.reason
-    assert orphans.figures["due_at"] > 0
+    assert orphans.step_metrics["due_at"] > 0
     assert read in read_history(engine, ORDERS.name).snapshots
 
 
@@ -277,7 +277,7 @@ def test_why_old_files_without_a_name_stay_is_said(engine: Engine) -> None:
     (orphans,) = [result for result in results if result.step == "remove_orphans"]
     assert orphans.outcome == "partial"
     assert "is shared with silver.inside" in orphans.reason
-    assert "due_at" not in orphans.figures
+    assert "due_at" not in orphans.step_metrics
     assert orphan.exists()
 
 

@@ -75,7 +75,7 @@ def test_of_shared_metadata_our_own_alone_goes_at_once(
 
     (result,) = remove_unnamed(engine, [table.name])
 
-    assert (result.outcome, result.figures["removed_files"]) == ("done", 1)
+    assert (result.outcome, result.step_metrics["removed_files"]) == ("done", 1)
     assert not lost.exists()
     assert content(theirs, table) == [THEIRS]
     assert content(engine, table) == [OURS]
@@ -90,7 +90,7 @@ def test_upkeep_takes_the_metadata_of_another_home_for_no_lost_one(
 
     result = remove_lost_metadata(engine, table.name, older_than=datetime.now(UTC))
 
-    assert result.figures["removed_files"] == 1, result
+    assert result.step_metrics["removed_files"] == 1, result
     assert not lost.exists()
     assert content(theirs, table) == [THEIRS]
 

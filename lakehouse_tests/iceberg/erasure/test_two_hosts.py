@@ -62,7 +62,7 @@ def test_a_write_of_another_host_keeps_its_files(hosts: list[Engine]) -> None:
     assert content(hosts[0], ORDERS) == [BEN, CLEO]
     assert result.outcome == "partial"
     assert "may be of a write on another host" in result.reason
-    due = datetime.fromtimestamp(result.figures["due_at"], UTC) - datetime.now(UTC)
+    due = datetime.fromtimestamp(result.step_metrics["due_at"], UTC) - datetime.now(UTC)
     assert timedelta(hours=23) < due <= timedelta(days=1)
 
 
@@ -84,5 +84,5 @@ def test_what_is_a_day_old_goes(hosts: list[Engine]) -> None:
 
     (result,) = remove_unnamed(hosts[0], [ORDERS.name])
 
-    assert (result.outcome, result.figures["removed_files"]) == ("done", 1)
+    assert (result.outcome, result.step_metrics["removed_files"]) == ("done", 1)
     assert not table.io.new_input(lost).exists()

@@ -61,10 +61,12 @@ def test_small_files_become_one_and_what_main_says_of_its_inputs_stays(
     history = read_history(embedded_engine, NAME)
     assert {**history.refs, "main": 0} == {**refs, "main": 0}
     assert history.main.commit.inputs == {"bronze.events": 17}
-    assert result.figures["files_before"] == 6
-    assert result.figures["files_after"] == 1
-    assert result.figures["rewritten_bytes"] == input_bytes
-    assert result.figures["added_bytes"] == size_bytes(embedded_engine) <= 1.1 * input_bytes
+    assert result.step_metrics["files_before"] == 6
+    assert result.step_metrics["files_after"] == 1
+    assert result.step_metrics["rewritten_bytes"] == input_bytes
+    assert (
+        result.step_metrics["added_bytes"] == size_bytes(embedded_engine) <= 1.1 * input_bytes
+    )
 
     again = compact(embedded_engine, NAME, target_bytes=TARGET_BYTES)
 
@@ -147,7 +149,7 @@ def test_files_of_the_right_size_move_into_the_new_partition_spec_too(
     result = compact(embedded_engine, NAME, [january], target_bytes=target_bytes)
 
     after = paths_by_partition(embedded_engine)
-    assert (result.outcome, result.figures["rewritten_files"]) == ("done", 2)
+    assert (result.outcome, result.step_metrics["rewritten_files"]) == ("done", 2)
     assert january not in after
     assert len(after) == 2 + 3
     assert (after[february], after[march]) == (before[february], before[march])
@@ -174,7 +176,7 @@ def test_a_large_partition_of_an_old_spec_moves_in_chunks(embedded_engine: Engin
         embedded_engine, NAME, target_bytes=a_file, chunk_bytes=a_file + a_file // 2
     )
 
-    assert (result.outcome, result.figures["rewritten_files"]) == ("done", 3)
+    assert (result.outcome, result.step_metrics["rewritten_files"]) == ("done", 3)
     assert replaces(embedded_engine) == 3
     assert {key.spec_id for key in paths_by_partition(embedded_engine)} == {1}
     assert rows(embedded_engine) == rows_before
@@ -222,7 +224,7 @@ def test_a_large_partition_is_done_in_turns_between_which_the_lock_is_free(
     assert result.outcome == "done"
     assert replaces(embedded_engine) > 2
     assert rows(embedded_engine) == before
-    assert result.figures["files_after"] < result.figures["files_before"] / 2
+    assert result.step_metrics["files_after"] < result.step_metrics["files_before"] / 2
 
 
 def test_rows_are_sorted_where_that_is_declared(embedded_engine: Engine) -> None:

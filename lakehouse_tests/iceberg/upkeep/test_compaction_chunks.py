@@ -12,7 +12,7 @@ from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.live_files import read_live_files
 from lakehouse.iceberg.metadata.manifests import read_manifests
 from lakehouse.iceberg.metadata.measured_health import PartitionKey
-from lakehouse.iceberg.upkeep.column_ranges import Span, join_spans
+from lakehouse.iceberg.upkeep.column_ranges import FileRange, merge_ranges
 from lakehouse.iceberg.upkeep.compaction_chunks import Chunk, plan_chunks
 from lakehouse.iceberg.upkeep.partition_filter import range_predicate
 from lakehouse.settings import Settings
@@ -153,7 +153,10 @@ def test_small_files_that_overlap_are_one_chunk_where_they_cannot_be_done_in_tur
     ],
 )
 def test_spans_are_joined(
-    spans: list[tuple[int, int, int]], joined: list[tuple[int, int, int]]
+    file_ranges: list[tuple[int, int, int]], joined: list[tuple[int, int, int]]
 ) -> None:
-    expected = [Span(*span) for span in joined]
-    assert join_spans((Span(*span) for span in spans), chunk_bytes=100) == expected
+    expected = [FileRange(*file_range) for file_range in joined]
+    assert (
+        merge_ranges((FileRange(*file_range) for file_range in file_ranges), chunk_bytes=100)
+        == expected
+    )

@@ -33,7 +33,7 @@ def test_branches_of_dead_writers_and_old_refused_ones_go(embedded_engine: Engin
 
     result = drop_stale_branches(embedded_engine, NAME, refused_before=before)
 
-    assert (result.outcome, result.figures["dropped_branches"]) == ("done", 3)
+    assert (result.outcome, result.step_metrics["dropped_branches"]) == ("done", 3)
     assert set(read_history(embedded_engine, NAME).refs) == {"main", *kept}
     again = drop_stale_branches(embedded_engine, NAME, refused_before=before)
     assert again.outcome == "skipped"

@@ -74,10 +74,10 @@ def test_old_snapshots_go_with_their_files_and_refs_and_watermarks_stay(
     assert history.watermark("bronze.events") == 17
     # Main says what it was computed from, and the tag and the branch share a snapshot.
     assert len(history.snapshots) == 2
-    assert result.figures["expired_snapshots"] == 5
+    assert result.step_metrics["expired_snapshots"] == 5
     gone = before - stored(embedded_engine)
-    assert result.figures["removed_files"] == len(gone)
-    assert result.figures["removed_bytes"] > 0
+    assert result.step_metrics["removed_files"] == len(gone)
+    assert result.step_metrics["removed_bytes"] > 0
 
     again = expire_snapshots(embedded_engine, NAME, older_than=datetime.now(UTC), keep=1)
 
@@ -156,7 +156,7 @@ def test_files_are_joined_and_expired_on_s3(glue_engine: Engine) -> None:
     assert compact(glue_engine, NAME, target_bytes=TARGET_BYTES).outcome == "done"
     result = expire_snapshots(glue_engine, NAME, older_than=datetime.now(UTC), keep=1)
 
-    assert (result.outcome, result.figures["expired_snapshots"]) == ("done", 1)
+    assert (result.outcome, result.step_metrics["expired_snapshots"]) == ("done", 1)
     listed = list_location(glue_engine.catalog.load(NAME)).keys()
     assert small.isdisjoint(listed)
     assert {path_key(file.path) for file in files(glue_engine, NAME)} < listed

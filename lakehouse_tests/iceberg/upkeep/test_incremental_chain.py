@@ -227,8 +227,8 @@ class Chain:
         stale = sorted(stale_values(self.engine, DAYS, INPUTS[DAYS], EVERY))
         if not stale:
             return None
-        spans = tuple((day, day + timedelta(1)) for day in stale)
-        return Run("run", Partitions(tuple(map(str, stale)), spans, EVERY), False)
+        merged_ranges = tuple((day, day + timedelta(1)) for day in stale)
+        return Run("run", Partitions(tuple(map(str, stale)), merged_ranges, EVERY), False)
 
     def expected(self, table: IcebergTable) -> list[tuple[Any, ...]]:
         """Return what a table has to hold, sorted."""
@@ -257,7 +257,7 @@ class Chain:
             self.engine, table.name, older_than=older_than, keep=KEPT, pins=pins
         )
         assert result.outcome in ("done", "skipped"), result
-        self.expired[table] += int(result.figures.get("expired_snapshots", 0))
+        self.expired[table] += int(result.step_metrics.get("expired_snapshots", 0))
         kept = read_history(self.engine, table.name).snapshots
         for reader in readers:
             base = kept[self.bases[reader]]

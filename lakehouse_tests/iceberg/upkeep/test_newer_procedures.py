@@ -59,7 +59,7 @@ def test_a_large_partition_is_compacted_by_any_iceberg(glue_engine: Engine, step
     )
 
     assert (result.outcome, result.reason) == ("done", "")
-    assert result.figures["files_after"] <= 2
+    assert result.step_metrics["files_after"] <= 2
     assert rows(glue_engine) == before
 
 

@@ -53,8 +53,8 @@ def test_old_files_without_a_name_go_and_young_ones_stay(embedded_engine: Engine
 
     assert (result.outcome, result.reason) == ("done", "")
     assert stored(embedded_engine) == named | {young}
-    assert result.figures["removed_files"] == 2
-    assert result.figures["removed_bytes"] == 2 * len(b"left behind")
+    assert result.step_metrics["removed_files"] == 2
+    assert result.step_metrics["removed_bytes"] == 2 * len(b"left behind")
     assert len(rows(embedded_engine)) == 8
     again = remove_orphans(embedded_engine, NAME, older_than=week_ago())
     assert again.outcome == "skipped"
@@ -85,7 +85,7 @@ def test_so_many_are_rather_of_somebody_else(embedded_engine: Engine) -> None:
     assert f"{len(orphans)} of {there + len(orphans)} files in" in result.reason
     assert all(orphan.exists() for orphan in orphans)
     allowed = remove_orphans(embedded_engine, NAME, older_than=week_ago(), most_share=0.9)
-    assert allowed.figures["removed_files"] == len(orphans)
+    assert allowed.step_metrics["removed_files"] == len(orphans)
 
 
 def test_a_location_of_two_tables_is_left_alone(embedded_engine: Engine) -> None:
@@ -150,7 +150,7 @@ def test_they_are_found_and_removed_on_s3(glue_engine: Engine) -> None:
 
     result = remove_orphans(glue_engine, NAME, older_than=week_ago())
 
-    assert (result.outcome, result.figures["removed_files"]) == ("done", 1)
+    assert (result.outcome, result.step_metrics["removed_files"]) == ("done", 1)
     names = {Path(path).name for path in list_location(table)}
     assert "young.parquet" in names
     assert "killed.parquet" not in names
@@ -180,7 +180,7 @@ def test_lost_metadata_goes_after_a_day(
 
     result = remove_lost_metadata(embedded_engine, NAME, older_than=datetime.now(UTC))
 
-    assert (result.outcome, result.figures["removed_files"]) == ("done", 1)
+    assert (result.outcome, result.step_metrics["removed_files"]) == ("done", 1)
     assert before - stored(embedded_engine) == {with_lost_metadata["old"]}
     again = remove_lost_metadata(embedded_engine, NAME, older_than=datetime.now(UTC))
     assert again.outcome == "skipped"

@@ -27,8 +27,8 @@ def test_each_partition_spec_gets_one_manifest_of_a_kind(embedded_engine: Engine
     kinds = [(manifest.partition_spec_id, int(manifest.content)) for manifest in manifests]
     assert sorted(kinds) == [(0, 0), (0, 1), (1, 0)]
     assert result.outcome == "done"
-    assert result.figures["manifests_before"] == count > 3
-    assert result.figures["manifests_after"] == 3
+    assert result.step_metrics["manifests_before"] == count > 3
+    assert result.step_metrics["manifests_after"] == 3
     assert rows(embedded_engine) == before
     assert rewrite_manifests(embedded_engine, NAME).outcome == "skipped"
 
@@ -45,7 +45,7 @@ def test_statistics_follow_the_rows_and_old_ones_go(embedded_engine: Engine) -> 
     result = compute_statistics(embedded_engine, NAME)
 
     (current,) = embedded_engine.catalog.load(NAME).metadata.statistics
-    assert (result.outcome, result.figures["removed_files"]) == ("done", 1)
+    assert (result.outcome, result.step_metrics["removed_files"]) == ("done", 1)
     assert current.snapshot_id != old.snapshot_id
     assert local_path(current.statistics_path).exists()
     assert not local_path(old.statistics_path).exists()

@@ -102,8 +102,8 @@ def heal_and_check(engine: Engine) -> None:
     assert [rows(engine, version) for version in versions] == before
     assert len(files(engine, NAME)) <= 0.05 * count
     assert _healthy(engine) == healthy
-    figures = results["compact"].figures
-    assert figures["added_bytes"] <= 1.1 * figures["rewritten_bytes"]
+    step_metrics = results["compact"].step_metrics
+    assert step_metrics["added_bytes"] <= 1.1 * step_metrics["rewritten_bytes"]
     history = read_history(engine, NAME)
     assert len(history.line) <= KEPT + OWN_SNAPSHOTS
     assert len(read_manifests(engine.catalog.load(NAME))) == 1

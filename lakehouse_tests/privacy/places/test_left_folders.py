@@ -124,15 +124,15 @@ def test_spark_is_asked_to_let_go_until_it_has(settings):
     spilled = put(temporary_folder(settings), ROWS)
     asked = []
 
-    def let_go() -> None:
+    def collect_garbage() -> None:
         asked.append(None)
         if len(asked) == 2:
             spilled.unlink()
 
-    wait_for_spark(settings, now, let_go)
+    wait_for_spark(settings, now, collect_garbage)
 
     assert len(asked) == 2
-    wait_for_spark(settings, now, let_go)
+    wait_for_spark(settings, now, collect_garbage)
     assert len(asked) == 2
 
 

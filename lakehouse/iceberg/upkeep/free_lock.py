@@ -18,7 +18,7 @@ from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 _CONFLICTS = (Failure.CONFLICT, Failure.MOVED)
 
 
-class RaceLost(Exception):
+class CommitConflict(Exception):
     """Another process committed first; the message names it."""
 
 
@@ -34,14 +34,14 @@ def free_lock(engine: Engine, table: str) -> Iterator[WriteLog]:
         with table_lock(engine, table, wait_seconds=0) as log:
             yield log
     except TableBusy as error:
-        raise RaceLost(f"{table} is being written") from error
+        raise CommitConflict(f"{table} is being written") from error
     except Exception as error:
         # Iceberg rejects impossible commits with the same message as late ones.
         has_moved = engine.catalog.load(table).metadata_location != before
         failure = classify(error)
         if failure is Failure.BUSY or (failure in _CONFLICTS and has_moved):
             reason = f"another commit to {table} came first: {one_line(error)}"
-            raise RaceLost(reason) from error
+            raise CommitConflict(reason) from error
         raise
 
 
@@ -53,11 +53,11 @@ def run_step(table: str, step: StepName, work: Callable[[], StepResult]) -> Step
     begun = monotonic()
     try:
         result = work()
-    except RaceLost as conflict:
-        return replace(skipped(table, step, str(conflict)), lost_race=True)
+    except CommitConflict as conflict:
+        return replace(skipped(table, step, str(conflict)), had_conflict=True)
     except ProcedureMissing as missing:
         return skipped(table, step, str(missing))
-    return replace(result, figures={**result.figures, "seconds": monotonic() - begun})
+    return replace(result, step_metrics={**result.step_metrics, "seconds": monotonic() - begun})
 
 
 def skipped(table: str, step: StepName, reason: str) -> StepResult:

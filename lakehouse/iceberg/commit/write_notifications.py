@@ -9,27 +9,27 @@ from functools import partial
 from lakehouse.iceberg.commit.retry import Failure, classify
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import Snapshot, read_history
-from lakehouse.iceberg.metadata.write_events import NOBODY_LISTENS, BegunWrite
+from lakehouse.iceberg.metadata.write_events import NO_LISTENER, BegunWrite
 from lakehouse.iceberg.metadata.write_result import Outcome, Published
 from lakehouse.tables.table import IcebergTable
 
 
 @contextmanager
-def told(engine: Engine, write: BegunWrite) -> Iterator[Callable[[Outcome], None]]:
+def notifying(engine: Engine, write: BegunWrite) -> Iterator[Callable[[Outcome], None]]:
     """Notify the listener of the start and the outcome of a write; yields a function to report
     the outcome.
 
-    After an interrupt or an unknown outcome, `tell_of_dead` of the next writer reports it.
+    After an interrupt or an unknown outcome, `report_unfinished` of the next writer reports it.
     """
     engine.listener.begun(write)
     try:
-        yield partial(engine.listener.ended, write)
+        yield partial(engine.listener.finished, write)
     except Exception as error:
         _report_failure(engine, write, error)
         raise
 
 
-def tell_of_dead(engine: Engine, table: IcebergTable) -> None:
+def report_unfinished(engine: Engine, table: IcebergTable) -> None:
     """Report the outcome of unfinished writes; requires the lock, under which their writers are
     dead.
     """
@@ -39,11 +39,11 @@ def tell_of_dead(engine: Engine, table: IcebergTable) -> None:
     line = read_history(engine, table.name).line
     for write_id in write_ids:
         published = published_of(table.name, line, write_id)
-        engine.listener.found_ended(BegunWrite(table, write_id), published)
+        engine.listener.resolved(BegunWrite(table, write_id), published)
 
 
 def _report_failure(engine: Engine, write: BegunWrite, error: Exception) -> None:
-    if engine.listener is NOBODY_LISTENS:
+    if engine.listener is NO_LISTENER:
         return
     failure = classify(error)
     try:
@@ -54,10 +54,10 @@ def _report_failure(engine: Engine, write: BegunWrite, error: Exception) -> None
         return
     published = published_of(write.table.name, line, write.write_id)
     if published:
-        engine.listener.found_ended(write, published)
+        engine.listener.resolved(write, published)
     elif failure is not Failure.UNKNOWN:
-        is_own = failure in (Failure.OTHER, Failure.LOST)
-        engine.listener.failed(write, error, lost_race=not is_own)
+        is_own = failure in (Failure.OTHER, Failure.EXECUTORS_LOST)
+        engine.listener.failed(write, error, had_conflict=not is_own)
 
 
 def published_by_run(engine: Engine, table: str, run_id: str) -> Published | None:
