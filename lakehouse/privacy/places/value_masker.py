@@ -4,15 +4,13 @@ A process that has the file open continues to read and write it at the same offs
 """
 
 import gzip
-import mmap
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, cast
 
 from lakehouse.privacy.places.scrubbed_place import ERASED
-from lakehouse.privacy.verifier.values import ByteSearch, Hit, SearchedValues
+from lakehouse.privacy.verifier.values import ByteSearch, SearchedValues
 from lakehouse.storage.atomic_files import replace_bytes
 from lakehouse.tables.masking import mask
 from lakehouse.tables.person import INTEGER, Person, is_distinctive, normal_id
@@ -21,6 +19,9 @@ _NAMED_VALUE = rb"""(?<![A-Za-z0-9_])%b\\*["'`]?\s{0,3}(?:==?|=>|:)\s{0,3}\\*["'
 """A column and the beginning of its value: `customer_id=7`, `"customer_id": "7"`."""
 _VALUE = rb"(?P<value>%b)(?![A-Za-z0-9_]|[.][0-9])"
 _AROUND_BYTES = 16
+_CHUNK_BYTES = 8 << 20
+_MARGIN_BYTES = 4096
+"""Read around a chunk, for values at its ends and the names of their columns."""
 _Span = tuple[int, int]
 
 
@@ -43,6 +44,7 @@ class ValueMasker:
         masks = {mask(key, one) or "" for key in masking_keys for one in values | delivered}
         people = [*persons, Person("masked", frozenset(masks))]
         self._search = ByteSearch(SearchedValues(people, shared))
+        self._margin = max(_MARGIN_BYTES, 2 * self._search.margin)
         self.short_values = {value for value in values if not is_distinctive(value)}
         self._short = [
             _named_value(column, texts & self.short_values)
@@ -59,17 +61,25 @@ class ValueMasker:
 
     def mask_file(self, file: Path, *, is_dry: bool) -> tuple[int, int]:
         """Mask the values in a file; return how many, and how many shared ones stay."""
-        if file.stat().st_size == 0:
-            return 0, 0
+        erased = shared = 0
         with file.open("rb" if is_dry else "r+b", buffering=0) as opened:
-            with mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                spans, shared = self._spans(content)
-                fillers = [_filler(content, start, end) for start, end in spans]
-            if not is_dry and spans:
-                for (start, _), filler in zip(spans, fillers, strict=True):
-                    os.pwrite(opened.fileno(), filler, start)
-                os.fsync(opened.fileno())
-        return len(spans), shared
+            descriptor = opened.fileno()
+            for begin in range(0, os.fstat(descriptor).st_size, _CHUNK_BYTES):
+                first = max(0, begin - self._margin)
+                length = begin - first + _CHUNK_BYTES + self._margin
+                content = os.pread(descriptor, length, first)
+                here = range(begin - first, begin - first + _CHUNK_BYTES)
+                spans, shared_starts = self._spans(content)
+                for start, end in spans:
+                    if start in here:
+                        erased += 1
+                        if not is_dry:
+                            filler = _filler(content, start, end)
+                            os.pwrite(descriptor, filler, first + start)
+                shared += sum(start in here for start in shared_starts)
+            if erased and not is_dry:
+                os.fsync(descriptor)
+        return erased, shared
 
     def mask_gzip(self, file: Path, *, is_dry: bool) -> tuple[int, int]:
         """Mask the values in a gzip file, which is replaced."""
@@ -78,34 +88,20 @@ class ValueMasker:
         if spans and not is_dry:
             mode = file.stat().st_mode & 0o777
             replace_bytes(file, gzip.compress(self.masked(content)), mode=mode)
-        return len(spans), shared
+        return len(spans), len(shared)
 
-    def _spans(self, content: bytes | mmap.mmap) -> tuple[list[_Span], int]:
-        """Return where values are, in order, and how many others are shared."""
-        found: list[_Span] = []
-        shared = 0
-        if isinstance(content, bytes):
-            hits: Iterable[Hit] = self._search.find(content)
-        else:
-            hits = self._search.find_in_file(cast(BinaryIO, content), len(content))
-        for hit in hits:
-            if hit.sought and hit.sought.is_shared:
-                shared += 1
-            else:
-                found.append((hit.start, hit.end))
-        found += self._short_values(content)
+    def _spans(self, content: bytes) -> tuple[list[_Span], list[int]]:
+        """Return where values are, in order, and where shared values begin."""
+        hits = self._search.find(content)
+        found = [hit[:2] for hit in hits if not (hit.sought and hit.sought.is_shared)]
+        found += [match.span("value") for one in self._short for match in one.finditer(content)]
         merged: list[_Span] = []
         for start, end in sorted(found):
             if merged and start < merged[-1][1]:
                 merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
             else:
                 merged.append((start, end))
-        return merged, shared
-
-    def _short_values(self, content: bytes | mmap.mmap) -> Iterator[_Span]:
-        for pattern in self._short:
-            for match in pattern.finditer(content):
-                yield match.span("value")
+        return merged, [hit.start for hit in hits if hit.sought and hit.sought.is_shared]
 
 
 def _values_by_column(persons: Sequence[Person]) -> Mapping[str, set[str]]:
@@ -129,7 +125,7 @@ def _named_value(column: str, values: Collection[str]) -> re.Pattern[bytes]:
     return re.compile(name + _VALUE % b"|".join(forms), re.IGNORECASE)
 
 
-def _filler(content: bytes | mmap.mmap, start: int, end: int) -> bytes:
+def _filler(content: bytes, start: int, end: int) -> bytes:
     """Return as many bytes as a value has: 0 in place of a number of JSON."""
     length = end - start
     before = content[max(0, start - _AROUND_BYTES) : start].rstrip()

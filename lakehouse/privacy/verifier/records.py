@@ -49,30 +49,35 @@ class RecordFields:
         if isinstance(value, dict):
             for name, inner in value.items():
                 # The rest of a path can contain values.
-                declared = (str(name),) if self._part.held([str(name)]) else ()
-                self.add(inner, (*path, *declared), depth)
+                is_declared = str(name).strip().lower() in self._part.names
+                self.add(inner, (*path, str(name)) if is_declared else path, depth)
         elif isinstance(value, list | tuple):
             for inner in value:
                 self.add(inner, path, depth)
-        elif value is not None:
-            text = spark_text(value) or ""
-            if path:
-                self._fields[path].add(text)
-                self._values += 1
-            if depth < _JSON_DEPTH and self._is_json_of_fields(text):
-                self.add(parsed(text), path, depth + 1)
-            if self._values >= _BATCH_VALUES:
-                self.flush()
+        elif value is not None and (path or isinstance(value, str | bytes)):
+            self._add_leaf(value, path, depth)
+
+    def _add_leaf(self, value: Any, path: tuple[str, ...], depth: int) -> None:
+        text = spark_text(value) or ""
+        if path:
+            self._fields[path].add(text)
+            self._values += 1
+        if depth < _JSON_DEPTH and self._is_json_of_fields(text):
+            self.add(parsed(text), path, depth + 1)
+        if self._values >= _BATCH_VALUES:
+            self.flush()
 
     def add_row(self, row: Mapping[str, Any]) -> None:
-        """Add a row of a database: its declared columns, and all its texts."""
+        """Add a row: its declared columns, and all its texts and integers."""
         values = {name: _unpacked(value) for name, value in row.items()}
         self.add(values)
         for value in values.values():
-            if isinstance(value, str | bytes):
-                content = value.encode("utf-8", "replace") if isinstance(value, str) else value
-                self._texts.append(content)
-                self._bytes += len(content)
+            if isinstance(value, str | bytes | int):
+                text = (
+                    value if isinstance(value, bytes) else str(value).encode(errors="replace")
+                )
+                self._texts.append(text)
+                self._bytes += len(text)
         if self._bytes >= _BATCH_BYTES:
             self.flush()
 
@@ -240,7 +245,7 @@ def read_avro(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa:
                 for path, bound in bounds_of_entry(cast(dict[str, Any], record), header):
                     part.search_bound(path, bound)
             elif isinstance(record, dict):
-                fields.add({names[name]: value for name, value in record.items()})
+                fields.add_row({names[name]: value for name, value in record.items()})
     fields.flush()
 
 

@@ -187,7 +187,7 @@ class ByteSearch:
                 patterns.setdefault(content, (None, encoding, text.isdigit()))
         self._patterns = list(patterns.values())
         self._automaton = BytesAhoCorasick(list(patterns)) if patterns else None
-        self._margin = 2 + max(map(len, patterns), default=0)
+        self.margin = 2 + max(map(len, patterns), default=0)
 
     def find(self, content: bytes) -> list[Hit]:
         """Return the outermost hits; digits next to a number make it another number."""
@@ -214,7 +214,7 @@ class ByteSearch:
             window += chunk
             window_end = window_start + len(window)
             # A hit near the end can continue in the next chunk, or be part of a longer one.
-            limit = window_end - self._margin if chunk else window_end
+            limit = window_end - self.margin if chunk else window_end
             for hit in self.find(window):
                 end = hit.end + window_start
                 if decided_end < end <= limit:
@@ -222,7 +222,7 @@ class ByteSearch:
             decided_end = max(decided_end, limit)
             if not chunk:
                 return
-            window = window[-2 * self._margin :]
+            window = window[-2 * self.margin :]
             window_start = window_end - len(window)
 
 

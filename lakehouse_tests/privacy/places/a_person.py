@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from lakehouse.privacy.places.value_masker import ValueMasker
 from lakehouse.tables.person import Person
 
 EMAIL = "zoë.o'neil@example.com"
@@ -22,11 +21,6 @@ PERSON = Person(
     frozenset({SHORT_ID, " 007 "}),
     {"email": frozenset({EMAIL}), "passport": frozenset({PASSPORT})},
 )
-
-
-def masker(*shared: str) -> ValueMasker:
-    """Return what masks that person's values."""
-    return ValueMasker([PERSON], shared, ())
 
 
 def traces(home: Path) -> list[str]:

@@ -40,7 +40,7 @@ def test_a_row_that_spark_deleted_is_found_in_all_that_iceberg_keeps(
         {"manifest"} if file_format == "avro" else set()
     )
     assert report.gaps == ()
-    blooms = [item for item in report.not_proved if "bloom filter" in item.what]
+    blooms = [item for item in report.not_proved if "Bloom filter" in item.what]
     assert bool(blooms) is (file_format == "parquet")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from lakehouse.privacy.verifier import records
 from lakehouse.privacy.verifier.roots import copy_by_another_process
-from lakehouse_tests.privacy.verifier.someone import EMAIL, searched, written
+from lakehouse_tests.privacy.verifier.someone import EMAIL, PHONE, searched, written
 
 pytestmark = pytest.mark.unit
 
@@ -52,6 +52,14 @@ def test_values_of_tables_are_read(tmp_path):
 
     rows = {(item.how, item.column) for item in report.findings}
     assert {("column", "client"), ("decoded UTF-8", "")} <= rows
+
+
+def test_a_long_integer_is_found_in_a_column_of_any_name(tmp_path):
+    with database(tmp_path) as connection:
+        connection.execute("CREATE TABLE notes AS SELECT ? AS n", (int(PHONE),))
+        connection.commit()
+
+    assert ("id", "decoded UTF-8", "table notes") in kinds(searched(tmp_path))
 
 
 @pytest.mark.parametrize("text", ["x^2 + y^2", b"x\x9cno stream", b"\x1f\x8bno gzip"])
