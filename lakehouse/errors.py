@@ -75,7 +75,7 @@ class TableDamaged(TableUnreadable):
 
 
 class TypeUnsupported(TableUnreadable):
-    """A column has a type that only Spark reads; the table is not damaged."""
+    """A column has a type that only Spark reads."""
 
 
 class FilesUnsupported(TableUnreadable):

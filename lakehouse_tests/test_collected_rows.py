@@ -57,7 +57,6 @@ COLLECTED = {
     "iceberg/commit/branch.py:fast_forward.collect": ONE_ROW,
     "iceberg/diff/key.py:_check_snapshot.collect": ONE_ROW,
     "iceberg/diff/row_diff.py:count_changes.collect": "a row for each of four kinds of change",
-    "iceberg/erasure/spark_rows.py:count_by_spark.collect": ONE_ROW,
     "iceberg/read/stale_partitions.py:_look_up_affected.first": ONE_ROW,
     "iceberg/rules/audit.py:count.first": ONE_ROW,
     "iceberg/rules/audit.py:_count_lookups.collect": PER_RULE,
@@ -67,7 +66,7 @@ COLLECTED = {
         "one row, or of orphans a path for each, in a location that the driver lists itself"
     ),
     "iceberg/upkeep/newer_procedures.py:call_newer.head": ONE_ROW,
-    "iceberg/upkeep/readers_view.py:_counted.collect": ONE_ROW,
+    "iceberg/upkeep/readers_view.py:_count_rows.collect": ONE_ROW,
     "iceberg/upkeep/rewrite_procedures.py:rewrite_manifests_of_spec.collect": ONE_ROW,
     "iceberg/upkeep/rewrite_procedures.py:_rewritten.collect": ONE_ROW,
     "iceberg/upkeep/rewrite_procedures.py:rewrite_position_deletes.collect": ONE_ROW,
@@ -95,7 +94,7 @@ COLLECTED = {
     "iceberg/write/append_or_overwrite.py:_landed.collect": (
         "names and hashes among those of the files that one ingest brings, which it holds already"
     ),
-    "iceberg/write/merge_rows.py:_came.collect": FEW_OR_OTHERWISE,
+    "iceberg/write/merge_rows.py:_source_stats.collect": FEW_OR_OTHERWISE,
     "iceberg/write/row_versions.py:_partitions_of.collect": FEW_OR_OTHERWISE,
     "ingestion/withdraw_delivery.py:_landed.collect": "a row for each content of one name",
     "quality/rows_by_source.py:_of_their_files.collect": FEW_OR_OTHERWISE,
@@ -124,8 +123,9 @@ OTHER_METHODS = {
     "iceberg/write/write_audit_publish.py:_fence.head": "of a history",
     "maintenance/compaction_budget.py:choose.take": "of a budget",
     "maintenance/when_due/compute_statistics.py:plan_statistics.take": "of a budget",
-    "orchestration/warm_runs/run_server.py:load.collect": "of garbage",
-    "privacy/verifier/column_values.py:match.take": "of rows that are there",
+    "orchestration/warm_runs/run_server.py:preload.collect": "of garbage",
+    "privacy/export.py:_rows.take": "of the rows of a person",
+    "privacy/matching_rows.py:_read.take": "of rows that are there",
     "sample_data": "makes rows, and reads none",
 }
 

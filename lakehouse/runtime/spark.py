@@ -313,7 +313,7 @@ def _start_jvm(
     try:
         with open_log(settings) as output:
             file = write_properties(settings, folder, configuration)
-            gateway = launch_jvm(file, output, arguments)
+            gateway = launch_jvm(file, output, arguments, settings.cluster.pyspark_arguments)
     except PySparkRuntimeError as error:
         raise SetupError(
             f"The JVM of Spark did not start: {last_words(settings, started_at)}",

@@ -227,7 +227,7 @@ def test_a_jvm_is_started_with_no_configuration_among_its_arguments(
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", said)
     file = tmp_path / "it's a file"
     packages, properties = ("--packages", "a b:1"), ("--properties-file", str(file))
-    launch_jvm(file, io.BytesIO(), packages)
+    launch_jvm(file, io.BytesIO(), packages, os.environ["PYSPARK_SUBMIT_ARGS"])
 
     assert given == [None, [*packages, *properties, "pyspark-shell"]]
     assert os.environ["PYSPARK_SUBMIT_ARGS"] == said

@@ -42,17 +42,21 @@ LOGS_WITH_VALUES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 def launch_jvm(
-    properties: Path, output: BinaryIO, arguments: Sequence[str] = ()
+    properties: Path,
+    output: BinaryIO,
+    arguments: Sequence[str] = (),
+    submit_args: str | None = None,
 ) -> "JavaGateway":
     """Start the JVM of this process, and write its output to a file.
 
     :param properties: the file of its configuration, which PySpark would pass as arguments.
     :param arguments: further arguments of `spark-submit`.
+    :param submit_args: the value of PYSPARK_SUBMIT_ARGS, which is set again afterwards.
     :raises PySparkRuntimeError: when it does not start.
     """
     from pyspark.java_gateway import launch_gateway
 
-    with _submitted_with(properties, arguments):
+    with _submitted_with(properties, arguments, submit_args):
         # PySpark gives it no types.
         return launch_gateway(  # type: ignore[no-untyped-call]
             None, {"stdout": output, "stderr": STDOUT}
@@ -60,17 +64,18 @@ def launch_jvm(
 
 
 @contextmanager
-def _submitted_with(properties: Path, arguments: Sequence[str]) -> Iterator[None]:
+def _submitted_with(
+    properties: Path, arguments: Sequence[str], submit_args: str | None
+) -> Iterator[None]:
     """Let PySpark start Spark with a properties file and further arguments."""
-    before = os.environ.get(_ARGUMENTS)
     words = [*arguments, "--properties-file", str(properties), _SHELL]
     os.environ[_ARGUMENTS] = shlex.join(words)
     try:
         yield
     finally:
         del os.environ[_ARGUMENTS]
-        if before is not None:
-            os.environ[_ARGUMENTS] = before
+        if submit_args:
+            os.environ[_ARGUMENTS] = submit_args
 
 
 def has_context() -> bool:

@@ -216,17 +216,12 @@ def judge(
     row_set_rules = _row_set_rules(table, partitions)
     other_tables = {table.name: rows} | _other_tables(row_set_rules, read_other)
     evaluable_rules = [rule for rule in row_set_rules if _is_answered(rule, other_tables)]
-    combined_rules = [
-        rule
-        for rule in evaluable_rules
-        if existing is not None and _compares_existing(table, rule)
-    ]
+    is_combined = partial(_compares_existing, table)
+    combined_rules = [*filter(is_combined, evaluable_rules)] if existing is not None else []
     new_row_rules = [rule for rule in evaluable_rules if rule not in combined_rules]
     if new_row_rules:
-        new_row_audit = audit(
-            engine, table, rows, new_row_rules, None, other_tables.__getitem__
-        )
-        results += new_row_audit.results
+        read = other_tables.__getitem__
+        results += audit(engine, table, rows, new_row_rules, None, read).results
     if combined_rules and existing is not None:
         added, staying = _with_existing(table, rows, removed, existing)
         results += audit(engine, table, added, combined_rules, staying).results
