@@ -9,7 +9,7 @@ import pytest
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.read.inputs import existing_rows
-from lakehouse.iceberg.read.pinned_frames import _has_none_elsewhere
+from lakehouse.iceberg.read.pinned_frames import _is_empty_outside
 
 pytestmark = pytest.mark.unit
 
@@ -32,17 +32,17 @@ OF_MONDAY = Run("run", Partitions((str(MONDAY),), ((MONDAY, TUESDAY),), EVERY))
 def test_none_are_elsewhere_where_all_stand_in_the_partitions_of_the_run(
     affected: Collection[date | None] | None, is_none: bool
 ) -> None:
-    assert _has_none_elsewhere(ELSEWHERE, OF_MONDAY, affected) is is_none
+    assert _is_empty_outside(ELSEWHERE, OF_MONDAY, affected) is is_none
 
 
 def test_a_moment_of_another_partition_is_elsewhere() -> None:
     noon = datetime(2024, 1, 1, 12, tzinfo=UTC)
     hours = tuple((noon + timedelta(hours=at), noon + timedelta(hours=at + 1)) for at in (0, 1))
     run = Run("run", Partitions(("12",), hours[:1], AllPartitions(((noon, hours[1][1]),))))
-    assert _has_none_elsewhere(ELSEWHERE, run, {noon + timedelta(minutes=59)})
-    assert not _has_none_elsewhere(ELSEWHERE, run, {noon + timedelta(minutes=60)})
+    assert _is_empty_outside(ELSEWHERE, run, {noon + timedelta(minutes=59)})
+    assert not _is_empty_outside(ELSEWHERE, run, {noon + timedelta(minutes=60)})
 
 
 def test_rows_of_the_partitions_themselves_are_read_whatever_is_known() -> None:
     here = replace(ELSEWHERE, outside=False)
-    assert not _has_none_elsewhere(here, OF_MONDAY, ())
+    assert not _is_empty_outside(here, OF_MONDAY, ())
