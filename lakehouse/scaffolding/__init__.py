@@ -1,6 +1,4 @@
-"""New declarations from files and tables that are there: what the files hold, and the text of
-the Python files that declare it.
+"""Declarations of feeds and tables that are generated from files and other tables.
 
-Looking (`inspect_files`), deciding (`plan_feed`) and wording (`…_text`) are apart; only
-`write_files` writes.
+`sample_files` reads, `feed_plan` guesses, `…_text` generates code; only `write_files` writes.
 """

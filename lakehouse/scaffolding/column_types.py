@@ -272,6 +272,9 @@ class _Numbers:
         texts = column.values.to_pylist()
         if mark == ",":
             texts = [text.translate(_SWAPPED) for text in texts]
+        if not column.any_match("-?0[.,].*"):
+            # Some tools write .5 for 0.5.
+            texts = [re.sub("^(-?)[.]", r"\g<1>0.", text) for text in texts]
         values = [Decimal(text.replace(",", "")) for text in texts]
         return cls(column, mark, is_grouped, texts, values)
 

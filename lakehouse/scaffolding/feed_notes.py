@@ -74,7 +74,7 @@ def _key_note(plan: FeedPlan) -> str:
         newest = f" Of repeated ones, {_newest(plan)} counts." if plan.version else ""
         return f"{_listed(plan.key)} {be} the key: no two rows have the same.{newest}"
     if not guess.nearest:
-        nearest = "None is named as keys are, such as id or order_no."
+        nearest = "None that is named as a key, such as id or order_no, can be one."
     else:
         nearest = (
             f"Nearest to a key: {_listed(_silver(plan, guess.nearest))};"

@@ -4,7 +4,7 @@ from lakehouse.scaffolding.feed_notes import bronze_notes, silver_notes, unclear
 from lakehouse.scaffolding.feed_plan import FeedPlan, PlannedColumn
 from lakehouse.scaffolding.python_text import (
     CONFIRM,
-    asset_module,
+    AssetModule,
     comments,
     import_lines,
     quoted_list,
@@ -73,15 +73,15 @@ def bronze_text(plan: FeedPlan, package: str, width: int) -> str:
         days=days,
     )
     notes = comments(CONFIRM.format(source=plan.source), bronze_notes(plan), width)
-    return asset_module(
-        (plan.bronze, "delivered"),
+    return AssetModule(
+        plan.bronze,
+        "delivered",
         f"Rows of the feed `{plan.name}` as they were delivered.",
         import_lines(imports, package, width),
         notes + declaration,
         "@feed_asset(FEED, TABLE)",
         body,
-        width,
-    )
+    ).text(width)
 
 
 def _feed_column(column: PlannedColumn) -> str:
@@ -140,15 +140,15 @@ def silver_text(plan: FeedPlan, package: str, width: int) -> str:
     unclear = "Text, until its form is declared:"
     notes = comments(CONFIRM.format(source=plan.source), silver_notes(plan), width)
     notes += comments(unclear, unclear_notes(plan), width)
-    return asset_module(
-        (plan.silver, "delivered"),
+    return AssetModule(
+        plan.silver,
+        "delivered",
         description,
         import_lines(imports, package, width),
         notes + declaration,
         f'@iceberg_asset(TABLE, inputs={{"delivered": {read}(RAW{by})}})',
         _silver_body(plan),
-        width,
-    )
+    ).text(width)
 
 
 def _description(plan: FeedPlan) -> str:

@@ -92,8 +92,10 @@ def guess_key(
                 == rows
             ):
                 return _repeated_key(texts, file_number, key, days, change)
-    nearest = max(distinct, key=lambda key: (distinct[key], -len(key)), default=())
-    return KeyGuess(nearest=nearest, nearest_repeated_rows=rows - distinct.get(nearest, 0))
+    if rows < 2 or not distinct:
+        return KeyGuess()
+    nearest = max(distinct, key=lambda key: (distinct[key], -len(key)))
+    return KeyGuess(nearest=nearest, nearest_repeated_rows=rows - distinct[nearest])
 
 
 def _repeated_key(

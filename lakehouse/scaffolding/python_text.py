@@ -3,6 +3,7 @@
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 CONFIRM = "Guessed from {source}; confirm or correct, then delete these lines:"
@@ -29,32 +30,34 @@ def {name}({parameter}: DataFrame) -> DataFrame:
 """
 
 
-def asset_module(
-    names: tuple[str, str],
-    doc: str,
-    imports: str,
-    declaration: str,
-    decorator: str,
-    body: str,
-    width: int,
-) -> str:
-    """Return the text of a file that declares a table and its asset.
+@dataclass(frozen=True)
+class AssetModule:
+    """A file that declares a table and its asset.
 
-    :param names: of the table, and of the function's parameter.
-    :param doc: describes the rows of the table.
+    `doc` describes the rows of the table, `parameter` is that of the asset's function.
     """
-    table, parameter = names
-    text = _MODULE.format(
-        docstring=docstring(f"`{table}`: {doc[:1].lower()}{doc[1:]}", width),
-        imports=imports,
-        declaration=declaration.rstrip(),
-        decorator=decorator,
-        name=table.split(".")[1],
-        parameter=parameter,
-        description=textwrap.indent(docstring(doc, width - 4), "    "),
-        body=body.rstrip(),
-    )
-    return formatted(text, width)
+
+    table: str
+    parameter: str
+    doc: str
+    imports: str
+    declaration: str
+    decorator: str
+    body: str
+
+    def text(self, width: int) -> str:
+        """Return the text of the file."""
+        text = _MODULE.format(
+            docstring=docstring(f"`{self.table}`: {self.doc[:1].lower()}{self.doc[1:]}", width),
+            imports=self.imports,
+            declaration=self.declaration.rstrip(),
+            decorator=self.decorator,
+            name=self.table.split(".")[1],
+            parameter=self.parameter,
+            description=textwrap.indent(docstring(self.doc, width - 4), "    "),
+            body=self.body.rstrip(),
+        )
+        return formatted(text, width)
 
 
 def formatted(text: str, width: int) -> str:

@@ -137,8 +137,8 @@ def read_samples(files: Sequence[SampleFile], *, max_rows: int = MAX_ROWS) -> Sa
     batches: list[pa.Table] = []
     remaining = max_rows
     for number, file in enumerate(files):
-        with _explained(file.path):
-            for batch in _batches(file, remaining):
+        with _explained(file.path), _with_row_number(file, remaining):
+            for batch in _batches(file, remaining, use_threads=True):
                 remaining -= batch.num_rows
                 numbers = pa.array([number] * batch.num_rows, pa.int32())
                 batches.append(batch.append_column(FILE_NUMBER, numbers))
@@ -154,10 +154,20 @@ def read_samples(files: Sequence[SampleFile], *, max_rows: int = MAX_ROWS) -> Sa
     return Samples(tuple(files), texts, is_complete=remaining > 0)
 
 
-def _batches(file: SampleFile, max_rows: int) -> Iterator[pa.Table]:
+@contextmanager
+def _with_row_number(file: SampleFile, max_rows: int) -> Iterator[None]:
+    """Read a rejected file again without threads: this takes longer, and counts the rows."""
+    try:
+        yield
+    except FileRejected:
+        for _ in _batches(file, max_rows, use_threads=False):
+            pass
+        raise
+
+
+def _batches(file: SampleFile, max_rows: int, *, use_threads: bool) -> Iterator[pa.Table]:
     with file.path.open("rb") as content:
-        # Without threads, errors have the number of the row.
-        reader = open_reader(file.feed, file.file_format, content, use_threads=False)
+        reader = open_reader(file.feed, file.file_format, content, use_threads=use_threads)
         batches = reader.batches()
         try:
             while max_rows > 0 and (batch := next(batches, None)) is not None:

@@ -9,7 +9,7 @@ from types import ModuleType
 from lakehouse.errors import UsageError
 from lakehouse.scaffolding.key_columns import is_key_name
 from lakehouse.scaffolding.python_text import (
-    asset_module,
+    AssetModule,
     comments,
     import_lines,
     quoted_list,
@@ -108,15 +108,15 @@ def table_text(name: str, source: Source, package: str, width: int) -> str:
         columns="\n        ".join(f"{_column(column)}," for column in columns),
         options="\n    ".join(f"{option}," for option in options),
     )
-    return asset_module(
-        (name, parameter),
+    return AssetModule(
+        name,
+        parameter,
         comment,
         import_lines(imports, package, width),
         comments("A first version, to be changed:", [note], width) + declaration,
         f'@iceberg_asset(TABLE, inputs={{"{parameter}": {read}}})',
         body,
-        width,
-    )
+    ).text(width)
 
 
 def _daily(source: Source) -> _Parts:
