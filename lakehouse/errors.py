@@ -79,7 +79,7 @@ class TypeUnsupported(TableUnreadable):
 
 
 class FilesUnsupported(TableUnreadable):
-    """A file has a format that only Spark reads; the table is not damaged."""
+    """A file has a format that only Spark reads."""
 
 
 class TableNotFound(LakehouseError):

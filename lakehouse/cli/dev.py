@@ -17,7 +17,7 @@ UI_PORT = 3000
     help=f"Port to listen on.  [default: {UI_PORT}, or the next free one]",
 )
 def dev(state: State, host: str, port: int | None) -> None:
-    """Open the Dagster UI on this home, and keep a Spark server running.
+    """Open the Dagster UI on this home, with a warm Spark server.
 
     Sensors and schedules run until Ctrl-C; other commands use the Spark server meanwhile. With
     SPARK_REMOTE, and on Spark 3.5, it starts no Spark server. It prints warnings and errors, and

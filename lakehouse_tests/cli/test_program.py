@@ -94,7 +94,7 @@ def test_a_name_without_its_layer_is_said_to_be_none(lakehouse, command):
     ("option", "given", "said"),
     [
         ("--port", "99999", "not in the range 1<=x<=65535"),
-        ("--host", "nowhere.invalid", "cannot look up"),
+        ("--host", "nowhere.invalid", "cannot listen on nowhere.invalid"),
     ],
 )
 def test_dev_names_an_address_that_cannot_be(lakehouse, option, given, said):

@@ -175,6 +175,7 @@ def length(
 def pattern(column: str, regex: str, **options: Unpack[CountOptions]) -> Rule:
     """A Java regular expression matches the entire value; NULL passes.
 
+    :param column: column of the values.
     :param regex: such as `[A-Z]{2}[0-9]+`, without `^` and `$`.
     """
     # `\z` is the end; `$` would allow a line break after it.

@@ -88,7 +88,7 @@ def test_what_is_being_ingested_is_left(settings):
 
 def test_what_a_dead_write_kept_on_a_cluster_goes(settings):
     folder = KeptRowsFolder.new(open_store(settings), settings.lock_dir)
-    with folder.held():
+    with folder.locked():
         put(settings.home / folder.prefix, "1/part-0.parquet")
         assert remove(settings) == [(folder.prefix.rstrip("/"), "busy", 1)]
         began_later = folder.begun_at - timedelta(seconds=1)
