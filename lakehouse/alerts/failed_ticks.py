@@ -21,6 +21,8 @@ _MOST_TICKS = 5
 _FAILURE, _STARTED = "FAILURE", "STARTED"
 _UNREACHABLE = ("DagsterUserCodeUnreachableError", "Could not reach user code server")
 """Dagster reports a slow tick with the same error and another text."""
+_NO_LOCATION = "DagsterCodeLocationNotFoundError"
+"""Of a tick while the code server stops or restarts."""
 
 
 def detect_failed_ticks(context: MonitorContext) -> Observed:
@@ -68,7 +70,8 @@ def _reached_code(tick: Any) -> bool:
     """Whether a tick has finished and reached the code server."""
     kind, text = _UNREACHABLE
     return tick.status.value != _STARTED and not any(
-        cause.cls_name == kind and text in cause.message for cause in causes(tick.error)
+        cause.cls_name == _NO_LOCATION or (cause.cls_name == kind and text in cause.message)
+        for cause in causes(tick.error)
     )
 
 
