@@ -351,7 +351,7 @@ def test_another_key_is_refused_where_nobody_is_gone_yet(
     ran = lakehouse("copy", str(home), str(other))
 
     assert ran.code == 1
-    assert "or has another key" in ran.err[0]
+    assert "key. Nothing was copied." in ran.err[0]
 
 
 @pytest.mark.long

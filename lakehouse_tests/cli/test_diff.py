@@ -199,8 +199,8 @@ def test_an_email_in_a_wrong_column_is_not_shown_and_what_five_persons_share_is(
             "has no time zone; expected one, such as 2024-01-01T00:00:00Z",
         ),
         (["--from", "2024-01-01T00:00:00Z"], 1, "its history starts at"),
-        (["--key", ""], 2, "The key of t.sold names ''; expected columns among"),
-        (["--key", "id,nope"], 2, "names 'nope'; expected columns among id, v, note"),
+        (["--key", ""], 2, "The key of t.sold has ''; expected columns of"),
+        (["--key", "id,nope"], 2, "has 'nope'; expected columns of id, v, note"),
     ],
 )
 def test_what_cannot_be_compared_is_named(lakehouse, sold, arguments, code, said):

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from lakehouse.privacy.verifier.findings import Finding
 from pyiceberg.expressions import EqualTo
 
 from lakehouse.cli.erase import _shared
@@ -19,6 +18,7 @@ from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
+from lakehouse.privacy.verifier.report import Finding
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records

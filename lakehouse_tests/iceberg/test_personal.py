@@ -74,7 +74,7 @@ def test_no_partitions_are_those_of_a_subject() -> None:
 @pytest.mark.unit
 def test_no_figure_is_taken_of_a_subject() -> None:
     with pytest.raises(
-        DeclarationError, match=r"rule .* is about customer_id, which stands for a person"
+        DeclarationError, match=r"rule .* is about customer_id, which identifies a person"
     ):
         replace(CUSTOMERS, rules=[mean("customer_id", high=9)])
 

@@ -95,7 +95,7 @@ def test_shows_the_rows_that_are_warned_of_beside_the_refused(
 ) -> None:
     """Of few rows all are looked at once for samples; of many, the refused by themselves."""
     if not is_few:
-        monkeypatch.setattr(split_rows, "FEW", 0)
+        monkeypatch.setattr(split_rows, "BROADCAST_KEY_LIMIT", 0)
     warning = excluded("name", ["ann", "bob"], on_failure="warn")
     warned = replace(PEOPLE, rules=[castable("id", "bigint"), not_null("name"), warning])
     done = write(delivered, warned, people, {"delivered": incremental(DELIVERED.name)})

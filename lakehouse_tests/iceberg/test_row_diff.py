@@ -391,7 +391,7 @@ def test_a_key_that_is_no_column_is_wrong_usage(embedded_engine):
     write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int", [(1, 1)]))
     with pytest.raises(
         UsageError,
-        match=r"The key of bronze\.events names 'nope'; expected columns among id, v\.",
+        match=r"The key of bronze\.events has 'nope'; expected columns of id, v\.",
     ):
         plan_diff(embedded_engine, EVENTS.name, key=["nope"])
 

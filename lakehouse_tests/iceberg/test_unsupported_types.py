@@ -142,4 +142,4 @@ def test_one_that_spark_made_hinders_the_upkeep_of_no_other(engine: Engine) -> N
         engine.catalog.load(EVENTS)
     assert missing_files(engine.catalog, EVENTS) == []
     found = remove_orphans(engine, NAME, older_than=datetime.now(UTC))
-    assert "without a name" in found.reason
+    assert "unreferenced" in found.reason

@@ -291,8 +291,8 @@ def test_few_rows_are_merged_as_many_are(
     if joined == "few":
         monkeypatch.setattr(merge_rows, "_is_small", lambda _: False)
     elif joined != "with all of the table":
-        monkeypatch.setattr(merge_rows, "FEW", 0)
-        monkeypatch.setattr(merge_rows, "FEW_WHOLE", 0)
+        monkeypatch.setattr(merge_rows, "BROADCAST_KEY_LIMIT", 0)
+        monkeypatch.setattr(merge_rows, "BROADCAST_ROW_LIMIT", 0)
     if joined == "many by a Bloom filter":
         filter_every_table(monkeypatch)
     table = replace(PEOPLE, rules=(), row_level=mode)
@@ -328,7 +328,7 @@ def test_few_rows_are_merged_as_many_are(
 
 def filter_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a merge take a table of any size for a large one, and join it as one."""
-    monkeypatch.setattr(frame_joins, "FEW_WHOLE", 0)
+    monkeypatch.setattr(frame_joins, "BROADCAST_ROW_LIMIT", 0)
     threshold = "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold"
     monkeypatch.setitem(frame_joins._WITH_BLOOM_FILTER, threshold, "0b")
     # A small table would be sent to all processes.

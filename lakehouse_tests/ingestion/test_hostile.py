@@ -117,7 +117,7 @@ def test_one_column_more_is_refused_with_the_limit(inbox) -> None:
 
     said = (
         "too many columns: found a first row of more than 1,003 fields; expected no more than"
-        " 1,000 beside the"
+        " 1,000 more than the"
     )
     assert said in inbox.look().reason
 

@@ -324,8 +324,8 @@ def test_a_note_that_cannot_be_written_stops_no_feed(
     metadata = Path(catalog.load(f"bronze.{FIRST}").metadata_location.removeprefix("file://"))
     files = [many.put(FIRST), many.put(LAST)]
     metadata.rename(metadata.with_suffix(".away"))
-    notes = many.settings.home / "alerts" / "reported"
-    kept = notes.with_name("reported_away")
+    notes = many.settings.home / "alerts"
+    kept = notes.with_name("alerts_away")
     notes.rename(kept)
     notes.write_text("A file where a folder is expected.")
     assert feeds_of(many.tick()) == [LAST]

@@ -102,7 +102,7 @@ def test_a_table_of_versions_has_the_check_that_follows_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("partitions", "spans", "predicate"),
+    ("partitions", "merged_ranges", "predicate"),
     [
         (("east", "west"), (), "`by` IN ('east', 'west')"),
         (("1", "2"), (("1", "3"),), "(`by` >= 1 AND `by` < 3)"),

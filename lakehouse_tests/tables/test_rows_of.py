@@ -206,7 +206,8 @@ def test_rows_may_be_of_a_table_whose_rows_are_of_another():
 
 def test_a_name_in_place_of_the_table_is_refused():
     with pytest.raises(
-        DeclarationError, match=r"rows_of is 'bronze\.orders'; expected the table"
+        DeclarationError,
+        match=r"rows_of is 'bronze\.orders'; expected the declaration of a table",
     ):
         IcebergTable("silver.t", "t", COLUMNS, Overwrite(), rows_of="bronze.orders")
 

@@ -142,7 +142,7 @@ def test_small_files_that_overlap_are_one_chunk_where_they_cannot_be_done_in_tur
 
 
 @pytest.mark.parametrize(
-    ("spans", "joined"),
+    ("file_ranges", "joined"),
     [
         ([], []),
         ([(1, 2, 40), (3, 4, 40), (5, 6, 40)], [(1, 4, 80), (5, 6, 40)]),

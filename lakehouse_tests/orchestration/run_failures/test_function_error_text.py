@@ -121,7 +121,7 @@ def cannot_be_read(engine):
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (returns_nothing, "silver.t: its function returned None; expected a frame of Spark."),
+        (returns_nothing, "silver.t: its function returned None; expected a Spark DataFrame."),
         (
             has_a_typo,
             "name `nam` cannot be resolved. Did you mean one of the following? [`name`, `id`]",

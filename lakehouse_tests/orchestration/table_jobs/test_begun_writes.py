@@ -36,4 +36,4 @@ def test_a_job_takes_the_dead_writes_of_its_host_for_dead(aws_settings):
     )
 
     with table_lock(engine, "gold.figures") as log:
-        assert log.dead() == ["abc"]
+        assert log.unfinished() == ["abc"]

@@ -58,7 +58,7 @@ COMMON = {
     "partitions": ("2026-01-01",),
     "quarantined": Quarantined("gold.figures_quarantine", 1, 1, FIRST_ID),
     "profile": {"distinct_count.id": 3.0},
-    "gone_rows": {"bronze.raw": 2},
+    "suppressed_rows": {"bronze.raw": 2},
 }
 
 
