@@ -220,20 +220,6 @@ def last_ticks(instance: dg.DagsterInstance, state: Any, limit: int) -> Sequence
     return instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=limit)
 
 
-def newest_event(instance: dg.DagsterInstance) -> int | None:
-    """Return the id of the newest event of a check, an asset or a run's state; None if the event
-    log is not in a SQL database.
-    """
-    from sqlalchemy import text
-
-    storage: Any = instance.event_log_storage
-    if not hasattr(storage, "index_connection"):
-        return None
-    with storage.index_connection() as connection:
-        newest: int | None = connection.scalar(text("SELECT max(id) FROM event_logs"))
-    return newest
-
-
 def check_executions(
     instance: dg.DagsterInstance, key: dg.AssetCheckKey, limit: int
 ) -> Sequence[Any]:

@@ -43,11 +43,11 @@ class AllPartitions:
 
     def has_between(self, low: Any, high: Any) -> bool:
         """Whether partitions cover all values from `low` to `high` without a gap."""
-        merged_ranges = (
-            clip_to_ranges(low, [span]) and clip_to_ranges(high, [span])
-            for span in self.merged_ranges
+        is_in_one = any(
+            clip_to_ranges(low, [merged]) and clip_to_ranges(high, [merged])
+            for merged in self.merged_ranges
         )
-        return any(merged_ranges) and self.has_all_of(low) and self.has_all_of(high)
+        return is_in_one and self.has_all_of(low) and self.has_all_of(high)
 
     def outside(self, column: str) -> str:
         """Return the SQL predicate of the rows that are in no partition."""

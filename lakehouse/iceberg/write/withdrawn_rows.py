@@ -33,39 +33,29 @@ class Following:
     stays: "DataFrame"
 
 
-def following(
-    attempt: Attempt,
-    inputs: Mapping[str, Input],
-    compute: "Callable[..., DataFrame]",
-    of_everybody: "Callable[..., DataFrame]",
-) -> Following | None:
+def following(attempt: Attempt, compute: "Callable[..., DataFrame]") -> Following | None:
     """Compute the rows of rejected deliveries for a merged table; None if its inputs lost none.
 
     Also for an append that follows erasures; appended rows of a rejected delivery are found by
     their source. A function that reads changed keys removes such rows itself.
 
-    :param of_everybody: the same function without the suppression filter, since rows of erased
-        data subjects are needed.
+    :param compute: the table's function with the suppression filter. Removed rows are computed
+        without it, since rows of erased data subjects are needed.
     """
     withdrawn, mode = attempt.fence.withdrawn, attempt.table.write
     applies = isinstance(mode, Merge) or (
         isinstance(mode, Append) and attempt.run.follows_erasures
     )
-    if (
-        not withdrawn
-        or not applies
-        or attempt.base.is_empty
-        or any(declared.mode == "changed_keys" for declared in inputs.values())
-    ):
+    if not withdrawn or not applies or attempt.base.is_empty or attempt.request.reads_keys:
         return None
-    engine = attempt.engine
+    engine, inputs = attempt.engine, attempt.request.inputs
     # All inputs in full, since an earlier delivery can have provided the same rows.
     stays = {
         name: _in_full(engine, declared, attempt.fence.pins[name])
         for name, declared in inputs.items()
     }
     removed = union_all(
-        of_everybody(**_without_the_rest(engine, inputs, stays, withdrawn, source))
+        attempt.request.compute(**_without_the_rest(engine, inputs, stays, withdrawn, source))
         for source in withdrawn
     )
     return Following(removed, compute(**stays))

@@ -387,8 +387,7 @@ def _stage(attempt: Attempt, frame: "DataFrame", compute: Compute) -> Outcome:
     """
     quarantined = quarantine_left_out(attempt)
     evaluated = evaluate_left_out(attempt)
-    request = attempt.request
-    removed = following(attempt, request.inputs, compute, request.compute)
+    removed = following(attempt, compute)
     mode = attempt.table.write
     if isinstance(mode, Merge):
         outcome = merge_attempt(attempt, mode, frame, removed)
