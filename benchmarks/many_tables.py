@@ -14,7 +14,7 @@ from uuid import uuid4
 import dagster as dg
 import pyarrow as pa
 
-from lakehouse.iceberg.evolve.creation import create_without_spark
+from lakehouse.iceberg.evolve.creation import create_table
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import history_of
@@ -165,7 +165,7 @@ def fill_home(
 def _fill(
     engine: Engine, table: IcebergTable, inputs: Mapping[str, int], code_version: str
 ) -> int:
-    create_without_spark(engine, table)
+    create_table(engine, table)
     loaded = engine.catalog.load(table.name)
     properties = CommitProperties(
         "write",

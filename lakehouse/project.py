@@ -156,9 +156,7 @@ class Project:
     def gone_people(self, settings: Settings) -> SuppressionList:
         """Return who is gone of the people that the tables hold."""
         names, moments = self._people_known_by
-        return SuppressionList(
-            lambda: read_audited(settings), self.tables, names, moments, self.sources
-        )
+        return SuppressionList(lambda: read_audited(settings), self.tables, names, moments)
 
     def erasable(self, settings: Settings, engine: Engine) -> Erasable:
         """Return what an erasure covers in a deployment."""

@@ -29,12 +29,10 @@ def apply(state: State, names: tuple[str, ...]) -> None:
 
 def _apply(state: State, table: "IcebergTable") -> bool:
     from lakehouse.iceberg.evolve import planning
-    from lakehouse.orchestration.asset_inputs import partitions_read
 
     try:
         with state.progress(f"Changing {table.name}"):
-            read_by = partitions_read(state.project.graph, table.name)
-            plan = planning.apply(state.engine, table, read_by=read_by)
+            plan = planning.apply(state.engine, table)
     except LakehouseError as error:
         complain(f"{table.name}: {error}")
         return False

@@ -34,15 +34,10 @@ def plan(state: State, names: tuple[str, ...], check: bool, functions: bool, for
     declare, and names all such tables.
     """
     from lakehouse.iceberg.evolve.planning import plan_now
-    from lakehouse.orchestration.asset_inputs import partitions_read
 
     tables = declared_tables(state, names)
     with state.progress("Reading the tables' metadata"):
-        graph = state.project.graph
-        plans = [
-            plan_now(state.engine, table, partitions_read(graph, table.name))
-            for table in tables
-        ]
+        plans = [plan_now(state.engine, table) for table in tables]
     if form == "json":
         print_records(map(plan_record, plans))
     else:

@@ -2,9 +2,12 @@
 
 import dagster as dg
 
+from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.publish_refused import Overridden, publish_refused
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.write.leave_for_overridden import leave_for_overridden
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.write.due_removals import finish_removals
+from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.metadata_keys import OverrideMetadata, WriteMetadata
@@ -23,17 +26,18 @@ def publish(
     published = publish_refused(engine, table, run_id, by=by, why=why)
     by, why = published.by, published.why
     override = OverrideMetadata(by=by, why=why, run_id=published.run_id)
-    write = WriteMetadata(snapshot_id=published.snapshot_id, row_count=published.rows)
+    written = WriteMetadata(snapshot_id=published.snapshot_id, row_count=published.rows)
     publication = dg.AssetMaterialization(
         asset_key(table.name),
         description=f"Published against its rules by {by}: {why}",
-        metadata=override.to_metadata() | write.to_metadata(),
+        metadata=override.to_metadata() | written.to_metadata(),
         tags={"dagster/data_version": str(published.snapshot_id)},
     )
     with open_instance(settings) as instance:
         if not (published.is_again and _is_recorded(instance, published)):
             instance.report_runless_asset_event(publication)
-    leave_for_overridden(engine, table, published)
+    with table_lock(engine, table.name):
+        finish_removals(engine, table, read_history(engine, table.name), write)
     return published
 
 

@@ -11,7 +11,7 @@ from lakehouse.iceberg.read.inputs import SINCE, Input
 from lakehouse.orchestration.asset_keys import table_name
 
 if TYPE_CHECKING:
-    from lakehouse.orchestration.dagster_internals import AssetGraph
+    pass
 
 READS = "lakehouse/reads"
 _TYPED: Mapping[str, Callable[[Any], Any]] = {
@@ -51,13 +51,6 @@ def incremental_readers(
             if read.mode in SINCE:
                 readers.setdefault(read.table, set()).add(table_name(spec.key))
     return readers
-
-
-def partitions_read(graph: "AssetGraph", source: str) -> set[str]:
-    """Return the columns by which other tables read partitions of a table."""
-    nodes = map(graph.get, graph.get_all_asset_keys())
-    inputs = (read for node in nodes for read in inputs_of(node.metadata).values())
-    return {read.by for read in inputs if read.table == source and read.by}
 
 
 def _plain(declared: Input) -> dict[str, Any]:

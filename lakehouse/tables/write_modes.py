@@ -18,8 +18,8 @@ class Append:
 
     once_by: Sequence[str] | None = None
     """The key columns; default: those of a delivery (`_source_file`, `_source_sha256`), if the
-    table has them. `()` adds rows with every run and is for tables without inputs. A row with
-    NULL in a key column is identified by its source file and row; without these a run fails.
+    table has them. `()` adds rows with every run and is for tables without inputs. A run
+    fails if a row has NULL in a key column, unless a rule rejects it.
     """
 
     def __post_init__(self) -> None:

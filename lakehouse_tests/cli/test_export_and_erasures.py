@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lakehouse.definitions import TABLES
-from lakehouse.iceberg.evolve.creation import create_without_spark
+from lakehouse.iceberg.evolve.creation import create_table
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.requests import change_request, open_request
 from lakehouse.privacy.states import Unreachable, plan_transition
@@ -30,7 +30,7 @@ def delivered(settings: Settings) -> str:
     """The bronze table of transactions with two rows, made without a JVM."""
     raw = TABLES["bronze.bnpl_transactions_raw"]
     engine = open_engine(settings)
-    assert create_without_spark(engine, raw)
+    create_table(engine, raw)
     table = engine.catalog.load(raw.name)
     schema = table.schema().as_arrow()
     rows = []

@@ -102,32 +102,6 @@ def test_the_table_is_as_declared_and_its_commits_are_stamped(
     )
 
 
-@glue_in_test_all
-def test_spark_may_write_the_table_too(engine: Engine, without_spark: Engine) -> None:
-    append_once(without_spark, TABLE, rows("a", 1.0), "a", made_at="at")
-    name = engine.catalog.sql_name(TABLE.name)
-    engine.sql(f"INSERT INTO {name} VALUES ('n', 2.0, NULL, NULL, 'b')")
-
-    assert append_once(without_spark, TABLE, rows("b", 1.0), "b", made_at="at") is None
-    append_once(without_spark, TABLE, rows("c", 3.0), "c", made_at="at")
-    assert engine.sql(f"SELECT sum(value) FROM {name}").first()[0] == 6.0
-
-
-@glue_in_test_all
-def test_a_column_that_was_declared_since_is_added(
-    engine: Engine, without_spark: Engine
-) -> None:
-    append_once(without_spark, TABLE, rows("a", 1.0), "a", made_at="at")
-    wider = replace(TABLE, columns=[*TABLE.columns, Column("unit", "string")])
-    append_once(
-        engine, wider, [row | {"unit": "rows"} for row in rows("b", 1.0)], "b", made_at="at"
-    )
-
-    assert sorted(
-        engine.catalog.load(TABLE.name).scan().to_arrow()["unit"].to_pylist(), key=str
-    ) == [None, "rows"]
-
-
 def test_many_at_once_lose_nothing_and_double_nothing(embedded_engine: Engine) -> None:
     engine = replace(embedded_engine, session=no_spark)
     runs = [f"run-{at % 6}" for at in range(12)]

@@ -13,13 +13,11 @@ from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.iceberg.declarations import (
     DAYS,
-    EVENTS,
     MONDAY,
     TUESDAY,
     days,
     rows_of,
     run_of,
-    snapshot_id,
 )
 
 pytestmark = pytest.mark.spark
@@ -82,17 +80,6 @@ def test_looks_at_the_partitions_it_is_asked_for(embedded_engine: Engine) -> Non
         (1, 2, None),
         (0, 2, 1.5),
     ]
-
-
-def test_writes_nothing(loose: Engine) -> None:
-    before = snapshot_id(loose, LOOSE.name)
-    evaluate(loose, table())
-    assert snapshot_id(loose, LOOSE.name) == before
-
-
-def test_of_an_empty_table_pass(embedded_engine: Engine) -> None:
-    write(embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v int", []))
-    assert evaluate(embedded_engine, EVENTS) == []
 
 
 def test_take_two_jobs_for_any_number_of_rules(embedded_engine: Engine, count_jobs) -> None:

@@ -2,15 +2,11 @@
 values.
 """
 
-import threading
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.errors import UsageError
-from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
@@ -132,35 +128,3 @@ def test_killed_before_it_deletes_it_is_done_again(
     assert clear(refused) == 3
     assert held(refused) == []
     assert [clearing.rows for clearing in clearings(refused, TABLE)] == [3]
-
-
-def test_it_waits_for_who_writes_the_quarantine(refused: Engine) -> None:
-    with table_lock(refused, QUARANTINE):
-        clearing = threading.Thread(target=clear, args=(refused,))
-        clearing.start()
-        clearing.join(timeout=2)
-        assert clearing.is_alive()
-        assert len(held(refused)) == 3
-    clearing.join(timeout=60)
-    assert held(refused) == []
-
-
-def test_of_a_table_that_no_run_made_yet_nothing_is_cleared(embedded_engine: Engine) -> None:
-    assert clear(embedded_engine) == 0
-
-
-@pytest.mark.long
-def test_a_reason_that_names_a_person_of_the_rows_is_refused(refused: Engine) -> None:
-    write(refused, DELIVERED, delivery(refused, "c", [("z", "Annabel")]))
-    compute(refused)
-    columns = [replace(column, personal=column.name == "name") for column in TABLE.columns]
-    personal = replace(TABLE, columns=columns, no_subject="for a test")
-
-    with pytest.raises(UsageError, match="a value of name in it") as refusal:
-        clear_quarantine.clear_quarantine(
-            refused, personal, by="bo", why="asked by ANNABEL of Ely"
-        )
-
-    assert "annabel" not in str(refusal.value).lower()
-    assert len(held(refused)) == 4
-    assert clear_quarantine.clear_quarantine(refused, personal, by="bo", why="ticket 12") == 4

@@ -1,18 +1,16 @@
-"""A table that is created without Spark is the one that Spark's DDL creates."""
+"""A created table matches its declaration."""
 
 from dataclasses import replace
-from uuid import uuid4
 
 import pytest
 
-from lakehouse.iceberg.evolve.creation import create_without_spark
+from lakehouse.iceberg.evolve.creation import create_table
 from lakehouse.iceberg.evolve.planning import ensure, plan
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.table_state import read_state
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Column, IcebergTable
-from lakehouse_tests.conftest import newer_iceberg
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
 
 ALL_TYPES = [
@@ -55,50 +53,19 @@ DECLARED = [
 ]
 
 
-@newer_iceberg("gives tables that SQL creates no location of their own")
-@pytest.mark.parametrize("table", DECLARED, ids=lambda table: ", ".join(table.partitioning))
-def test_it_is_what_ddl_makes(engine: Engine, table: IcebergTable) -> None:
-    ensure(engine, table)
-    ours = engine.catalog.load(NAME).metadata
-    engine.sql(f"DROP TABLE {engine.catalog.sql_name(NAME)}")
-    for step in plan(table, None).steps:
-        for statement in step.statements(engine.catalog, NAME):
-            engine.sql(statement)
-    theirs = engine.catalog.load(NAME).metadata
-
-    assert ours.schema() == theirs.schema()
-    assert ours.spec() == theirs.spec()
-    assert ours.sort_order_by_id(ours.default_sort_order_id) == theirs.sort_order_by_id(
-        theirs.default_sort_order_id
-    )
-    assert ours.format_version == theirs.format_version
-    assert ours.properties.items() <= theirs.properties.items()
-    assert _folder(ours.location) == _folder(theirs.location)
-
-
 @pytest.fixture
 def offline(settings: Settings) -> Engine:
     """An engine that opens no session."""
     return open_engine(settings)
 
 
-def _folder(location: str) -> str:
-    """Return a location without what makes it a table's own."""
-    return location[: -len(uuid4().hex)]
-
-
 @pytest.mark.parametrize("table", DECLARED, ids=lambda table: ", ".join(table.partitioning))
-def test_nothing_is_left_to_do(offline: Engine, table: IcebergTable) -> None:
-    assert create_without_spark(offline, table)
+def test_a_created_table_needs_no_change(offline: Engine, table: IcebergTable) -> None:
+    create_table(offline, table)
     assert plan(table, read_state(offline, NAME)).is_empty
 
 
-def test_a_format_that_spark_alone_writes_is_left_to_it(offline: Engine) -> None:
-    assert not create_without_spark(offline, declared(format_version=3))
-    assert not offline.catalog.has(NAME)
-
-
-def test_it_is_made_where_a_declaration_says(offline: Engine) -> None:
+def test_a_table_is_created_at_its_location(offline: Engine) -> None:
     location = offline.catalog.pyiceberg["warehouse"] + "/elsewhere"
     ensure(offline, replace(declared(), location=location))
 

@@ -13,7 +13,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.conftest import with_format_3
-from lakehouse_tests.iceberg.evolving import NAME, columns, declared
+from lakehouse_tests.iceberg.evolving import columns, declared
 
 Row = dict[str, Any]
 
@@ -305,25 +305,3 @@ def duckdb_rows(engine: Engine, table: str) -> list[list[tuple[str, Any]]]:
     result = engine.catalog.load(table).scan().to_duckdb("t").execute("SELECT * FROM t")
     names = [column[0] for column in result.description]
     return ordered([dict(zip(names, row, strict=True)) for row in result.fetchall()])
-
-
-def test_columns_swap_their_names_through_a_third_one(embedded_engine: Engine) -> None:
-    engine = embedded_engine
-    net = Column("net", "int", renamed_from="gross")
-    ensure(engine, _of(net="int", gross="int"))
-    name = engine.catalog.sql_name(NAME)
-    engine.sql(f"INSERT INTO {name} VALUES (119, 100)")
-    at_once = plan_now(engine, _of(net=net, gross=Column("gross", "int", renamed_from="net")))
-    assert not at_once.steps
-    assert "it is unknown" in at_once.warnings[0]
-    gross = Column("gross", "int", renamed_from=("net", "other"))
-
-    for after in (
-        _of(other=Column("other", "int", renamed_from="net"), net=net),
-        _of(gross=gross, net=net),
-    ):
-        apply(engine, after)
-
-    [row] = engine.sql(f"SELECT gross, net FROM {name}").collect()
-    assert row.asDict() == {"gross": 119, "net": 100}
-    assert plan_now(engine, _of(gross=gross, net=net)).warnings == ()

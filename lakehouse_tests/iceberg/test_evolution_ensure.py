@@ -6,12 +6,11 @@ import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from threading import Thread
 
 import pytest
 
 from lakehouse.errors import PendingChanges
-from lakehouse.iceberg.commit.lock import table_lock
+from lakehouse.iceberg.evolve.creation import create_table
 from lakehouse.iceberg.evolve.planning import Plan, apply, ensure, plan_now
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, read_history
@@ -62,18 +61,11 @@ def test_a_table_is_created_as_declared(engine: Engine) -> None:
     )
     found = ensure(engine, table)
     assert [step.description for step in found.steps] == [
-        "create the table with 6 columns, partitioned by days(at), bucket(id, 4)",
-        "sort new files by id desc nulls last",
+        "create the table with 6 columns, partitioned by days(at), bucket(id, 4), sorted by id"
+        " desc nulls last",
+        "upgrade the format from version 2 to 3",
     ]
     assert plan_now(engine, table).is_empty
-
-
-def test_a_table_is_created_where_its_location_says(embedded_engine: Engine) -> None:
-    location = f"{embedded_engine.catalog.spark['warehouse']}/elsewhere/orders/"
-    table = declared(location=location)
-    ensure(embedded_engine, table)
-    assert embedded_engine.catalog.load(NAME).location().endswith("/elsewhere/orders")
-    assert plan_now(embedded_engine, table).is_empty
 
 
 @glue_in_test_all
@@ -82,20 +74,6 @@ def test_nothing_to_do_needs_no_spark(engine: Engine) -> None:
     insert(engine, "(1, 'a')")
     for change in (ensure, apply):
         assert change(without_spark(engine), declared()).is_empty
-
-
-@glue_in_test_all
-def test_waiting_changes_that_do_not_stop_a_write_need_no_spark(engine: Engine) -> None:
-    ensure(engine, declared(columns=REGIONS))
-    insert(engine, "(1, 'north')")
-    found = ensure(
-        without_spark(engine),
-        declared(columns=REGIONS, partitioning=["region"], sort_order=["id"]),
-    )
-    assert [step.description for step in found.waiting] == [
-        "partition also by region",
-        "sort new files by id asc nulls first",
-    ]
 
 
 @glue_in_test_all
@@ -144,18 +122,6 @@ def test_additions_run_by_themselves_while_the_rest_waits(engine: Engine) -> Non
         "move column region first",
     ]
     assert read_history(engine, NAME).main.commit.run_id == "r2"
-
-
-@glue_in_test_all
-def test_foreign_properties_stay(engine: Engine) -> None:
-    ensure(engine, declared(properties={"ours": "1"}))
-    engine.sql(
-        f"ALTER TABLE {engine.catalog.sql_name(NAME)} SET TBLPROPERTIES ('theirs' = '2')"
-    )
-    ensure(engine, declared())
-    properties = engine.catalog.load(NAME).properties
-    assert "ours" not in properties
-    assert properties["theirs"] == "2"
 
 
 @glue_in_test_all
@@ -216,11 +182,10 @@ def test_an_evolution_killed_before_its_commit_is_committed_by_the_next_write(
     assert rows_at(engine, NAME, main.snapshot_id).columns == ["id", "note", "a"]
 
 
-@glue_in_test_all
-def test_a_creation_killed_before_its_sort_order_is_finished(engine: Engine) -> None:
-    table = declared(sort_order=["id"])
-    for statement in plan_now(engine, table).steps[0].statements(engine.catalog, NAME):
-        engine.sql(statement)
+@with_format_3
+def test_a_creation_killed_before_its_upgrade_is_finished(embedded_engine: Engine) -> None:
+    engine, table = embedded_engine, declared(format_version=3)
+    create_table(engine, table)
     ensure(engine, table)
     assert plan_now(engine, table).is_empty
 
@@ -277,51 +242,3 @@ def test_a_table_moves_with_its_location_and_keeps_its_rows(embedded_engine: Eng
         embedded_engine.sql(f"SELECT * FROM {embedded_engine.catalog.sql_name(NAME)}").count()
         == 2
     )
-
-
-@pytest.mark.parametrize("file_format", ["orc", "avro"])
-def test_files_of_each_format_are_read_under_the_new_schema(
-    embedded_engine: Engine, file_format: str
-) -> None:
-    ensure(
-        embedded_engine,
-        declared(columns=columns(id="int", note="string"), file_format=file_format),
-    )
-    before = insert(embedded_engine, "(1, 'a')")
-    renamed = Column("remark", "string", renamed_from="note")
-    apply(
-        embedded_engine,
-        declared(
-            columns=columns(n="int", remark=renamed, id="bigint"), file_format=file_format
-        ),
-    )
-    name = embedded_engine.catalog.sql_name(NAME)
-    assert embedded_engine.sql(f"SELECT * FROM {name}").collect() == [(None, "a", 1)]
-    assert embedded_engine.sql(
-        f"SELECT id, note FROM {name} VERSION AS OF {before}"
-    ).collect() == [(1, "a")]
-
-
-def test_apply_waits_for_the_table_s_lock(embedded_engine: Engine) -> None:
-    ensure(embedded_engine, declared())
-    applying = Thread(target=apply, args=(embedded_engine, declared(comment="New.")))
-    with table_lock(embedded_engine, NAME):
-        applying.start()
-        applying.join(timeout=2)
-        assert applying.is_alive()
-        assert embedded_engine.catalog.load(NAME).properties["comment"] == "Orders."
-    applying.join(timeout=60)
-    assert embedded_engine.catalog.load(NAME).properties["comment"] == "New."
-
-
-def test_a_failure_says_what_was_being_changed(embedded_engine: Engine) -> None:
-    ensure(embedded_engine, declared())
-
-    def fail() -> None:
-        raise OSError("no network")
-
-    with pytest.raises(OSError, match="no network") as raised:
-        ensure(replace(embedded_engine, session=fail), declared(comment="New."))
-    assert raised.value.__notes__ == [
-        "silver.orders was being changed: describe the table as 'New.'."
-    ]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lakehouse.iceberg.evolve.managed_properties import created_properties
 from lakehouse.iceberg.evolve.planning import Plan, plan
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.rules.rows import castable, not_null
@@ -249,30 +250,12 @@ def test_a_declaration_that_its_table_follows_needs_nothing() -> None:
     assert planned(table, table).is_empty
 
 
-@pytest.mark.parametrize(("fanout", "value"), [(False, "false"), (True, "true")])
-def test_a_table_that_does_not_say_whether_it_is_written_by_fanout_is_told_by_itself(
-    fanout: bool, value: str
-) -> None:
-    table = declared(columns=WITH_DAY, partitioning=["days(ts)"], fanout=fanout)
-    kept = {
-        name: value
-        for name, value in state_like(table).properties.items()
-        if name != "write.spark.fanout.enabled"
-    }
-    found = plan(table, state_like(table, properties=kept))
-    assert [step.description for step in found.automatic] == [
-        f"set write.spark.fanout.enabled={value}"
-    ]
-    assert (found.waiting, found.refusals) == ((), ())
-
-
-def test_a_table_that_is_not_there_is_created_and_sorted() -> None:
-    found = plan(declared(sort_order=["id"]), None)
-    assert [step.description for step in found.steps] == [
-        "create the table with 2 columns",
-        "sort new files by id asc nulls first",
-    ]
-    assert found.waiting == ()
+def test_a_missing_table_is_created() -> None:
+    created, upgraded = plan(declared(sort_order=["id"], format_version=3), None).steps
+    assert created.description == (
+        "create the table with 2 columns, sorted by id asc nulls first"
+    )
+    assert upgraded.automatic
 
 
 def test_additions_are_made_by_themselves_and_the_rest_waits() -> None:
@@ -411,24 +394,13 @@ def test_format_version_3_names_who_does_not_read_it() -> None:
     assert "Amazon Athena does not read it" in warning
 
 
-def test_a_property_is_unset_before_it_is_forgotten() -> None:
-    (step,) = planned(declared(properties={"gone": "x"}), declared()).steps
-    first, second = step.statements(CATALOG, "silver.orders")
-    assert first.endswith("UNSET TBLPROPERTIES IF EXISTS ('gone')")
-    assert "lakehouse.managed-properties" in second
-
-
 def test_a_personal_struct_keeps_no_metrics_of_any_of_its_fields() -> None:
     table = declared(
         columns=[Column("who", "struct<name:string,mails:array<string>>", personal=True)]
     )
-    (statement,) = [
-        s
-        for s in plan(table, None).steps[0].statements(CATALOG, table.name)
-        if "CREATE TABLE" in s
-    ]
-    assert "'write.metadata.metrics.column.who.name' = 'none'" in statement
-    assert "'write.metadata.metrics.column.who.mails.element' = 'none'" in statement
+    properties = created_properties(table)
+    assert properties["write.metadata.metrics.column.who.name"] == "none"
+    assert properties["write.metadata.metrics.column.who.mails.element"] == "none"
 
 
 def test_a_column_that_becomes_personal_is_warned_of() -> None:
@@ -436,74 +408,6 @@ def test_a_column_that_becomes_personal_is_warned_of() -> None:
         of(mail="string"), of(mail=Column("mail", "string", personal=True))
     ).warnings
     assert "silver.orders: mail is personal from now on" in warning
-
-
-def test_many_tiny_partitions_are_warned_of() -> None:
-    table = declared(
-        columns=columns(a="int", b="int", c="int", ts="timestamp"),
-        partitioning=["a", "b", "c", "ts"],
-    )
-    each, many = plan(table, None).warnings
-    assert "each value of ts (timestamp)" in each
-    assert "by 4 fields" in many
-
-
-def test_another_case_of_a_name_is_warned_of() -> None:
-    (warning,) = planned(of(Fruit="string"), of(fruit="string")).warnings
-    assert "the column Fruit, declared as fruit" in warning
-
-
-def test_columns_declared_as_renamed_into_each_other_are_warned_of() -> None:
-    net, gross = (
-        Column("net", "int", renamed_from="gross"),
-        Column("Gross", "int", renamed_from="Net"),
-    )
-
-    found = planned(of(net="int", gross="int"), of(net=net, Gross=gross))
-
-    assert sql(found) == []
-    [swapped] = [warning for warning in found.warnings if "renamed" in warning]
-    assert "net from Gross, Gross from net as renamed" in swapped
-    assert "third name" in swapped
-
-
-@pytest.mark.parametrize(
-    "after",
-    [
-        of(
-            net=Column("net", "int", renamed_from="gross"),
-            gross=Column("gross", "int", renamed_from=("net", "other")),
-        ),
-        of(net=Column("net", "int", renamed_from="gross"), gross="int"),
-        of(net="int", gross=Column("gross", "int", renamed_from="other")),
-    ],
-    ids=["swapped through a third name", "the old name used anew", "renamed long ago"],
-)
-def test_columns_that_were_renamed_are_not_warned_of(after: IcebergTable) -> None:
-    assert planned(of(net="int", gross="int"), after).warnings == ()
-
-
-def test_columns_are_swapped_through_a_third_name_in_two_plans() -> None:
-    net = Column("net", "int", renamed_from="gross")
-    first = of(other=Column("other", "int", renamed_from="net"), net=net)
-    second = of(net=net, gross=Column("gross", "int", renamed_from=("net", "other")))
-
-    assert sql(planned(of(net="int", gross="int"), first)) == [
-        "RENAME COLUMN `net` TO `other`",
-        "RENAME COLUMN `gross` TO `net`",
-    ]
-    assert sql(planned(of(net="int", other="int"), second)) == [
-        "RENAME COLUMN `other` TO `gross`"
-    ]
-
-
-def test_a_plan_reads_line_by_line() -> None:
-    found = planned(of(a="int", b="int"), of(b="int", a="bigint", c="int"))
-    assert found.describe() == [
-        "widen column a from int to bigint",
-        "add column c int after a",
-        "move column b first (by lakehouse apply)",
-    ]
 
 
 @pytest.mark.parametrize(

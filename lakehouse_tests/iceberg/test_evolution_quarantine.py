@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.evolve.planning import ensure, plan_now
+from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.table import Column, IcebergTable, Merge, Overwrite, Versions
+from lakehouse.tables.table import Column, IcebergTable, Merge, Versions
 from lakehouse_tests.examples import glue_in_test_all
 from lakehouse_tests.iceberg.declarations import content, rows_of
 
@@ -24,7 +24,6 @@ TABLE = IcebergTable(
     "silver.readings", "Numbers from 0 to 9.", COLUMNS, Merge(on="id"), rules=RULES
 )
 QUARANTINE = "silver.readings_quarantine"
-STAMPED = replace(TABLE, write=Merge(on="id", stamp="at"))
 DELIVERED = "1 AS id, 1 AS v, TIMESTAMP'2024-01-01 00:00:00' AS at"
 REFUSED = "2 AS id, 99 AS v, TIMESTAMP'2024-01-01 00:00:00' AS at"
 
@@ -54,55 +53,6 @@ def test_a_rule_that_quarantines_comes_later(engine: Engine) -> None:
 
 
 @pytest.mark.long
-@glue_in_test_all
-def test_a_column_with_values_becomes_the_stamp(engine: Engine) -> None:
-    published(engine, TABLE, DELIVERED, REFUSED)
-    done = published(engine, STAMPED, "3 AS id, 3 AS v", "4 AS id, 44 AS v")
-    assert done.quarantined is not None
-    assert content(engine, QUARANTINE, "id", "at") == [
-        ("2", "2024-01-01 00:00:00Z"),
-        ("4", None),
-    ]
-    assert content(engine, TABLE.name, "id", "year(at) = 2024") == [(1, True), (3, False)]
-
-
-@pytest.mark.long
-def test_a_stamp_becomes_a_column_that_is_delivered(embedded_engine: Engine) -> None:
-    published(embedded_engine, STAMPED, "1 AS id, 1 AS v", "2 AS id, 99 AS v")
-    published(embedded_engine, TABLE, DELIVERED, REFUSED.replace("2 AS id", "4 AS id"))
-    assert content(embedded_engine, QUARANTINE, "id", "at") == [
-        ("2", None),
-        ("4", "2024-01-01 00:00:00Z"),
-    ]
-
-
-@pytest.mark.long
-def test_a_stamp_is_a_new_column(embedded_engine: Engine) -> None:
-    published(
-        embedded_engine,
-        replace(TABLE, columns=COLUMNS[:2]),
-        "1 AS id, 1 AS v",
-        "2 AS id, 99 AS v",
-    )
-    published(embedded_engine, STAMPED, "3 AS id, 3 AS v", "4 AS id, 44 AS v")
-    assert content(embedded_engine, QUARANTINE, "id") == [("2",), ("4",)]
-    assert content(embedded_engine, TABLE.name, "id", "at IS NULL") == [(1, True), (3, False)]
-
-
-def test_a_quarantine_made_before_stamps_had_a_column_there_gets_it(
-    embedded_engine: Engine,
-) -> None:
-    made = STAMPED.quarantine
-    assert made is not None
-    ensure(
-        embedded_engine,
-        replace(made, columns=[column for column in made.columns if column.name != "at"]),
-    )
-    published(embedded_engine, STAMPED, "1 AS id, 1 AS v", "2 AS id, 99 AS v")
-    assert plan_now(embedded_engine, made).is_empty
-
-
-@pytest.mark.long
 def test_versions_are_declared_later(embedded_engine: Engine) -> None:
     published(embedded_engine, TABLE, DELIVERED, REFUSED)
     versioned = replace(TABLE, versions=Versions(of="id", newest="at"))
@@ -111,13 +61,6 @@ def test_versions_are_declared_later(embedded_engine: Engine) -> None:
     )
     assert content(embedded_engine, QUARANTINE, "id") == []
     assert content(embedded_engine, TABLE.name, "id") == [(1,), (2,)]
-
-
-@pytest.mark.long
-def test_another_write_mode_changes_nothing_of_it(embedded_engine: Engine) -> None:
-    published(embedded_engine, STAMPED, "1 AS id, 1 AS v", "2 AS id, 99 AS v")
-    published(embedded_engine, replace(TABLE, write=Overwrite()), DELIVERED, REFUSED)
-    assert content(embedded_engine, QUARANTINE, "id") == [("2",)]
 
 
 def test_its_own_columns_stay_when_the_table_renames_one_of_that_name(

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Outcome, Published
 from lakehouse.iceberg.rules.rows import not_null
@@ -75,18 +74,6 @@ def test_without_a_quarantine_it_fails_the_write(embedded_engine: Engine) -> Non
     ):
         compute(embedded_engine, table, "1.500", TOO_LARGE)
     assert len(content(embedded_engine, table.name)) == 2
-
-
-@pytest.mark.spark
-def test_all_columns_of_other_types_are_named_at_once(embedded_engine: Engine) -> None:
-    sql = "SELECT 1 AS id, 'a' AS total, true AS n"
-    with pytest.raises(FrameMismatch) as raised:
-        write(embedded_engine, TOTALS, lambda: embedded_engine.sql(sql))
-    assert str(raised.value).startswith(
-        "silver.totals: column total is string in the frame; expected decimal(11,3); column n is"
-        " boolean in the frame; expected int, as declared. Cast it in the asset, or declare"
-        " castable('total', 'decimal(11,3)'), castable('n', 'int') in the rules"
-    )
 
 
 @pytest.mark.unit

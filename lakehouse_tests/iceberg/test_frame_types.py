@@ -7,11 +7,10 @@ from pyspark.sql import DataFrame
 
 from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.rules.rows import between, castable
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.orchestration.io_manager import inferred_table
-from lakehouse.tables.table import Append, Column, IcebergTable, Merge
+from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.iceberg.declarations import content
 
 pytestmark = pytest.mark.spark
@@ -25,33 +24,6 @@ def person(name: str) -> str:
 
 def rows(engine: Engine, *selected: str) -> Callable[..., DataFrame]:
     return lambda **_: engine.sql(" UNION ALL ".join(f"SELECT {row}" for row in selected))
-
-
-@pytest.mark.long
-def test_a_struct_whose_names_need_quotes_is_written_and_merged(
-    embedded_engine: Engine,
-) -> None:
-    table = IcebergTable(
-        "silver.persons",
-        "",
-        [Column("id", "bigint"), Column("p", PERSON)],
-        Merge(on=["id"]),
-        rules=[between("id", low=1)],
-    )
-    write(
-        embedded_engine,
-        table,
-        rows(embedded_engine, *(f"{id_}L AS id, {person('A')} AS p" for id_ in (0, 1, 2))),
-    )
-    done = write(
-        embedded_engine,
-        table,
-        rows(embedded_engine, f"1L AS id, {person('B')} AS p", f"2L AS id, {person('A')} AS p"),
-    )
-    assert isinstance(done, Published)
-    assert (done.inserted_rows, done.updated_rows) == (0, 1)
-    names = content(embedded_engine, table.name, "id", "p.`first name`", "p.`a``b`[0].`x.y`")
-    assert names == [(1, "B", 1), (2, "A", 1)]
 
 
 def test_smaller_numbers_are_widened(embedded_engine: Engine) -> None:

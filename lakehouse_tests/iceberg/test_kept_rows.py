@@ -12,13 +12,11 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.write import kept_rows
-from lakehouse.iceberg.write.kept_rows import is_on_one_machine, keeping_rows
+from lakehouse.iceberg.write.kept_rows import keeping_rows
 from lakehouse.iceberg.write.kept_rows_folder import list_folders
-from lakehouse.iceberg.write.trial import judge
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.runtime.s3a import s3a_options
 from lakehouse.storage.stores import open_store
-from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.iceberg.declarations import (
     DELIVERED,
     PEOPLE,
@@ -30,16 +28,10 @@ from lakehouse_tests.iceberg.declarations import (
 
 pytestmark = pytest.mark.spark
 OF_EACH_KIND = (
-    "SELECT id, uuid() AS other, CAST(id / 3 AS DECIMAL(10, 2)) AS amount, NULL AS nothing,"
+    "SELECT id, uuid() AS other, CAST(id / 3 AS DECIMAL(10, 2)) AS amount,"
     " DATE'0001-01-01' AS ancient, TIMESTAMP'1582-10-10 12:00:00' AS moment,"
     " TIMESTAMP_NTZ'2026-03-29 02:30:00' AS wall, X'00FF' AS bytes, named_struct('a b', id) AS `s,t`,"
     " map('k', array(id, NULL)) AS m FROM range(3)"
-)
-DRAWN = IcebergTable(
-    name="silver.drawn",
-    comment="Rows that are others each time that they are computed.",
-    columns=[Column("id", "string")],
-    write=Append(once_by=()),
 )
 LOST = "[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND] Checkpoint block rdd_7_0 not found!"
 
@@ -66,10 +58,6 @@ def staged_files(engine: Engine) -> list[str]:
     return [item.key for item in engine.store.objects("staging/kept-rows/")]
 
 
-def test_a_session_tells_whether_it_is_on_one_machine(spark):
-    assert is_on_one_machine(spark)
-
-
 @pytest.mark.long
 def test_rows_of_each_kind_are_read_as_they_were_and_computed_once(engine, on_a_cluster):
     frame = engine.sql(OF_EACH_KIND)
@@ -85,37 +73,11 @@ def test_rows_of_each_kind_are_read_as_they_were_and_computed_once(engine, on_a_
     assert list_folders(engine.store, engine.lock_dir) == []
 
 
-@pytest.mark.parametrize(
-    "column", ["array(NULL)", "map('a', NULL)", "struct(1 AS a) AS a, 2 AS A"]
-)
-def test_what_parquet_cannot_hold_is_kept_where_it_is(embedded_engine, on_a_cluster, column):
-    with keeping_rows(embedded_engine) as kept:
-        rows = kept.keep(embedded_engine.sql(f"SELECT {column}"))
-
-        assert len(rows.collect()) == 1
-        assert staged_files(embedded_engine) == []
-
-
 def test_of_no_rows_there_are_none(embedded_engine, on_a_cluster):
     with keeping_rows(embedded_engine) as kept:
         rows = kept.keep(embedded_engine.sql(f"{OF_EACH_KIND} WHERE id < 0"))
 
         assert rows.collect() == []
-
-
-def test_a_trial_counts_and_shows_the_same_rows(embedded_engine, on_a_cluster):
-    engine = embedded_engine
-    with keeping_rows(engine) as kept:
-        trial = judge(
-            engine,
-            DRAWN,
-            engine.sql("SELECT uuid() AS id FROM range(3)"),
-            read_other=lambda _: None,
-            keep=kept.keep,
-        )
-        assert sorted(trial.rows.collect()) == sorted(trial.rows.collect())
-
-    assert staged_files(engine) == []
 
 
 def test_what_fails_leaves_no_rows_and_lets_the_next_one_look_again(

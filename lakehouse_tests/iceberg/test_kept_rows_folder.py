@@ -61,16 +61,6 @@ def test_what_a_server_writes_after_its_client_was_killed_goes_too(store, folder
     assert folder.lock_file.exists()
 
 
-def test_no_server_writes_that_late_after_a_day(store, folder):
-    folder = aged(folder, timedelta(hours=25))
-    with folder.locked():
-        put(folder)
-
-    remove_left(store, folder.lock_dir)
-
-    assert list_folders(store, folder.lock_dir) == []
-
-
 def test_of_another_host_it_stays_for_a_week(store, folder):
     young, old = aged(folder, timedelta(days=6)), aged(folder, timedelta(days=8))
     put(young)
@@ -80,21 +70,6 @@ def test_of_another_host_it_stays_for_a_week(store, folder):
 
     assert list_folders(store, folder.lock_dir) == [young]
     assert not young.lock_file.exists()
-
-
-def test_what_cannot_be_removed_is_said_and_tried_again(folder, caplog, monkeypatch):
-    def refuse(*_: object) -> None:
-        raise PermissionError("denied")
-
-    with monkeypatch.context() as patch, folder.locked():
-        put(folder)
-        patch.setattr(LocalObjectStore, "remove_folder", refuse)
-        assert not folder.try_to_remove()
-    assert f"{folder.name} was not removed; the next write tries again: denied" in caplog.text
-
-    remove_left(folder.store, folder.lock_dir)
-
-    assert files(folder.store) == 0
 
 
 def test_a_bucket_keeps_no_version_of_it(aws_settings):
@@ -113,21 +88,6 @@ def test_a_bucket_keeps_no_version_of_it(aws_settings):
     assert "DeleteMarkers" not in left
 
 
-def test_of_another_host_old_versions_and_uploads_alone_go_too(aws_settings, folder):
-    store = open_bucket(aws_settings)
-    keep_versions(store)
-    old = KeptRowsFolder(store, folder.lock_dir, aged(folder, timedelta(days=8)).name)
-    older = KeptRowsFolder(store, folder.lock_dir, aged(folder, timedelta(days=9)).name)
-    store.write_text(f"{old.prefix}1/part-0.parquet", "rows")
-    store.client.delete_object(Bucket=store.bucket, Key=f"{old.prefix}1/part-0.parquet")
-    store.client.create_multipart_upload(Bucket=store.bucket, Key=f"{older.prefix}1/part-0")
-
-    assert list_folders(store, folder.lock_dir) == [older, old]
-    remove_left(store, folder.lock_dir)
-
-    assert store.remains("staging/") == []
-
-
 def test_where_the_bucket_cannot_be_listed_a_write_goes_on(store, folder, caplog, monkeypatch):
     def refuse(*_: object) -> None:
         raise PermissionError("denied")
@@ -136,10 +96,3 @@ def test_where_the_bucket_cannot_be_listed_a_write_goes_on(store, folder, caplog
     remove_left(store, folder.lock_dir)
 
     assert "the next write tries again: denied" in caplog.text
-
-
-def test_spark_finds_it_by_a_file_system_of_hadoop(store, folder, aws_settings):
-    in_bucket = KeptRowsFolder(open_bucket(aws_settings), folder.lock_dir, folder.name)
-
-    assert folder.uri(1) == f"file://{store.root}/staging/kept-rows/{folder.name}/1"
-    assert in_bucket.uri(2) == f"s3://lake/staging/kept-rows/{folder.name}/2"

@@ -10,7 +10,7 @@ import pytest
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused
-from lakehouse.iceberg.rules.rows import accepted, between, castable, excluded, not_null
+from lakehouse.iceberg.rules.rows import accepted, between, castable, not_null
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite, WriteMode
@@ -84,24 +84,3 @@ def test_is_counted_where_it_is_let_through_and_no_row_is_left_without_a_value(
     assert result.level == ("warns" if rule.on_failure == "warn" else "holds")
     assert content(embedded_engine, READINGS.name, "v") == [(1,), (3,)]
     assert content(embedded_engine, QUARANTINE, "v", "_reasons") == [("x", ["not_null_v"])]
-
-
-@in_mode(MODES[0])
-def test_blocks_above_what_is_tolerated_of_the_rows_that_came(
-    embedded_engine: Engine, mode: WriteMode
-) -> None:
-    rules = [lost("block", fail_above=0.5), not_null("v")]
-    done = outcome(embedded_engine, mode, rules, "x", "y", "3")
-    assert isinstance(done, Refused)
-    assert found(done)["castable_v"] == (2, 3)
-
-
-@in_mode(MODES[0])
-def test_of_a_row_that_is_refused_for_another_column_does_not_block(
-    embedded_engine: Engine, mode: WriteMode
-) -> None:
-    rules = [lost("block"), not_null("v"), excluded("id", [1])]
-    done = outcome(embedded_engine, mode, rules, "1", "x", "3")
-    assert isinstance(done, Published)
-    assert found(done)["castable_v"] == (0, 2)
-    assert content(embedded_engine, QUARANTINE, "v", "_reasons") == [("x", ["excluded_id"])]

@@ -2,7 +2,6 @@
 brings.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -18,7 +17,6 @@ from lakehouse_tests.iceberg.declarations import (
     EVENTS,
     MONDAY,
     PEOPLE,
-    TOTALS,
     TUESDAY,
     days,
     delivery,
@@ -42,13 +40,6 @@ def overwrite_partitions(engine: Engine, table: IcebergTable, v: int = 200) -> O
     """Write two days; one row has this `v`, and is refused where it is above 100."""
     given = days(engine, (MONDAY, 1, 1), (MONDAY, None, 2), (TUESDAY, v, 3), (TUESDAY, 5, 4))
     return write(engine, table, given, run=run_of(MONDAY, TUESDAY))
-
-
-def overwrite_partitions_without_a_refused_row(engine: Engine, table: IcebergTable) -> Outcome:
-    """Write two days with nothing beside it: how many jobs a quarantine takes depends on what
-    goes on meanwhile.
-    """
-    return overwrite_partitions(engine, table, v=20)
 
 
 def merge(engine: Engine, table: IcebergTable) -> Outcome:
@@ -93,44 +84,6 @@ def test_of_an_append_the_rows_that_are_new(embedded_engine: Engine) -> None:
     assert done.profile == {"measured_rows": 2, "null_fraction.v": 0.5, "distinct_count.v": 1}
 
 
-def test_of_a_table_that_is_replaced_all_rows_without_a_rule_too(
-    embedded_engine: Engine,
-) -> None:
-    done = write(
-        embedded_engine,
-        measuring(TOTALS, "v"),
-        rows_of(embedded_engine, "v int", [(1,), (None,)]),
-    )
-
-    assert done.profile == {"measured_rows": 2, "null_fraction.v": 0.5, "distinct_count.v": 1}
-
-
-def test_nothing_where_nothing_is_declared_so(embedded_engine: Engine) -> None:
-    assert overwrite_partitions(embedded_engine, DAYS).profile == {}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("table", "run"),
-    [(DAYS, overwrite_partitions_without_a_refused_row), (PEOPLE, merge)],
-    ids=["days", "people"],
-)
-def test_measuring_starts_no_job_more(
-    embedded_engine: Engine,
-    count_jobs,
-    table: IcebergTable,
-    run: Callable[[Engine, IcebergTable], Outcome],
-) -> None:
-    counts = []
-    for name, measured in (("silver.plain", ()), ("silver.measured", ("id",))):
-        declared = replace(measuring(table, *measured), name=name)
-        with count_jobs() as counted:
-            assert bool(run(embedded_engine, declared).profile) is bool(measured)
-        counts.append(counted.jobs)
-
-    assert counts[0] == counts[1]
-
-
 def test_a_column_that_spark_cannot_compare_is_refused() -> None:
     with pytest.raises(DeclarationError, match=r"marks is profiled, and is map<string,int>"):
         IcebergTable(
@@ -139,7 +92,3 @@ def test_a_column_that_spark_cannot_compare_is_refused() -> None:
             [Column("marks", "map<string,int>", profiled=True)],
             write=EVENTS.write,
         )
-
-
-def test_refused_rows_are_not_measured_in_their_quarantine() -> None:
-    assert measuring(PEOPLE, "id").quarantine.profiled_columns == ()

@@ -31,14 +31,8 @@ from lakehouse.tables.rule import Rule
 from lakehouse.tables.table import Column, IcebergTable
 from lakehouse_tests.examples import glue_in_test_all
 from lakehouse_tests.iceberg.declarations import (
-    DAYS,
     EVENTS,
-    MONDAY,
-    TOTALS,
-    TUESDAY,
-    days,
     rows_of,
-    run_of,
     snapshot_id,
 )
 
@@ -76,15 +70,6 @@ def test_start_no_job(embedded_engine: Engine, count_jobs) -> None:
     assert [result.total_rows for result in results] == [15] * len(table.rules)
 
 
-def test_add_no_job_to_a_write(embedded_engine: Engine, count_jobs) -> None:
-    events(embedded_engine, 1)
-    with count_jobs() as bare:
-        events(embedded_engine, 1)
-    with count_jobs() as ruled:
-        assert isinstance(events(embedded_engine, 1, *ALL), Published)
-    assert ruled.jobs == bare.jobs
-
-
 @glue_in_test_all
 def test_look_at_the_candidate(engine: Engine) -> None:
     events(engine, 10)
@@ -108,20 +93,6 @@ def test_warn_before_they_refuse(embedded_engine: Engine) -> None:
     }
 
 
-def test_count_the_whole_table_of_which_partitions_are_written(embedded_engine: Engine) -> None:
-    table = replace(DAYS, rules=[row_count(3)])
-    write(
-        embedded_engine,
-        replace(DAYS, rules=[]),
-        days(embedded_engine, (MONDAY, 1, 1)),
-        run=run_of(MONDAY),
-    )
-    compute = days(embedded_engine, (TUESDAY, 1, 2), (TUESDAY, 2, 3))
-    assert found(write(embedded_engine, table, compute, run=run_of(TUESDAY)).results)[
-        "row_count"
-    ] == ("holds", 3)
-
-
 def test_growth_is_against_as_many_writes_earlier_as_asked_for(embedded_engine: Engine) -> None:
     for rows in (10, 10, 20):
         events(embedded_engine, rows)
@@ -135,22 +106,6 @@ def test_growth_is_against_as_many_writes_earlier_as_asked_for(embedded_engine: 
         "growth_3": ("holds", None),
     }
     assert results[2].summary == "nothing to measure (it has no snapshot of 3 writes earlier)"
-
-
-def test_growth_passes_over_what_changed_no_row(embedded_engine: Engine) -> None:
-    events(embedded_engine, 10)
-    events(embedded_engine, 10)
-    wider = replace(
-        EVENTS,
-        columns=[*EVENTS.columns, Column("w", "int")],
-        rules=[row_count_change(at_most=9)],
-    )
-    write(
-        embedded_engine,
-        wider,
-        rows_of(embedded_engine, "id bigint, v int, w int", [(1, 1, 1)] * 20),
-    )
-    assert found(evaluate(embedded_engine, wider)) == {"row_count_change": ("holds", 1.0)}
 
 
 def test_growth_is_against_what_readers_saw_at_a_time(embedded_engine: Engine) -> None:
@@ -171,21 +126,6 @@ def test_growth_is_against_what_readers_saw_at_a_time(embedded_engine: Engine) -
         )
     ]
     assert values == [None, 3.0, 0.0]
-
-
-def test_growth_from_nothing_has_no_measure(embedded_engine: Engine) -> None:
-    events(embedded_engine, 0)
-    write(embedded_engine, TOTALS, rows_of(embedded_engine, "v int", []))
-    rule = row_count_change(at_most=0.5)
-    done = write(
-        embedded_engine,
-        replace(TOTALS, rules=[rule]),
-        rows_of(embedded_engine, "v int", [(1,)]),
-    )
-    assert isinstance(done, Published)
-    assert [(result.value, result.note) for result in done.results] == [
-        (None, "it had no rows 1 write earlier")
-    ]
 
 
 def test_files_are_weighed(embedded_engine: Engine) -> None:
@@ -243,12 +183,3 @@ def test_age_is_told_also_where_nothing_is_to_be_done(
         done = write(embedded_engine, table, lambda events: events, inputs)
     assert isinstance(done, Unchanged) and counted.jobs == 0
     assert [(result.rule.name, result.level) for result in done.results] == [("fresh", "warns")]
-
-
-def test_an_empty_table_has_no_rows(embedded_engine: Engine) -> None:
-    events(embedded_engine, 0)
-    table = replace(EVENTS, rules=[row_count(1), average_file_mb(1)])
-    assert found(evaluate(embedded_engine, table)) == {
-        "row_count": ("fails", 0),
-        "average_file_mb": ("holds", None),
-    }

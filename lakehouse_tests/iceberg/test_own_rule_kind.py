@@ -12,12 +12,10 @@ from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused, RuleResult
-from lakehouse.iceberg.rules.aggregate_rules import mean
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, EvaluatedSnapshot, evaluable
 from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.orchestration.asset_checks import Evaluated, check_result
 from lakehouse.tables.bounds import Bounds
 from lakehouse.tables.rule import DeclaringTable, Rule
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Overwrite
@@ -118,41 +116,6 @@ def test_looks_at_the_rows_that_are_not_quarantined(embedded_engine: Engine, mod
     done = put(embedded_engine, replace(TABLE, write=mode, rules=rules), 1, 2, None)
     assert isinstance(done, Published)
     assert values(done)["variety_v"] == ("warns", 2)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: type(mode).__name__)
-def test_takes_no_job_that_a_figure_does_not(
-    embedded_engine: Engine, mode: Any, count_jobs: Any
-) -> None:
-    jobs = []
-    for name, rule in (("means", mean("v", 1)), ("sorts", variety("v", 2))):
-        table = replace(
-            TABLE, name=f"silver.{name}", write=mode, rules=[mean("v", 0, name="m"), rule]
-        )
-        put(embedded_engine, table, 1, 2)
-        with count_jobs() as counted:
-            put(embedded_engine, table, 3, 4)
-        jobs.append(counted.jobs)
-    assert jobs[0] == jobs[1]
-
-
-def test_is_a_check_like_any_other() -> None:
-    result = RuleResult(variety("v", 2), 0, 9, value=1)
-    check = check_result(TABLE, result, Evaluated("main", 7))
-    assert (check.passed, check.check_name) == (False, "variety_v")
-    assert check.metadata["predicate"].value == "count(DISTINCT v) at least 2"
-    assert check.metadata["low"].value == 2.0
-
-
-def test_decides_rows_by_what_it_declares() -> None:
-    other = replace(TABLE, rules=[variety("v", 3), letters("s", 3)])
-    assert other.declaration_hash != TABLE.declaration_hash
-
-
-def test_refuses_a_table_that_it_cannot_hold_of() -> None:
-    with pytest.raises(DeclarationError, match="variety_v is about a person"):
-        replace(TABLE, columns=[Column("id", "bigint"), Column("v", "int", personal=True)])
 
 
 def test_that_says_nothing_of_its_evaluation_is_named() -> None:

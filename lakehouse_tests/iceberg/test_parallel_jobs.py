@@ -12,12 +12,10 @@ from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.rules.parallel_jobs import concurrently
-from lakehouse.iceberg.rules.planned_once import planned_once
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse_tests.iceberg.declarations import EVENTS, rows_of
 
 pytestmark = pytest.mark.spark
-ADAPTIVE = "spark.sql.adaptive.enabled"
 
 
 def test_it_has_ended_when_the_block_has(spark: SparkSession) -> None:
@@ -58,24 +56,6 @@ def test_its_jobs_end_with_a_block_that_is_interrupted(spark: SparkSession) -> N
         begun.wait()
         raise KeyboardInterrupt
     assert isinstance(left.exception(), Exception), "it was not waited for to its end"
-
-
-def test_a_session_is_as_it_was_when_the_last_thread_has_planned_once(
-    spark: SparkSession,
-) -> None:
-    before, inside, over = spark.conf.get(ADAPTIVE), Event(), Event()
-
-    def other() -> None:
-        with planned_once(spark):
-            inside.set()
-            over.wait()
-
-    with concurrently(spark, other):
-        with planned_once(spark):
-            inside.wait()
-        assert spark.conf.get(ADAPTIVE) == "false"
-        over.set()
-    assert spark.conf.get(ADAPTIVE) == before == "true"
 
 
 def test_a_commit_has_its_own_stamp_and_none_of_a_statement_beside_it(

@@ -11,8 +11,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Published, Unchanged
 from lakehouse.iceberg.read.inputs import incremental, latest
-from lakehouse.iceberg.rules.rows import between, castable, excluded, not_null
-from lakehouse.iceberg.write import split_rows
+from lakehouse.iceberg.rules.rows import between, castable, excluded
 from lakehouse.iceberg.write.prepared_frame import PreparedFrame
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import (
@@ -79,38 +78,6 @@ def test_that_does_not_take_the_refused_rows_keeps_the_others_from_being_publish
     assert len(content(delivered, QUARANTINE)) == 2
 
 
-def test_counts_each_rules_rows_with_a_sample(delivered: Engine) -> None:
-    done = write(delivered, PEOPLE, people, {"delivered": incremental(DELIVERED.name)})
-    found = {
-        result.rule.name: (result.failed_rows, result.total_rows) for result in done.results
-    }
-    assert found["castable_id"] == (2, 3) and found["not_null_name"] == (1, 3)
-    sample = next(result.sample for result in done.results if result.rule.name == "castable_id")
-    assert {row["id"] for row in sample} == {"two", "x"}
-
-
-@pytest.mark.parametrize("is_few", [True, False], ids=["few", "many"])
-def test_shows_the_rows_that_are_warned_of_beside_the_refused(
-    delivered: Engine, monkeypatch: pytest.MonkeyPatch, *, is_few: bool
-) -> None:
-    """Of few rows all are looked at once for samples; of many, the refused by themselves."""
-    if not is_few:
-        monkeypatch.setattr(split_rows, "BROADCAST_KEY_LIMIT", 0)
-    warning = excluded("name", ["ann", "bob"], on_failure="warn")
-    warned = replace(PEOPLE, rules=[castable("id", "bigint"), not_null("name"), warning])
-    done = write(delivered, warned, people, {"delivered": incremental(DELIVERED.name)})
-    shown = {
-        result.rule.name: [row["id"] for row in result.sample]
-        for result in done.results
-        if result.sample
-    }
-    assert shown == {
-        "castable_id": ["two", "x"],
-        "not_null_name": ["x"],
-        "excluded_name": ["1"],
-    }
-
-
 @pytest.mark.parametrize("delivered_as", ["double", "float", "decimal(4,1)"])
 def test_takes_a_number_whose_fraction_would_be_cut(
     embedded_engine: Engine, delivered_as: str
@@ -165,22 +132,6 @@ def test_takes_what_an_append_refuses(embedded_engine: Engine) -> None:
     assert content(embedded_engine, "bronze.readings_quarantine", "v", "_reasons") == [
         ("99", ["between_v"])
     ]
-
-
-def test_of_an_append_that_is_all_refused_is_all_there_is(embedded_engine: Engine) -> None:
-    done = write(embedded_engine, READINGS, rows_of(embedded_engine, "v int", [(99,)]))
-    assert (
-        isinstance(done, Unchanged)
-        and done.quarantined is not None
-        and done.quarantined.rows == 1
-    )
-
-
-def test_stays_empty_where_an_append_is_clean(embedded_engine: Engine) -> None:
-    done = write(embedded_engine, READINGS, rows_of(embedded_engine, "v int", [(1,)]))
-    assert isinstance(done, Published) and done.quarantined is None
-    assert [(r.failed_rows, r.total_rows) for r in done.results] == [(0, 1), (0, 1)]
-    assert content(embedded_engine, "bronze.readings_quarantine") == []
 
 
 NAMED = replace(DELIVERED, name="bronze.named", partitioning=["name"])

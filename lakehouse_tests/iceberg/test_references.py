@@ -16,8 +16,8 @@ from lakehouse.iceberg.rules.evaluation import evaluate
 from lakehouse.iceberg.rules.rows import between
 from lakehouse.iceberg.rules.unique_and_references import references, unique
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.table import Append, Column, IcebergTable, Merge
-from lakehouse_tests.iceberg.declarations import content, rows_of, snapshot_id
+from lakehouse.tables.table import Append, Column, IcebergTable
+from lakehouse_tests.iceberg.declarations import content, rows_of
 
 pytestmark = pytest.mark.spark
 SHOPS = IcebergTable(
@@ -103,58 +103,9 @@ def test_rows_may_refer_to_rows_that_come_with_them(embedded_engine: Engine) -> 
     assert isinstance(done, Refused) and [row["id"] for row in done.results[0].sample] == [4]
 
 
-def test_of_a_merge_what_changes_is_looked_at(shops: Engine) -> None:
-    table = replace(SALES, write=Merge(on=["id"]), rules=[unique("id"), *SALES.rules])
-    first = write(shops, table, rows_of(shops, SCHEMA, [(1, 1, None), (2, 2, None)]))
-    done = write(
-        shops, table, rows_of(shops, SCHEMA, [(1, 1, None), (2, 7, None), (3, 1, None)])
-    )
-    assert isinstance(first, Published) and isinstance(done, Refused)
-    assert [(r.rule.name, r.failed_rows, r.total_rows) for r in done.reasons] == [
-        ("references_shop", 1, 2)
-    ]
-
-
-def test_alone_the_whole_table_is_looked_at(shops: Engine) -> None:
-    write(shops, replace(SALES, rules=[]), rows_of(shops, SCHEMA, [(1, 1, None), (2, 9, None)]))
-    before = snapshot_id(shops, SALES.name)
-    (result,) = evaluate(shops, SALES)
-    assert (result.level, result.failed_rows, result.total_rows) == ("fails", 1, 2)
-    assert snapshot_id(shops, SALES.name) == before
-
-
 def test_a_table_that_is_not_there_is_named(embedded_engine: Engine) -> None:
     with pytest.raises(TableNotFound, match=r"no table silver\.shops"):
         write(embedded_engine, SALES, rows_of(embedded_engine, SCHEMA, [(1, 1, None)]))
-
-
-@pytest.mark.long
-def test_keys_may_be_called_as_what_is_counted(embedded_engine: Engine) -> None:
-    table = IcebergTable(
-        "silver.counts",
-        "",
-        [Column(name, "bigint") for name in ("added", "count", "total_rows", "rows")],
-        Append(once_by=()),
-        rules=[
-            unique("added", "count", "total_rows", "rows"),
-            unique("count", name="of_count", on_failure="warn"),
-            references("added", "silver.counts", "total_rows", on_failure="warn"),
-        ],
-    )
-    schema = "added bigint, count bigint, total_rows bigint, rows bigint"
-    first = write(embedded_engine, table, rows_of(embedded_engine, schema, [(1, 1, 1, 1)]))
-    rows = [(1, 1, 1, 1), (1, 2, 2, 2), (5, 3, 3, 3)]
-    second = write(embedded_engine, table, rows_of(embedded_engine, schema, rows))
-
-    assert isinstance(first, Published) and isinstance(second, Refused)
-    assert {r.rule.name: (r.failed_rows, [*r.sample]) for r in second.results} == {
-        "unique_added_count_total_rows_rows": (
-            1,
-            [{"added": 1, "count": 1, "total_rows": 1, "rows": 1, "_rows": 2}],
-        ),
-        "of_count": (1, [{"count": 1, "rows": 2}]),
-        "references_added": (1, [{"added": 5, "count": 3, "total_rows": 3, "rows": 3}]),
-    }
 
 
 def test_many_rules_take_one_job_for_rows_and_one_for_keys(shops: Engine, count_jobs) -> None:

@@ -51,8 +51,6 @@ HOURS = IcebergTable(
     rules=[castable("v", "int")],
 )
 QUARANTINE = "silver.hours_quarantine"
-_KEY_BEFORE = "sha2(concat_ws('|', _source_file, _source_sha256, _source_row), 256)"
-"""What a row that was refused alone had for a key before keys had partitions in them."""
 
 
 def pieces(delivered: DataFrame) -> DataFrame:
@@ -99,12 +97,6 @@ def held(engine: Engine) -> list[tuple]:
     return content(engine, QUARANTINE, "v", "d", "_source_row")
 
 
-def known_as_before(engine: Engine) -> None:
-    """Give the rows of the quarantine the keys that they had before partitions were in them."""
-    name = engine.catalog.sql_name(QUARANTINE)
-    engine.sql(f"UPDATE {name} SET _row_key = {_KEY_BEFORE}")
-
-
 X, Y, Z = ("x", str(MONDAY), 1), ("y", str(TUESDAY), 1), ("z", str(MONDAY), 2)
 
 
@@ -130,22 +122,6 @@ def test_a_piece_leaves_with_its_own_partition(
     assert content(booked, HOURS.name, "v") == [(2,), (5,), (5,)]
 
 
-def test_a_row_of_a_key_without_its_partition_leaves_with_its_partition(
-    booked: Engine, compute: Callable[..., None]
-) -> None:
-    """As quarantines have them that are there: once it is refused again, and once it is not."""
-    compute(MONDAY)
-    known_as_before(booked)
-    compute(TUESDAY)
-    assert held(booked) == [X, Y, Z]
-    compute(MONDAY, x="5")
-    assert held(booked) == [Y, Z]
-    assert len({*content(booked, QUARANTINE, "_row_key")}) == 2
-    known_as_before(booked)
-    compute(TUESDAY, y="5")
-    assert held(booked) == [Z]
-
-
 def test_a_piece_that_is_cleared_stays_away_and_leaves_the_others(
     booked: Engine, compute: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,16 +131,6 @@ def test_a_piece_that_is_cleared_stays_away_and_leaves_the_others(
     compute(TUESDAY)
     compute(MONDAY)
     assert held(booked) == [Y, Z]
-
-
-def test_a_row_that_was_cleared_by_a_key_without_its_partition_stays_away(
-    booked: Engine, compute: Callable[..., None]
-) -> None:
-    compute(MONDAY)
-    known_as_before(booked)
-    clear_quarantine.clear_quarantine(booked, HOURS, by="ann", why="nobody knows")
-    compute(MONDAY)
-    assert held(booked) == []
 
 
 def test_a_piece_leaves_where_a_person_publishes_its_partition(

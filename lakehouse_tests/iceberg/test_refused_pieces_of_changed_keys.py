@@ -63,23 +63,3 @@ def test_what_is_refused_for_each_key_is_held(embedded_engine: Engine) -> None:
     assert held(embedded_engine) == [("ann", "x", "a"), ("bob", "y", "a")]
     compute(embedded_engine, everything=True)
     assert held(embedded_engine) == [("ann", "x", "a"), ("bob", "y", "a")]
-
-
-def test_a_row_that_is_known_by_its_source_leaves(embedded_engine: Engine) -> None:
-    """As in quarantines that are there: where all is computed, and where its key comes right."""
-    share(embedded_engine, "ann", "x", "a")
-    share(embedded_engine, "bob", "y", "b")
-    compute(embedded_engine)
-    name = embedded_engine.catalog.sql_name(QUARANTINE)
-    of_source = "sha2(concat_ws('|', _source_file, _source_sha256, _source_row), 256)"
-    embedded_engine.sql(f"UPDATE {name} SET _row_key = {of_source}")
-    share(embedded_engine, "cat", "1", "c")
-    compute(embedded_engine, everything=True)
-    assert held(embedded_engine) == [("ann", "x", "a"), ("bob", "y", "b")]
-    embedded_engine.sql(f"UPDATE {name} SET _row_key = {of_source}")
-    embedded_engine.sql(
-        f"UPDATE {embedded_engine.catalog.sql_name(SHARES.name)} SET v = '5' WHERE v = 'x'"
-    )
-    compute(embedded_engine)
-    assert held(embedded_engine) == [("bob", "y", "b")]
-    assert content(embedded_engine, OWED.name, "who", "v") == [("ann", 5), ("cat", 1)]

@@ -82,13 +82,6 @@ def test_each_refused_piece_of_a_delivered_row_is_held(delivered: Engine) -> Non
     assert keys(delivered) == before
 
 
-def test_a_row_that_is_refused_alone_is_known_by_its_source(delivered: Engine) -> None:
-    """As in quarantines that are there."""
-    compute(delivered)
-    (key,) = delivered.sql("SELECT sha2('a|sha-a|2', 256)").first() or ()
-    assert keys(delivered)["z"] == key
-
-
 def test_equal_pieces_are_held_once(embedded_engine: Engine) -> None:
     write(embedded_engine, DELIVERED, delivery(embedded_engine, "a", [("x x", "ann")]))
     compute(embedded_engine)
@@ -186,16 +179,6 @@ def test_rows_without_a_source_are_held_beside_those_that_have_one(
         ("y", "bob", None),
         ("z", "dot", "a"),
     ]
-
-
-def test_rows_with_a_part_of_a_source_are_held_each(embedded_engine: Engine) -> None:
-    rows = [
-        ("x", "ann", "a", "sha", None),
-        ("x", "ann", "b", None, 1),
-        ("y", "bob", "a", "sha", None),
-    ]
-    write(embedded_engine, LOOSE, rows_of(embedded_engine, _SCHEMA, rows))
-    assert len(content(embedded_engine, QUARANTINE)) == 3
 
 
 def test_rows_without_a_partition_have_a_key_each(embedded_engine: Engine) -> None:

@@ -30,14 +30,11 @@ from lakehouse.tables.table import (
     OverwritePartitions,
     Versions,
 )
-from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.declarations import (
-    DELIVERED,
     MONDAY,
     TUESDAY,
     WEDNESDAY,
     content,
-    delivery,
     rows_of,
     snapshot_id,
 )
@@ -255,17 +252,6 @@ def test_the_outcome_is_the_same_however_deliveries_are_batched(
     assert outcomes == {"clean": 4, "quarantined": 3, "superseded": 3}
 
 
-@pytest.mark.long
-def test_rows_that_the_function_leaves_out_are_no_versions(embedded_engine: Engine) -> None:
-    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY))
-    compute(embedded_engine, MONDAY)
-    deliver(embedded_engine, "2", ("a", "0", 2, TUESDAY))
-
-    compute(embedded_engine, *DAYS, function=lambda delivered: delivered.where("pages <> '0'"))
-
-    assert visits(embedded_engine) == [("a", 1, MONDAY)]
-
-
 @pytest.mark.scenario
 def test_a_merge_without_versions_keeps_the_accepted_row_that_was_delivered_last(
     embedded_engine: Engine,
@@ -287,45 +273,6 @@ def test_a_merge_without_versions_keeps_the_accepted_row_that_was_delivered_last
     assert held == [("a", "2"), ("b", "3")]
     again = write(embedded_engine, LATEST, as_given, BY_FILE)
     assert isinstance(again, Unchanged)
-
-
-def test_a_stamp_that_is_called_as_what_orders_files_does_not_hide_it(
-    embedded_engine: Engine,
-) -> None:
-    stamped = replace(
-        LATEST,
-        columns=[*LATEST.columns, Column("_ingested_at", "timestamp")],
-        write=Merge(on=["visit"], stamp="_ingested_at"),
-    )
-    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY))
-    deliver(embedded_engine, "2", ("a", "2", 1, MONDAY))
-
-    write(embedded_engine, stamped, as_given, BY_FILE)
-
-    assert content(embedded_engine, LATEST.name, "visit", "pages") == [("a", 2)]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "batches",
-    repeated(["1 2 3", "123", "12 3"], tried=["1 2 3"]),
-)
-def test_a_merge_without_versions_comes_to_the_same_however_deliveries_are_batched(
-    embedded_engine: Engine, batches: str
-) -> None:
-    for number, files in enumerate(batches.split(), 1):
-        for file in files:
-            deliver(embedded_engine, file, *DELIVERIES[file], ingest=str(number))
-        write(embedded_engine, LATEST, as_given, BY_FILE, Run(files))
-
-    assert content(embedded_engine, LATEST.name) == [
-        ("back and forth", 3),
-        ("kept", 1),
-        ("mended", 2),
-        ("twice", 1),
-    ]
-    held = content(embedded_engine, f"{LATEST.name}_quarantine", "visit", "_source_file")
-    assert held == [("kept", "3"), ("never right", "2"), ("twice", "1")]
 
 
 @pytest.mark.long
@@ -373,54 +320,6 @@ def test_a_function_that_drops_the_order_of_the_files_is_told_what_lacks(
         )
 
 
-def test_a_function_that_returns_no_frame_of_versions_is_told_so(
-    embedded_engine: Engine,
-) -> None:
-    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY))
-
-    with pytest.raises(FrameMismatch, match="its function returned None"):
-        compute(embedded_engine, MONDAY, function=lambda delivered: None)  # type: ignore[arg-type,return-value]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "newest",
-    [
-        pytest.param(("_source_row",), marks=pytest.mark.soak),
-        pytest.param(("_source_sha256", "_source_file"), marks=pytest.mark.soak),
-        ("_source_row", "_source_sha256"),
-    ],
-    ids=" then ".join,
-)
-def test_lines_are_versions_of_themselves(
-    embedded_engine: Engine, newest: tuple[str, ...]
-) -> None:
-    """Of rows without a key, what tells them also orders them."""
-    source = replace(DELIVERED, partitioning=["name"])
-    table = IcebergTable(
-        name="silver.lines",
-        comment="Lines as they were delivered.",
-        columns=[Column("id", "bigint"), *DELIVERED.columns[1:]],
-        write=OverwritePartitions(by="name"),
-        partitioning=["name"],
-        rules=[castable("id", "bigint")],
-        versions=Versions(of=["_source_file", "_source_row"], newest=newest),
-    )
-    assert table.quarantine is not None
-    inputs, run = {"delivered": versions_of(source.name, by="name")}, Partitions(("x", "y"))
-    files = {"a": [("1", "x"), ("two", "x"), ("3", "y")], "b": [("4", "x"), ("five", "y")]}
-    for file, rows in files.items():
-        write(embedded_engine, source, delivery(embedded_engine, file, rows))
-        write(embedded_engine, table, lambda delivered: delivered, inputs, Run(file, run))
-    assert content(embedded_engine, table.name, "id") == [(1,), (3,), (4,)]
-    assert content(embedded_engine, table.quarantine.name, "id") == [("five",), ("two",)]
-    accounted = account(
-        embedded_engine, source, table, snapshot_id(embedded_engine, source.name)
-    )
-    outcomes = {name: rows for name, rows in accounted.rows.items() if rows}
-    assert outcomes == {"clean": 3, "quarantined": 2}
-
-
 @pytest.mark.long
 def test_of_a_merged_table_the_newest_version_may_delete(embedded_engine: Engine) -> None:
     table = replace(VISITS, partitioning=(), write=Merge(on="visit"))
@@ -440,15 +339,6 @@ def test_of_a_merged_table_the_newest_version_may_delete(embedded_engine: Engine
 
     deliver_and_merge("3", ("a", "0", 5, MONDAY))
     assert left() == []
-
-
-def test_where_partitions_are_overwritten_a_version_that_deletes_is_no_row(
-    embedded_engine: Engine,
-) -> None:
-    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY), ("b", "0", 2, MONDAY))
-
-    with pytest.raises(FrameMismatch, match="_deleted"):
-        compute(embedded_engine, MONDAY, function=gone_without_pages)
 
 
 def gone_without_pages(delivered: DataFrame) -> DataFrame:

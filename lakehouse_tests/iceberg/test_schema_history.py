@@ -1,17 +1,14 @@
 """How a table's columns and layout came to be, told from its metadata."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 
 from lakehouse.iceberg.evolve.planning import apply, ensure
 from lakehouse.iceberg.evolve.schema_history import SchemaChange, read_schema_history
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.quoting import literal
 from lakehouse.tables.table import Column
 from lakehouse_tests.examples import glue_in_test_all
 from lakehouse_tests.iceberg.evolving import NAME, columns, declared
@@ -107,16 +104,6 @@ def test_fields_comments_drops_and_moves_are_told(embedded_engine: Engine) -> No
     }
 
 
-def test_a_column_that_may_be_null_by_now_is_told(embedded_engine: Engine) -> None:
-    ensure(embedded_engine, declared(columns=columns(id=Column("id", "bigint", required=True))))
-    table = declared(columns=columns(id="bigint"))
-    embedded_engine.sql(f"INSERT INTO {embedded_engine.catalog.sql_name(NAME)} VALUES (1)")
-    apply(embedded_engine, table)
-    assert told(read_schema_history(embedded_engine, NAME))[1:] == [
-        ("may be NULL", "id", "", "")
-    ]
-
-
 @glue_in_test_all
 def test_partitioning_and_sort_order_are_told(engine: Engine) -> None:
     first = declared(columns=columns(id="bigint", d="date"), partitioning=["days(d)"])
@@ -142,25 +129,6 @@ def test_a_change_that_no_snapshot_has_yet(embedded_engine: Engine) -> None:
     last = read_schema_history(embedded_engine, NAME)[-1]
     assert told([last]) == [("column added", "note", "", "string")]
     assert last.snapshot is None and last.at is not None
-
-
-def test_what_came_with_expired_snapshots_has_no_moment(embedded_engine: Engine) -> None:
-    engine = embedded_engine
-    add(engine, FIRST, "run-1", "SELECT 1 AS id, 1.00BD AS amount")
-    add(engine, SECOND, "run-2", "SELECT 2L AS id, 1.00BD AS amount, 'x' AS note")
-    catalog = engine.catalog.name
-    engine.sql(
-        f"CALL {catalog}.system.expire_snapshots(table => '{catalog}.{NAME}', older_than =>"
-        f" {literal(datetime.now(UTC))}, retain_last => 1)"
-    )
-    assert len(read_history(engine, NAME).snapshots) == 1
-    found = read_schema_history(engine, NAME)
-    assert told(found)[0] == ("table created", "", "", "2 columns")
-    assert sorted(told(found)[1:]) == [
-        ("column added", "note", "", "string"),
-        ("type widened", "id", "int", "bigint"),
-    ]
-    assert {one.at for one in found} == {None}
 
 
 def test_a_table_that_was_never_written(embedded_engine: Engine) -> None:

@@ -2,23 +2,16 @@
 by them, on a machine whose own zone is not UTC.
 """
 
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Published, Refused
-from lakehouse.iceberg.read import version_keys
 from lakehouse.iceberg.read.changed_rows import keys_of_changed_rows
-from lakehouse.iceberg.read.inputs import versions_of
-from lakehouse.iceberg.rules.rows import castable
-from lakehouse.iceberg.rules.unique_and_references import references, unique
-from lakehouse.iceberg.write import merge_rows, row_versions
+from lakehouse.iceberg.rules.unique_and_references import unique
+from lakehouse.iceberg.write import merge_rows
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.quoting import json_of
 from lakehouse.tables.table import (
@@ -26,8 +19,6 @@ from lakehouse.tables.table import (
     Column,
     IcebergTable,
     Merge,
-    OverwritePartitions,
-    Versions,
 )
 from lakehouse_tests.iceberg.declarations import content
 
@@ -74,98 +65,6 @@ def test_a_time_that_is_there_already_is_not_unique(embedded_engine: Engine) -> 
     done = write(embedded_engine, table, rows(embedded_engine, seen(2, NINE, 1)))
     assert isinstance(done, Refused)
     assert content(embedded_engine, table.name, "id") == [(1,)]
-
-
-def test_a_time_that_is_referred_to_is_found(embedded_engine: Engine) -> None:
-    write(embedded_engine, SEEN, rows(embedded_engine, seen(1, NINE, 1)))
-    table = IcebergTable(
-        "silver.notes",
-        "",
-        SEEN.columns,
-        Append(once_by=()),
-        rules=[references("wall", SEEN.name, "wall")],
-    )
-    done = write(embedded_engine, table, rows(embedded_engine, seen(1, NINE, 1)))
-    assert isinstance(done, Published)
-    assert isinstance(
-        write(embedded_engine, table, rows(embedded_engine, seen(1, TEN, 1))), Refused
-    )
-
-
-SOURCE = [
-    Column("_source_file", "string"),
-    Column("_source_sha256", "string"),
-    Column("_source_row", "bigint"),
-]
-RAW = IcebergTable(
-    "bronze.seen",
-    "",
-    [*SEEN.columns, *SOURCE, Column("_source_modified_at", "timestamp")],
-    Append(),
-    partitioning=["days(wall)"],
-)
-LAST_SEEN = IcebergTable(
-    "silver.last_seen",
-    "",
-    SEEN.columns,
-    OverwritePartitions(by="wall"),
-    partitioning=["days(wall)"],
-    rows_of=RAW,
-    versions=Versions(of="id", newest=["v"]),
-    rules=[castable("v", "int")],
-)
-FIRST, SECOND, THIRD = (datetime(2026, 2, day, tzinfo=UTC) for day in (1, 2, 3))
-EVERY = AllPartitions(((FIRST, THIRD),))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("few", "partitions"),
-    [*(pytest.param(few, 10_000, marks=pytest.mark.long) for few in (2_000, 0)), (0, 1)],
-    ids=["by values", "by a join", "by a join within a range of partitions"],
-)
-def test_a_newer_version_on_another_day_is_found(
-    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch, few: int, partitions: int
-) -> None:
-    monkeypatch.setattr(version_keys, "_FEW_KEYS", few)
-    monkeypatch.setattr(row_versions, "_MOST_PARTITIONS", partitions)
-
-    def land(file: str, days: Sequence[datetime], *landed: str) -> None:
-        delivered = (
-            f"{row}, '{file}' AS _source_file, 'sha-{file}' AS _source_sha256, {at}L AS"
-            " _source_row, TIMESTAMP'2026-02-03 00:00:00Z' AS _source_modified_at"
-            for at, row in enumerate(landed, 1)
-        )
-        write(embedded_engine, RAW, rows(embedded_engine, *delivered))
-        merged_ranges = tuple((day, day + timedelta(1)) for day in days)
-        keys = tuple(f"{day:%Y-%m-%d}" for day in days)
-        run = Run("run", Partitions(keys, merged_ranges, EVERY), full_recompute=False)
-        inputs = {"raw": versions_of(RAW.name, by="wall")}
-        write(embedded_engine, LAST_SEEN, lambda raw: raw, inputs, run)
-
-    newer = [seen(id_, f"TIMESTAMP_NTZ'2026-02-02 0{id_}:00:00'", 5) for id_ in (1, 2)]
-    land("a", [FIRST, SECOND], *newer)
-    older = [seen(id_, "TIMESTAMP_NTZ'2026-02-01 09:00:00'", 4) for id_ in (1, 2, 3)]
-    land("b", [FIRST], *older)
-    assert content(embedded_engine, LAST_SEEN.name, "id", "v") == [(1, 5), (2, 5), (3, 4)]
-
-
-def test_days_of_times_without_a_zone_are_replaced_by_one_commit(
-    embedded_engine: Engine,
-) -> None:
-    """Spark 3.5 can tell Iceberg which rows go where it is told so in the type of the column."""
-    mode = OverwritePartitions(by="wall")
-    table = IcebergTable(SEEN.name, "", SEEN.columns, mode, partitioning=["days(wall)"])
-    run = Run("run", Partitions(("2026-02-01",), ((FIRST, SECOND),), EVERY))
-    for v in (1, 2):
-        row = seen(1, "TIMESTAMP_NTZ'2026-02-01 09:00:00'", v)
-        write(embedded_engine, table, rows(embedded_engine, row), {}, run)
-
-    history = read_history(embedded_engine, table.name)
-    assert history.main is not None and history.main.operation == "overwrite"
-    written = [found for found in history.line if found.commit]
-    assert [found.count("added-records") for found in written] == [1, 1]
-    assert content(embedded_engine, table.name, "id", "v") == [(1, 2)]
 
 
 EARLIER, LATER = "2026-01-31 09:00:00.123400", "2026-01-31 09:00:00.123900"
@@ -219,21 +118,3 @@ def test_the_text_of_a_value_tells_times_apart(spark: SparkSession, keeps_nulls:
     assert found["t"] == (
         f'{{"at":"2026-01-31T09:00:00.123400Z","wall":"2026-01-31T09:00:00.123900"{null}}}'
     )
-
-
-def test_two_refused_rows_within_a_millisecond_are_both_kept(embedded_engine: Engine) -> None:
-    kind = "struct<at:timestamp>"
-    table = IcebergTable(
-        "silver.refused",
-        "",
-        [Column("v", "int"), Column("s", kind)],
-        Append(once_by=()),
-        rules=[castable("v", "int")],
-    )
-
-    def row(at: str) -> str:
-        return f"'x' AS v, named_struct('at', TIMESTAMP'{at}Z') AS s"
-
-    write(embedded_engine, table, rows(embedded_engine, row(EARLIER), row(LATER)))
-    assert table.quarantine is not None
-    assert len(content(embedded_engine, table.quarantine.name)) == 2

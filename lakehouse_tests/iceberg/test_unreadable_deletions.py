@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused, Unchanged
-from lakehouse.iceberg.read.inputs import versions_of
+from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused
 from lakehouse.iceberg.rules.rows import castable
 from lakehouse.iceberg.write import merge_rows
 from lakehouse.iceberg.write.trial import judge
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.table import SOURCE_COLUMNS, Column, IcebergTable, Merge, Versions
+from lakehouse.tables.table import Column, IcebergTable, Merge
 from lakehouse_tests.examples import glue_in_test_all
 from lakehouse_tests.frames import frame_of
-from lakehouse_tests.iceberg.declarations import DELIVERED, content, delivery, rows_of
+from lakehouse_tests.iceberg.declarations import content, rows_of
 
 pytestmark = pytest.mark.spark
 MEMBERS = IcebergTable(
@@ -63,33 +62,6 @@ def test_goes_to_the_quarantine(
     assert content(engine, QUARANTINE, "no", "_reasons") == [("x", ["castable_no"])]
 
 
-@glue_in_test_all
-def test_with_none_to_delete_goes_to_the_quarantine(engine: Engine) -> None:
-    merge(engine, MEMBERS, *STOOD[:2])
-    done = merge(engine, MEMBERS, ("x", None, None, True))
-    assert isinstance(done, Unchanged)
-    assert numbers(engine) == [1, 2]
-    assert content(engine, QUARANTINE, "no") == [("x",)]
-
-
-@glue_in_test_all
-def test_of_keys_alone_goes_to_the_quarantine(engine: Engine) -> None:
-    merge(engine, MEMBERS, *STOOD)
-    rows = [("x", True), ("2", True)]
-    write(engine, MEMBERS, rows_of(engine, "no string, _deleted boolean", rows))
-    assert numbers(engine) == [1, None]
-    assert content(engine, QUARANTINE, "no") == [("x",)]
-
-
-@pytest.mark.long
-@glue_in_test_all
-def test_without_a_key_deletes_the_row_that_has_none(engine: Engine) -> None:
-    merge(engine, MEMBERS, *STOOD)
-    done = merge(engine, MEMBERS, (None, "7", None, True))
-    assert isinstance(done, Published) and done.removed_rows == 1
-    assert numbers(engine) == [1, 2]
-
-
 @pytest.mark.parametrize("beside", [[], STOOD[1:2]], ids=["alone", "beside what stays"])
 @pytest.mark.parametrize("stood", [STOOD, STOOD[:2]], ids=["one has no key", "all have one"])
 def test_blocks_where_that_does(
@@ -120,20 +92,6 @@ def test_deletes_nothing_where_it_is_let_through(
 
 
 @pytest.mark.long
-def test_by_a_pruning_column_that_cannot_be_read_goes_to_the_quarantine(
-    embedded_engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A large table would be looked into where that column is NULL, and the row stay untold."""
-    monkeypatch.setattr(merge_rows, "_is_small", lambda _: False)
-    table = replace(MEMBERS, write=Merge(on="no", prune_by="shop"))
-    merge(embedded_engine, table, *STOOD)
-    done = merge(embedded_engine, table, ("1", "x", None, True), ("2", "7", "x", True))
-    assert isinstance(done, Published) and done.removed_rows == 1
-    assert numbers(embedded_engine) == [1, None]
-    assert content(embedded_engine, QUARANTINE, "no", "shop") == [("1", "x")]
-
-
-@pytest.mark.long
 def test_is_refused_by_more_rules_than_a_number_has_bits_for(embedded_engine: Engine) -> None:
     more = [castable("points", "int", name=f"points_{number}") for number in range(62)]
     table = replace(MEMBERS, rules=[*more, *MEMBERS.rules])
@@ -141,42 +99,6 @@ def test_is_refused_by_more_rules_than_a_number_has_bits_for(embedded_engine: En
     merge(embedded_engine, table, ("x", None, "x", True), ("2", None, "x", True))
     assert numbers(embedded_engine) == [1, None]
     assert content(embedded_engine, QUARANTINE, "no", "_reasons") == [("x", ["castable_no"])]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("versions", [None, Versions("id", ["_source_file", "_source_row"])])
-def test_of_versions_goes_to_the_quarantine(
-    embedded_engine: Engine, versions: Versions | None
-) -> None:
-    table = replace(
-        MEMBERS,
-        columns=[Column("id", "bigint"), Column("name", "string"), *_OF_SOURCE],
-        write=Merge(on="id"),
-        versions=versions,
-        rules=[castable("id", "bigint")],
-    )
-
-    def merge_file(file: str, *rows: tuple[str | None, str | None]) -> Outcome:
-        write(embedded_engine, DELIVERED, delivery(embedded_engine, file, rows))
-        inputs = {"delivered": versions_of(DELIVERED.name)}
-        at = [f"TIMESTAMP '2026-01-01' AS {n}" for n in ("_ingested_at", "_source_modified_at")]
-        return write(
-            embedded_engine,
-            table,
-            lambda delivered: delivered.selectExpr("*", *at, "name = 'gone' AS _deleted"),
-            inputs,
-        )
-
-    merge_file("a", ("1", "ann"), ("2", "bob"), (None, "cy"))
-    merge_file("b", ("x", "gone"), ("y", "gone"), ("2", "gone"))
-    assert content(embedded_engine, table.name, "id", "name") == [(1, "ann"), (None, "cy")]
-    assert content(embedded_engine, QUARANTINE, "id", "_reasons") == [
-        ("x", ["castable_id"]),
-        ("y", ["castable_id"]),
-    ]
-
-
-_OF_SOURCE = [column for column in DELIVERED.columns if column.name in SOURCE_COLUMNS]
 
 
 @pytest.mark.parametrize("table", [MEMBERS, with_key("warn")], ids=["quarantine", "warn"])

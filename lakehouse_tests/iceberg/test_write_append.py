@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from pyspark.sql import DataFrame
 
 from lakehouse.errors import FrameMismatch, UsageError
 from lakehouse.iceberg.metadata.engine import Engine
@@ -16,7 +15,7 @@ from lakehouse.iceberg.rules.rows import between, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.quoting import literal
-from lakehouse.tables.table import SOURCE_COLUMNS, Append, Column, IcebergTable
+from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.conftest import whatever_the_catalog
 from lakehouse_tests.examples import glue_in_test_all
 from lakehouse_tests.iceberg.declarations import (
@@ -45,11 +44,6 @@ def test_publishes_rows_with_counts_from_metadata(engine: Engine) -> None:
     )
     assert done.snapshot_id == snapshot_id(engine, EVENTS.name)
     assert content(engine, EVENTS.name) == [(1, 10), (2, 20)]
-
-
-def test_leaves_no_branch(engine: Engine) -> None:
-    write(engine, EVENTS, rows_of(engine, SCHEMA, [(1, 10)]))
-    assert refs(engine, EVENTS.name) == {"main"}
 
 
 def test_stamps_the_commit(engine: Engine) -> None:
@@ -97,32 +91,6 @@ def test_of_an_old_and_a_new_delivery_adds_the_new_one(engine: Engine) -> None:
     assert content(engine, DELIVERED.name, "name") == [("x",), ("y",)]
 
 
-def test_of_very_many_known_deliveries_and_a_new_one_adds_the_new_one(
-    embedded_engine: Engine,
-) -> None:
-    """Such as after a kill while the archive was filled: a plan that grows with them ends by a
-    stack that is too small.
-    """
-    files = [f"file-{at}" for at in range(3_000)]
-    schema = (
-        "id string, name string, _source_file string, _source_sha256 string, _source_row bigint"
-    )
-
-    def deliver(names: list[str]) -> Published | Refused | Unchanged:
-        rows = [("1", "ann", name, f"sha-{name}", 1) for name in names]
-        arriving = [(name, f"sha-{name}") for name in names]
-        return write(
-            embedded_engine,
-            DELIVERED,
-            rows_of(embedded_engine, schema, rows),
-            arriving=arriving,
-        )
-
-    deliver(files)
-    done = deliver([*files, "new"])
-    assert isinstance(done, Published) and (done.added_rows, done.row_count) == (1, 3_001)
-
-
 def test_takes_two_jobs_for_known_deliveries(embedded_engine: Engine, count_jobs) -> None:
     """One to write, one to look up which deliveries are there."""
     write(
@@ -147,25 +115,11 @@ def test_refuses_a_frame_that_lacks_a_column(embedded_engine: Engine) -> None:
     assert refs(embedded_engine, EVENTS.name) <= {"main"}
 
 
-def test_refuses_a_frame_with_an_unknown_column(embedded_engine: Engine) -> None:
-    with pytest.raises(FrameMismatch, match="has unknown w; expected id, v"):
-        write(
-            embedded_engine,
-            EVENTS,
-            rows_of(embedded_engine, "id bigint, v int, w int", [(1, 2, 3)]),
-        )
-
-
 def test_refuses_a_frame_of_another_type(embedded_engine: Engine) -> None:
     with pytest.raises(FrameMismatch, match="column v is string in the frame; expected int"):
         write(
             embedded_engine, EVENTS, rows_of(embedded_engine, "id bigint, v string", [(1, "2")])
         )
-
-
-def test_takes_columns_in_any_order_and_narrower_types(embedded_engine: Engine) -> None:
-    write(embedded_engine, EVENTS, rows_of(embedded_engine, "v int, id int", [(10, 1)]))
-    assert content(embedded_engine, EVENTS.name) == [(1, 10)]
 
 
 KEYED = IcebergTable(
@@ -185,25 +139,6 @@ def test_finds_a_key_that_the_table_already_has(engine: Engine) -> None:
     assert [(r.rule.name, r.failed_rows, list(r.sample)) for r in done.reasons] == [
         ("unique_id", 1, [{"id": 2, "rows": 2}])
     ]
-
-
-@pytest.mark.usefixtures("far_from_utc")
-def test_finds_a_moment_that_the_table_already_has_wherever_the_machine_stands(
-    embedded_engine: Engine,
-) -> None:
-    moments = IcebergTable(
-        name="bronze.moments",
-        comment="Moments.",
-        columns=[Column("moment", "timestamp")],
-        write=Append(once_by=()),
-        rules=[unique("moment", on_failure="block")],
-    )
-
-    def rows() -> DataFrame:
-        return embedded_engine.spark.sql("SELECT TIMESTAMP '2026-03-01 12:00:00' AS moment")
-
-    assert isinstance(write(embedded_engine, moments, rows), Published)
-    assert isinstance(write(embedded_engine, moments, rows), Refused)
 
 
 @whatever_the_catalog
@@ -241,49 +176,6 @@ def test_of_an_input_that_is_read_in_full_again_adds_no_row_twice(
     assert isinstance(again, Unchanged) and len(content(embedded_engine, name)) == 5
 
 
-@pytest.mark.usefixtures("far_from_utc")
-def test_once_by_a_moment_and_a_sample_are_in_utc(embedded_engine: Engine) -> None:
-    columns = [Column("at", "timestamp"), Column("wall", "timestamp_ntz"), Column("v", "int")]
-    warned = between("v", 0, 1, on_failure="warn")
-    table = IcebergTable(
-        "bronze.at", "", columns, Append(once_by=("at", "wall")), rules=[warned]
-    )
-    row = (
-        "SELECT TIMESTAMP'2026-01-31 08:00:00Z' AS at, TIMESTAMP_NTZ'2026-01-31 08:00:00' AS"
-        " wall, 7 AS v"
-    )
-    moment = datetime(2026, 1, 31, 8, tzinfo=UTC)
-    compute = lambda **_: embedded_engine.sql(row)  # noqa: E731
-    done = write(
-        embedded_engine, table, compute, arriving=[(moment, moment.replace(tzinfo=None))]
-    )
-    sample = done.results[0].sample[0]
-    assert (sample["at"], sample["wall"]) == (
-        "2026-01-31 08:00:00+00:00",
-        "2026-01-31 08:00:00",
-    )
-    again = write(
-        embedded_engine, table, compute, arriving=[(moment, moment.replace(tzinfo=None))]
-    )
-    assert isinstance(again, Unchanged)
-
-
-@pytest.mark.long
-def test_rows_without_a_key_are_known_by_where_they_come_from(embedded_engine: Engine) -> None:
-    by_name = replace(DELIVERED, name="silver.named", write=Append(once_by=("name",)))
-    inputs = {"delivered": latest(DELIVERED.name)}
-    for file, rows in {
-        "a": [("1", "ann"), ("2", None)],
-        "b": [("3", None), ("4", "ann")],
-    }.items():
-        write(embedded_engine, DELIVERED, delivery(embedded_engine, file, rows))
-        for _ in range(2):
-            write(embedded_engine, by_name, lambda delivered: delivered, inputs)
-
-    named = content(embedded_engine, by_name.name, "id", "name")
-    assert named == [("1", "ann"), ("2", None), ("3", None)]
-
-
 def test_rows_without_a_key_or_a_source_are_refused(embedded_engine: Engine) -> None:
     write(embedded_engine, EVENTS, rows_of(embedded_engine, SCHEMA, [(1, 1), (None, 2)]))
     inputs = {"events": latest(EVENTS.name)}
@@ -296,64 +188,3 @@ def test_rows_without_a_key_or_a_source_are_refused(embedded_engine: Engine) -> 
     write(embedded_engine, asked, lambda events: events, inputs)
     assert content(embedded_engine, COPIED.name) == [(1, 1)]
     assert content(embedded_engine, "silver.copied_quarantine", "v") == [("2",)]
-
-
-COPIES = replace(DELIVERED, name="silver.copies")
-BOTH = {"delivered": latest(DELIVERED.name), "events": latest(EVENTS.name)}
-
-
-def with_events(delivered: DataFrame, events: DataFrame) -> DataFrame:
-    """Return delivered rows, and with them some of no file."""
-    rows = events.selectExpr("CAST(id AS string) AS id", "CAST(NULL AS string) AS name")
-    return delivered.unionByName(rows, allowMissingColumns=True)
-
-
-@pytest.mark.parametrize(
-    ("once_by", "expected"),
-    [
-        (None, "without a value in _source_file, _source_sha256, and in _source_row,"),
-        (["name"], "without a value in name, and in _source_file, _source_sha256, _source_row"),
-    ],
-    ids=["by file", "by a column"],
-)
-def test_rows_of_no_file_are_refused_where_the_file_tells_rows(
-    embedded_engine: Engine, once_by, expected: str
-) -> None:
-    """All of them but those of the first run would be left out."""
-    copies = replace(COPIES, write=Append(once_by=once_by))
-    write(embedded_engine, DELIVERED, delivery(embedded_engine, "a", [("1", "ann")]))
-    write(embedded_engine, EVENTS, rows_of(embedded_engine, SCHEMA, []))
-    write(embedded_engine, copies, with_events, BOTH)
-    write(embedded_engine, EVENTS, rows_of(embedded_engine, SCHEMA, [(2, 2)]))
-
-    with pytest.raises(UsageError, match=expected):
-        write(embedded_engine, copies, with_events, BOTH)
-    assert content(embedded_engine, copies.name, "id") == [("1",)]
-
-
-@pytest.mark.long
-def test_no_job_looks_for_rows_of_no_file_where_types_say_that_each_has_one(
-    embedded_engine: Engine, count_jobs
-) -> None:
-    """As do those of a feed's own table."""
-    landed = replace(
-        DELIVERED,
-        columns=[
-            replace(column, required=column.name in SOURCE_COLUMNS)
-            for column in DELIVERED.columns
-        ],
-    )
-    files = iter("abcd")
-    jobs = {}
-    for table in (replace(COPIES, columns=landed.columns), replace(COPIES, name="silver.more")):
-        for file in (next(files), next(files)):
-            write(embedded_engine, landed, delivery(embedded_engine, file, [("1", "ann")]))
-            with count_jobs() as counted:
-                write(
-                    embedded_engine,
-                    table,
-                    lambda delivered: delivered,
-                    {"delivered": incremental(landed.name)},
-                )
-        jobs[table.name] = counted.jobs
-    assert jobs["silver.more"] == jobs[COPIES.name]

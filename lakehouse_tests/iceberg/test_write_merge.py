@@ -8,7 +8,6 @@ from itertools import product
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.metadata import frame_joins
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
@@ -18,7 +17,6 @@ from lakehouse.iceberg.read.snapshot_rows import rows_at
 from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write import merge_rows, stage
-from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables import row_level
 from lakehouse.tables.table import IcebergTable, Merge
@@ -58,38 +56,6 @@ def test_inserts_and_updates_by_key(engine: Engine) -> None:
     assert isinstance(done, Published)
     assert (done.inserted_rows, done.updated_rows, done.row_count) == (1, 1, 3)
     assert content(engine, PEOPLE.name, "id", "name") == [(1, "ann"), (3, "bob"), (4, "eve")]
-
-
-@pytest.mark.long
-@whatever_the_catalog
-@pytest.mark.parametrize("mode", repeated(MODES, tried=["copy-on-write"], rest="long"))
-def test_of_few_changed_rows_does_not_shuffle_the_table(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, mode: str
-) -> None:
-    table = replace(PEOPLE, row_level=mode)
-    land(engine, "a", ("1", "ann"), ("2", "bob"))
-    merge(engine, table)
-    land(engine, "b", ("3", "bob"))
-    plans: list[str] = []
-    sql = Engine.sql
-
-    def explained(engine: Engine, statement: str) -> DataFrame:
-        if statement.startswith("MERGE"):
-            plans.append(sql(engine, f"EXPLAIN {statement}").collect()[0][0])
-        return sql(engine, statement)
-
-    monkeypatch.setattr(Engine, "sql", explained)
-    # So little that what Spark takes a kept frame for is more, and a row that it knows of is
-    # not.
-    engine.spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "500")
-    try:
-        done = merge(engine, table)
-    finally:
-        engine.spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
-    assert isinstance(done, Published) and done.updated_rows == 1
-    assert content(engine, PEOPLE.name, "id", "name") == [(1, "ann"), (3, "bob")]
-    (plan,) = plans
-    assert "BroadcastHashJoin" in plan and "SortMergeJoin" not in plan
 
 
 def row_levels(engine: Engine) -> tuple[str, str, int]:
@@ -135,16 +101,6 @@ def test_of_a_large_table_use_delete_files_unless_they_change_much(
         "merge-on-read",
         *(("copy-on-write", 0), ("merge-on-read", 8))[version == 2],
     )
-
-
-@pytest.mark.long
-@whatever_the_catalog
-def test_of_a_small_table_write_whole_files(engine: Engine) -> None:
-    land(engine, "a", *((str(number), f"name {number}") for number in range(20)))
-    merge(engine)
-    land(engine, "b", ("100", "name 0"))
-    merge(engine)
-    assert row_levels(engine) == ("copy-on-write", "copy-on-write", 0)
 
 
 @pytest.mark.scenario
@@ -210,18 +166,6 @@ def test_reads_on_from_where_a_merge_changed_nothing(engine: Engine) -> None:
 
 @pytest.mark.long
 @whatever_the_catalog
-def test_leaves_files_without_a_changed_row(engine: Engine) -> None:
-    by_name = replace(PEOPLE, partitioning=["name"])
-    land(engine, "a", ("1", "ann"), ("2", "bob"))
-    merge(engine, by_name)
-    ann = {path for path in data_files(engine, PEOPLE.name) if "name=ann" in path}
-    land(engine, "b", ("1", "ann"), ("3", "bob"))
-    merge(engine, by_name)
-    assert ann and ann < data_files(engine, PEOPLE.name)
-
-
-@pytest.mark.long
-@whatever_the_catalog
 def test_looks_only_near_the_rows_that_it_merges(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,20 +190,6 @@ def test_looks_only_near_the_rows_that_it_merges(
         (3, "bob"),
         (None, "cy"),
     ]
-
-
-@pytest.mark.long
-@whatever_the_catalog
-def test_keeps_a_null_key_once(engine: Engine) -> None:
-    """`=` never matches a NULL, and would insert the row at each delivery."""
-    lenient = replace(
-        PEOPLE, rules=[rule for rule in PEOPLE.rules if rule.name == "castable_id"]
-    )
-    land(engine, "a", ("1", None))
-    merge(engine, lenient)
-    land(engine, "b", ("2", None))
-    merge(engine, lenient)
-    assert content(engine, PEOPLE.name, "id", "name") == [(2, None)]
 
 
 @pytest.mark.long
@@ -336,29 +266,6 @@ def filter_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(frame_joins._WITH_BLOOM_FILTER, broadcast, "-1")
 
 
-@glue_in_test_all
-def test_drops_rows_of_a_large_table_before_it_is_shuffled(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    filter_every_table(monkeypatch)
-    table = replace(PEOPLE, rules=(), row_level="merge-on-read")
-    threshold = "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold"
-    before = engine.spark.conf.get(threshold)
-    execute, plans = stage._execute, []
-
-    def explained(attempt: Attempt, statement: str, row_level: str, settings: dict) -> None:
-        with session_with(engine.spark, {}, settings):
-            plans.append(engine.sql(f"EXPLAIN {statement}").first()[0])
-        execute(attempt, statement, row_level, settings)
-
-    monkeypatch.setattr(stage, "_execute", explained)
-    write(engine, table, lambda: some_people(engine, ("ann", 1), ("bob", 2)))
-    write(engine, table, lambda: some_people(engine, ("bob", 3), ("eve", 4)))
-    assert ["might_contain" in plan for plan in plans] == [True]
-    assert content(engine, table.name, "name", "id") == [("ann", 1), ("bob", 3), ("eve", 4)]
-    assert engine.spark.conf.get(threshold) == before
-
-
 def some_people(engine: Engine, *rows: tuple[str | None, int]) -> DataFrame:
     frame = frame_of(engine.spark, "name string, id bigint", rows)
     return frame.selectExpr("*", "CAST(NULL AS map<string,int>) AS marks")
@@ -379,22 +286,6 @@ def test_deletes_rows_of_which_the_key_alone_is_given(engine: Engine, mode: str)
     assert content(engine, table.name, "id", "name") == [(2, "bob")]
     again = write(engine, table, lambda: keys(("ann", True), (None, True)))
     assert isinstance(again, Unchanged)
-
-
-@glue_in_test_all
-@pytest.mark.parametrize("has_rows", [True, False])
-def test_fails_where_a_row_of_a_key_alone_shall_not_go(
-    engine: Engine, *, has_rows: bool
-) -> None:
-    """Its other columns would be lost."""
-    table, stood = replace(PEOPLE, rules=()), [(1, "ann"), (2, "bob")] if has_rows else []
-    write(engine, table, lambda: some_people(engine, *((name, id_) for id_, name in stood)))
-    frame = frame_of(
-        engine.spark, "name string, _deleted boolean", [("ann", True), ("bob", False)]
-    )
-    with pytest.raises(Exception, match="a row of the frame has _deleted false"):
-        write(engine, table, lambda: frame)
-    assert content(engine, table.name, "id", "name") == stood
 
 
 @whatever_the_catalog
@@ -445,21 +336,6 @@ def test_takes_few_jobs(embedded_engine: Engine, count_jobs) -> None:
     with count_jobs() as counted:
         merge(embedded_engine)
     assert counted.jobs <= 12
-
-
-@pytest.mark.long
-@whatever_the_catalog
-def test_a_row_of_which_nothing_says_that_it_goes_is_judged(engine: Engine) -> None:
-    table = replace(PEOPLE, rules=[not_null("id")])
-    rows = frame_of(
-        engine.spark,
-        "id bigint, name string, marks map<string,int>, _deleted boolean",
-        [(None, "ann", None, None), (2, "bob", None, None)],
-    )
-    done = write(engine, table, lambda: rows)
-    assert isinstance(done, Published)
-    assert done.quarantined is not None
-    assert content(engine, table.name, "id", "name") == [(2, "bob")]
 
 
 @whatever_the_catalog

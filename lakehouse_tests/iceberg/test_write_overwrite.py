@@ -35,20 +35,6 @@ def test_of_the_table_replaces_every_row(engine: Engine) -> None:
     assert content(engine, TOTALS.name) == [(3,)]
 
 
-@whatever_the_catalog
-def test_of_the_table_twice_has_the_same_rows(engine: Engine) -> None:
-    for _ in range(2):
-        write(engine, TOTALS, rows_of(engine, "v int", [(1,), (2,)]))
-    assert content(engine, TOTALS.name) == [(1,), (2,)]
-
-
-@whatever_the_catalog
-def test_of_the_table_by_no_rows_empties_it(engine: Engine) -> None:
-    write(engine, TOTALS, rows_of(engine, "v int", [(1,)]))
-    write(engine, TOTALS, rows_of(engine, "v int", []))
-    assert content(engine, TOTALS.name) == []
-
-
 def test_of_a_day_leaves_the_files_of_other_days(engine: Engine) -> None:
     write(
         engine, DAYS, days(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2)), run=run_of(MONDAY, TUESDAY)
@@ -125,13 +111,3 @@ def test_quarantines_and_publishes_the_rest(engine: Engine) -> None:
     assert content(engine, "silver.days_quarantine", "v", "_reasons") == [
         ("200", ["between_v"])
     ]
-
-
-def test_reads_nothing_twice(embedded_engine: Engine, count_jobs) -> None:
-    """The rows are computed once, split in one query, written in one job, and audited in two
-    queries.
-    """
-    write(embedded_engine, DAYS, days(embedded_engine, (MONDAY, 1, 1)), run=run_of(MONDAY))
-    with count_jobs() as counted:
-        write(embedded_engine, DAYS, days(embedded_engine, (MONDAY, 2, 1)), run=run_of(MONDAY))
-    assert counted.jobs <= 11

@@ -1,6 +1,5 @@
 """Publish a blocked candidate by a user's decision, with a reason."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -20,19 +19,16 @@ from lakehouse.tables.upkeep import in_days
 
 OVERRIDDEN_BY, OVERRIDDEN_FOR = f"{PREFIX}overridden-by", f"{PREFIX}overridden-for"
 """Summary keys with the user who published despite the rules, and the reason."""
-_BRANCH, _BEFORE = f"{PREFIX}overridden-branch", f"{PREFIX}overridden-before"
-"""Summary keys with the candidate's branch and main's previous snapshot, to finish a killed
-command.
-"""
+_BRANCH = f"{PREFIX}overridden-branch"
+"""Summary key with the candidate's branch, to finish a killed command."""
 
 
 @dataclass(frozen=True)
 class Overridden:
     """A candidate that was published despite its rules.
 
-    It has main's snapshot, its run and rows, and main's previous snapshot (None if there was
-    none). `by` and `why` come from the snapshot; `is_again` is true if an earlier command
-    published it.
+    `rows` is the number of rows of the table. `by` and `why` come from the snapshot;
+    `is_again` is true if an earlier command published it.
     """
 
     table: str
@@ -40,9 +36,8 @@ class Overridden:
     snapshot_id: int
     branch: str
     rows: int
-    before_snapshot_id: int | None
-    by: str = ""
-    why: str = ""
+    by: str
+    why: str
     is_again: bool = False
 
 
@@ -84,10 +79,10 @@ def publish_refused(
         write_id = branch.new_write_id()
         with notifying(engine, _write_of(table, write_id, commit)) as report:
             recorded = replace(commit, kind="write", write_id=write_id)
+            # On top of the candidate, with its commit properties, so that it is not stale.
             properties = {OVERRIDDEN_BY: by, OVERRIDDEN_FOR: why, _BRANCH: name}
-            if main is not None:
-                properties[_BEFORE] = str(main.snapshot_id)
-            _record(engine, table, name, recorded, properties)
+            summary = {**recorded.to_summary(), **properties}
+            commit_without_rows(engine, table.name, summary, branch=name)
             branch.fast_forward(engine, table.name, name, write_id)
             after = read_history(engine, table.name)
             published = after.main
@@ -102,7 +97,6 @@ def publish_refused(
             published.snapshot_id,
             name,
             published.rows,
-            main.snapshot_id if main else None,
             by,
             why,
         )
@@ -117,14 +111,12 @@ def _published_already(history: History, run_id: str) -> Overridden | None:
         return None
     if _BRANCH not in main.summary:
         return None
-    before = main.summary.get(_BEFORE)
     return Overridden(
         history.table,
         _run(main),
         main.snapshot_id,
         main.summary[_BRANCH],
         main.rows,
-        None if before is None else int(before),
         main.summary[OVERRIDDEN_BY],
         main.summary[OVERRIDDEN_FOR],
         is_again=True,
@@ -166,16 +158,3 @@ def _prepared(history: History, run_id: str, kept_for: timedelta) -> tuple[str, 
 
 def _run(candidate: Snapshot) -> str:
     return candidate.commit.run_id if candidate.commit else ""
-
-
-def _record(
-    engine: Engine,
-    table: IcebergTable,
-    name: str,
-    commit: CommitProperties,
-    properties: Mapping[str, str],
-) -> None:
-    """Commit only the properties on top of the candidate, with the candidate's commit
-    properties, so that it is not stale.
-    """
-    commit_without_rows(engine, table.name, {**commit.to_summary(), **properties}, branch=name)

@@ -89,8 +89,6 @@ class SuppressionList:
     """By table, all names of its subject column in any table."""
     timestamps: Mapping[str, RowTimestamp] = field(default_factory=dict)
     """By table, if it is not the first of its `versions.newest`."""
-    sources: Mapping[str, Collection[str]] = field(default_factory=dict)
-    """By table, the tables that it is computed from."""
 
     def filter(self) -> "RowFilter":
         """Read the list for one write or read."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.table.sorting import SortOrder
 
-_NEWEST_FORMAT = 2
+NEWEST_FORMAT = 2
 """The newest format version that PyIceberg can write."""
 _FIRST_PARTITION_ID = 1000
 """First id of partition fields, as in Iceberg's specification."""
@@ -37,15 +37,15 @@ _NAME_ENDINGS: Mapping[Transform, str] = {
 """By transform, the suffix that Spark's DDL adds to a partition field's name."""
 
 
-def create_without_spark(engine: Engine, table: IcebergTable) -> bool:
+def create_table(engine: Engine, table: IcebergTable) -> None:
     """Create a table with its partitioning, sort order and properties; no JVM.
 
-    :returns: False for a format that only Spark can write.
+    A later format than PyIceberg can write is set by the next step of the plan.
+
     :raises TableAlreadyExistsError: if another writer created it first.
     """
-    if table.format_version > _NEWEST_FORMAT:
-        return False
     schema = _schema(table)
+    version = str(min(table.format_version, NEWEST_FORMAT))
     create_namespace(engine.catalog, table.namespace)
     engine.catalog.client.create_table(
         table.name,
@@ -53,9 +53,8 @@ def create_without_spark(engine: Engine, table: IcebergTable) -> bool:
         table.location or new_location(engine.catalog, table.name, uuid4().hex),
         _partition_spec(table, schema),
         _sort_order(table, schema),
-        {**created_properties(table), "comment": table.comment},
+        {**created_properties(table), "format-version": version, "comment": table.comment},
     )
-    return True
 
 
 def _schema(table: IcebergTable) -> "Schema":

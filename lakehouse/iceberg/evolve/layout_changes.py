@@ -4,20 +4,20 @@ and properties; pure functions.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from lakehouse.iceberg.evolve import layout_steps
 from lakehouse.iceberg.evolve.managed_properties import (
     DISTRIBUTION_PROPERTY,
     MANAGED_PROPERTY,
     declared_properties,
     managed_properties,
 )
-from lakehouse.iceberg.evolve.schema_steps import Change, Refusal, comment_on_table
+from lakehouse.iceberg.evolve.schema_steps import Change, Order, Refusal, Step
 from lakehouse.iceberg.metadata.table_state import TableState
 from lakehouse.tables.partitioning import PartitionField, SortField
+from lakehouse.tables.quoting import literal
 from lakehouse.tables.row_level import (
     COPY_ON_WRITE,
     DELETE_PROPERTY,
@@ -47,7 +47,12 @@ def layout_changes(
     yield from _location(table, state)
     yield from _format(table, state)
     if table.comment != state.comment:
-        yield comment_on_table(table.comment)
+        yield Step(
+            Order.COMMENT,
+            f"describe the table as {table.comment!r}",
+            (f"IS {literal(table.comment)}",),
+            prefix="COMMENT ON TABLE",
+        )
     yield from _properties(table, state)
 
 
@@ -68,11 +73,22 @@ def _partitioning(table: IcebergTable, current: list[PartitionField]) -> Iterato
             continue
         successor = added.pop(field.column.lower(), None)
         if successor:
-            yield layout_steps.replace_partition_field(field, successor)
+            yield _change_partitioning(
+                f"partition by {successor} in place of {field}",
+                f"REPLACE PARTITION FIELD {field.sql} WITH {successor.sql}",
+            )
         else:
-            yield layout_steps.drop_partition_field(field)
+            yield _change_partitioning(
+                f"stop partitioning by {field}", f"DROP PARTITION FIELD {field.sql}"
+            )
     for field in added.values():
-        yield layout_steps.add_partition_field(field)
+        yield _change_partitioning(
+            f"partition also by {field}", f"ADD PARTITION FIELD {field.sql}"
+        )
+
+
+def _change_partitioning(description: str, clause: str) -> Step:
+    return Step(Order.PARTITIONING, description, (clause,), automatic=False)
 
 
 def _key(field: PartitionField) -> tuple[str, str, int | None]:
@@ -87,10 +103,19 @@ def _sort_order(
     ]
     if list(map(_sort_key, current)) == list(map(_sort_key, table.sort_fields)):
         return
-    if table.sort_fields:
-        yield layout_steps.sort_files(table.sort_fields)
+    fields = ", ".join(field.sql for field in table.sort_fields)
+    if fields:
+        # LOCALLY keeps the distribution mode; its default for a sorted table is `range`.
+        description = f"sort new files by {', '.join(map(str, table.sort_fields))}"
+        clauses: tuple[str, ...] = (f"WRITE LOCALLY ORDERED BY {fields}",)
     else:
-        yield layout_steps.stop_sorting_files(state.properties.get(DISTRIBUTION_PROPERTY))
+        # UNORDERED sets the distribution mode to `none`, so it is restored.
+        mode = state.properties.get(DISTRIBUTION_PROPERTY)
+        restored = (
+            _set({DISTRIBUTION_PROPERTY: mode}) if mode else _unset([DISTRIBUTION_PROPERTY])
+        )
+        description, clauses = "stop sorting new files", ("WRITE UNORDERED", restored)
+    yield Step(Order.SORT_ORDER, description, clauses, automatic=False)
 
 
 def _sort_key(field: SortField) -> tuple[object, ...]:
@@ -99,7 +124,12 @@ def _sort_key(field: SortField) -> tuple[object, ...]:
 
 def _location(table: IcebergTable, state: TableState) -> Iterator[Change]:
     if table.location and _normal(table.location) != _normal(state.location):
-        yield layout_steps.move_location(state.location, table.location)
+        yield Step(
+            Order.LOCATION,
+            f"write new files below {table.location} rather than {state.location}",
+            (f"SET LOCATION {literal(table.location)}",),
+            automatic=False,
+        )
 
 
 def _normal(location: str) -> tuple[str, str, str]:
@@ -121,7 +151,17 @@ def _format(table: IcebergTable, state: TableState) -> Iterator[Change]:
             f"Declare format_version={state.format_version}, or copy the rows to a new table.",
         )
     elif declared > state.format_version:
-        yield layout_steps.upgrade_format(state.format_version, declared)
+        yield upgrade_format(state.format_version, declared)
+
+
+def upgrade_format(current: int, declared: int) -> Step:
+    """Return the step that upgrades the format version, which some readers may not support."""
+    return Step(
+        Order.FORMAT,
+        f"upgrade the format from version {current} to {declared}",
+        (_set({"format-version": str(declared)}),),
+        automatic=False,
+    )
 
 
 def _properties(table: IcebergTable, state: TableState) -> Iterator[Change]:
@@ -136,10 +176,38 @@ def _properties(table: IcebergTable, state: TableState) -> Iterator[Change]:
     if chosen:
         row_level = {name: values.pop(name) for name in ROW_LEVEL_PROPERTIES if name in values}
         if row_level:
-            yield layout_steps.change_row_level(chosen, row_level)
+            yield Step(
+                Order.PROPERTIES,
+                f"change rows by {chosen}: {_shown(row_level)}",
+                (_set(row_level),),
+            )
     unset = [name for name in managed if name not in declared and name in state.properties]
-    if values or unset:
-        yield layout_steps.change_properties(values, unset)
+    descriptions, clauses = [], []
+    if values:
+        descriptions.append(_shown(values))
+        clauses.append(_set(values))
+    if unset:
+        descriptions.append(f"unset {', '.join(unset)}")
+        # `values` contains the list of managed names: remove properties before they leave the
+        # list.
+        clauses.insert(0, _unset(unset))
+    if clauses:
+        yield Step(Order.PROPERTIES, "; ".join(descriptions), tuple(clauses))
+
+
+def _shown(values: Mapping[str, str]) -> str:
+    return f"set {', '.join(f'{name}={value}' for name, value in values.items())}"
+
+
+def _set(properties: Mapping[str, str]) -> str:
+    values = ", ".join(
+        f"{literal(name)} = {literal(value)}" for name, value in properties.items()
+    )
+    return f"SET TBLPROPERTIES ({values})"
+
+
+def _unset(names: Sequence[str]) -> str:
+    return f"UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(literal, names))})"
 
 
 def _row_level(table: IcebergTable, state: TableState) -> ChosenRowLevel | None:

@@ -1,7 +1,7 @@
 """Plan of a table's evolution to its declaration, and its execution."""
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
@@ -9,20 +9,13 @@ from lakehouse.errors import EvolutionRefused, PendingChanges
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.retry import REF_ATTEMPTS, Failure, classify, pause
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
-from lakehouse.iceberg.evolve.creation import create_without_spark
+from lakehouse.iceberg.evolve.creation import NEWEST_FORMAT, create_table
 from lakehouse.iceberg.evolve.format_refusals import format_refusals
-from lakehouse.iceberg.evolve.layout_changes import layout_changes
-from lakehouse.iceberg.evolve.layout_steps import sort_files
+from lakehouse.iceberg.evolve.layout_changes import layout_changes, upgrade_format
 from lakehouse.iceberg.evolve.matched_columns import renamed_columns
 from lakehouse.iceberg.evolve.plan_warnings import warnings
 from lakehouse.iceberg.evolve.schema_changes import schema_changes
-from lakehouse.iceberg.evolve.schema_steps import (
-    Order,
-    Refusal,
-    Step,
-    commit_schema,
-    create_table,
-)
+from lakehouse.iceberg.evolve.schema_steps import Order, Refusal, Step
 from lakehouse.iceberg.metadata.code_versions import computed_parts, recorded_code_version
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
@@ -75,12 +68,10 @@ def plan(
     table: IcebergTable,
     state: TableState | None,
     iceberg: IcebergRelease = PINNED,
-    read_by: Collection[str] = (),
 ) -> Plan:
     """Compare a declaration with the table's state, which is None if the table does not exist.
 
     :param iceberg: the release that writes the table.
-    :param read_by: columns whose partitions other tables read.
     """
     refused = tuple(format_refusals(table, state, iceberg))
     if state is None:
@@ -93,14 +84,15 @@ def plan(
     ]
     steps = [change for change in changes if isinstance(change, Step)]
     if not state.schema_is_committed:
-        steps.append(commit_schema())
+        description = "commit the current schema, so that time travel shows it"
+        steps.append(Step(Order.COMMIT, description))
     return Plan(
         table=table.name,
         steps=tuple(
             _without_waiting(step, state) for step in sorted(steps, key=lambda step: step.order)
         ),
         refusals=tuple(change for change in changes if isinstance(change, Refusal)),
-        warnings=tuple(warnings(table, state, iceberg, read_by)),
+        warnings=tuple(warnings(table, state, iceberg)),
     )
 
 
@@ -126,9 +118,7 @@ def ensure(
     )
 
 
-def apply(
-    engine: Engine, table: IcebergTable, run_id: str = "", read_by: Collection[str] = ()
-) -> Plan:
+def apply(engine: Engine, table: IcebergTable, run_id: str = "") -> Plan:
     """Apply all declared changes, including those that need a user's confirmation; takes the
     table's lock.
 
@@ -136,7 +126,7 @@ def apply(
     :raises EvolutionRefused: if a declared change would lose data or break readers; nothing is
         changed.
     """
-    planned = plan_now(engine, table, read_by)
+    planned = plan_now(engine, table)
     if planned.is_empty:
         return planned
     with table_lock(engine, table.name):
@@ -144,16 +134,19 @@ def apply(
     return replace(done, warnings=planned.warnings)
 
 
-def plan_now(engine: Engine, table: IcebergTable, read_by: Collection[str] = ()) -> Plan:
-    """Plan from the table's current metadata, with warnings on its size; starts no JVM."""
-    state = read_state(engine, table.name, with_size=bool(table.partitioning))
-    return plan(table, state, engine.catalog.iceberg, read_by)
+def plan_now(engine: Engine, table: IcebergTable) -> Plan:
+    """Plan from the table's current metadata; starts no JVM."""
+    return plan(table, read_state(engine, table.name), engine.catalog.iceberg)
 
 
 def _creation(table: IcebergTable) -> list[Step]:
-    steps = [create_table(table)]
-    if table.sort_fields:
-        steps.append(replace(sort_files(table.sort_fields), automatic=True))
+    spec = f", partitioned by {', '.join(table.partitioning)}" if table.partitioning else ""
+    order = f", sorted by {', '.join(map(str, table.sort_fields))}" if table.sort_fields else ""
+    created = f"create the table with {len(table.columns)} columns{spec}{order}"
+    steps = [Step(Order.CREATE, created)]
+    if table.format_version > NEWEST_FORMAT:
+        upgrade = upgrade_format(NEWEST_FORMAT, table.format_version)
+        steps.append(replace(upgrade, automatic=True))
     return steps
 
 
@@ -191,7 +184,7 @@ def _carry_out(
 
     Steps that another process made, or whose response was lost, are therefore not repeated.
     """
-    first = planned = plan(table, read_state(engine, table.name), engine.catalog.iceberg)
+    first = planned = plan_now(engine, table)
     if first.is_creation:
         before_creation()
     for attempt in range(REF_ATTEMPTS):
@@ -202,8 +195,7 @@ def _carry_out(
             _run(engine, table, steps, run_id)
             return first
         except Exception as error:
-            state = read_state(engine, table.name)
-            planned, failed = plan(table, state, engine.catalog.iceberg), planned
+            planned, failed = plan_now(engine, table), planned
             if attempt == REF_ATTEMPTS - 1 or (
                 planned == failed and classify(error) is Failure.OTHER
             ):
@@ -217,7 +209,9 @@ def _carry_out(
 
 
 def _run(engine: Engine, table: IcebergTable, steps: tuple[Step, ...], run_id: str) -> None:
-    if steps[0].order is Order.CREATE and create_without_spark(engine, table):
+    if steps[0].order is Order.CREATE:
+        create_table(engine, table)
+    if steps[-1].order is Order.CREATE:
         return
     for step in steps:
         for statement in step.statements(engine.catalog, table.name):

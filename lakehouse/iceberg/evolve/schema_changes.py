@@ -5,16 +5,23 @@ functions.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lakehouse.iceberg.evolve import schema_steps
 from lakehouse.iceberg.evolve.matched_columns import (
     DeclaredColumn,
     declared_columns,
     match_columns,
     renames,
 )
-from lakehouse.iceberg.evolve.schema_steps import Change, Path, Refusal, dotted
+from lakehouse.iceberg.evolve.schema_steps import (
+    Change,
+    Order,
+    Path,
+    Refusal,
+    Step,
+    dotted,
+)
 from lakehouse.iceberg.metadata.column_order import moves, with_added
 from lakehouse.iceberg.metadata.table_state import ColumnState, TableState
+from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import IcebergTable
 from lakehouse.tables.type_promotion import is_wider, why_not_wider
 from lakehouse.tables.types import Array, ColumnType, Decimal, Map, Struct
@@ -54,7 +61,13 @@ def _fields(
 ) -> Iterator[Change]:
     matched = match_columns(declared, current)
     for old, new in renames(matched):
-        yield schema_steps.rename_column(old, new)
+        yield Step(
+            Order.RENAME,
+            f"rename column {old} to {new}",
+            (f"RENAME COLUMN {identifier(old)} TO {identifier(new)}",),
+            automatic=False,
+            blocks_writes=True,
+        )
     previous: str | None = None
     for target in declared:
         actual = matched.get(target.name)
@@ -94,7 +107,12 @@ def _add(
             "Give the new column another name.",
         )
     else:
-        yield schema_steps.add_column(full, str(target.type), target.doc or "", previous)
+        comment = f" COMMENT {literal(target.doc)}" if target.doc else ""
+        yield Step(
+            Order.ADD,
+            f"add column {dotted(full)} {target.type} {_place(previous)}",
+            (f"ADD COLUMN {identifier(*full)} {target.type}{comment} {_place_sql(previous)}",),
+        )
 
 
 def _change(
@@ -104,9 +122,18 @@ def _change(
     name = target.name if is_renamed else actual.name
     yield from _retype(context, (*path, name), target.type, actual.type)
     if target.doc is not None and target.doc != actual.doc:
-        yield schema_steps.comment_on_column(name, target.doc)
+        yield Step(
+            Order.COMMENT,
+            f"describe column {name} as {target.doc!r}",
+            (f"ALTER COLUMN {identifier(name)} COMMENT {literal(target.doc)}",),
+        )
     if target.required is False and actual.required:
-        yield schema_steps.allow_null(name)
+        yield Step(
+            Order.ALLOW_NULL,
+            f"allow NULL in column {name}",
+            (f"ALTER COLUMN {identifier(name)} DROP NOT NULL",),
+            automatic=False,
+        )
     if target.required and not actual.required:
         yield context.refuse(
             (name,),
@@ -166,7 +193,11 @@ def _widen(
             " fill it from this one.",
         )
     else:
-        yield schema_steps.widen_column(path, str(actual), str(target))
+        yield Step(
+            Order.WIDEN,
+            f"widen column {dotted(path)} from {actual} to {target}",
+            (f"ALTER COLUMN {identifier(*path)} TYPE {target}",),
+        )
 
 
 def _undeclared(
@@ -192,7 +223,13 @@ def _undeclared(
                 "Keep it declared.",
             )
         elif context.is_dropped(full):
-            yield schema_steps.drop_column(full)
+            yield Step(
+                Order.DROP,
+                f"drop column {dotted(full)}",
+                (f"DROP COLUMN {identifier(*full)}",),
+                automatic=False,
+                blocks_writes=True,
+            )
         elif successor is not None:
             yield context.refuse(
                 full,
@@ -232,4 +269,18 @@ def _moves(
     declared_as = {actual.name: name for name, actual in matched.items()}
     kept = [declared_as[name] for name in current if name in declared_as]
     for name, after in moves(with_added(kept, names), names):
-        yield schema_steps.move_column((*path, name), after)
+        full = (*path, name)
+        yield Step(
+            Order.MOVE,
+            f"move column {dotted(full)} {_place(after)}",
+            (f"ALTER COLUMN {identifier(*full)} {_place_sql(after)}",),
+            automatic=False,
+        )
+
+
+def _place(after: str | None) -> str:
+    return f"after {after}" if after else "first"
+
+
+def _place_sql(after: str | None) -> str:
+    return f"AFTER {identifier(after)}" if after else "FIRST"

@@ -1,11 +1,11 @@
 """History of a table's columns and layout: changes, times and runs; no JVM, no data scan.
 
-Column changes come from the schemas of main's snapshots, so each belongs to a commit, and
-unpublished ones are left out. Snapshots contain no partitioning and sort order: their changes
+Column changes come from the schemas of main's retained snapshots, so each belongs to a commit,
+and unpublished ones are left out. Snapshots contain no partitioning and sort order: their changes
 come from the retained metadata files, and are only read if there was any.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 class SchemaChange:
     """One change of a table.
 
-    `at` is None if the metadata with its time has expired. `snapshot` is the first one with the
-    change; None if there is none yet, and for partitioning and sort order, which have none.
+    `snapshot` is the first one with the change; None if there is none yet, and for partitioning
+    and sort order, which have none.
     """
 
     change: Change
-    at: datetime | None
+    at: datetime
     snapshot: Snapshot | None = None
 
     @property
@@ -46,72 +46,52 @@ class SchemaChange:
 
 
 def read_schema_history(engine: Engine, table: str) -> list[SchemaChange]:
-    """Return the changes of a table's columns, partitioning and sort order, oldest first.
-
-    Changes at an unknown time come first.
+    """Return the changes of a table's columns since its oldest retained snapshot, and of its
+    partitioning and sort order, oldest first.
 
     :raises TableNotFound: if the catalog has no such table.
     """
     loaded = engine.catalog.load(table)
     changes = [*_columns(table, loaded), *_layout(loaded)]
     # Sorting is stable for changes in one commit.
-    return sorted(changes, key=lambda change: change.at.timestamp() if change.at else 0.0)
+    return sorted(changes, key=lambda change: change.at)
 
 
 def _columns(name: str, table: "Table") -> Iterator[SchemaChange]:
     history, schemas = history_of(name, table), table.schemas()
-    seen = history.line[::-1]
-    made = {snapshot_id: at for at, snapshot_id in reversed(history.log)}
-    latest = yield from _beginning(table, seen)
-    for snapshot in seen:
+    published_at = {snapshot_id: at for at, snapshot_id in reversed(history.log)}
+    updated_at = from_milliseconds(table.metadata.last_updated_ms)
+    line = history.line[::-1]
+    first = "table created" if not line or line[0].parent_id is None else "oldest snapshot"
+    latest: int | None = None
+    # The first branch of an empty table creates an empty snapshot without commit properties.
+    for snapshot in (snapshot for snapshot in line if snapshot.commit or snapshot.rows):
         schema_id = latest if snapshot.schema_id is None else snapshot.schema_id
-        at = made.get(snapshot.snapshot_id, snapshot.committed_at)
-        yield from _differences(schemas, latest, schema_id, at, snapshot)
+        if schema_id is None:
+            continue
+        at = published_at.get(snapshot.snapshot_id, snapshot.committed_at)
+        if latest is None:
+            yield SchemaChange(_table(first, schemas[schema_id]), at, snapshot)
+        else:
+            yield from _differences(schemas, latest, schema_id, at, snapshot)
         latest = schema_id
     # A schema without a snapshot was set by the last metadata update, or before.
-    yield from _differences(
-        schemas,
-        latest,
-        table.metadata.current_schema_id,
-        from_milliseconds(table.metadata.last_updated_ms),
-    )
+    current = table.metadata.current_schema_id
+    if latest is None:
+        yield SchemaChange(_table(first, schemas[current]), updated_at)
+    else:
+        yield from _differences(schemas, latest, current, updated_at)
 
 
-def _beginning(table: "Table", seen: Sequence[Snapshot]) -> Generator[SchemaChange, None, int]:
-    """Yield the creation, and changes before the first retained snapshot; return the schema at
-    that time.
-    """
-    schemas = table.schemas()
-    known = [snapshot.schema_id for snapshot in seen if snapshot.schema_id is not None]
-    if not seen or seen[0].parent_id is None:
-        first = known[0] if known else table.metadata.current_schema_id
-        times = [entry.timestamp_ms for entry in table.metadata.metadata_log] or [
-            table.metadata.last_updated_ms
-        ]
-        # The first branch of an empty table creates an empty snapshot without commit
-        # properties.
-        written = next(
-            (snapshot for snapshot in seen if snapshot.commit or snapshot.rows), None
-        )
-        yield SchemaChange(_creation(schemas[first]), from_milliseconds(min(times)), written)
-        return first
-    # The first snapshots have expired: their changes are known, but not the times.
-    earlier = [schema_id for schema_id in sorted(schemas) if not known or schema_id <= known[0]]
-    yield SchemaChange(_creation(schemas[earlier[0]]), None)
-    for before, after in pairwise(earlier):
-        yield from _differences(schemas, before, after, None)
-    return earlier[-1]
-
-
-def _creation(schema: "Schema") -> Change:
-    return Change("table created", after=f"{len(schema.fields)} columns")
+def _table(what: str, schema: "Schema") -> Change:
+    return Change(what, after=f"{len(schema.fields)} columns")
 
 
 def _differences(
     schemas: "dict[int, Schema]",
     before: int,
     after: int,
-    at: datetime | None,
+    at: datetime,
     snapshot: Snapshot | None = None,
 ) -> Iterator[SchemaChange]:
     if before != after:

@@ -1,13 +1,12 @@
 """The current state of a table in terms of a declaration, read from its metadata without a JVM."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import TableNotFound
 from lakehouse.iceberg.metadata.column_types import column_type
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.table_size import TableSize, read_table_size
 from lakehouse.tables.partitioning import PartitionField, SortField
 from lakehouse.tables.types import ColumnType
 
@@ -60,8 +59,6 @@ class TableState:
     """Bytes of the data and delete files of main, from its summary."""
     main_deleted_rows: int = 0
     """Rows of main that delete files delete, from its summary."""
-    size: TableSize | None = None
-    """Size of the current snapshot; None unless requested, since it reads all manifests."""
 
     @property
     def comment(self) -> str:
@@ -74,14 +71,13 @@ class TableState:
         return not self.has_snapshot or self.snapshot_schema_id == self.schema_id
 
 
-def read_state(engine: Engine, table: str, *, with_size: bool = False) -> TableState | None:
+def read_state(engine: Engine, table: str) -> TableState | None:
     """Read a table's current state from its metadata file; None if the table does not exist."""
     try:
         loaded = engine.catalog.load(table)
     except TableNotFound:
         return None
-    state = state_of(table, loaded)
-    return replace(state, size=read_table_size(loaded)) if with_size else state
+    return state_of(table, loaded)
 
 
 def state_of(name: str, table: "Table") -> TableState:

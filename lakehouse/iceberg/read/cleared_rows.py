@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _BY, _WHY, _ROWS = f"{PREFIX}cleared-by", f"{PREFIX}cleared-for", f"{PREFIX}cleared-rows"
-_OF_SOURCE = "__of_source"
 _CLEARING = ("cleared_at", "cleared_by", "why")
 
 
@@ -66,24 +65,12 @@ def read_cleared(engine: Engine, table: IcebergTable) -> "DataFrame | None":
     return read_main(engine, name) if engine.catalog.has(name) else None
 
 
-def without_cleared(
-    engine: Engine, table: IcebergTable, rows: "DataFrame", key_of_source: str | None
-) -> "DataFrame":
-    """Return rows for a table's quarantine, without those that were cleared from it.
-
-    :param key_of_source: SQL of the source key, for rows that now have another key; they can
-        have been cleared by their source key.
-    """
+def without_cleared(engine: Engine, table: IcebergTable, rows: "DataFrame") -> "DataFrame":
+    """Return rows for a table's quarantine, without those that were cleared from it."""
     cleared = read_cleared(engine, table)
     if cleared is None:
         return rows
-    known = cleared.select("_row_key")
-    rows = rows.join(known, "_row_key", "left_anti")
-    if key_of_source is None:
-        return rows
-    by_source = known.withColumnRenamed("_row_key", _OF_SOURCE)
-    with_source_key = rows.selectExpr("*", f"{key_of_source} AS {_OF_SOURCE}")
-    return with_source_key.join(by_source, _OF_SOURCE, "left_anti").select(*rows.columns)
+    return rows.join(cleared.select("_row_key"), "_row_key", "left_anti")
 
 
 def clearings(engine: Engine, table: IcebergTable) -> list[Clearing]:

@@ -289,21 +289,13 @@ def _not_landed(
     if not {*keys} <= {*frame.columns}:
         # The missing column is reported later.
         return frame
-    may_lack = _may_lack(attempt.table) if arriving is None else []
-    has_source = set(SOURCE_COLUMNS) <= {*frame.columns} & {*attempt.table.column_names}
-    if may_lack:
-        _require_keys(attempt.table, frame, may_lack, has_source=has_source)
+    if arriving is None:
+        _require_keys(attempt.table, frame)
     if attempt.base.is_empty:
         return None if arriving is not None and not arriving else frame
     if arriving is None:
-        existing = attempt.existing()
-        keyed = existing.where(f"NOT {_lacks(may_lack)}") if may_lack else existing
-        existing_keys = keyed.selectExpr(*map(identifier, keys)).distinct()
+        existing_keys = attempt.existing().selectExpr(*map(identifier, keys)).distinct()
         new_rows = without_keys(frame, existing_keys, keys)
-        if has_source and not {*may_lack} <= {*SOURCE_COLUMNS}:
-            names = [*dict.fromkeys((*keys, *SOURCE_COLUMNS))]
-            unkeyed = existing.where(_lacks(may_lack)).selectExpr(*map(identifier, names))
-            new_rows = without_keys(new_rows, unkeyed.distinct(), names)
         if not attempt.scope.rows:
             return new_rows
         return new_rows.unionByName(
@@ -314,45 +306,28 @@ def _not_landed(
     return _without(attempt, frame, keys, landed) if landed else frame
 
 
-def _may_lack(table: IcebergTable) -> list[str]:
-    """Return the `once_by` columns that can be NULL.
+def _require_keys(table: IcebergTable, frame: "DataFrame") -> None:
+    """Reject rows with NULL in a key column: all of them would be one row.
 
-    NULL is not a valid key: all rows without a value would be one row.
+    No query is needed if the columns are not nullable, as in feed tables, or if a rule rejects
+    such rows.
     """
     required = {
         rule.columns[0]
         for rule in table.row_rules
         if isinstance(rule, RowRule) and rule.requires_value and rule.on_failure != "warn"
     }
-    return [
-        name
+    nullable = {field.name for field in frame.schema.fields if field.nullable} - required
+    lacking = [
+        f"{identifier(name)} IS NULL"
         for name in table.once_by
-        if name not in required and not table.column(name).required
+        if name in nullable and not table.column(name).required
     ]
-
-
-def _lacks(names: Sequence[str]) -> str:
-    """Return the SQL predicate of rows with NULL in any of some columns."""
-    return f"({' OR '.join(f'{identifier(name)} IS NULL' for name in names)})"
-
-
-def _require_keys(
-    table: IcebergTable, frame: "DataFrame", may_lack: Sequence[str], *, has_source: bool
-) -> None:
-    """Reject rows without a key and, if the table has source columns, without a source.
-
-    No query is needed if the columns are not nullable, as in feed tables.
-    """
-    nullable = {field.name for field in frame.schema.fields if field.nullable}
-    key_columns = [may_lack, SOURCE_COLUMNS] if has_source else [may_lack]
-    lacking = [[name for name in names if name in nullable] for names in key_columns]
-    if not all(lacking) or frame.where(" AND ".join(map(_lacks, lacking))).isEmpty():
+    if not lacking or frame.where(" OR ".join(lacking)).isEmpty():
         return
-    source_names = [name for name in SOURCE_COLUMNS if has_source and name not in table.once_by]
-    or_source = f", and in {', '.join(source_names)}" if source_names else ""
     raise UsageError(
-        f"{table.name}: rows were computed without a value in {', '.join(table.once_by)}"
-        f"{or_source}, the key of Append(once_by=…); expected one in each row.",
+        f"{table.name}: rows were computed without a value in {', '.join(table.once_by)}, the"
+        " key of Append(once_by=…); expected one in each row.",
         next_step=(
             "Add not_null(…) to its rules, so that they go to its quarantine, or name columns"
             " that always have a value."

@@ -1,10 +1,7 @@
 """Clear rows from a quarantine that will not be corrected."""
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
-from lakehouse.errors import UsageError
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.metadata.engine import Engine
@@ -12,14 +9,8 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.read.cleared_rows import Clearing, cleared_table
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.quoting import identifier, literal
+from lakehouse.tables.quoting import literal
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-_DISTINCTIVE_LENGTH = 6
-"""Shorter values can be part of a reason by chance, such as `12 rows`."""
 
 
 def clear_quarantine(
@@ -32,14 +23,12 @@ def clear_quarantine(
     file: str | None = None,
 ) -> int:
     """Delete rows from a table's quarantine, and return their number; their keys, the time, the
-    user and the reason remain in the table of cleared rows.
+    user and the reason remain in the table of cleared rows, also after an erasure.
 
     They are recorded there first, so that a killed command can be repeated.
 
     :param rule: only rows that break this rule.
     :param file: only rows of this delivered file.
-    :raises UsageError: if the reason contains a value that identifies a data subject of these
-        rows, and that would remain after an erasure.
     :raises TableBusy: if another process holds the lock of the quarantine for too long.
     """
     quarantine = table.quarantine
@@ -52,7 +41,6 @@ def clear_quarantine(
         clearing = Clearing(datetime.now(UTC), by, why, rows.count())
         if not clearing.rows:
             return 0
-        _refuse_values(rows, quarantine.masked_columns, why)
         cleared_rows = rows.selectExpr(
             "_row_key",
             "_reasons",
@@ -69,20 +57,6 @@ def clear_quarantine(
         with session_with(engine.spark, clearing.to_summary()):
             engine.sql(f"DELETE FROM {quarantine_name} WHERE {which} AND {is_cleared}")
     return clearing.rows
-
-
-def _refuse_values(rows: "DataFrame", columns: Iterable[str], why: str) -> None:
-    for column in sorted(columns):
-        value = f"lower(CAST({identifier(column)} AS string))"
-        is_there = f"length({value}) >= {_DISTINCTIVE_LENGTH}"
-        if not rows.where(
-            f"{is_there} AND contains({literal(why.lower())}, {value})"
-        ).isEmpty():
-            raise UsageError(
-                f"The reason has a value of {column} in it, of a row that would be cleared;"
-                " expected one without personal data, since it is kept.",
-                next_step="Run it again with another --why, such as the number of a ticket.",
-            )
 
 
 def _predicate(rule: str | None, file: str | None) -> str:

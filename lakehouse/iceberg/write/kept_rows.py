@@ -18,11 +18,9 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.pyspark_internals import set_all
 from lakehouse.iceberg.metadata.spark_line import is_spark_3
 from lakehouse.iceberg.write.kept_rows_folder import KeptRowsFolder, remove_left
-from lakehouse.tables.quoting import identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType, StructType
 
 _LOCAL = re.compile(r"local(\[.*\])?")
 _ANCIENT_DATE_SETTINGS = {
@@ -90,11 +88,8 @@ class KeptRows:
     def keep(self, frame: "DataFrame", *, eager: bool = False) -> "DataFrame":
         """Cache the rows of a DataFrame: on a cluster they are written now, and read from
         there.
-
-        Rows with types that Parquet lacks stay on the executors; if one is lost, the write is
-        retried.
         """
-        if is_on_one_machine(frame.sparkSession) or not _can_be_staged(frame.schema):
+        if is_on_one_machine(frame.sparkSession):
             return frame.localCheckpoint(eager)
         return stage_rows(frame, self._next_uri(), self._engine.store_options)
 
@@ -137,45 +132,9 @@ def stage_rows(frame: "DataFrame", uri: str, options: Mapping[str, str]) -> "Dat
 
     :param options: Spark options to access the location.
     """
-    from pyspark.sql.types import NullType, StructType
-
     spark = frame.sparkSession
     if is_spark_3():
         set_all(spark, _ANCIENT_DATE_SETTINGS)
-    fields = frame.schema.fields
-    # Parquet has no type for columns with only NULL.
-    written = [field for field in fields if not isinstance(field.dataType, NullType)]
-    rows = frame.select(*(identifier(field.name) for field in written))
-    rows.write.options(**options).parquet(uri)
+    frame.write.options(**options).parquet(uri)
     # Without rows there can be no file with a schema.
-    rows = spark.read.schema(StructType(written)).options(**options).parquet(uri)
-    names = {field.name for field in written}
-    terms = []
-    for name in (field.name for field in fields):
-        quoted = identifier(name)
-        terms.append(quoted if name in names else f"NULL AS {quoted}")
-    return rows.selectExpr(*terms)
-
-
-def _can_be_staged(schema: "StructType") -> bool:
-    """Whether Parquet can store these columns: it requires unique names, and supports fewer
-    types than Spark.
-    """
-    from pyspark.sql.types import NullType
-
-    names = {field.name.lower() for field in schema.fields}
-    types = [field.dataType for field in schema.fields]
-    typed = [kind for kind in types if not isinstance(kind, NullType)]
-    return bool(typed) and len(names) == len(types) and all(map(_is_supported, typed))
-
-
-def _is_supported(kind: "DataType") -> bool:
-    from pyspark.sql.types import ArrayType, MapType, StructType
-
-    if isinstance(kind, StructType):
-        return bool(kind.fields) and all(_is_supported(field.dataType) for field in kind.fields)
-    if isinstance(kind, ArrayType):
-        return _is_supported(kind.elementType)
-    if isinstance(kind, MapType):
-        return _is_supported(kind.keyType) and _is_supported(kind.valueType)
-    return kind.typeName() not in ("void", "interval")
+    return spark.read.schema(frame.schema).options(**options).parquet(uri)

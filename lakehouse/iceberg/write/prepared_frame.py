@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING
 from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.metadata.spark_types import of_spark, widened
 from lakehouse.iceberg.rules.rows import RowRule
-from lakehouse.iceberg.write.implied_rules import (
-    with_fitting_rules,
-    with_key_text_rule,
-)
+from lakehouse.iceberg.write.implied_rules import with_fitting_rules
 from lakehouse.iceberg.write.refused_row_keys import each_once, row_key_sql
 from lakehouse.tables import types
 from lakehouse.tables.casts import is_timestamp_sql
@@ -382,8 +379,7 @@ def prepare(
 def with_implied_rules(table: IcebergTable, frame: "DataFrame") -> IcebergTable:
     """Return the table with the rules that follow from the types of a DataFrame."""
     if BROKEN in frame.columns:
-        table = with_fitting_rules(table, [*_delivered_names(table, frame)])
-        return with_key_text_rule(table, text_keys(table, frame))
+        return with_fitting_rules(table, [*_delivered_names(table, frame)])
     frame_types = _frame_types(table, frame)
     misfits = []
     for name in written_columns(table):
@@ -396,12 +392,6 @@ def with_implied_rules(table: IcebergTable, frame: "DataFrame") -> IcebergTable:
         ):
             misfits += [] if always_fits(declared_type, frame_type) else [name]
     return with_fitting_rules(table, misfits)
-
-
-def text_keys(table: IcebergTable, frame: "DataFrame") -> list[str]:
-    """Return the version key columns that were cast from text."""
-    texts = {name for name, kind in frame.dtypes if kind == "string"}
-    return [name for name in table.version_key if f"{_DELIVERED}{name}" in texts]
 
 
 def _delivered_names(table: IcebergTable, frame: "DataFrame") -> dict[str, str]:

@@ -107,12 +107,13 @@ def unchanged(
 
 def fast_forward(attempt: Attempt) -> None:
     """Fast-forward main to the branch."""
-    note_removal(attempt, publishes=True)
+    note_removal(attempt)
     branch.fast_forward(attempt.engine, attempt.table.name, attempt.branch, attempt.write_id)
 
 
 def keep_blocked(attempt: Attempt, candidate_id: int) -> str:
     """Retain the branch of a blocked candidate, and return its new name."""
+    note_removal(attempt)
     kept_for = attempt.table.upkeep_policy.refused_for
     return branch.keep_refused(
         attempt.engine, attempt.table.name, attempt.write_id, candidate_id, kept_for
@@ -121,13 +122,12 @@ def keep_blocked(attempt: Attempt, candidate_id: int) -> str:
 
 def remember_unchanged(attempt: Attempt) -> None:
     """Record in a table property the inputs of a write that changed no row, and its code
-    version; before that, record removals from the quarantine.
+    version.
 
     A commit would be unnecessary, but without the record the same input would be read each
     time. The record names the snapshot of main that it applies to, so that a rollback
     invalidates it.
     """
-    note_removal(attempt, publishes=False)
     history = attempt.history()
     inputs, code_version = attempt.properties.inputs, _code_of_all(attempt)
     # The rows were compared with the base snapshot. Another writer, which read older inputs,

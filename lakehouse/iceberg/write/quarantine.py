@@ -21,13 +21,11 @@ from lakehouse.iceberg.write.quarantine_removals import (
     leaving,
     not_refused_now,
     removal,
-    undone_rows,
 )
-from lakehouse.iceberg.write.refused_row_keys import OF_SOURCE
 from lakehouse.iceberg.write.split_rows import Split
 from lakehouse.iceberg.write.write_attempt import Attempt, Write
 from lakehouse.tables.quoting import identifier
-from lakehouse.tables.table import IcebergTable, Merge
+from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,24 +35,18 @@ def quarantine(attempt: Attempt, prepared: PreparedFrame, split: Split) -> Quara
     """Merge the rejected rows into the quarantine table, idempotently by source; None if there
     are none.
 
-    Cleared rows are not added again. Rows that an accepted version corrects leave in the same
-    commit, if the table declares versions. Other removals are recorded, and applied after the
-    publish: if the write is blocked, the rows must not be lost.
+    Cleared rows are not added again. Rows that leave the quarantine are only collected: they
+    are removed after the publish, since they must not be lost if the write is blocked.
     """
     engine, target = attempt.engine, prepared.table.quarantine
     if target is None:
         return None
     prepared = replace(prepared, has_some_keys=attempt.request.reads_keys)
-    has_own_keys = attempt.request.reads_keys or prepared.table.overwritten_by
-    of_source = OF_SOURCE if has_own_keys else None
     if attempt.scope.is_any:
         attempt.removals.append(leaving(attempt, prepared, split))
-    correctable = _correctable_rows(engine, prepared.table)
-    undone = undone_rows(prepared.table, attempt.scope)
-    is_of_merge = prepared.table.versions is None
-    if correctable and is_of_merge:
-        attempt.removals.append(_corrected_by_merge(attempt, prepared, split))
-    if not split.refused_count and undone is None and (is_of_merge or not correctable):
+    if _has_correctable_rows(engine, prepared.table):
+        attempt.removals.append(_corrected(engine, prepared, split))
+    if not split.refused_count:
         return None
 
     def changes() -> "DataFrame":
@@ -65,13 +57,7 @@ def quarantine(attempt: Attempt, prepared: PreparedFrame, split: Split) -> Quara
             else split.refused
         )
         rows = prepared.quarantine_rows(refused).selectExpr("*", f"false AS {DELETED}")
-        if undone is not None:
-            rows = rows.unionByName(_back(prepared, split, undone, rows))
-        rows = without_cleared(engine, prepared.table, rows, of_source)
-        if is_of_merge or not _correctable_rows(engine, prepared.table):
-            return rows
-        corrected = _corrected(prepared, split, read_main(engine, target.name))
-        return rows.unionByName(removal(prepared.table, corrected))
+        return without_cleared(engine, prepared.table, rows)
 
     outcome = attempt.driver.write_quarantine(
         engine, target, changes, run=Run(attempt.run.run_id)
@@ -99,40 +85,17 @@ def _not_taken(table: str, target: str, outcome: Refused) -> QuarantineFailed:
     )
 
 
-def _corrected_by_merge(attempt: Attempt, prepared: PreparedFrame, split: Split) -> "DataFrame":
-    """Return the keys of quarantined rows that an accepted row of their key corrects.
-
-    Rows that are rejected now are excluded: the order of rows in one merge is unknown.
-    """
-    target = prepared.table.quarantine
-    assert target is not None
-    corrected = _corrected(prepared, split, read_main(attempt.engine, target.name))
-    return not_refused_now(prepared, split, corrected)
-
-
-def _back(
-    prepared: PreparedFrame, split: Split, undone: "DataFrame", refused: "DataFrame"
-) -> "DataFrame":
-    """Return the removed rows that must return: no accepted version corrects them, and they are
-    not among the rejected ones.
-    """
-    rows = undone
-    for known in (_corrected(prepared, split, undone), refused):
-        rows = rows.join(known.select("_row_key"), "_row_key", "left_anti")
-    return rows.selectExpr("*", f"false AS {DELETED}")
-
-
-def _correctable_rows(engine: Engine, table: IcebergTable) -> int:
-    """Return the number of rows that can be corrected: 0 if the table has no version key."""
+def _has_correctable_rows(engine: Engine, table: IcebergTable) -> bool:
+    """Whether the quarantine has rows that an accepted row of their version key can correct."""
     if table.quarantine is None or not table.version_key:
-        return 0
+        return False
     main = read_history(engine, table.quarantine.name).main
-    return main.rows if main else 0
+    return bool(main and main.rows)
 
 
-def _corrected(prepared: PreparedFrame, split: Split, quarantined: "DataFrame") -> "DataFrame":
+def _corrected(engine: Engine, prepared: PreparedFrame, split: Split) -> "DataFrame":
     """Return the keys of quarantined rows with an accepted version in this write that is not
-    older.
+    older, and that this write does not reject again.
 
     For a merge without versions, any accepted row with the key.
     """
@@ -149,14 +112,12 @@ def _corrected(prepared: PreparedFrame, split: Split, quarantined: "DataFrame") 
         f"{delivered_in_type(table, name, 'q')} = a.{identifier(name)}" for name in key
     )
     corrected = having(
-        quarantined.alias("q"),
+        read_main(engine, table.quarantine.name).alias("q"),
         accepted.alias("a"),
         expr(f"{same} AND NOT {_is_newer(table, newest)}"),
         split.count,
     )
-    mode = table.quarantine.write
-    assert isinstance(mode, Merge)
-    return corrected.select(*mode.on, *mode.prune_by)
+    return not_refused_now(prepared, split, corrected.select("_row_key", "_source_file"))
 
 
 def _is_newer(table: IcebergTable, newest: Sequence[str]) -> str:
@@ -168,15 +129,13 @@ def _is_newer(table: IcebergTable, newest: Sequence[str]) -> str:
     return is_newer_sql(refused, order_sql(accepted))
 
 
-def leave(
-    engine: Engine, table: IcebergTable, run: Run, write: Write, keys: "Sequence[DataFrame]"
-) -> None:
-    """Remove rows from the quarantine after their write was published."""
-    if table.quarantine is None or not keys:
-        return
-    removed = union_all(keys).dropDuplicates(["_row_key"])
-    if not removed.isEmpty():
-        take_out(engine, table, run.run_id, write, removed)
+def keys_to_remove(attempt: Attempt) -> "DataFrame | None":
+    """Return the keys of the rows that leave the quarantine because of a write, if any."""
+    if not attempt.removals:
+        return None
+    keys = union_all(frame.select("_row_key", "_source_file") for frame in attempt.removals)
+    keys = keys.dropDuplicates(["_row_key"])
+    return None if keys.isEmpty() else keys
 
 
 def take_out(

@@ -28,7 +28,7 @@ from lakehouse.iceberg.write.prepared_frame import (
     text_sql,
     written_columns,
 )
-from lakehouse.iceberg.write.refused_row_keys import OF_SOURCE, each_once, row_key_sql
+from lakehouse.iceberg.write.refused_row_keys import each_once, row_key_sql
 from lakehouse.iceberg.write.write_attempt import Attempt
 from lakehouse.tables.quoting import identifier, literal
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable
@@ -50,7 +50,7 @@ def quarantine_left_out(attempt: Attempt) -> Quarantined | None:
 
     def changes() -> "DataFrame":
         left_out = each_once(union_all(_refused(attempt, outside) for outside in sources))
-        left_out = without_cleared(attempt.engine, attempt.table, left_out, OF_SOURCE)
+        left_out = without_cleared(attempt.engine, attempt.table, left_out)
         existing = read_main(attempt.engine, target.name).where(IS_LEFT_OUT)
         obsolete = existing.join(left_out.select("_row_key"), "_row_key", "left_anti")
         names = [identifier(name) for name in written_columns(target)]

@@ -7,19 +7,17 @@ change of the function, reevaluates each row that it reads; in a partitioned tab
 its partitions and in none.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import union_all, without_keys
-from lakehouse.iceberg.metadata.history import History, Snapshot, read_history
+from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Pin, by_table
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read, read_main
 from lakehouse.iceberg.read.row_version_inputs import has_no_partition
-from lakehouse.iceberg.read.rows_outside_partitions import IS_LEFT_OUT
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, written_columns
 from lakehouse.iceberg.write.write_attempt import Attempt, ReevaluationScope
 from lakehouse.tables.quoting import identifier
@@ -62,11 +60,9 @@ def plan_reevaluation(
     own = [name for name, declared in tracked.items() if not declared.outside]
     target = read_history(engine, table.name)
     quarantined = read_history(engine, table.quarantine.name)
-    unpublished = _unpublished(table, target, quarantined)
-    was_left = target.main is None or bool(unpublished)
+    was_left = target.main is None or _has_unpublished(table, target, quarantined)
     rereads = was_left or is_full or any(pins[name].since_snapshot_id is None for name in own)
-    undone = _undone(engine, quarantined, unpublished) if table.version_key else []
-    if quarantined.is_empty and not undone:
+    if quarantined.is_empty:
         return ReevaluationScope(reads_existing=rereads)
     sources = by_table(pins[name] for name in tracked)
     is_less = run.full_recompute or any(
@@ -77,21 +73,16 @@ def plan_reevaluation(
         if is_less
         else []
     )
-    scope = ReevaluationScope(
-        reads_existing=rereads, undone=[_still_there(frame, kept) for frame in undone]
-    )
-    if quarantined.is_empty:
-        return scope
     rows = [frames[name] for name in own] if rereads and _is_by_source(table) else []
     is_everything = isinstance(table.write, Merge) and is_full and not run.partitions
-    return replace(
-        scope,
+    return ReevaluationScope(
         rows=[*rows, *(_existing(engine, table, target) if was_left else [])],
         kept=kept,
         is_complete=is_everything or isinstance(table.write, Overwrite),
+        partitions=run.partitions if table.overwritten_by and is_full and not tracked else None,
+        reads_existing=rereads,
         reads_append=rereads and not _is_by_source(table),
         reads_append_in_full=is_full and run.reads_everything and not _is_by_source(table),
-        partitions=run.partitions if table.overwritten_by and is_full and not tracked else None,
     )
 
 
@@ -119,9 +110,9 @@ def _may_have_less(engine: Engine, target: History, pin: Pin) -> bool:
     return read_history(engine, pin.table).appends_between(since, pin.snapshot_id) is None
 
 
-def _unpublished(table: IcebergTable, target: History, quarantined: History) -> list[Snapshot]:
-    """Return the quarantine commits of runs that did not publish, such as killed ones; their
-    rows can be read again.
+def _has_unpublished(table: IcebergTable, target: History, quarantined: History) -> bool:
+    """Whether the quarantine has commits of runs that did not publish, such as killed ones;
+    their rows can be read again.
 
     Only commits since the table was last computed are considered; for a partitioned table,
     since it was last computed from other inputs. A later run has reevaluated everything, but
@@ -129,64 +120,27 @@ def _unpublished(table: IcebergTable, target: History, quarantined: History) -> 
     """
     # Erasures belong to no run. Removals after a finished write are excluded, since no commit
     # records them if no row changed.
-    line = [
-        snapshot
+    commits = [
+        (snapshot.commit.run_id, snapshot.committed_at)
         for snapshot in quarantined.line
         if snapshot.commit and not snapshot.is_erasure and not snapshot.commit.follows
     ]
     if target.main is None:
-        return line
+        return bool(commits)
     marks = target.main.commit.inputs if target.main.commit else {}
-    alike = [
-        snapshot
-        for snapshot in target.line
-        if snapshot.commit and snapshot.commit.inputs == marks
-    ]
-    published = {snapshot.commit.run_id for snapshot in alike if snapshot.commit} - {""}
-    computed = [
-        snapshot.committed_at
-        for snapshot in alike
-        if snapshot.commit and snapshot.commit.kind == "write"
-    ]
+    published = set[str]()
+    computed_at = []
+    for snapshot in target.line:
+        commit = snapshot.commit
+        if commit and commit.inputs == marks:
+            published.add(commit.run_id)
+            if commit.kind == "write":
+                computed_at.append(snapshot.committed_at)
     decided_until = min if table.overwritten_by else max
-    floor = decided_until(computed, default=target.main.committed_at)
-    recent = (snapshot for snapshot in line if snapshot.committed_at >= floor)
-    return [
-        snapshot
-        for snapshot in recent
-        if snapshot.commit and snapshot.commit.run_id not in published
-    ]
-
-
-def _undone(
-    engine: Engine, quarantined: History, commits: Sequence[Snapshot]
-) -> "list[DataFrame]":
-    """Return the rows that some commits removed from the quarantine, and that were not added
-    again.
-
-    Rows in no partition are excluded: every write adds and removes them.
-    """
-    undone = []
-    for commit in commits:
-        if commit.parent_id not in quarantined.snapshots or not _takes_rows_out(commit):
-            continue
-        before = read(engine, Pin(quarantined.table, commit.parent_id))
-        after = read(engine, Pin(quarantined.table, commit.snapshot_id))
-        removed = before.join(after, "_row_key", "left_anti").where(f"NOT {IS_LEFT_OUT}")
-        now = read_main(engine, quarantined.table)
-        undone.append(removed.join(now, "_row_key", "left_anti"))
-    return undone
-
-
-def _still_there(rows: "DataFrame", kept: "Sequence[DataFrame]") -> "DataFrame":
-    """Return the rows that still exist in a source, if any can have been removed."""
-    if not kept:
-        return rows
-    return rows.join(union_all(frame.select(*_SOURCE) for frame in kept), _SOURCE, "left_semi")
-
-
-def _takes_rows_out(commit: Snapshot) -> bool:
-    return commit.operation in ("overwrite", "delete")
+    floor = decided_until(computed_at, default=target.main.committed_at)
+    return any(
+        at >= floor and (not run_id or run_id not in published) for run_id, at in commits
+    )
 
 
 def leaving(attempt: Attempt, prepared: PreparedFrame, split: "Split") -> "DataFrame":
@@ -214,16 +168,6 @@ def not_refused_now(prepared: PreparedFrame, split: "Split", keys: "DataFrame") 
         return keys
     refused = prepared.quarantine_rows(split.refused).select("_row_key")
     return keys.join(refused, "_row_key", "left_anti")
-
-
-def undone_rows(table: IcebergTable, scope: ReevaluationScope) -> "DataFrame | None":
-    """Return the rows that an unpublished run removed, in the form of the quarantine; None if
-    there are none.
-    """
-    assert table.quarantine is not None
-    names = [identifier(name) for name in written_columns(table.quarantine)]
-    frames = [frame.selectExpr(*names) for frame in scope.undone]
-    return union_all(frames).dropDuplicates(["_row_key"]) if frames else None
 
 
 def removal(table: IcebergTable, keys: "DataFrame") -> "DataFrame":

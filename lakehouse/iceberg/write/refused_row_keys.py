@@ -14,23 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _KEY, _REASONS = "_row_key", "_reasons"
-_PARTS_OF_SOURCE = ", ".join(SOURCE_COLUMNS)
-OF_SOURCE = f"sha2(concat_ws('|', {_PARTS_OF_SOURCE}), 256)"
-"""SQL of the key of a row that is the only rejected one of its source."""
 _HAS_SOURCE = " AND ".join(f"{name} IS NOT NULL" for name in SOURCE_COLUMNS)
 _VALUES, _DIFFER, _IS_AGAIN = "__values", "__differ", "__is_again"
-
-
-def of_source_in(part: str) -> str:
-    """Return SQL of the key of a row that is the only rejected one of its source in a partition
-    or key; the source's key if it has no partition.
-
-    Runs of two partitions are independent, and each can reject a row made of the same delivered
-    row. The same applies to runs of changed keys.
-
-    :param part: SQL of the partition value as text, or of the key.
-    """
-    return f"sha2(concat_ws('|', {_PARTS_OF_SOURCE}, {part}), 256)"
 
 
 def row_key_sql(present: Collection[str], texts: Iterable[str], part: str | None = None) -> str:
@@ -40,14 +25,17 @@ def row_key_sql(present: Collection[str], texts: Iterable[str], part: str | None
 
     :param present: the columns of the DataFrame.
     :param texts: SQL of its values.
-    :param part: see `of_source_in`; None if a run sees all rows of a source or none.
+    :param part: SQL of the partition value as text, or of the key, since independent runs can
+        each reject a row made of the same delivered row; None if a run sees all rows of a
+        source or none.
     """
     values = f"array({', '.join(texts)})"
     if not all(name in present for name in SOURCE_COLUMNS):
         return _hash(json_of(values))
     parts = ", ".join(f"CAST({name} AS STRING)" for name in SOURCE_COLUMNS)
     of_values = _hash(json_of(f"concat({values}, array_compact(array({parts})))"))
-    of_source = OF_SOURCE if part is None else of_source_in(part)
+    terms = ", ".join([*SOURCE_COLUMNS, *([part] if part else [])])
+    of_source = _hash(f"concat_ws('|', {terms})")
     return f"if({_HAS_SOURCE}, {of_source}, {of_values})"
 
 

@@ -1,7 +1,6 @@
 """Selection of the newest accepted version of each key."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FrameMismatch
@@ -23,16 +22,13 @@ from lakehouse.iceberg.read.version_keys import (
     key_locations,
     order_sql,
 )
-from lakehouse.iceberg.write.implied_rules import key_text_rule, with_key_text_rule
 from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
 from lakehouse.iceberg.write.prepared_frame import (
-    BROKEN,
     DELETED,
     PreparedFrame,
     prepare,
-    text_keys,
 )
-from lakehouse.tables.quoting import between, identifier, in_values, literal, without_zone
+from lakehouse.tables.quoting import between, identifier, in_values, without_zone
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable, Merge, Versions
 
 if TYPE_CHECKING:
@@ -47,7 +43,6 @@ existing row.
 """
 _MOST_PARTITIONS = 10_000
 """Number of partitions that fit easily into a statement."""
-_KEY_TEXT, _FIRST_TEXT = "__key_text", "__first_text"
 _NEWER = "__newer"
 _NEWEST = "__newest"
 _NONE_ACCEPTED = "__none_accepted"
@@ -148,8 +143,7 @@ def first_accepted(
     # stamp.
     known = _known_names(table) - {table.stamp}
     extra_columns = [name for name in frame.columns if name not in known]
-    prepared = _evaluated(prepare(table, frame, extra_columns))
-    extra_columns = [*extra_columns, _KEY_TEXT]
+    prepared = prepare(table, frame, extra_columns).evaluated()
     candidates = prepared.frame.selectExpr("*", f"{prepared.refused_predicate} AS {_REFUSED}")
     of_key = f"PARTITION BY {', '.join(map(identifier, key))}"
     newer = (
@@ -157,19 +151,16 @@ def first_accepted(
         f" {', '.join(newest or order)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     )
     terms, is_first = ["*", f"{newer} AS {_NEWER}"], f"{_NEWER} = 1"
-    within = f"{of_key} ORDER BY {', '.join(order)}"
     if newest and [*newest] != [*order]:
         # Only a different order needs another sort.
         within = f"{of_key}, {_REFUSED} ORDER BY {', '.join(order)}"
         terms, is_first = [*terms, f"row_number() OVER ({within}) AS {_RANK}"], f"{_RANK} = 1"
-    accepted_text = f"CASE WHEN NOT {_REFUSED} THEN {_KEY_TEXT} END"
-    terms += _first_text(prepared, accepted_text, within)
     has_no_key = " OR ".join(f"{identifier(name)} IS NULL" for name in key)
-    is_other = f"(NOT {_REFUSED} AND NOT {is_first} AND {_has_other_text(prepared)})"
     ranked = candidates.selectExpr(*terms).where(
-        f"if({_REFUSED}, {has_no_key} OR {_NEWER} = 0, {is_first} OR {is_other})"
+        f"if({_REFUSED}, {has_no_key} OR {_NEWER} = 0, {is_first})"
     )
-    return ranked.selectExpr(*_kept_columns(prepared, is_other, extra_columns))
+    names = (name for name in prepared.names if name not in extra_columns)
+    return ranked.selectExpr(*map(identifier, names))
 
 
 def newest_accepted(
@@ -207,10 +198,9 @@ def newest_accepted(
     ]
     for rival in rivals:
         outside = _prepared(table, rival)
-        names = [*order, *([_KEY_TEXT] if _KEY_TEXT in outside.names else [])]
         seen += [
             outside.frame.selectExpr(
-                *names, f"{outside.refused_predicate} AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}"
+                *order, f"{outside.refused_predicate} AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}"
             )
         ]
     if standing is not None:
@@ -271,57 +261,7 @@ def _partitions_of(table: IcebergTable, rows: "DataFrame", by: str) -> tuple[str
 def _prepared(table: IcebergTable, delivered: "DataFrame") -> PreparedFrame:
     known = _known_names(table)
     columns = [identifier(name) for name in delivered.columns if name in known]
-    return _evaluated(prepare(table, delivered.selectExpr(*columns)))
-
-
-def _evaluated(prepared: PreparedFrame) -> PreparedFrame:
-    """Return a DataFrame with its rules evaluated, and the delivered texts of its key if they
-    differ from the value, such as `+49`. They are NULL for existing rows.
-    """
-    names = text_keys(prepared.table, prepared.frame)
-    if not names:
-        return prepared.evaluated()
-    texts = []
-    for name in names:
-        value = f"CAST({identifier(name)} AS string)"
-        texts += [literal(name), f"nullif(trim({prepared.delivered_sql(name)}), {value})"]
-    frame = prepared.frame.selectExpr("*", f"named_struct({', '.join(texts)}) AS {_KEY_TEXT}")
-    table, names = with_key_text_rule(prepared.table, names), [*prepared.names, _KEY_TEXT]
-    return replace(prepared, table=table, frame=frame, names=names).evaluated()
-
-
-def _first_text(prepared: PreparedFrame, text: str, within: str) -> list[str]:
-    """Return SQL of the key's text in the selected row, if the key is cast from text."""
-    if _KEY_TEXT not in prepared.names:
-        return []
-    return [f"first_value({text}, true) OVER ({within}) AS {_FIRST_TEXT}"]
-
-
-def _has_other_text(prepared: PreparedFrame) -> str:
-    if _KEY_TEXT not in prepared.names:
-        return "false"
-    are_known = f"{_KEY_TEXT} IS NOT NULL AND {_FIRST_TEXT} IS NOT NULL"
-    return f"{are_known} AND NOT ({_KEY_TEXT} <=> {_FIRST_TEXT})"
-
-
-def _kept_columns(
-    prepared: PreparedFrame, is_other: str, extra_columns: Sequence[str]
-) -> list[str]:
-    """Return the columns of an evaluated DataFrame; rows with another text of their key break
-    the rule on it, and are shown with the text.
-    """
-    rule = key_text_rule(prepared.table)
-    changed: dict[str, str] = {}
-    if rule and rule.name in prepared.bits:
-        changed[BROKEN] = (
-            f"if({is_other}, {BROKEN} | {1 << prepared.bits[rule.name]}L, {BROKEN})"
-        )
-        for name in rule.columns:
-            selected, value = prepared.delivered[name], f"CAST({identifier(name)} AS string)"
-            text = f"coalesce({_KEY_TEXT}.{identifier(name)}, {value})"
-            changed[selected] = f"if({is_other}, {text}, {identifier(selected)})"
-    names = (name for name in prepared.names if name not in extra_columns)
-    return [f"{changed.get(name, identifier(name))} AS {identifier(name)}" for name in names]
+    return prepare(table, delivered.selectExpr(*columns)).evaluated()
 
 
 def _known_names(table: IcebergTable) -> set[str]:
@@ -347,17 +287,10 @@ def _newest(prepared: PreparedFrame, versions: Versions, evaluated: "DataFrame")
         f"rank() OVER ({within}) AS {_RANK}",
         f"first_value({_REFUSED}) OVER ({within}) AS {_NONE_ACCEPTED}",
         f"first_value({order_sql(newest)}) OVER ({within}) AS {_NEWEST}",
-        *_first_text(prepared, _KEY_TEXT, within),
     )
     is_newest = f"(NOT {_REFUSED} AND {_RANK} = 1)"
     has_no_key = " OR ".join(f"{identifier(name)} IS NULL" for name in versions.of)
     is_newer = is_newer_sql(newest, _NEWEST)
     is_uncorrected = f"({_REFUSED} AND ({has_no_key} OR {_NONE_ACCEPTED} OR {is_newer}))"
-    is_other = (
-        f"({_ROLE} = {_DELIVERY} AND NOT {_REFUSED} AND {_RANK} > 1 AND"
-        f" {_has_other_text(prepared)})"
-    )
-    selected = ranked.where(
-        f"{_ROLE} <> {_RIVAL} AND ({is_newest} OR {is_uncorrected} OR {is_other})"
-    )
-    return selected.selectExpr(*_kept_columns(prepared, is_other, [_KEY_TEXT]))
+    selected = ranked.where(f"{_ROLE} <> {_RIVAL} AND ({is_newest} OR {is_uncorrected})")
+    return selected.selectExpr(*map(identifier, prepared.names))

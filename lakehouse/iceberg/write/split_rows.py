@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import BROADCAST_KEY_LIMIT
 from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.rules.audit import TOTAL
 from lakehouse.iceberg.rules.failing_row_samples import samples_of
@@ -99,26 +98,16 @@ def evaluated(
         for rule in rules
     ]
     shown = [result.rule for result in results if result.failed_rows and _is_shown(result)]
+    # Quarantining rules only need a scan of the rejected rows.
+    refusing = [rule for rule in shown if rule.on_failure == "quarantine"]
+    others = [rule for rule in shown if rule.on_failure != "quarantine"]
     samples: dict[str, tuple[Mapping[str, Any], ...]] = {}
-    for rows, scan_rules in _sample_scans(split, shown):
+    for rows, scan_rules in ((split.refused, refusing), (split.rows, others)):
         broken = {rule.name: _breaks(prepared, rule) for rule in scan_rules}
         samples |= samples_of(
             engine, prepared.table, rows, broken, split.aggregate_values, prepared.shown_terms
         )
     return [replace(result, sample=samples.get(result.rule.name, ())) for result in results]
-
-
-def _sample_scans(split: Split, shown: Sequence[Rule]) -> "list[tuple[DataFrame, list[Rule]]]":
-    """Return the rows to scan for samples of some rules: all rows once if they are few;
-    otherwise quarantining rules only scan the rejected rows.
-
-    Rare failures require a scan of all rows, and usually they are among the rejected ones.
-    """
-    refusing = [rule for rule in shown if rule.on_failure == "quarantine"]
-    other_rules = [rule for rule in shown if rule.on_failure != "quarantine"]
-    if other_rules and split.count < BROADCAST_KEY_LIMIT:
-        return [(split.rows, list(shown))]
-    return [(split.refused, refusing), (split.rows, other_rules)]
 
 
 def _is_shown(result: RuleResult) -> bool:

@@ -98,8 +98,6 @@ class ReevaluationScope:
     """Whether it can read rows again that an append rejected, whose key is not the source."""
     reads_append_in_full: bool = False
     """Whether a user requested a full read for such an append."""
-    undone: "Sequence[DataFrame]" = ()
-    """Rows that an unpublished run removed from the quarantine because of a newer version."""
 
     @property
     def is_any(self) -> bool:

@@ -13,7 +13,6 @@ moved only after the table's rules were evaluated on the changes.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import FrameMismatch, WriteConflict
@@ -39,7 +38,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_events import BegunWrite
-from lakehouse.iceberg.metadata.write_result import Outcome, Refused, Unchanged
+from lakehouse.iceberg.metadata.write_result import Outcome, Published, Unchanged
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import read_inputs
 from lakehouse.iceberg.read.pinned_inputs import read_since
@@ -53,7 +52,6 @@ from lakehouse.iceberg.write.append_or_overwrite import rows_attempt
 from lakehouse.iceberg.write.due_removals import finish_removals
 from lakehouse.iceberg.write.kept_rows import KeptRows, keeping_rows
 from lakehouse.iceberg.write.merge_rows import merge_attempt
-from lakehouse.iceberg.write.needed_tables import require_needed
 from lakehouse.iceberg.write.prepared_frame import (
     DELETED,
     with_all_columns,
@@ -64,6 +62,7 @@ from lakehouse.iceberg.write.publish_branch import (
     keep_blocked,
     remember_unchanged,
 )
+from lakehouse.iceberg.write.quarantine import keys_to_remove, take_out
 from lakehouse.iceberg.write.quarantine_outside_partitions import (
     evaluate_left_out,
     quarantine_left_out,
@@ -162,11 +161,7 @@ class Publisher:
         row.
         """
         engine, table, run_id = request.engine, request.table, request.run.run_id
-        gone = self.gone
-        require = partial(
-            require_needed, engine, table, request.inputs, gone.tables, gone.sources
-        )
-        planning.ensure(engine, table, run_id, before_creation=require)
+        planning.ensure(engine, table, run_id, before_creation=lambda: _require_inputs(request))
         if table.quarantine:
             with table_lock(engine, table.quarantine.name):
                 planning.ensure(engine, table.quarantine, run_id)
@@ -193,12 +188,22 @@ class Publisher:
         return keep_blocked(attempt, candidate_id)
 
     def leave_unchanged(self, attempt: Attempt) -> None:
-        """Record how far the inputs were read."""
+        """Remove rows from the quarantine, and then record how far the inputs were read."""
+        keys = keys_to_remove(attempt)
+        if keys is not None:
+            take_out(attempt.engine, attempt.table, attempt.run.run_id, write, keys)
         remember_unchanged(attempt)
 
     def remove_from_quarantine(self, request: WriteRequest, history: History) -> None:
         """Apply the recorded removals, also those of a run that was killed after its publish."""
         finish_removals(request.engine, request.table, history, write)
+
+
+def _require_inputs(request: WriteRequest) -> None:
+    """Raise `TableNotFound` if an input does not exist."""
+    for declared in request.inputs.values():
+        if declared.table != request.table.name:
+            read_history(request.engine, declared.table)
 
 
 @dataclass(frozen=True)
@@ -231,7 +236,7 @@ def _until_published(
                 raise
             kept.forget()
         else:
-            if start.removals and not isinstance(outcome, Refused):
+            if start.removals and isinstance(outcome, Published):
                 driver.remove_from_quarantine(request, read_history(engine, table.name))
             return outcome
         pause(number)
