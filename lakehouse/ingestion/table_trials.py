@@ -200,7 +200,6 @@ class TableTrial:
                 given,
                 None,
                 read_other=self._read_other,
-                leaves_out=True,
                 keep=self.of.keep,
             )
         return self.trials[name]

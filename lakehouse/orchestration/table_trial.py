@@ -7,17 +7,9 @@ from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
-from lakehouse.iceberg.write.trial import (
-    LeftOut,
-    ReadOther,
-    Trial,
-    compute_given,
-    judge,
-    leave_out,
-)
+from lakehouse.iceberg.write.trial import ReadOther, Trial, compute_given, judge
 from lakehouse.iceberg.write.write_audit_publish import checked
 from lakehouse.orchestration.io_manager import run_partitions
-from lakehouse.orchestration.partition_bounds import all_partitions_of
 from lakehouse.orchestration.table_function import TableFunction
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import IcebergTable
@@ -34,7 +26,6 @@ def try_function(
     *,
     keys: Sequence[str] = (),
     read_other: ReadOther,
-    leaves_out: bool = False,
     keep: Keep = keep_on_one_machine,
 ) -> Trial:
     """Compute a table from DataFrames of its inputs, and evaluate its rules.
@@ -43,18 +34,12 @@ def try_function(
     :param existing: rows of the table; None if it is empty.
     :param keys: partitions of the run; without any, all rows are computed.
     :param read_other: returns the rows of another table that a rule refers to, or None.
-    :param leaves_out: whether rows outside of all partitions are rejected, as in a run; else
-        they are computed.
     :param keep: caches the computed rows during the dry run.
     :raises UsageError: an input has no rows, or the table has no such partitions.
     :raises FrameMismatch: the function does not return the declared columns.
     """
     table, partitions = function.table, _partitions(function, keys)
     compute = checked(table, function.compute)
-    left_out: list[LeftOut] = []
-    if leaves_out and function.partitions_def is not None:
-        every = all_partitions_of(table, function.partitions_def)
-        given, left_out = leave_out(table, function.inputs, given, every)
     if function.feed:
         frame = compute(**given)
     else:
@@ -67,7 +52,6 @@ def try_function(
         partitions,
         existing=existing,
         read_other=read_other,
-        left_out=left_out,
         keep=keep,
     )
 

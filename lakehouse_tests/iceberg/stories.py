@@ -4,7 +4,7 @@ real tables.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
 from itertools import count
@@ -26,7 +26,7 @@ from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.rules.rows import castable, not_null
 from lakehouse.iceberg.write import clear_quarantine
-from lakehouse.iceberg.write.row_versions import first_accepted, newest_accepted
+from lakehouse.iceberg.write.row_versions import newest_accepted
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables import row_level
 from lakehouse.tables.table import (
@@ -341,8 +341,9 @@ class Lakehouse:
             )
 
         def newest(delivered: DataFrame) -> DataFrame:
-            order = ["n DESC", "_source_file DESC", "_source_row DESC", "_source_sha256 DESC"]
-            return first_accepted(self.table, changed(delivered), key=["k"], order=order)
+            order = ("n", "_source_file", "_source_row", "_source_sha256")
+            table = replace(self.table, versions=Versions("k", order))
+            return newest_accepted(table, changed(delivered))
 
         def four_inputs(
             delivered: DataFrame,

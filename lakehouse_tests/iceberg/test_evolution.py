@@ -3,7 +3,6 @@ and DuckDB.
 """
 
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -64,30 +63,6 @@ EVOLUTIONS = {
         _of(id="int", amount="decimal(10,2)", note="string"),
         [{"id": 1, "amount": None, "note": "a"}, {"id": 2, "amount": None, "note": "b"}],
     ),
-    "int widened": Evolution(
-        _PLAIN, _PLAIN_SQL, _PLAIN_ROWS, _of(id="bigint", note="string"), _PLAIN_ROWS
-    ),
-    "float widened": Evolution(
-        _of(x="float"),
-        "VALUES (CAST(1.5 AS FLOAT))",
-        [{"x": 1.5}],
-        _of(x="double"),
-        [{"x": 1.5}],
-    ),
-    "decimal widened": Evolution(
-        _of(x="decimal(5,2)"),
-        "VALUES (1.25BD)",
-        [{"x": Decimal("1.25")}],
-        _of(x="decimal(12,2)"),
-        [{"x": Decimal("1.25")}],
-    ),
-    "column renamed": Evolution(
-        _PLAIN,
-        _PLAIN_SQL,
-        _PLAIN_ROWS,
-        _of(id="int", remark=Column("remark", "string", renamed_from="note")),
-        [{"id": 1, "remark": "a"}, {"id": 2, "remark": "b"}],
-    ),
     "column renamed and its name used anew": Evolution(
         _PLAIN,
         _PLAIN_SQL,
@@ -113,13 +88,6 @@ EVOLUTIONS = {
         declared(columns=columns(id="int"), dropped=["note"]),
         [{"id": 1}, {"id": 2}],
     ),
-    "sorted column dropped": Evolution(
-        declared(columns=columns(id="int", note="string"), sort_order=["note"]),
-        _PLAIN_SQL,
-        _PLAIN_ROWS,
-        declared(columns=columns(id="int"), dropped=["note"]),
-        [{"id": 1}, {"id": 2}],
-    ),
     "columns reordered": Evolution(
         _PLAIN,
         _PLAIN_SQL,
@@ -132,13 +100,6 @@ EVOLUTIONS = {
         _PLAIN_SQL,
         _PLAIN_ROWS,
         _PLAIN,
-        _PLAIN_ROWS,
-    ),
-    "column described": Evolution(
-        _PLAIN,
-        _PLAIN_SQL,
-        _PLAIN_ROWS,
-        _of(id=Column("id", "int", 'It\'s ${HOME}: \\ "id"\n.'), note="string"),
         _PLAIN_ROWS,
     ),
     "fields of structs added, widened and moved": Evolution(
@@ -163,34 +124,6 @@ EVOLUTIONS = {
             }
         ],
     ),
-    "field of a struct dropped": Evolution(
-        _of(s="struct<a:int,b:int>"),
-        "SELECT named_struct('a', 1, 'b', 2)",
-        [{"s": {"a": 1, "b": 2}}],
-        declared(columns=columns(s="struct<a:int>"), dropped=["s.b"]),
-        [{"s": {"a": 1}}],
-    ),
-    "elements widened": Evolution(
-        _of(l="array<int>", m="map<string,int>"),
-        "SELECT array(1, 2), map('k', 3)",
-        [{"l": [1, 2], "m": {"k": 3}}],
-        _of(l="array<bigint>", m="map<string,bigint>"),
-        [{"l": [1, 2], "m": {"k": 3}}],
-    ),
-    "bucketed column widened": Evolution(
-        declared(columns=columns(id="int", note="string"), partitioning=["bucket(4, id)"]),
-        _PLAIN_SQL,
-        _PLAIN_ROWS,
-        declared(columns=columns(id="bigint", note="string"), partitioning=["bucket(4, id)"]),
-        _PLAIN_ROWS,
-    ),
-    "partition column of decimals widened": Evolution(
-        declared(columns=columns(x="decimal(5,2)"), partitioning=["x"]),
-        "VALUES (1.25BD)",
-        [{"x": Decimal("1.25")}],
-        declared(columns=columns(x="decimal(20,2)"), partitioning=["x"]),
-        [{"x": Decimal("1.25")}],
-    ),
     "names that need quotes": Evolution(
         _of(**{"sélect `x`": "int", "from": "struct<`a b`:int>"}),
         "SELECT 1, named_struct('a b', 2)",
@@ -203,15 +136,10 @@ EVOLUTIONS = {
         ),
         [{"order by": 1, "from": {"a b": 2, "c-d": None}}],
     ),
-    "partition field added": _layout({}, {"partitioning": ["region", "bucket(id, 4)"]}),
-    "partition field dropped": _layout(
-        {"partitioning": ["region", "bucket(4, id)"]}, {"partitioning": ["region"]}
-    ),
     "partition field replaced": _layout(
         {"partitioning": ["region"]}, {"partitioning": ["truncate(1, region)"]}
     ),
     "sort order set": _layout({}, {"sort_order": ["region desc nulls last", "bucket(4, id)"]}),
-    "sort order taken away": _layout({"sort_order": ["region"]}, {}),
     "properties set, changed and unset": _layout(
         {"properties": {"read.split.target-size": "1000", "gone": "x"}},
         {
@@ -220,7 +148,6 @@ EVOLUTIONS = {
             "owner": "data",
         },
     ),
-    "table described": _layout({}, {"comment": "Orders; it's ${HOME}."}),
     "format upgraded": _layout({}, {"format_version": 3}),
 }
 

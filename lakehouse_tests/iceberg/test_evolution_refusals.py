@@ -162,12 +162,3 @@ def test_all_refusals_of_a_table_are_said_at_once() -> None:
         "column b",
         "column c",
     ]
-
-
-def test_a_refusal_comes_before_any_step(embedded_engine: Engine) -> None:
-    ensure(embedded_engine, of(a="bigint"))
-    with pytest.raises(EvolutionRefused):
-        ensure(embedded_engine, of(a="int", b="int"))
-    assert [
-        field.name for field in embedded_engine.catalog.load("silver.orders").schema().fields
-    ] == ["a"]

@@ -21,16 +21,11 @@ from pyiceberg.types import LongType, NestedField
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.spark_errors import plain
 from lakehouse.iceberg.metadata.write_result import Published
-from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.settings import Settings
 from lakehouse_tests.conftest import engine_on, with_bucket
 from lakehouse_tests.iceberg.declarations import EVENTS
-from lakehouse_tests.iceberg.test_append_without_spark import TABLE as NUMBERS
-from lakehouse_tests.iceberg.test_append_without_spark import no_spark
-from lakehouse_tests.iceberg.test_append_without_spark import rows as numbers
 from lakehouse_tests.ministack import forget_all
 
 WRITERS, ROUNDS = 3, 5
@@ -107,32 +102,6 @@ def at_once(append_one: Callable[[int, int], bool]) -> list[bool]:
 
 @pytest.mark.long
 @pytest.mark.spark
-@on_each_emulator(always_loses=False)
-def test_without_retries_rows_are_what_was_reported(spark, account: Settings) -> None:
-    engine = engine_on(spark, account)
-    table = engine.catalog.sql_name(NAME)
-    engine.sql(f"CREATE NAMESPACE {engine.catalog.name}.silver")
-    engine.sql(
-        f"CREATE TABLE {table} (id INT) TBLPROPERTIES ('commit.retry.num-retries' = '0')"
-    )
-
-    def insert(writer: int, batch: int) -> bool:
-        try:
-            engine.sql(f"INSERT INTO {table} VALUES ({writer * ROUNDS + batch})")
-        except Exception as error:
-            assert "Cannot commit" in plain(str(error)), error
-            return False
-        return True
-
-    reported = at_once(insert)
-
-    ids = [row.id for row in engine.sql(f"SELECT id FROM {table}").collect()]
-    assert sorted(ids) == [at for at, is_written in enumerate(reported) if is_written]
-    assert not all(reported), "nobody came second"
-
-
-@pytest.mark.long
-@pytest.mark.spark
 def test_writers_on_hosts_of_their_own_lose_nothing(
     spark, on_ministack: Settings, tmp_path: Path
 ) -> None:
@@ -159,20 +128,3 @@ def frame(engine: Engine, at: int):
 
 def rows(engine: Engine) -> list[dict]:
     return engine.catalog.load(EVENTS.name).scan().to_arrow().to_pylist()
-
-
-@pytest.mark.long
-def test_appends_without_spark_lose_nothing(on_ministack: Settings, tmp_path: Path) -> None:
-    def append_one(writer: int, batch: int) -> bool:
-        engine = Engine(
-            Catalog.of(on_ministack), no_spark, tmp_path / f"locks-{writer}", b"testing"
-        )
-        run_id = f"{writer}-{batch}"
-        append_once(engine, NUMBERS, numbers(run_id, 1.0), run_id, made_at="at")
-        return True
-
-    at_once(append_one)
-
-    found = Catalog.of(on_ministack).load(NUMBERS.name).scan().to_arrow()
-    runs = [f"{writer}-{batch}" for writer in range(WRITERS) for batch in range(ROUNDS)]
-    assert sorted(found["run_id"].to_pylist()) == runs

@@ -10,23 +10,19 @@ from pyspark.sql import DataFrame
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Run
-from lakehouse.iceberg.metadata.write_result import Pin, Refused
+from lakehouse.iceberg.metadata.write_result import Refused
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.rows import castable, excluded
 from lakehouse.iceberg.write import clear_quarantine
-from lakehouse.iceberg.write.quarantine_outside_partitions import rows_without_partition
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.forced_publish import publish
-from lakehouse.quality.rows_by_source import Read, count_places
 from lakehouse.settings import Settings
-from lakehouse.tables.table import SOURCE_COLUMNS, Append, Column, IcebergTable, Merge
+from lakehouse.tables.table import Append, Column, IcebergTable, Merge
 from lakehouse_tests.iceberg.declarations import (
-    DAYS,
     DELIVERED,
     content,
     delivery,
     rows_of,
-    snapshot_id,
 )
 
 pytestmark = pytest.mark.spark
@@ -146,22 +142,6 @@ def test_one_that_is_cleared_does_not_take_the_other_with_it(
     assert held(delivered) == [(other, 1), ("z", 2)]
 
 
-def test_a_delivered_row_counts_once_however_many_pieces_are_refused(delivered: Engine) -> None:
-    table = replace(PIECES, write=Append(once_by=()))
-    write(
-        delivered,
-        table,
-        lambda delivered: delivered.where("name = 'ann'").selectExpr(
-            "explode(split('x y', ' ')) AS id", *DELIVERED.column_names[1:]
-        ),
-        INPUTS,
-    )
-    places = count_places(
-        delivered, table, [Read(Pin(DELIVERED.name, snapshot_id(delivered, DELIVERED.name)))]
-    )
-    assert (places["quarantined"], places["left_out"]) == (1, 1)
-
-
 def test_rows_without_a_source_are_held_beside_those_that_have_one(
     embedded_engine: Engine,
 ) -> None:
@@ -179,17 +159,3 @@ def test_rows_without_a_source_are_held_beside_those_that_have_one(
         ("y", "bob", None),
         ("z", "dot", "a"),
     ]
-
-
-def test_rows_without_a_partition_have_a_key_each(embedded_engine: Engine) -> None:
-    source = [column for column in DELIVERED.columns if column.name in SOURCE_COLUMNS]
-    table = replace(DAYS, columns=[*DAYS.columns, *source])
-    schema = "d date, v int, id bigint, _source_file string, _source_sha256 string, _source_row bigint"
-    rows = [
-        (None, 1, 1, None, None, None),
-        (None, 2, 2, None, None, None),
-        (None, 3, 3, "a", "sha", 1),
-    ]
-    frame = rows_of(embedded_engine, schema, rows)()
-    outside = rows_without_partition(table, frame, "d")
-    assert outside.select("_row_key").distinct().count() == 3

@@ -9,7 +9,6 @@ import pytest
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Refused
 from lakehouse.iceberg.rules.aggregate_rules import (
-    ColumnAggregateRule,
     mean,
     null_fraction,
     total,
@@ -124,19 +123,3 @@ def test_figures_are_of_what_is_written(
     (result,) = done.results
     assert (result.level, result.value, result.total_rows) == (*found, 3)
     assert isinstance(done, Refused) == (result.level == "fails")
-
-
-@pytest.mark.long
-def test_figures_are_of_the_rows_that_go_on(embedded_engine: Engine) -> None:
-    for mode in MODES:
-        table = replace(READINGS, write=mode, rules=[between("v", 0, 9), mean("v", 0, 9)])
-        done = write(
-            embedded_engine,
-            table,
-            rows_of(embedded_engine, "id bigint, v int", [(1, 2), (2, 999), (3, 4)]),
-        )
-        assert [
-            (r.value, r.total_rows)
-            for r in done.results
-            if isinstance(r.rule, ColumnAggregateRule)
-        ] == [(3.0, 2)]

@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from lakehouse.errors import DeclarationError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.rules.aggregate_rules import mean, null_fraction, total
 from lakehouse.iceberg.rules.audit import audit
@@ -42,8 +41,6 @@ SCHEMA = "id bigint, n bigint, x double, s string, raw string"
 COLUMNS = [Column(*part.split()) for part in SCHEMA.split(", ")]
 FEW = [1, -(2**63), 0]
 WORDS = ["", " \u3000\u200b", "a", "É", "it's ${HOME}", "\\d", "NULL"]
-PATTERN = re.compile("[a-c]+|[^\\n\\r\\x85\\u2028\\u2029]?")
-"""What `[a-c]+|.?` is in Java, whose dot stops at more line ends than Python's."""
 BIGINT = re.compile(r" *[+-]?[0-9]+ *")
 
 
@@ -282,12 +279,6 @@ def test_clean_and_quarantined_rows_are_the_whole(
     assert sorted(row[0] for row in content(embedded_engine, table.name)) == sorted(
         set(range(len(rows))) - refused
     )
-
-
-@pytest.mark.parametrize("bounds", [(), (-1,), (3, 2)])
-def test_a_length_that_no_text_can_have_is_refused(bounds: tuple[int, ...]) -> None:
-    with pytest.raises(DeclarationError, match=r"length\('s'\) is from"):
-        length("s", *bounds)
 
 
 def test_a_day_is_from_one_on_to_that_of_a_moment_in_a_time_zone(spark: SparkSession) -> None:

@@ -31,7 +31,7 @@ from lakehouse.iceberg.read.inputs import (
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.rules.rows import between, castable, not_null
-from lakehouse.iceberg.write.row_versions import first_accepted, newest_accepted
+from lakehouse.iceberg.write.row_versions import newest_accepted
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import (
     Append,
@@ -339,7 +339,11 @@ class TwoSources:
             return both if stands is None else both.unionByName(as_text(stands))
 
         def first(a: DataFrame, b: DataFrame) -> DataFrame:
-            return first_accepted(self.table, union(a, b), key=["k"], order=[*_ID])
+            is_accepted = "(v RLIKE '^[0-9]+$' AND d IS NOT NULL)"
+            of_key = f"OVER (PARTITION BY k ORDER BY {', '.join(_ID)})"
+            counted = f"count_if({is_accepted}) {of_key} AS accepted"
+            rows = union(a, b).selectExpr("*", counted)
+            return rows.where(f"accepted = if({is_accepted}, 1, 0)").drop("accepted")
 
         def newest(a: DataFrame, b: DataFrame) -> DataFrame:
             return newest_accepted(self.table, union(a, b))

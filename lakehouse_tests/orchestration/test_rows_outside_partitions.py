@@ -16,8 +16,6 @@ from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.orchestration.pending_run import PendingRun
 from lakehouse.orchestration.run_result import RunResult
 from lakehouse.orchestration.runs_for_stale_tables import INCREMENTAL, Downstream
-from lakehouse.orchestration.table_function import TableFunction
-from lakehouse.orchestration.table_trial import no_rows, try_function
 from lakehouse.tables.table import Append, Column, IcebergTable, OverwritePartitions
 
 DAILY = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-05")
@@ -161,32 +159,6 @@ def test_without_a_quarantine_a_check_fails_until_such_rows_are_gone(make, embed
     )
     (stale,) = pipeline.stale(DAILY)
     assert found(pipeline.do(DAILY, stale)) == (True, "ERROR", 0)
-
-
-@pytest.mark.long
-def test_what_is_tried_is_refused_for_the_reason_that_a_run_has(make, embedded_engine):
-    pipeline = make("date")
-    raw = embedded_engine.spark.createDataFrame(
-        [(MONDAY, 1), (MONDAY, 101), (None, 2)], "p date, v int"
-    )
-    function = TableFunction(
-        pipeline.table, lambda raw: raw, {"raw": latest(pipeline.raw.name, by="p")}, DAILY
-    )
-    trial = try_function(
-        embedded_engine,
-        function,
-        {"raw": raw},
-        no_rows(embedded_engine.spark, pipeline.table),
-        read_other=lambda _: None,
-        leaves_out=True,
-    )
-    assert [tuple(row) for row in trial.rows.select("p", "v").collect()] == [(MONDAY, 1)]
-    refused = trial.refused.select("_reasons", "v").collect()
-    assert [tuple(row) for row in refused] == [
-        (["between_v"], "101"),
-        (["has_partition"], "2"),
-    ]
-    assert (trial.computed_rows, trial.refused_rows) == (3, 2)
 
 
 @pytest.mark.long

@@ -30,7 +30,6 @@ class ColumnAggregateRule(EvaluableRule):
 
     @property
     def sql(self) -> str:
-        """The aggregate and its bounds."""
         return f"{self.function}({self.columns[0]}) {self.bounds}"
 
     def check(self, table: DeclaringTable) -> None:
@@ -51,7 +50,6 @@ class ColumnAggregateRule(EvaluableRule):
             )
 
     def aggregates(self, table: IcebergTable, where: str = "") -> Mapping[str, str]:
-        """Return the aggregate."""
         value = identifier(self.columns[0])
         # A sum of integers can need more digits than their type; Spark fails on overflow.
         if self.function == "sum" and table.column(self.columns[0]).type in types.INTEGER_TYPES:

@@ -157,7 +157,6 @@ class EvaluableCastableRule(CastableRule, EvaluableRule):
         return cls(**{part.name: getattr(rule, part.name) for part in fields(rule)})
 
     def aggregates(self, table: IcebergTable, where: str = "") -> Mapping[str, str]:
-        """Count the failing rows."""
         return broken_rows(self, table, where)
 
 

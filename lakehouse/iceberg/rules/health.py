@@ -50,7 +50,6 @@ class NeedlessFilesRule(HealthRule):
     value_name: ClassVar[str] = "needless files of a partition"
 
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return their number, and the partition."""
         health, most, where = evaluated.health, 0, ""
         for partition in health.partitions:
             needless = partition.fewer_files(health.target_bytes) + partition.delete_files
@@ -66,7 +65,6 @@ class DeletedRowsRule(HealthRule):
     value_name: ClassVar[str] = "share of the rows deleted"
 
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return the share; None without rows."""
         health = evaluated.health
         if not health.rows:
             return None, "it has no rows"
@@ -79,7 +77,6 @@ class KeptSnapshotsRule(HealthRule):
     value_name: ClassVar[str] = "snapshots"
 
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return their number."""
         return len(evaluated.history.snapshots), ""
 
 
@@ -92,7 +89,6 @@ class NeedlessManifestsRule(HealthRule):
     value_name: ClassVar[str] = "needless manifests"
 
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return their number."""
         health = evaluated.health
         needless = max(0, health.manifests - health.needed_manifests)
         return needless, f"{health.manifests} manifests"
@@ -105,7 +101,6 @@ class StrayBranchesRule(HealthRule):
     value_name: ClassVar[str] = "stray branches"
 
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return their number and names."""
         refused_for, stray = evaluated.table.upkeep_policy.refused_for, []
         for branch in sorted(evaluated.history.refs):
             until = kept_until(branch, refused_for)

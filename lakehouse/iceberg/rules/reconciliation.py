@@ -30,12 +30,10 @@ class ReconciliationRule(EvaluableRule):
 
     @property
     def sql(self) -> str:
-        """Both aggregates, and their tolerance."""
         return f"difference of {self.here} from {self.there} of {self.table} {self.bounds}"
 
     @property
     def read_columns(self) -> Mapping[str, Sequence[str]]:
-        """The column with the other table's partitions."""
         return {self.table: [self.by] if self.by else []}
 
     def check(self, table: DeclaringTable) -> None:
@@ -65,7 +63,6 @@ class ReconciliationRule(EvaluableRule):
         )
 
     def snapshot_result(self, evaluated: EvaluatedSnapshot) -> RuleResult:
-        """Return the difference of the aggregates."""
         if evaluated.snapshot is None:
             return RuleResult(self, 0, 0)
         (_, here), (other, there) = evaluated.values[self.name]

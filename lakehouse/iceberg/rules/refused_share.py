@@ -20,7 +20,6 @@ class RefusedShareRule(EvaluableRule):
 
     @property
     def sql(self) -> str:
-        """The share and its bounds."""
         return f"share of the rows refused {self.bounds}"
 
     @property

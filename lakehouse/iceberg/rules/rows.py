@@ -36,11 +36,9 @@ class RowRule(EvaluableRule):
 
     @property
     def sql(self) -> str:
-        """The predicate of the failing rows."""
         return self.predicate()
 
     def predicate(self, delivered: Callable[[str], str] = identifier) -> str:  # noqa: ARG002
-        """Return the predicate of the failing rows."""
         return self.violated_by
 
     @property
@@ -49,7 +47,6 @@ class RowRule(EvaluableRule):
         return any(self.violated_by == _is_null(column) for column in self.columns)
 
     def aggregates(self, table: IcebergTable, where: str = "") -> Mapping[str, str]:
-        """Count the failing rows."""
         return broken_rows(self, table, where)
 
 

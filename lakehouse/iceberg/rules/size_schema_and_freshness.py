@@ -55,7 +55,6 @@ class RowCountRule(MetadataRule):
     value_name: ClassVar[str] = "rows"
 
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return the number of rows."""
         return evaluated.rows, ""
 
 
@@ -73,7 +72,6 @@ class RowCountChangeRule(MetadataRule):
         return f"growth since {_age_text(self.against)} earlier"
 
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return the growth; None without a reference."""
         when = f"{_age_text(self.against)} earlier"
         if isinstance(self.against, int):
             earlier = next(iter(_written(evaluated)[self.against :]), None)
@@ -101,7 +99,6 @@ class AverageFileRule(MetadataRule):
     value_name: ClassVar[str] = "average megabytes of a file"
 
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return the average size; None without files."""
         snapshot = evaluated.snapshot
         if snapshot is None:
             return None, "it has no files"
@@ -117,7 +114,6 @@ class SchemaRule(MetadataRule):
     value_name: ClassVar[str] = "differences from the declared columns"
 
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return the number of differences."""
         state = read_state(evaluated.engine, evaluated.table.name)
         if state is None:
             return None, "the table does not exist"
@@ -137,7 +133,6 @@ class FreshRule(MetadataRule):
     value_name: ClassVar[str] = "hours since the last publish"
 
     def value(self, evaluated: EvaluatedSnapshot) -> tuple[Number | None, str]:
-        """Return the hours: 0 for a snapshot to publish, infinity if nothing was published."""
         snapshot, history = evaluated.snapshot, evaluated.history
         if snapshot and snapshot.snapshot_id not in _published_ids(evaluated):
             return 0.0, "by this write"

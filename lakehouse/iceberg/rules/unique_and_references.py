@@ -56,20 +56,16 @@ class UniqueRule(KeyRule):
 
     @property
     def sql(self) -> str:
-        """The key."""
         return f"unique({', '.join(self.columns)})"
 
     @property
     def other_columns(self) -> tuple[str, ...]:
-        """The columns of the key."""
         return self.columns
 
     def other_rows(self, evaluated: EvaluatedRows) -> "DataFrame | None":
-        """Return the existing rows."""
         return evaluated.existing
 
     def broken_rows(self, lookup: "KeyLookup", rows: "DataFrame") -> "DataFrame":
-        """Return the duplicate keys with their counts."""
         keys = [f"__key_{at} AS {identifier(name)}" for at, name in enumerate(self.columns)]
         repeated = lookup.grouped(rows).where("__total_rows > 1 AND __added > 0")
         return repeated.selectExpr(*keys, f"__total_rows AS {_other_than(self.columns)}")
@@ -85,25 +81,20 @@ class ReferencesRule(KeyRule):
 
     @property
     def other_columns(self) -> tuple[str, ...]:
-        """The referenced columns."""
         return self.partner
 
     @property
     def sql(self) -> str:
-        """The columns and the referenced columns."""
         return f"({', '.join(self.columns)}) in {self.table} ({', '.join(self.other_columns)})"
 
     @property
     def read_columns(self) -> Mapping[str, Sequence[str]]:
-        """The referenced columns, by table."""
         return {self.table: self.other_columns}
 
     def other_rows(self, evaluated: EvaluatedRows) -> "DataFrame":
-        """Return the rows of the other table."""
         return evaluated.other_table(self.table)
 
     def broken_rows(self, lookup: "KeyLookup", rows: "DataFrame") -> "DataFrame":
-        """Return the rows without a match."""
         from pyspark.sql.functions import expr
 
         assert lookup.reference_rows is not None
@@ -126,7 +117,6 @@ class KeyLookup:
     first_type: str = ""
 
     def aggregates(self) -> Mapping[str, str]:
-        """Return the least and greatest key of the evaluated rows."""
         if self.reference_rows is None:
             return {}
         column, name = identifier(self.rule.columns[0]), self.rule.name
@@ -136,7 +126,6 @@ class KeyLookup:
         return {f"__low_{name}": least, f"__high_{name}": greatest}
 
     def pruned(self, values: Mapping[str, Any]) -> "KeyLookup":
-        """Return the lookup in the other rows with a key in this range."""
         if self.reference_rows is None:
             return self
         low, high = (values[f"__{end}_{self.rule.name}"] for end in ("low", "high"))
@@ -145,14 +134,12 @@ class KeyLookup:
         return replace(self, reference_rows=self.reference_rows.where(within))
 
     def count(self, rows: "DataFrame") -> "DataFrame":
-        """Return one row with the number of failing rows."""
         return self.grouped(rows).selectExpr(
             f"{literal(self.rule.name)} AS rule",
             f"coalesce(sum(if(__added > 0, {self.rule.failed_sql}, 0)), 0) AS failed",
         )
 
     def broken_rows(self, rows: "DataFrame") -> "DataFrame":
-        """Return the sample columns of the failing rows."""
         return self.rule.broken_rows(self, rows)
 
     def grouped(self, rows: "DataFrame") -> "DataFrame":

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from lakehouse.errors import PendingChanges
 from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION, SuppressionList
@@ -14,7 +14,7 @@ from lakehouse.iceberg.metadata.write_events import NO_LISTENER
 from lakehouse.iceberg.metadata.write_result import Outcome, Unchanged
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.write.write_attempt import Attempt
-from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.iceberg.write.write_audit_publish import Publisher, write
 from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
@@ -45,47 +45,43 @@ def preview(
     for declared in (table, table.quarantine):
         if declared:
             _check_as_declared(engine, declared)
-    return write(engine, table, compute, inputs, run, gone=gone, driver=_Preview(look))
+    return write(engine, table, compute, inputs, run, gone=gone, driver=_Preview(look=look))
 
 
-@dataclass(frozen=True)
-class _Preview:
-    """Shows the staged candidate of a write, and publishes nothing."""
+@dataclass(frozen=True, kw_only=True)
+class _Preview(Publisher):
+    """Shows the staged candidate of a write, and changes nothing."""
 
     look: Callable[[str], None]
-    drops_interrupted = True
+    drops_interrupted: ClassVar[bool] = True
 
     def prepare(self, *_: object) -> None:
-        """Change no table."""
+        pass
 
     def begin(self, *_: object) -> None:
-        """Change no table."""
+        pass
 
     def reporting(self, engine: Engine) -> Engine:
-        """Return an engine without a listener."""
         return replace(engine, listener=NO_LISTENER)
 
     def write_quarantine(
         self, engine: Engine, table: IcebergTable, *_: object, **__: object
     ) -> Outcome:
-        """Leave the quarantine unchanged."""
         main = read_history(engine, table.name).main
         return Unchanged(table.name, "", main.snapshot_id if main else None)
 
     def publish(self, attempt: Attempt) -> None:
-        """Show the branch."""
         self.look(attempt.branch)
 
     def block(self, attempt: Attempt, candidate_id: int) -> str:  # noqa: ARG002
-        """Show the branch, which is dropped afterwards."""
         self.look(attempt.branch)
         return ""
 
     def leave_unchanged(self, attempt: Attempt) -> None:
-        """Record nothing."""
+        pass
 
     def remove_from_quarantine(self, *_: object) -> None:
-        """Leave the quarantine unchanged."""
+        pass
 
 
 def _check_as_declared(engine: Engine, table: IcebergTable) -> None:

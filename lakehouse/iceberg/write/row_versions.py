@@ -43,7 +43,6 @@ existing row.
 """
 _MOST_PARTITIONS = 10_000
 """Number of partitions that fit easily into a statement."""
-_NEWER = "__newer"
 _NEWEST = "__newest"
 _NONE_ACCEPTED = "__none_accepted"
 _FILE_ORDER = ("_ingested_at", "_source_modified_at", "_source_file", "_source_row")
@@ -113,54 +112,19 @@ def _newest_version(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
                 "Return these columns unchanged; those that are not in the table are removed."
             ),
         )
-    newest = [f"{identifier(name)} DESC" for name in _FILE_ORDER]
-    order = newest
-    if table.write.within_file == "first":
-        order = [*newest[:-1], identifier("_source_row")]
-    return first_accepted(table, frame, key=table.write.on, order=order, newest=newest)
-
-
-def first_accepted(
-    table: IcebergTable,
-    frame: "DataFrame",
-    *,
-    key: Sequence[str],
-    order: Sequence[str],
-    newest: Sequence[str] = (),
-) -> "DataFrame":
-    """Keep the first accepted row of each key, and rejected rows that no accepted row corrects.
-
-    A rejected row goes to the quarantine and never replaces an accepted one. Any newer accepted
-    row corrects it, so many deliveries in one run have the same result as one run each. The
-    result is cast and evaluated by the rules, for the table's write only.
-
-    :param frame: the delivered rows; columns that are not in the table are removed.
-    :param order: SQL sort terms such as `created_at DESC`; a column with a `castable` rule is
-        compared in its type.
-    :param newest: sort terms for the age of rows, newest first, if different from `order`.
-    """
     # A delivered column with the stamp's name is only used for the order; the write sets the
     # stamp.
     known = _known_names(table) - {table.stamp}
     extra_columns = [name for name in frame.columns if name not in known]
     prepared = prepare(table, frame, extra_columns).evaluated()
-    candidates = prepared.frame.selectExpr("*", f"{prepared.refused_predicate} AS {_REFUSED}")
-    of_key = f"PARTITION BY {', '.join(map(identifier, key))}"
-    newer = (
-        f"count(CASE WHEN NOT {_REFUSED} THEN 1 END) OVER ({of_key} ORDER BY"
-        f" {', '.join(newest or order)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    evaluated = prepared.frame.selectExpr(
+        "*", f"{prepared.refused_predicate} AS {_REFUSED}", f"{_DELIVERY} AS {_ROLE}"
     )
-    terms, is_first = ["*", f"{newer} AS {_NEWER}"], f"{_NEWER} = 1"
-    if newest and [*newest] != [*order]:
-        # Only a different order needs another sort.
-        within = f"{of_key}, {_REFUSED} ORDER BY {', '.join(order)}"
-        terms, is_first = [*terms, f"row_number() OVER ({within}) AS {_RANK}"], f"{_RANK} = 1"
-    has_no_key = " OR ".join(f"{identifier(name)} IS NULL" for name in key)
-    ranked = candidates.selectExpr(*terms).where(
-        f"if({_REFUSED}, {has_no_key} OR {_NEWER} = 0, {is_first})"
-    )
-    names = (name for name in prepared.names if name not in extra_columns)
-    return ranked.selectExpr(*map(identifier, names))
+    order = [f"{identifier(name)} DESC" for name in _FILE_ORDER]
+    if table.write.within_file == "first":
+        order[-1] = identifier(_FILE_ORDER[-1])
+    versions = Versions(table.write.on, _FILE_ORDER)
+    return _newest(prepared, versions, evaluated, order).drop(*extra_columns)
 
 
 def newest_accepted(
@@ -213,7 +177,8 @@ def newest_accepted(
         keys = candidate.frame.selectExpr(*map(identifier, versions.of))
         relevant = _versions_of(table, outside_rows, keys, keep)
         seen += [relevant.selectExpr(*order, f"false AS {_REFUSED}", f"{_RIVAL} AS {_ROLE}")]
-    return _newest(candidate, versions, union_all(seen, allow_missing=True))
+    newest_first = [f"{identifier(name)} DESC" for name in versions.newest]
+    return _newest(candidate, versions, union_all(seen, allow_missing=True), newest_first)
 
 
 def _versions_of(
@@ -271,14 +236,17 @@ def _known_names(table: IcebergTable) -> set[str]:
     return {*table.column_names, *SOURCE_COLUMNS, DELETED}
 
 
-def _newest(prepared: PreparedFrame, versions: Versions, evaluated: "DataFrame") -> "DataFrame":
+def _newest(
+    prepared: PreparedFrame, versions: Versions, evaluated: "DataFrame", order: Sequence[str]
+) -> "DataFrame":
     """Keep the first row of each key, accepted before rejected and newest first, and
     uncorrected rejected rows.
 
     A window order shuffles less than an aggregate of the greatest version, which builds a
     struct per row.
+
+    :param order: SQL sort terms of the accepted rows of a key.
     """
-    order = [f"{identifier(name)} DESC" for name in versions.newest]
     key = ", ".join(map(identifier, versions.of))
     within = f"PARTITION BY {key} ORDER BY {_REFUSED}, {', '.join(order)}, {_ROLE} DESC"
     newest = {name: identifier(name) for name in versions.newest}

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import UsageError
-from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.frame_joins import union_all, without_keys
 from lakehouse.iceberg.metadata.history import History, read_history
@@ -15,18 +14,15 @@ from lakehouse.iceberg.metadata.write_result import RuleResult
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.pinned_frames import narrowed
 from lakehouse.iceberg.read.row_version_inputs import outside_name, with_version_reads
-from lakehouse.iceberg.read.rows_outside_partitions import has_partition
-from lakehouse.iceberg.read.stale_partitions import partition_only_sources
 from lakehouse.iceberg.rules.audit import audit, count
 from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, evaluable
 from lakehouse.iceberg.write.append_or_overwrite import in_partitions
 from lakehouse.iceberg.write.kept_rows import Keep, keep_on_one_machine
 from lakehouse.iceberg.write.merge_rows import merge_key_rule
 from lakehouse.iceberg.write.prepared_frame import DELETED, PreparedFrame, prepare
-from lakehouse.iceberg.write.quarantine_outside_partitions import rows_without_partition
 from lakehouse.iceberg.write.refused_share_result import evaluate_refusals
 from lakehouse.iceberg.write.row_versions import select_versions
-from lakehouse.iceberg.write.split_rows import Split, count_terms, evaluated, split_rows
+from lakehouse.iceberg.write.split_rows import count_terms, evaluated, split_rows
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.suggestions import meant_name
@@ -37,21 +33,6 @@ if TYPE_CHECKING:
 
 Compute = Callable[..., "DataFrame"]
 ReadOther = Callable[[str], "DataFrame | None"]
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """Source rows that are in no partition, with the source's partition column and all of its
-    rows.
-    """
-
-    rows: "DataFrame"
-    column: str
-    all_rows: "DataFrame"
-
-    def as_refused(self, table: IcebergTable) -> "DataFrame":
-        """Return the rows in the form of a table's quarantine."""
-        return rows_without_partition(table, self.rows, self.column)
 
 
 @dataclass(frozen=True)
@@ -77,29 +58,6 @@ class Trial:
     def failed(self) -> list[RuleResult]:
         """The results that would block the publish."""
         return [result for result in self.results if result.blocks]
-
-
-def leave_out(
-    table: IcebergTable,
-    inputs: Mapping[str, Input],
-    given: "Mapping[str, DataFrame]",
-    every: AllPartitions | None,
-) -> "tuple[dict[str, DataFrame], list[LeftOut]]":
-    """Split given rows into those that a run reads, and those in no partition.
-
-    :param every: all defined partitions; None if unknown.
-    """
-    read, left_out = dict(given), dict[str, LeftOut]()
-    if every is None:
-        return read, []
-    columns = partition_only_sources(table, inputs)
-    for name, frame in given.items():
-        source = inputs[name].table
-        if source in columns:
-            outside = every.outside(columns[source])
-            read[name] = frame.where(f"NOT {outside}")
-            left_out[source] = LeftOut(frame.where(outside), columns[source], frame)
-    return read, list(left_out.values())
 
 
 def compute_given(
@@ -180,7 +138,7 @@ def _keys(
     keys = [identifier(name) for name in declared.keys]
     of_table = [given[name] for name in given if inputs[name].table == declared.table]
     selected = [frame.selectExpr(*keys) for frame in (*of_table, existing)]
-    return reduce(lambda left, other: left.unionAll(other), selected).distinct()
+    return union_all(selected).distinct()
 
 
 def judge(
@@ -191,7 +149,6 @@ def judge(
     *,
     existing: "DataFrame | None" = None,
     read_other: ReadOther,
-    left_out: Sequence[LeftOut] = (),
     keep: Keep = keep_on_one_machine,
 ) -> Trial:
     """Evaluate a table's rules on computed rows, like a write before its publish.
@@ -200,7 +157,6 @@ def judge(
         none. Then it is a first write, unless the catalog has a published table of this name.
     :param read_other: returns the rows of another table that a rule reads; None if unavailable,
         so that the rule is not evaluated.
-    :param left_out: rows that are rejected without being computed.
     :param keep: caches the computed rows, so that counts and samples are consistent.
     :raises FrameMismatch: if the DataFrame does not match the declaration.
     """
@@ -215,9 +171,12 @@ def judge(
     rows, removed = _accepted(prepared, kept)
     row_set_rules = _row_set_rules(table, partitions)
     other_tables = {table.name: rows} | _other_tables(row_set_rules, read_other)
-    evaluable_rules = [rule for rule in row_set_rules if _is_answered(rule, other_tables)]
-    is_combined = partial(_compares_existing, table)
-    combined_rules = [*filter(is_combined, evaluable_rules)] if existing is not None else []
+    evaluable_rules = [
+        rule for rule in row_set_rules if rule.read_columns.keys() <= other_tables.keys()
+    ]
+    combined_rules = []
+    if existing is not None:
+        combined_rules = [rule for rule in evaluable_rules if _compares_existing(table, rule)]
     new_row_rules = [rule for rule in evaluable_rules if rule not in combined_rules]
     if new_row_rules:
         read = other_tables.__getitem__
@@ -225,39 +184,22 @@ def judge(
     if combined_rules and existing is not None:
         added, staying = _with_existing(table, rows, removed, existing)
         results += audit(engine, table, added, combined_rules, staying).results
-    refused, refused_count = _refused(prepared, split), split.refused_count
-    if left_out:
-        results.append(_evaluate_left_out(table, left_out))
-    if left_out and refused is not None:
-        refused = union_all([refused, *(part.as_refused(table) for part in left_out)])
-        refused_count += results[-1].failed_rows
+    known = {result.rule.name for result in results}
     return Trial(
         table,
         rows,
         removed,
-        refused,
-        split.count + refused_count - split.refused_count,
-        refused_count,
+        prepared.quarantine_rows(split.refused) if table.quarantine else None,
+        split.count,
+        split.refused_count,
         tuple(results),
-        _not_evaluated(table, results),
+        tuple(rule for rule in table.rules if rule.name not in known),
     )
-
-
-def _not_evaluated(table: IcebergTable, results: Sequence[RuleResult]) -> tuple[Rule, ...]:
-    """Return the rules of a table without a result."""
-    known = {result.rule.name for result in results}
-    return tuple(rule for rule in table.rules if rule.name not in known)
 
 
 def _published(engine: Engine, table: IcebergTable) -> History | None:
     """Return the history of a table; None if it does not exist."""
     return read_history(engine, table.name) if engine.catalog.has(table.name) else None
-
-
-def _evaluate_left_out(table: IcebergTable, left_out: Sequence[LeftOut]) -> RuleResult:
-    failed_rows = sum(part.rows.count() for part in left_out)
-    total_rows = sum(part.all_rows.count() for part in left_out)
-    return RuleResult(has_partition(table), failed_rows, total_rows)
 
 
 def _accepted(
@@ -319,11 +261,3 @@ def _other_tables(rules: Sequence[Rule], read_other: ReadOther) -> "dict[str, Da
             if frame is not None:
                 other_tables[name] = frame
     return other_tables
-
-
-def _is_answered(rule: EvaluableRule, other_tables: "Mapping[str, DataFrame]") -> bool:
-    return all(name in other_tables for name in rule.read_columns)
-
-
-def _refused(prepared: PreparedFrame, split: Split) -> "DataFrame | None":
-    return prepared.quarantine_rows(split.refused) if prepared.table.quarantine else None

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lakehouse.iceberg.commit.branch import audit_branch
-from lakehouse.iceberg.commit.lock import WriteLog
 from lakehouse.iceberg.erasure.suppression_list import SuppressionList
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
@@ -108,38 +107,15 @@ class ReevaluationScope:
 
 
 class CandidateDriver(Protocol):
-    """Decides what becomes of a staged candidate: it is published, or shown and dropped."""
-
-    drops_interrupted: bool
-    """Whether an interrupted attempt drops its branch, instead of the next writer."""
-
-    def prepare(self, engine: Engine, table: IcebergTable, inputs: Mapping[str, Input]) -> None:
-        """Prepare the inputs and the table before the table is locked."""
-
-    def begin(self, request: WriteRequest, log: WriteLog) -> None:
-        """Prepare the table under its lock."""
-
-    def reporting(self, engine: Engine) -> Engine:
-        """Return the engine whose listener receives the events of the write."""
+    """Decides what becomes of an audited candidate; see `Publisher`."""
 
     def write_quarantine(
-        self, engine: Engine, table: IcebergTable, *args: Any, **kw: Any
-    ) -> Outcome:
-        """Write a quarantine table."""
+        self, engine: Engine, table: IcebergTable, *args: Any, **kwargs: Any
+    ) -> Outcome: ...
 
-    def publish(self, attempt: "Attempt") -> None:
-        """Publish the audited branch."""
+    def publish(self, attempt: "Attempt") -> None: ...
 
-    def block(self, attempt: "Attempt", candidate_id: int) -> str:
-        """Retain the branch of a blocked candidate, and return its new name; empty if it is
-        dropped.
-        """
-
-    def leave_unchanged(self, attempt: "Attempt") -> None:
-        """Record that no row changes."""
-
-    def remove_from_quarantine(self, request: WriteRequest, history: History) -> None:
-        """Apply the removals that published writes have recorded."""
+    def block(self, attempt: "Attempt", candidate_id: int) -> str: ...
 
 
 @dataclass(frozen=True)

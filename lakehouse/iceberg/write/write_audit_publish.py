@@ -13,7 +13,7 @@ moved only after the table's rules were evaluated on the changes.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lakehouse.errors import FrameMismatch, WriteConflict
 from lakehouse.iceberg.commit import branch
@@ -73,7 +73,6 @@ from lakehouse.iceberg.write.row_versions import has_unique_keys, select_version
 from lakehouse.iceberg.write.withdrawn_rows import following
 from lakehouse.iceberg.write.write_attempt import (
     Attempt,
-    CandidateDriver,
     CheckAdded,
     Compute,
     Fence,
@@ -95,7 +94,7 @@ def write(
     arriving: Sequence[tuple[Any, ...]] | None = None,
     check_added: CheckAdded | None = None,
     gone: SuppressionList = NO_SUPPRESSION,
-    driver: CandidateDriver | None = None,
+    driver: "Publisher | None" = None,
 ) -> Outcome:
     """Compute a table and publish the result if its rules pass; creates and evolves the table
     first.
@@ -137,10 +136,11 @@ def write(
 
 @dataclass(frozen=True)
 class Publisher:
-    """Publishes the audited candidate of a write."""
+    """Publishes the audited candidate of a write; a subclass can show and drop it instead."""
 
     gone: SuppressionList = NO_SUPPRESSION
-    drops_interrupted = False
+    drops_interrupted: ClassVar[bool] = False
+    """Whether an interrupted attempt drops its branch, instead of the next writer."""
 
     def prepare(self, engine: Engine, table: IcebergTable, inputs: Mapping[str, Input]) -> None:
         """Erase returned data subjects if the table, its quarantine or an input was rolled back."""
@@ -170,7 +170,7 @@ class Publisher:
         report_unfinished(engine, table)
 
     def reporting(self, engine: Engine) -> Engine:
-        """Return the engine itself: its listener receives all events."""
+        """Return the engine whose listener receives the events of the write."""
         return engine
 
     def write_quarantine(
@@ -184,7 +184,7 @@ class Publisher:
         fast_forward(attempt)
 
     def block(self, attempt: Attempt, candidate_id: int) -> str:
-        """Retain the branch of a blocked candidate."""
+        """Retain the branch of a blocked candidate, and return its name; empty if it is dropped."""
         return keep_blocked(attempt, candidate_id)
 
     def leave_unchanged(self, attempt: Attempt) -> None:
@@ -217,7 +217,7 @@ class _Start:
 
 
 def _until_published(
-    request: WriteRequest, driver: CandidateDriver, log: WriteLog, kept: KeptRows
+    request: WriteRequest, driver: Publisher, log: WriteLog, kept: KeptRows
 ) -> Outcome:
     """Retry with fresh pins while other writers publish first."""
     engine, table = request.engine, request.table
@@ -260,9 +260,7 @@ def _repeated_conflict(table: IcebergTable, last: Exception) -> WriteConflict:
     )
 
 
-def _attempt(
-    request: WriteRequest, driver: CandidateDriver, log: WriteLog, start: _Start
-) -> Outcome:
+def _attempt(request: WriteRequest, driver: Publisher, log: WriteLog, start: _Start) -> Outcome:
     engine = driver.reporting(request.engine)
     begun = BegunWrite(request.table, start.write_id, request.run, start.plan.pins)
     with notifying(engine, begun) as report_outcome:
@@ -274,7 +272,7 @@ def _attempt(
 
 @contextmanager
 def _audit_branch(
-    request: WriteRequest, driver: CandidateDriver, log: WriteLog, write_id: str
+    request: WriteRequest, driver: Publisher, log: WriteLog, write_id: str
 ) -> Iterator[None]:
     """Drop the branch of an attempt after it, and log the attempt until the branch is dropped."""
     log.begin(write_id)
@@ -296,9 +294,7 @@ def _audit_branch(
         log.end(write_id)
 
 
-def _compute_and_stage(
-    request: WriteRequest, driver: CandidateDriver, start: _Start
-) -> Outcome:
+def _compute_and_stage(request: WriteRequest, driver: Publisher, start: _Start) -> Outcome:
     fence = _fence(request, start)
     suppressed = request.gone.filter()
     compute = _with_suppression(request.table, request.inputs, request.compute, suppressed)
@@ -345,7 +341,7 @@ def _fence(request: WriteRequest, start: _Start) -> Fence:
 
 def _compute(
     request: WriteRequest,
-    driver: CandidateDriver,
+    driver: Publisher,
     start: _Start,
     fence: Fence,
     compute: Compute,
