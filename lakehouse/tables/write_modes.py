@@ -145,7 +145,8 @@ class Merge:
     deletion takes effect if it is the newest. A deletion without version columns deletes
     existing rows, but not rows of the same read; one with a NULL key deletes the row with a
     NULL key. Rules do not reject such deletions. A deletion whose key or `prune_by` column
-    cannot be cast breaks that column's `castable` rule and deletes nothing.
+    cannot be cast breaks that column's `castable` rule and deletes nothing, unless the
+    rule tolerates it.
 
     :raises DeclarationError: if the key is empty.
     """

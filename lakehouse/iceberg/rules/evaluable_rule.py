@@ -117,11 +117,12 @@ class EvaluableRule(Rule):
 
     def aggregates(self, table: IcebergTable, where: str = "") -> Mapping[str, str]:
         """Return SQL aggregates over the rows by name; the one with the rule's name is its
-        value.
+        value: by default, of a row rule, the number of failing rows.
 
-        :param where: a SQL predicate on the evaluated rows.
+        :param where: a SQL predicate on the evaluated rows; empty for all.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no aggregates")
+        broken = table.broken_by(self)
+        return {self.name: counts(f"{where} AND {broken}" if where else broken)}
 
     def lookup(self, evaluated: EvaluatedRows) -> Lookup:
         """Return the lookup of a rule with `reads_other_rows`."""
@@ -155,18 +156,6 @@ class EvaluableCastableRule(CastableRule, EvaluableRule):
     def of(cls, rule: CastableRule) -> Self:
         """Convert a declared rule to an evaluable one."""
         return cls(**{part.name: getattr(rule, part.name) for part in fields(rule)})
-
-    def aggregates(self, table: IcebergTable, where: str = "") -> Mapping[str, str]:
-        return broken_rows(self, table, where)
-
-
-def broken_rows(rule: Rule, table: IcebergTable, where: str) -> dict[str, str]:
-    """Return the SQL aggregate that counts the failing rows of a row rule, by its name.
-
-    :param where: a SQL predicate on the evaluated rows; empty for all.
-    """
-    broken = table.broken_by(rule)
-    return {rule.name: counts(f"{where} AND {broken}" if where else broken)}
 
 
 def evaluable(rules: Iterable[Rule]) -> list[EvaluableRule]:

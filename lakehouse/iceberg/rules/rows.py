@@ -3,13 +3,13 @@
 A rule splits off rejected rows, is a reason in the quarantine, and is a check.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import ClassVar, Unpack
 
 from lakehouse.errors import DeclarationError
-from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule, broken_rows
+from lakehouse.iceberg.rules.evaluable_rule import EvaluableRule
 from lakehouse.tables import types
 from lakehouse.tables.bounds import bounds_text
 from lakehouse.tables.castable_rule import CastableRule, castable_text
@@ -17,7 +17,6 @@ from lakehouse.tables.casts import Cast
 from lakehouse.tables.column import tuple_of
 from lakehouse.tables.quoting import identifier, literal, literals
 from lakehouse.tables.rule import CountOptions, OnFailure, Rule, ThresholdOptions
-from lakehouse.tables.table import IcebergTable
 
 _BLANK = r"^[\s\p{Z}\p{Cc}\p{Cf}]*$"
 """Unicode spaces and invisible characters."""
@@ -45,9 +44,6 @@ class RowRule(EvaluableRule):
     def requires_value(self) -> bool:
         """Whether it only requires a value in a column."""
         return any(self.violated_by == _is_null(column) for column in self.columns)
-
-    def aggregates(self, table: IcebergTable, where: str = "") -> Mapping[str, str]:
-        return broken_rows(self, table, where)
 
 
 def not_null(column: str, **options: Unpack[CountOptions]) -> Rule:

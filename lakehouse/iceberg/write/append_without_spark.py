@@ -13,7 +13,11 @@ from lakehouse.errors import DeclarationError, WriteConflict
 from lakehouse.iceberg.commit.branch import new_write_id
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.retry import DIRECT_APPEND_ATTEMPTS, Failure, classify, pause
-from lakehouse.iceberg.commit.write_notifications import notifying, report_unfinished
+from lakehouse.iceberg.commit.write_notifications import (
+    notifying,
+    published_of,
+    report_unfinished,
+)
 from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.commit_properties import CommitProperties
 from lakehouse.iceberg.metadata.engine import Engine
@@ -147,18 +151,10 @@ def _append(loaded: "Table", write: BegunWrite, rows: Sequence[Mapping[str, Any]
         snapshot_properties=properties.to_summary(),
         branch=MAIN,
     )
-    written = history_of(table.name, loaded).main
-    assert written is not None
-    return Published(
-        table=table.name,
-        write_id=write.write_id,
-        snapshot_id=written.snapshot_id,
-        operation=written.operation,
-        added_rows=written.count("added-records"),
-        added_files=written.count("added-data-files"),
-        added_bytes=written.count("added-files-size"),
-        row_count=written.rows,
-    )
+    line = history_of(table.name, loaded).line
+    published = published_of(table.name, line, write.write_id)
+    assert published is not None
+    return published
 
 
 def _in_utc(value: Any) -> Any:

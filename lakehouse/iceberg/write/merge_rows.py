@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 _ACTION = "__action"
 _REFUSED = "__refused"
-_UNKNOWN = "__unknown"
 _FEW_VALUES = 1000
 """Limit of values to skip files by; planning a longer predicate takes longer than reading the
 files.
@@ -239,23 +238,19 @@ def _compare(
         existing = with_keys(existing, keys, mode.on, source.rows)
     existing = broadcast(existing) if source.is_few or _is_small(attempt) else existing
     on = same_key(mode.on, "s", "t")
-    rows = prepared.frame.selectExpr(
-        "*",
-        f"{prepared.refused_predicate} AS {_REFUSED}",
-        f"{prepared.unknown_deletion} AS {_UNKNOWN}",
-    )
+    rows = prepared.frame.selectExpr("*", f"{prepared.refused_predicate} AS {_REFUSED}")
     joined = rows.alias("s").join(existing.alias("t"), on, "left_outer")
     joined = joined.where(f"NOT {_is_corrected(attempt, mode)}")
     differs = [
         differs_sql(attempt.table, name, "s", "t") for name in columns if name not in mode.on
     ]
     differ = f"NOT {_is_older(attempt)} AND ({' OR '.join(differs)})" if differs else "false"
-    stays = f"t.__existing IS NULL OR {_UNKNOWN} OR {_outlives(attempt)}"
+    stays = f"t.__existing IS NULL OR {_outlives(attempt)}"
     action = (
         f"CASE WHEN {is_deleted} THEN if({stays}, 'same', 'delete') "
         f"WHEN t.__existing IS NULL THEN 'insert' WHEN {differ} THEN 'update' ELSE 'same' END"
     )
-    return joined.selectExpr("s.*", f"{action} AS {_ACTION}").drop(_REFUSED, _UNKNOWN)
+    return joined.selectExpr("s.*", f"{action} AS {_ACTION}").drop(_REFUSED)
 
 
 def _is_corrected(attempt: Attempt, mode: Merge) -> str:

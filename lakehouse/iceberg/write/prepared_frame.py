@@ -74,13 +74,6 @@ class PreparedFrame:
         names = self.table.delete_key_columns & self.delivered.keys()
         return [rule for rule in self.table.row_rules if rule.cast and rule.columns[0] in names]
 
-    @property
-    def unknown_deletion(self) -> str:
-        """SQL predicate of rows to delete whose key is invalid; they delete nothing, even if a
-        rule tolerates them.
-        """
-        return f"({DELETED} AND {self.broken(self._key_casts)})" if self.deletes else "false"
-
     def _broken_sql(self, rule: Rule) -> str:
         if self._is_of_delivered(rule):
             # A delivered value that cannot be cast is not NULL; `castable` rejects it.

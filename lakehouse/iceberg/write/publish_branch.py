@@ -8,6 +8,7 @@ from typing import Any
 from lakehouse.iceberg.commit import branch
 from lakehouse.iceberg.commit.retry import FenceLost
 from lakehouse.iceberg.commit.table_property import set_property
+from lakehouse.iceberg.commit.write_notifications import published_of
 from lakehouse.iceberg.metadata.code_versions import (
     CODE_VERSION_KEY,
     computed_parts,
@@ -40,22 +41,15 @@ def publish(
     history = attempt.history()
     head = history.refs.get(attempt.branch)
     commits = _own_commits(history, attempt, head)
-    assert head is not None
-    published = Published(
-        table=attempt.table.name,
-        write_id=attempt.write_id,
-        snapshot_id=head,
+    written = published_of(attempt.table.name, commits[::-1], attempt.write_id)
+    assert written is not None
+    published = replace(
+        written,
         results=tuple(results),
         pins=attempt.fence.pins,
         partitions=attempt.run.partition_values,
         quarantined=quarantined,
         attempts=attempt.number,
-        operation=commits[-1].operation if commits else "",
-        added_rows=sum(commit.count("added-records") for commit in commits),
-        deleted_rows=sum(commit.count("deleted-records") for commit in commits),
-        added_files=sum(commit.count("added-data-files") for commit in commits),
-        added_bytes=sum(commit.count("added-files-size") for commit in commits),
-        row_count=history.snapshots[head].rows,
     )
     attempt.driver.publish(attempt)
     return published

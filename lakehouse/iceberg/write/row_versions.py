@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import FrameMismatch
-from lakehouse.iceberg.metadata.frame_joins import union_all, with_keys
+from lakehouse.iceberg.metadata.frame_joins import BROADCAST_KEY_LIMIT, union_all, with_keys
 from lakehouse.iceberg.metadata.write_context import Partitions
 from lakehouse.iceberg.read.inputs import Input
 from lakehouse.iceberg.read.row_version_inputs import (
@@ -28,7 +28,7 @@ from lakehouse.iceberg.write.prepared_frame import (
     PreparedFrame,
     prepare,
 )
-from lakehouse.tables.quoting import between, identifier, in_values, without_zone
+from lakehouse.tables.quoting import identifier, in_values, without_zone
 from lakehouse.tables.table import SOURCE_COLUMNS, IcebergTable, Merge, Versions
 
 if TYPE_CHECKING:
@@ -206,21 +206,16 @@ def _versions_of(
 
 
 def _partitions_of(table: IcebergTable, rows: "DataFrame", by: str) -> tuple[str, int]:
-    """Return the SQL predicate of the partitions of some rows, and the number of these rows;
-    for many partitions, the range from the first to the last.
+    """Return the SQL predicate of the partitions of some rows, and the number of these rows; no
+    restriction for too many partitions.
     """
     column, kind = identifier(by), table.column(by).type
     values = rows.selectExpr(f"{without_zone(column, kind)} AS __value")
     counts = values.groupBy("__value").count().limit(_MOST_PARTITIONS + 1).collect()
-    if len(counts) <= _MOST_PARTITIONS:
-        rows_by_partition = {row[0]: row[1] for row in counts}
-        return in_values(by, rows_by_partition), sum(rows_by_partition.values())
-    least, greatest = (without_zone(f"{end}({column})", kind) for end in ("min", "max"))
-    spread = rows.selectExpr(least, greatest, f"count_if({column} IS NULL)", "count(1)").first()
-    assert spread is not None
-    first, last, unplaced, count = spread
-    within = between(by, first, last)
-    return f"({within} OR {column} IS NULL)" if unplaced else within, count
+    if len(counts) > _MOST_PARTITIONS:
+        return "true", BROADCAST_KEY_LIMIT
+    rows_by_partition = {row[0]: row[1] for row in counts}
+    return in_values(by, rows_by_partition), sum(rows_by_partition.values())
 
 
 def _prepared(table: IcebergTable, delivered: "DataFrame") -> PreparedFrame:

@@ -211,7 +211,7 @@ def _accepted(
         return accepted, None
     is_deleted = f"coalesce({DELETED}, false)"
     staying = accepted.where(f"NOT {is_deleted}").drop(DELETED)
-    going = prepared.accepted(kept.where(f"NOT {prepared.unknown_deletion}")).where(is_deleted)
+    going = accepted.where(is_deleted)
     return staying, going.selectExpr(*map(identifier, mode.on))
 
 
