@@ -93,7 +93,7 @@ gave, and loses it.
         pytest.param("merge", "keys", marks=pytest.mark.soak),
         pytest.param("beside latest", "keys", marks=pytest.mark.soak),
         pytest.param("append", "keys", marks=pytest.mark.soak),
-        pytest.param("last file", "days", marks=pytest.mark.soak),
+        ("last file", "days"),
         pytest.param("versions", "keys", marks=pytest.mark.soak),
         pytest.param("overwrite", "days", marks=pytest.mark.soak),
     ],

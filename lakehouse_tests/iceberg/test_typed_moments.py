@@ -4,11 +4,9 @@ read in.
 
 import pytest
 
-from lakehouse.iceberg.erasure.delete_rows import delete_rows
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.rules.rows import between, castable
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.person import Person
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Versions
 from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.declarations import content
@@ -85,20 +83,3 @@ def test_a_refused_version_stays_until_one_that_is_not_older(
     embedded_engine.sql(f"UPDATE {quarantine} SET changed_at = '{local}'")
     assert merge(3, "12:59:59") == 1
     assert merge(4, "13:00:00") == 0
-
-
-def test_an_erasure_finds_it_in_the_quarantine(embedded_engine: Engine) -> None:
-    born = IcebergTable(
-        name="silver.born",
-        comment="When people were born.",
-        columns=[Column("born", "timestamp", personal=True), Column("v", "int")],
-        write=Append(once_by=()),
-        no_subject="a test",
-        rules=[castable("born", "timestamp", time_zone="Europe/Berlin"), between("v", 0, 10)],
-    )
-    sql = "SELECT TIMESTAMP'1980-01-01 00:30:00Z' AS born, 99 AS v"
-    write(embedded_engine, born, lambda: embedded_engine.sql(sql))
-    assert born.quarantine is not None
-    values = {"born": frozenset({"1980-01-01 00:30:00"})}
-    delete_rows(embedded_engine, born.quarantine, [Person("id", frozenset(), values)], "R-1")
-    assert content(embedded_engine, born.quarantine.name) == []

@@ -7,30 +7,23 @@ from datetime import timedelta
 
 import pytest
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import expr
 
 from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Outcome, Published, Unchanged
-from lakehouse.iceberg.read.inputs import incremental, latest
+from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
 from lakehouse.iceberg.rules.evaluation import evaluate_snapshot
 from lakehouse.iceberg.rules.size_schema_and_freshness import fresh
 from lakehouse.iceberg.write.row_versions import newest_accepted
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.tables.table import Append, Column, IcebergTable, Merge, Versions
+from lakehouse.tables.table import Append, IcebergTable, Versions
 from lakehouse_tests.iceberg.declarations import DELIVERED, PEOPLE, content, delivery
 
 pytestmark = pytest.mark.spark
 INPUTS = {"delivered": incremental(DELIVERED.name)}
-FIRST_LETTERS = IcebergTable(
-    name="gold.letters",
-    comment="One row for each first letter of a name.",
-    columns=[Column("letter", "string"), Column("name", "string")],
-    write=Merge(on=["letter"]),
-)
 COPIES = IcebergTable(
     name="silver.copies",
     comment="What was delivered, once for each file.",
@@ -60,11 +53,6 @@ def newest(delivered: DataFrame) -> DataFrame:
     ]
     rank = "row_number() OVER (PARTITION BY name ORDER BY _source_file DESC) AS rank"
     return delivered.selectExpr(*columns, rank).where("rank = 1").drop("rank")
-
-
-def first_letters(people: DataFrame) -> DataFrame:
-    """Compute `gold.letters`."""
-    return people.groupBy(expr("left(name, 1) AS letter")).agg(expr("min(name) AS name"))
 
 
 def land(engine: Engine, file: str, *rows: tuple[str | None, str | None]) -> None:
@@ -145,38 +133,6 @@ def test_a_merged_table_keeps_the_newest_version_whatever_comes_later(
     assert versions() == [(1, "eve"), (3, "ann"), (6, "bob")]
     reject(embedded_engine, "a")
     assert versions() == [(1, "eve"), (2, "ann"), (6, "bob")]
-
-
-@pytest.mark.long
-def test_a_delivery_that_comes_again_counts(embedded_engine: Engine) -> None:
-    land(embedded_engine, "a", ("1", "ann"))
-    land(embedded_engine, "b", ("9", "eve"))
-    merge(embedded_engine)
-    write(embedded_engine, COPIES, lambda delivered: delivered, INPUTS)
-    reject(embedded_engine, "b")
-    land(embedded_engine, "b", ("9", "eve"))
-    merge(embedded_engine)
-    write(embedded_engine, COPIES, lambda delivered: delivered, INPUTS)
-    assert standing(embedded_engine) == [(1, "ann"), (9, "eve")]
-    assert content(embedded_engine, COPIES.name, "id") == [("1",), ("9",)]
-
-
-@pytest.mark.long
-def test_a_table_that_is_merged_from_a_merged_one_follows(embedded_engine: Engine) -> None:
-    people = {"people": latest(PEOPLE.name)}
-    land(embedded_engine, "a", ("1", "ann"), ("2", "bob"))
-    land(embedded_engine, "b", ("8", "abe"), ("9", "eve"))
-    merge(embedded_engine)
-    write(embedded_engine, FIRST_LETTERS, first_letters, people)
-    assert content(embedded_engine, FIRST_LETTERS.name) == [
-        ("a", "abe"),
-        ("b", "bob"),
-        ("e", "eve"),
-    ]
-    reject(embedded_engine, "b")
-    merge(embedded_engine)
-    write(embedded_engine, FIRST_LETTERS, first_letters, people)
-    assert content(embedded_engine, FIRST_LETTERS.name) == [("a", "ann"), ("b", "bob")]
 
 
 @pytest.mark.long
