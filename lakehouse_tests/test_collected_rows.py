@@ -70,7 +70,6 @@ COLLECTED = {
     "iceberg/upkeep/rewrite_procedures.py:rewrite_manifests_of_spec.collect": ONE_ROW,
     "iceberg/upkeep/rewrite_procedures.py:_rewritten.collect": ONE_ROW,
     "iceberg/upkeep/rewrite_procedures.py:rewrite_position_deletes.collect": ONE_ROW,
-    "iceberg/write/row_versions.py:_partitions_of.first": ONE_ROW,
     "quality/row_accounting.py:_count.collect": "a row for each outcome",
     "quality/rows_by_source.py:count_places.collect": "a row for each place",
     "quality/rows_by_source.py:_sums.first": ONE_ROW,

@@ -102,7 +102,7 @@ def test_a_refused_run_is_published_by_a_person_who_says_why(held, home: Path) -
     [
         (branch, "drop_branch"),
         (forced_publish, "open_instance"),
-        (forced_publish, "leave_for_overridden"),
+        (forced_publish, "finish_removals"),
     ],
     ids=["before its branch is dropped", "before Dagster is told", "before rows leave"],
 )
