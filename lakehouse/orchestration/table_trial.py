@@ -50,7 +50,7 @@ def try_function(
         table,
         frame,
         partitions,
-        existing=existing,
+        is_first=existing is None,
         read_other=read_other,
         keep=keep,
     )

@@ -2,8 +2,6 @@
 rows that cannot be.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -99,31 +97,12 @@ ADDED = IcebergTable(
     write=Append(once_by="day"),
     rules=[unique("order_id")],
 )
-MERGED = replace(ADDED, name="gold.merged", write=Merge(on="day"))
-REPLACED = replace(ADDED, name="gold.replaced", write=Overwrite())
 
 
 @iceberg_asset(ADDED, inputs={"orders": incremental(ORDERS.name)})
 def added(orders: "DataFrame") -> "DataFrame":
     """Orders, as they are."""
     return orders.select("order_id", "day")
-
-
-@iceberg_asset(MERGED, inputs={"orders": incremental(ORDERS.name)})
-def merged(orders: "DataFrame") -> "DataFrame":
-    """Orders, as they are."""
-    return orders.select("order_id", "day")
-
-
-@iceberg_asset(REPLACED, inputs={"orders": latest(ORDERS.name)})
-def replaced(orders: "DataFrame") -> "DataFrame":
-    """Orders, as they are."""
-    return orders.select("order_id", "day")
-
-
-@pytest.fixture(scope="session")
-def declared_tables() -> Mapping[str, IcebergTable]:
-    return {table.name: table for table in (ORDERS, KNOWN)}
 
 
 def test_texts_are_read_as_their_types_and_what_is_left_out_is_null(
@@ -188,26 +167,6 @@ def test_a_rule_that_blocks_says_of_how_many_rows(try_table: TryTable) -> None:
     tried = try_table(orders_by_day, [{"order_id": 1, "day": "2026-01-01"}])
 
     assert tried.failed == {"not_null_amount": "1 of 1 row"}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("asset", [added, merged], ids=["added", "merged"])
-def test_what_comes_is_unique_among_the_rows_that_are_there_too(
-    try_table: TryTable, asset: dg.AssetsDefinition
-) -> None:
-    there = [{"order_id": 1, "day": "2026-01-01"}]
-    again = try_table(asset, [{"order_id": 1, "day": "2026-01-02"}], existing=there)
-    other = try_table(asset, [{"order_id": 2, "day": "2026-01-02"}], existing=there)
-    known = try_table(asset, there, existing=there)
-
-    assert again.failed == {"unique_order_id": "1 of 1 row"}
-    assert (other.failed, known.failed) == ({}, {})
-
-
-def test_rows_that_are_replaced_are_compared_with_none(try_table: TryTable) -> None:
-    there = [{"order_id": 1, "day": "2026-01-01"}]
-
-    assert try_table(replaced, there, existing=there).failed == {}
 
 
 @pytest.mark.long

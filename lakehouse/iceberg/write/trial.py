@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.frame_joins import union_all, without_keys
+from lakehouse.iceberg.metadata.frame_joins import union_all
 from lakehouse.iceberg.metadata.history import History, read_history
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import RuleResult
@@ -26,7 +26,7 @@ from lakehouse.iceberg.write.split_rows import count_terms, evaluated, split_row
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.rule import Rule
 from lakehouse.tables.suggestions import meant_name
-from lakehouse.tables.table import Append, IcebergTable, Merge, OverwritePartitions
+from lakehouse.tables.table import IcebergTable, Merge, OverwritePartitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -147,14 +147,14 @@ def judge(
     frame: "DataFrame",
     partitions: Partitions | None = None,
     *,
-    existing: "DataFrame | None" = None,
+    is_first: bool = True,
     read_other: ReadOther,
     keep: Keep = keep_on_one_machine,
 ) -> Trial:
     """Evaluate a table's rules on computed rows, like a write before its publish.
 
-    :param existing: existing rows, for unique rules of an append or merge; None if there are
-        none. Then it is a first write, unless the catalog has a published table of this name.
+    :param is_first: whether the table has no rows yet; then it is a first write, unless the
+        catalog has a published table of this name.
     :param read_other: returns the rows of another table that a rule reads; None if unavailable,
         so that the rule is not evaluated.
     :param keep: caches the computed rows, so that counts and samples are consistent.
@@ -166,7 +166,7 @@ def judge(
     aggregate_values = count(kept, count_terms(prepared, table.row_rules))
     split = split_rows(prepared, kept, aggregate_values, keep)
     results = evaluated(engine, prepared, split, table.row_rules)
-    read_target = partial(_published, engine, table) if existing is None else None
+    read_target = partial(_published, engine, table) if is_first else None
     results += evaluate_refusals(prepared, split, read_target)
     rows, removed = _accepted(prepared, kept)
     row_set_rules = _row_set_rules(table, partitions)
@@ -174,16 +174,9 @@ def judge(
     evaluable_rules = [
         rule for rule in row_set_rules if rule.read_columns.keys() <= other_tables.keys()
     ]
-    combined_rules = []
-    if existing is not None:
-        combined_rules = [rule for rule in evaluable_rules if _compares_existing(table, rule)]
-    new_row_rules = [rule for rule in evaluable_rules if rule not in combined_rules]
-    if new_row_rules:
+    if evaluable_rules:
         read = other_tables.__getitem__
-        results += audit(engine, table, rows, new_row_rules, None, read).results
-    if combined_rules and existing is not None:
-        added, staying = _with_existing(table, rows, removed, existing)
-        results += audit(engine, table, added, combined_rules, staying).results
+        results += audit(engine, table, rows, evaluable_rules, None, read).results
     known = {result.rule.name for result in results}
     return Trial(
         table,
@@ -225,32 +218,6 @@ def _row_set_rules(table: IcebergTable, partitions: Partitions | None) -> list[E
         by = table.write.by
         rules.append(in_partitions(by, partitions.predicate(by)))
     return [rule for rule in evaluable(rules) if rule.reads_rows]
-
-
-def _compares_existing(table: IcebergTable, rule: Rule) -> bool:
-    """Whether a write compares its keys with existing ones; a merge's own key can exist."""
-    if isinstance(table.write, Merge):
-        return rule.identifies_rows and not {*table.write.on} <= {*rule.columns}
-    return rule.identifies_rows and isinstance(table.write, Append)
-
-
-def _with_existing(
-    table: IcebergTable,
-    rows: "DataFrame",
-    removed: "DataFrame | None",
-    existing: "DataFrame",
-) -> "tuple[DataFrame, DataFrame]":
-    """Return the rows that a write adds, and the existing rows that remain."""
-    if isinstance(table.write, Merge):
-        keys = rows.selectExpr(*map(identifier, table.write.on))
-        replaced = keys if removed is None else keys.unionAll(removed)
-        return rows, without_keys(existing, replaced, table.write.on)
-    once_by = table.once_by
-    if not once_by or not {*once_by} <= {*table.column_names}:
-        return rows, existing
-    has_key = " AND ".join(f"{identifier(name)} IS NOT NULL" for name in once_by)
-    keys = existing.where(has_key).selectExpr(*map(identifier, once_by))
-    return without_keys(rows, keys, once_by), existing
 
 
 def _other_tables(rules: Sequence[Rule], read_other: ReadOther) -> "dict[str, DataFrame]":
