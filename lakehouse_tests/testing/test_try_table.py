@@ -2,6 +2,7 @@
 rows that cannot be.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -13,12 +14,11 @@ import pytest
 from lakehouse.assets.bronze.raw_fruits import raw_fruits
 from lakehouse.assets.silver.fruits import fruits
 from lakehouse.errors import FrameMismatch, UsageError
-from lakehouse.iceberg.read.inputs import incremental, latest
+from lakehouse.iceberg.read.inputs import latest
 from lakehouse.iceberg.rules.rows import not_null
 from lakehouse.iceberg.rules.unique_and_references import references, unique
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
 from lakehouse.tables.table import (
-    Append,
     Column,
     IcebergTable,
     Merge,
@@ -90,19 +90,9 @@ def without_columns(orders: "DataFrame") -> "DataFrame":
     return orders.select("order_id", "amount")
 
 
-ADDED = IcebergTable(
-    name="gold.added",
-    comment="Orders that are added once a day.",
-    columns=ORDERS.columns[:2],
-    write=Append(once_by="day"),
-    rules=[unique("order_id")],
-)
-
-
-@iceberg_asset(ADDED, inputs={"orders": incremental(ORDERS.name)})
-def added(orders: "DataFrame") -> "DataFrame":
-    """Orders, as they are."""
-    return orders.select("order_id", "day")
+@pytest.fixture(scope="session")
+def declared_tables() -> Mapping[str, IcebergTable]:
+    return {table.name: table for table in (ORDERS, KNOWN)}
 
 
 def test_texts_are_read_as_their_types_and_what_is_left_out_is_null(
