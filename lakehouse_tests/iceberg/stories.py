@@ -20,7 +20,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.value_ranges import joined
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.read.cleared_rows import cleared_table
-from lakehouse.iceberg.read.inputs import Input, existing_rows, incremental, latest, versions_of
+from lakehouse.iceberg.read.inputs import Input, incremental, latest, versions_of
 from lakehouse.iceberg.read.refused_partitions import refused_values
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
@@ -53,11 +53,8 @@ Shape = Literal[
     "newest of all",
     "partitions",
     "versions",
-    "four inputs",
 ]
-"""How the table is written, and from which inputs; `four inputs` names all that `versions` reads
-by one.
-"""
+"""How the table is written, and from which inputs."""
 RowLevels = Literal["whole files", "delete files", "both"]
 """How merges change rows: as of a small table, as of a large one, or as of a large one where
 some change much of it.
@@ -166,7 +163,6 @@ class Lakehouse:
             "newest of all": Overwrite(),
             "partitions": OverwritePartitions(by="d"),
             "versions": OverwritePartitions(by="d"),
-            "four inputs": OverwritePartitions(by="d"),
         }
         self.table = IcebergTable(
             name=f"silver.story_{number}",
@@ -176,11 +172,11 @@ class Lakehouse:
             write=modes[self.shape],
             rules=[
                 castable("v", "int"),
-                *([not_null("d")] if self.shape in ("versions", "four inputs") else []),
+                *([not_null("d")] if self.shape == "versions" else []),
             ],
             versions=(
                 Versions("k", ("n", "_source_file", "_source_row", "_source_sha256"))
-                if self.shape in ("newest", "newest of all", "versions", "four inputs")
+                if self.shape in ("newest", "newest of all", "versions")
                 else None
             ),
         )
@@ -189,13 +185,6 @@ class Lakehouse:
     def inputs(self) -> dict[str, Input]:
         """What the table is computed from."""
         name = self.source.name
-        if self.shape == "four inputs":
-            return {
-                "delivered": incremental(name, by="d"),
-                "elsewhere": incremental(name, by="d", outside=True),
-                "stands": existing_rows(self.table.name, by="d"),
-                "stands_elsewhere": existing_rows(self.table.name, by="d", outside=True),
-            }
         reads = {
             "partitions": latest(name, by="d"),
             "overwrite": latest(name),
@@ -345,22 +334,7 @@ class Lakehouse:
             table = replace(self.table, versions=Versions("k", order))
             return newest_accepted(table, changed(delivered))
 
-        def four_inputs(
-            delivered: DataFrame,
-            elsewhere: DataFrame,
-            stands: DataFrame,
-            stands_elsewhere: DataFrame,
-        ) -> DataFrame:
-            return newest_accepted(
-                self.table,
-                changed(delivered.unionByName(elsewhere.where("d IS NULL"))),
-                rivals=[changed(elsewhere.where("d IS NOT NULL"))],
-                standing=stands,
-                outside_rows=stands_elsewhere,
-            )
-
-        known = {"merge": newest, "four inputs": four_inputs}
-        return known.get(self.shape, changed)  # type: ignore[return-value]
+        return newest if self.shape == "merge" else changed
 
     def fates(self) -> dict[str, set[tuple]]:
         """Return the rows of the source, the table and the quarantine: each by its source, its

@@ -160,7 +160,6 @@ def test_a_row_comes_back_that_was_corrected_by_what_never_was_published(
         pytest.param("merge", "string", marks=pytest.mark.soak),
         pytest.param("overwrite", "date", marks=pytest.mark.soak),
         pytest.param("newest of all", "string", marks=pytest.mark.soak),
-        pytest.param("four inputs", "int", marks=pytest.mark.soak),
     ],
 )
 def test_each_row_is_in_one_place_after_a_replay(
@@ -217,7 +216,6 @@ def test_each_row_is_in_one_place_after_rows_were_cleared(
             ("partitions", "timestamp", "whole files"),
             ("versions", "date", "delete files"),
             ("versions", "timestamp", "whole files"),
-            ("four inputs", "date", "both"),
             ("newest of all", "string", "delete files"),
         ],
         tried=[("merge", "string", "delete files")],

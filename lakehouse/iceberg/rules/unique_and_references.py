@@ -68,7 +68,7 @@ class UniqueRule(KeyRule):
     def broken_rows(self, lookup: "KeyLookup", rows: "DataFrame") -> "DataFrame":
         keys = [f"__key_{at} AS {identifier(name)}" for at, name in enumerate(self.columns)]
         repeated = lookup.grouped(rows).where("__total_rows > 1 AND __added > 0")
-        return repeated.selectExpr(*keys, f"__total_rows AS {_other_than(self.columns)}")
+        return repeated.selectExpr(*keys, "__total_rows AS rows")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,14 +203,6 @@ def references(
 
 def _numbered(columns: Sequence[str]) -> list[str]:
     return [f"{identifier(name)} AS __key_{at}" for at, name in enumerate(columns)]
-
-
-def _other_than(columns: Sequence[str]) -> str:
-    """Return a name for the count column that differs from all columns."""
-    name, taken = "rows", {column.lower() for column in columns}
-    while name in taken:
-        name = f"_{name}"
-    return name
 
 
 def _with_key(rows: "DataFrame", columns: Sequence[str]) -> "DataFrame":
