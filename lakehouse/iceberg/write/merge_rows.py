@@ -316,7 +316,7 @@ def _aggregates(attempt: Attempt, mode: Merge, prepared: PreparedFrame) -> dict[
         | {
             _INSERTED: counts(f"NOT {refused} AND {_ACTION} = 'insert'"),
             _UPDATED: counts(f"NOT {refused} AND {_ACTION} = 'update'"),
-            _DELETED: counts(f"{_ACTION} = 'delete'"),
+            _DELETED: counts(f"NOT {refused} AND {_ACTION} = 'delete'"),
             _SAME: counts(f"{_ACTION} = 'same'"),
         }
         | ({} if is_known_once else {_KEYS: keys})
