@@ -294,6 +294,19 @@ def test_a_refused_version_that_comes_late_to_a_merge_was_corrected_before(
     assert content(embedded_engine, f"{table.name}_quarantine", "visit") == [("b",)]
 
 
+def test_a_merge_keeps_one_of_the_rows_made_of_one_delivered_row(
+    embedded_engine: Engine,
+) -> None:
+    deliver(embedded_engine, "1", ("a", "1", 0, MONDAY))
+
+    def twice(delivered: DataFrame) -> DataFrame:
+        return delivered.unionByName(delivered)
+
+    write(embedded_engine, LATEST, twice, BY_FILE)
+
+    assert content(embedded_engine, LATEST.name) == [("a", 1)]
+
+
 def test_a_merge_may_keep_the_first_row_of_a_file(embedded_engine: Engine) -> None:
     deliver(embedded_engine, "1", ("a", "1", 0, MONDAY), ("a", "2", 0, MONDAY))
     deliver(embedded_engine, "2", ("a", "x", 0, MONDAY), ("a", "3", 0, MONDAY))

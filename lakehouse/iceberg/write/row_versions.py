@@ -1,7 +1,7 @@
 """Selection of the newest accepted version of each key."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.metadata.frame_joins import BROADCAST_KEY_LIMIT, union_all, with_keys
@@ -78,7 +78,7 @@ def select_versions(
         return newest_accepted(
             table,
             compute(**arrived),
-            rivals=[compute(**rivals)],
+            rival=compute(**rivals),
             standing=frames[EXISTING],
             outside_rows=frames.get(EXISTING_OUTSIDE),
             keep=keep,
@@ -124,14 +124,15 @@ def _newest_version(table: IcebergTable, frame: "DataFrame") -> "DataFrame":
     if table.write.within_file == "first":
         order[-1] = identifier(_FILE_ORDER[-1])
     versions = Versions(table.write.on, _FILE_ORDER)
-    return _newest(prepared, versions, evaluated, order).drop(*extra_columns)
+    newest = _newest(prepared, versions, evaluated, order, rank="row_number()")
+    return newest.drop(*extra_columns)
 
 
 def newest_accepted(
     table: IcebergTable,
     frame: "DataFrame",
     *,
-    rivals: "Sequence[DataFrame]" = (),
+    rival: "DataFrame | None" = None,
     standing: "DataFrame | None" = None,
     outside_rows: "DataFrame | None" = None,
     keep: Keep = keep_on_one_machine,
@@ -145,7 +146,7 @@ def newest_accepted(
     only.
 
     :param frame: the delivered rows; columns that are not in the table are removed.
-    :param rivals: delivered rows of other partitions, which replace and correct rows of `frame`
+    :param rival: delivered rows of other partitions, which replace and correct rows of `frame`
         but are not returned.
     :param standing: existing rows in the run's partitions, kept unless a newer version replaces
         them.
@@ -160,7 +161,7 @@ def newest_accepted(
             "*", f"{candidate.refused_predicate} AS {_REFUSED}", f"{_DELIVERY} AS {_ROLE}"
         )
     ]
-    for rival in rivals:
+    if rival is not None:
         outside = _prepared(table, rival)
         seen += [
             outside.frame.selectExpr(
@@ -232,7 +233,11 @@ def _known_names(table: IcebergTable) -> set[str]:
 
 
 def _newest(
-    prepared: PreparedFrame, versions: Versions, evaluated: "DataFrame", order: Sequence[str]
+    prepared: PreparedFrame,
+    versions: Versions,
+    evaluated: "DataFrame",
+    order: Sequence[str],
+    rank: Literal["rank()", "row_number()"] = "rank()",
 ) -> "DataFrame":
     """Keep the first row of each key, accepted before rejected and newest first, and
     uncorrected rejected rows.
@@ -241,13 +246,14 @@ def _newest(
     struct per row.
 
     :param order: SQL sort terms of the accepted rows of a key.
+    :param rank: whether equal versions are kept, so that they are reported, or only one.
     """
     key = ", ".join(map(identifier, versions.of))
     within = f"PARTITION BY {key} ORDER BY {_REFUSED}, {', '.join(order)}, {_ROLE} DESC"
     newest = {name: identifier(name) for name in versions.newest}
     ranked = evaluated.selectExpr(
         "*",
-        f"rank() OVER ({within}) AS {_RANK}",
+        f"{rank} OVER ({within}) AS {_RANK}",
         f"first_value({_REFUSED}) OVER ({within}) AS {_NONE_ACCEPTED}",
         f"first_value({order_sql(newest)}) OVER ({within}) AS {_NEWEST}",
     )
