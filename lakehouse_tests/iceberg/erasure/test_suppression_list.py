@@ -182,15 +182,6 @@ def test_the_function_is_the_same_where_nobody_is_gone() -> None:
     assert left_out.wrap({"orders": latest(TABLE.name)}, compute) is compute
 
 
-def test_the_frame_is_the_same_where_nobody_is_gone(embedded_engine: Engine) -> None:
-    frame = frame_of(embedded_engine.spark, "customer_id string", [("7",)])
-
-    left = split(frame, TABLE, GoneList(key=None))
-
-    assert left.rows is frame
-    assert left.count_suppressed() == 0
-
-
 def test_a_write_starts_no_job_more_where_nobody_is_gone(
     embedded_engine: Engine, count_jobs
 ) -> None:
