@@ -1,5 +1,5 @@
-"""Erases people's rows from delivered files: inbox, archive, rejected files with their reasons, and
-copies of files that a caller named.
+"""Erases people's rows from delivered files: inbox, archive, rejected files, and copies of files
+that a caller named. The reasons of rejected files contain no values by design.
 
 A file keeps its name and place, and all other bytes. The hash in its name is that of the delivered
 content; the ledger (`ingestion.rewritten_files`) knows both. Other files are not changed.
@@ -53,7 +53,6 @@ _CAN_BE_READ = (
     " people, and it is not emptied"
 )
 _WAS_CHANGED = "it was changed while it was read"
-_IS_UNFINISHED = "it is hidden or half-written; remove it yourself, or finish it"
 
 
 @dataclass(frozen=True, order=True)
@@ -245,9 +244,6 @@ class _FeedFiles:
         :param folder: for temporary files.
         """
         self._remove_unfinished(store, prefix)
-        for item in store.objects(prefix) if prefix == self.feed.rejected else ():
-            if item.key.endswith(REASON_ENDING):
-                self._erase_reason(item)
         rewriting = Rewriting(
             store,
             self.feed,
@@ -263,11 +259,6 @@ class _FeedFiles:
             found = self.search(old, partial(store.open_old, old))
             if found and (found.positions or found.problem):
                 store.remove_old(old)
-        for item in store.unfinished(prefix):
-            if item.key in self.erase_whole:
-                self.named[item.key] = _IS_UNFINISHED
-        for entry in store.passed_over(prefix):
-            self._note(store, entry.key, f"it is {entry.kind}")
 
     def search(self, item: StoredObject, open_file: Open) -> FoundRows | None:
         """Search a file; None if it was removed meanwhile."""
@@ -336,27 +327,14 @@ class _FeedFiles:
                 )
 
     def _remove_unfinished(self, store: ObjectStore, prefix: str) -> None:
-        """Remove temporary files of killed processes, and note those of others that can contain
-        the people. In the inbox, another process can be writing.
+        """Remove temporary files of killed processes. In the inbox, another process can be
+        writing; the verifier finds people there.
         """
         if prefix != self.feed.inbox:
             store.discard_uploads(prefix)
-        for item in store.unfinished(prefix):
-            is_own = _OWN_UNFINISHED.search(item.key) and prefix != self.feed.inbox
-            if is_own:
-                store.remove(item)
-                continue
-            found = self.search(item, partial(store.open, item.key))
-            if found and (found.positions or found.problem):
-                why = "it is hidden or half-written, and can contain a row of a person"
-                self._note(store, item.key, why)
-
-    def _erase_reason(self, item: StoredObject) -> None:
-        with self.store.open(item.key) as file:
-            text = file.read().decode("utf-8", "replace")
-        erased = self._text.erased(text)
-        if erased != text:
-            self.store.write_text(item.key, erased)
+            for item in store.unfinished(prefix):
+                if _OWN_UNFINISHED.search(item.key):
+                    store.remove(item)
 
     def _note(self, store: ObjectStore, key: str, why: str) -> None:
         self.unreadable.append(UnreadableFile(self.shown(store, key), why))

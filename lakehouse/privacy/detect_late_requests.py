@@ -13,7 +13,7 @@ from lakehouse.alerts.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.orchestration.dagster_internals import events_of_run
 from lakehouse.orchestration.metadata_keys import ErasureMetadata
-from lakehouse.privacy.pending_requests import PastRuns, ended_at, is_due, past_runs
+from lakehouse.privacy.pending_requests import PastRuns, finished_at, is_due, past_runs
 from lakehouse.privacy.requests import Request, Unreachable, read_requests
 
 SOON = timedelta(days=7)
@@ -40,10 +40,10 @@ def _firings(context: MonitorContext, request: Request) -> Iterator[Firing]:
         yield _firing(context, request, "due", due - SOON, title, severity="warn")
     if request.is_late(context.now):
         yield _firing(context, request, "late", due, f"is late: it was due by {due.date()}")
-    overdue = [one for one in request.unreachable if _ended(one) <= context.now]
+    overdue = [one for one in request.unreachable if _end_of(one) <= context.now]
     if overdue:
         title = "is an exception that was not handled in time"
-        yield _firing(context, request, "exception", max(map(_ended, overdue)), title)
+        yield _firing(context, request, "exception", max(map(_end_of, overdue)), title)
     yield from _failed(context, request)
 
 
@@ -60,7 +60,7 @@ def _failed(context: MonitorContext, request: Request) -> Iterator[Firing]:
         context,
         request,
         "failed",
-        ended_at(last),
+        finished_at(last),
         "cannot be proved" if is_unproved else "cannot be continued",
         lines=_failed_lines(past, request, failure, context.now),
         run_id=last.dagster_run.run_id,
@@ -141,7 +141,7 @@ def _commands(request: Request) -> Sequence[str]:
     return (command, f"lakehouse erasures {request.request_id}")
 
 
-def _ended(unreachable: Unreachable) -> datetime:
+def _end_of(unreachable: Unreachable) -> datetime:
     """Return the end of the last day of an exception."""
     return datetime.combine(unreachable.until + timedelta(days=1), time.min, UTC)
 

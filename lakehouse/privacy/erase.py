@@ -32,11 +32,11 @@ from lakehouse.privacy.erasure_steps import (
     erase_rows,
     identify,
     is_delivered,
-    mark_gone,
     note_request,
     recompute_sums,
     remove_physically,
     scrub,
+    suppress_people,
     verify_all,
 )
 from lakehouse.privacy.folder import check_request_id, erase_lock, privacy_folder
@@ -60,7 +60,7 @@ _LOCK_SECONDS = 1.0
 STEPS: Sequence[tuple[str, Callable[[Erasure], None]]] = (
     ("Recording the request", note_request),
     ("Looking for the people", identify),
-    ("Adding them to the suppression list", mark_gone),
+    ("Adding them to the suppression list", suppress_people),
     ("Rewriting delivered files", erase_files),
     ("Deleting rows", erase_rows),
     ("Recomputing sums", recompute_sums),

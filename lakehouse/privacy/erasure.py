@@ -48,7 +48,7 @@ class Erasure:
     persons: tuple[Person, ...] = field(default=(), repr=False)
     shared: frozenset[str] = field(default=frozenset(), repr=False)
     """Personal values that a person who remains has too."""
-    gone_at: datetime | None = None
+    deleted_at: datetime | None = None
     """When this call had deleted all rows in tables and delivered files."""
     not_emptied: tuple[str, ...] = ()
     """Files that the caller wanted to be emptied, and why they were not."""

@@ -100,7 +100,7 @@ def is_delivered(erasable: Erasable, identity: Identity) -> bool:
     return False
 
 
-def mark_gone(erasure: Erasure) -> None:
+def suppress_people(erasure: Erasure) -> None:
     """Add the people to the suppression list before anything is deleted."""
     erasable = erasure.erasable
     key = hmac_key(erasable.settings)
@@ -187,7 +187,7 @@ def erase_rows(erasure: Erasure) -> None:
         table = erasable.tables[holder.table]
         deleted = delete_rows(erasable.engine, table, people, erasure.request.request_id)
         erasure.keep(_with_rows(erasure.record, deleted))
-    erasure.gone_at = datetime.now(UTC)
+    erasure.deleted_at = datetime.now(UTC)
     record = erasure.record
     if record.row_count:
         counts = {f"{table}.rows": sum(rows.values()) for table, rows in record.rows.items()}
@@ -236,8 +236,8 @@ def recompute_sums(erasure: Erasure) -> None:
     record, erasable = erasure.record, erasure.erasable
     if record.is_recomputed:
         return
-    lost = {table: rows[MAIN] for table, rows in record.rows.items() if rows.get(MAIN)}
-    sums = find_sums(erasable, erasure.persons, lost, erasure.shared)
+    deleted_rows = {table: rows[MAIN] for table, rows in record.rows.items() if rows.get(MAIN)}
+    sums = find_sums(erasable, erasure.persons, deleted_rows, erasure.shared)
 
     def keep(table: str, is_computed: bool) -> None:
         record = erasure.record
@@ -251,7 +251,7 @@ def recompute_sums(erasure: Erasure) -> None:
         )
 
     request_id = erasure.request.request_id
-    recompute_tables(erasable, request_id, sums, lost, done=record.anew, on_done=keep)
+    recompute_tables(erasable, request_id, sums, deleted_rows, done=record.anew, on_done=keep)
     kept = sums.kept or record.kept
     erasure.keep(replace(erasure.record, kept=kept, is_recomputed=True))
 
@@ -259,15 +259,17 @@ def recompute_sums(erasure: Erasure) -> None:
 def scrub(erasure: Erasure) -> None:
     """Erase the people's values from all other places below the home."""
     erasable = erasure.erasable
-    if erasure.gone_at:
+    if erasure.deleted_at:
         wait_for_spark(
-            erasable.settings, erasure.gone_at, lambda: collect_garbage(erasable.engine.spark)
+            erasable.settings,
+            erasure.deleted_at,
+            lambda: collect_garbage(erasable.engine.spark),
         )
     scrubbed = scrub_places(
         erasable.settings,
         erasable.by_all_names(erasure.persons),
         erasure.shared,
-        gone_at=erasure.gone_at,
+        gone_at=erasure.deleted_at,
     )
     erasure.note_places((*scrubbed, *unread_tables(erasable)))
 

@@ -13,7 +13,7 @@ FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=15), timedelta(days=1)
 """Pause after the last run; doubled after each further failed one."""
 _STATUS = dg.DagsterRunStatus
 _FAILED = (_STATUS.FAILURE, _STATUS.CANCELED)
-_ENDED = (*_FAILED, _STATUS.SUCCESS)
+_FINISHED = (*_FAILED, _STATUS.SUCCESS)
 _MOST_RUNS = 20
 
 
@@ -23,7 +23,7 @@ class PastRuns:
 
     newest_id: str = ""
     """The newest run, finished or not; empty if there is none."""
-    last_ended_at: datetime | None = None
+    last_finished_at: datetime | None = None
     failed: tuple[dg.RunRecord, ...] = ()
     """Failed and canceled runs since the last successful one and the last change of state,
     newest first.
@@ -32,10 +32,10 @@ class PastRuns:
     @property
     def next_at(self) -> datetime | None:
         """When the request can be retried; None if there is no run."""
-        if self.last_ended_at is None:
+        if self.last_finished_at is None:
             return None
         doublings = min(max(len(self.failed) - 1, 0), _MOST_RUNS)
-        return self.last_ended_at + min(FIRST_PAUSE * (1 << doublings), LONGEST_PAUSE)
+        return self.last_finished_at + min(FIRST_PAUSE * (1 << doublings), LONGEST_PAUSE)
 
 
 def is_due(request: Request, now: datetime) -> bool:
@@ -53,20 +53,20 @@ def past_runs(instance: dg.DagsterInstance, request: Request) -> PastRuns:
     records = instance.get_run_records(filters, limit=_MOST_RUNS)
     if not records:
         return PastRuns()
-    ended = [record for record in records if record.dagster_run.status in _ENDED]
+    finished = [record for record in records if record.dagster_run.status in _FINISHED]
     since = request.changed_at or request.requested_at
 
     def is_recent_failure(record: dg.RunRecord) -> bool:
-        return record.dagster_run.status in _FAILED and ended_at(record) >= since
+        return record.dagster_run.status in _FAILED and finished_at(record) >= since
 
     return PastRuns(
         records[0].dagster_run.run_id,
-        max(map(ended_at, ended), default=None),
-        tuple(takewhile(is_recent_failure, ended)),
+        max(map(finished_at, finished), default=None),
+        tuple(takewhile(is_recent_failure, finished)),
     )
 
 
-def ended_at(record: dg.RunRecord) -> datetime:
+def finished_at(record: dg.RunRecord) -> datetime:
     """Return when a run finished."""
     if record.end_time:
         return datetime.fromtimestamp(record.end_time, UTC)

@@ -1,7 +1,7 @@
 """Recomputes tables that aggregate rows of erased people, at any distance.
 
-A table with one person per row loses their rows itself. Any other table that is computed from it
-can contain them in its sums, and so can all tables that are computed from that.
+From a table with one person per row, their rows are deleted. Any other table that is computed
+from it can contain them in its sums, and so can all tables that are computed from that.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -29,8 +29,8 @@ class SumsTable:
     """A table that can contain erased people in its sums."""
 
     name: str
-    lost: frozenset[str] = frozenset()
-    """Sources that lost rows, which the table does not lose itself."""
+    deleted: frozenset[str] = frozenset()
+    """Sources with deleted rows of people whose rows the table does not contain."""
     recomputed: frozenset[str] = frozenset()
     """Sources that are recomputed."""
 
@@ -53,12 +53,12 @@ class Sums:
 def find_sums(
     erasable: Erasable,
     persons: Iterable[Person],
-    lost: Collection[str],
+    deleted: Collection[str],
     shared: Collection[str] = (),
 ) -> Sums:
     """Return the existing tables that contain some people in their sums.
 
-    :param lost: the tables whose main loses rows of them.
+    :param deleted: the tables with deleted rows of them on main.
     :param shared: values of theirs that a person who remains has too.
     """
     own = set(_tables_of_persons(erasable, persons, is_shared=bool(shared)))
@@ -69,9 +69,11 @@ def find_sums(
         if name in quarantines or not erasable.engine.catalog.has(name):
             continue
         sources = set(erasable.sources.get(name, ())) - {name}
-        lost_sources = set() if name in own else sources & set(lost)
-        table = SumsTable(name, frozenset(lost_sources), frozenset(sources & tables.keys()))
-        if not table.lost and not table.recomputed:
+        sources_with_deletions = set() if name in own else sources & set(deleted)
+        table = SumsTable(
+            name, frozenset(sources_with_deletions), frozenset(sources & tables.keys())
+        )
+        if not table.deleted and not table.recomputed:
             if name not in own and sources & set(kept):
                 kept.append(name)
         elif erasable.tables[name].on_erasure == "keep":
@@ -97,7 +99,7 @@ def recompute_tables(
     erasable: Erasable,
     request_id: str,
     sums: Sums,
-    lost: Mapping[str, int],
+    deleted: Mapping[str, int],
     *,
     done: Collection[str] = (),
     on_done: Callable[[str, bool], object] = lambda *_: None,
@@ -107,7 +109,7 @@ def recompute_tables(
 
     It must run before snapshots expire: their commits show the affected partitions.
 
-    :param lost: the number of rows that the request deleted from main of each table.
+    :param deleted: the number of rows that the request deleted from main of each table.
     :param done: tables that are recomputed already.
     :param on_done: called with each table, and whether anything of it was recomputed.
     :raises LakehouseError: if a table could not be computed; the next call continues.
@@ -117,7 +119,7 @@ def recompute_tables(
     from lakehouse.orchestration.dagster_internals import asset_graph
 
     definitions = erasable.project(lambda: erasable.settings)
-    affected = _Affected(erasable, request_id, asset_graph(definitions), lost, {})
+    affected = _Affected(erasable, request_id, asset_graph(definitions), deleted, {})
     for table in sums.tables:
         keys = affected.keys(table)
         affected.known[table.name] = keys
@@ -163,7 +165,7 @@ class _Affected:
     erasable: Erasable
     request_id: str
     graph: "AssetGraph"
-    lost: Mapping[str, int]
+    deleted: Mapping[str, int]
     known: dict[str, Keys]
     """By table."""
 
@@ -172,11 +174,11 @@ class _Affected:
         definition = self._definition(table.name)
         inputs = self._inputs(table.name).values()
         keys: set[str] = set()
-        for source in sorted(table.lost | table.recomputed):
+        for source in sorted(table.deleted | table.recomputed):
             reads = [read for read in inputs if read.table == source]
             sources_keys = []
-            if source in table.lost:
-                sources_keys.append(self._keys_of_lost(table.name, source, reads))
+            if source in table.deleted:
+                sources_keys.append(self._keys_of_deleted(table.name, source, reads))
             if source in table.recomputed:
                 # Former snapshots are not recomputed.
                 now = [read for read in reads if read.mode != "as_of"]
@@ -208,8 +210,8 @@ class _Affected:
             for group in grouped(owing, every, rows, leaves_gaps=leaves_gaps)
         ]
 
-    def _keys_of_lost(self, name: str, source: str, reads: "Collection[Input]") -> Keys:
-        """Return the partitions that were computed from rows that a source lost."""
+    def _keys_of_deleted(self, name: str, source: str, reads: "Collection[Input]") -> Keys:
+        """Return the partitions that were computed from deleted rows of a source."""
         from lakehouse.orchestration.partition_bounds import keys_holding
 
         definition, declared = self._definition(name), self.erasable.tables[name]
@@ -220,7 +222,7 @@ class _Affected:
             if read.by is None or read.outside:
                 return None
             touched = touched_partitions(
-                self.erasable.engine, source, self.request_id, read.by, self.lost[source]
+                self.erasable.engine, source, self.request_id, read.by, self.deleted[source]
             )
             if touched is None:
                 return None

@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse.assets.audit.gdpr_actions import TABLE as AUDIT
 from lakehouse.errors import CatalogDamaged, LakehouseError, UsageError
-from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
+from lakehouse.iceberg.upkeep import expire_snapshots
 from lakehouse.privacy.allow import allow_people
 from lakehouse.privacy.erase import erase
 from lakehouse.privacy.erasure import How
@@ -23,7 +23,6 @@ from lakehouse.tables.person import Person, person_hmac
 from lakehouse.tables.table import Column
 from lakehouse_tests.privacy.an_erasure import (
     expire_without_spark,
-    remove_orphans_without_spark,
 )
 from lakehouse_tests.privacy.declared_tables import Lakehouse
 from lakehouse_tests.privacy.small_lakehouse import declared, personal
@@ -34,7 +33,6 @@ pytestmark = pytest.mark.unit
 @pytest.fixture
 def lakehouse(engine_without_spark, settings, monkeypatch):
     monkeypatch.setattr(expire_snapshots, "_call_procedure", expire_without_spark)
-    monkeypatch.setattr(remove_orphans, "_call_procedure", remove_orphans_without_spark)
     return lambda *tables: Lakehouse(engine_without_spark, settings, *tables)
 
 

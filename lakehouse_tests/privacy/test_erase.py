@@ -7,8 +7,7 @@ from datetime import timedelta
 import pytest
 
 from lakehouse.errors import TableBusy, UsageError
-from lakehouse.iceberg.erasure import remove_from_files
-from lakehouse.iceberg.upkeep import remove_orphans
+from lakehouse.iceberg.erasure import remove_unnamed
 from lakehouse.privacy import erase, erasure_steps
 from lakehouse.privacy.erase import STEPS, dry_run
 from lakehouse.privacy.erasure import Erasure
@@ -19,12 +18,10 @@ from lakehouse.privacy.requests import read_request, read_requests
 from lakehouse.privacy.sealed_values import is_sealed
 from lakehouse.privacy.verifier.report import Report
 from lakehouse_tests.examples import repeated
-from lakehouse_tests.iceberg.position_deletes import delete_first_rows
 from lakehouse_tests.privacy.an_erasure import (
     ANNA,
     ANNA_BEFORE,
     DELIVERED,
-    HEADER,
     HERS,
     NAMED,
     SHARED,
@@ -38,9 +35,6 @@ from lakehouse_tests.privacy.small_lakehouse import (
     ORDERS,
     PROFILES,
     RAW,
-    People,
-    declared,
-    personal,
 )
 
 pytestmark = pytest.mark.unit
@@ -82,31 +76,6 @@ def test_everyone_else_keeps_what_they_have(there: Home) -> None:
     assert there.rows(SUMS) == [(4,)]
     assert there.read("inbox/orders/new.csv") == WITHOUT
     assert "bread and butter" in there.read("logs/app.log")
-
-
-@pytest.mark.long
-def test_a_row_that_was_deleted_before_a_tag_was_made_is_gone_and_it_is_proved(
-    there: Home,
-) -> None:
-    from pyiceberg.expressions import EqualTo
-
-    loaded = there.engine.catalog.load(ORDERS.name)
-    loaded.manage_snapshots().remove_tag("month_end").commit()
-    [hers] = loaded.scan(row_filter=EqualTo("customer_id", int(HERS))).plan_files()
-    delete_first_rows(there.engine.catalog.load(ORDERS.name), hers.file.file_path)
-    loaded = there.engine.catalog.load(ORDERS.name)
-    head = loaded.metadata.refs["main"].snapshot_id
-    loaded.manage_snapshots().create_tag(head, "month_end").commit()
-    others = there.rows(ORDERS)
-    assert int(HERS) not in {row[0] for row in others}
-
-    erasure = there.erase(*NAMED, now=True)
-
-    assert erasure.request.state == "verified", erasure.proof and erasure.proof.as_text()
-    assert erasure.record.rows[ORDERS.name] == {"month_end": 1}
-    loaded = there.engine.catalog.load(ORDERS.name)
-    tagged = loaded.scan(snapshot_id=loaded.metadata.refs["month_end"].snapshot_id)
-    assert sorted(tuple(row.values()) for row in tagged.to_arrow().to_pylist()) == others
 
 
 @pytest.mark.long
@@ -158,8 +127,7 @@ def test_without_now_the_rest_waits_for_its_time(
     assert HERS not in str(there.rows(ORDERS))
     assert is_sealed(there.settings, "R-1")
 
-    monkeypatch.setattr(remove_orphans, "YOUNGEST", timedelta(0))
-    monkeypatch.setattr(remove_from_files, "YOUNGEST", timedelta(0))
+    monkeypatch.setattr(remove_unnamed, "YOUNGEST", timedelta(0))
     assert there.erase().request.state == "verified"
     assert there.actions() == [*DONE[:5], "pending_physical", *DONE[5:]]
     assert there.files_with(ANNA, HERS) == []
@@ -184,15 +152,6 @@ def test_who_is_unknown_is_not_found_and_that_is_recorded(there: Home) -> None:
     assert there.files_with("5551234567") == []
 
 
-@pytest.mark.long
-def test_who_is_in_a_rejected_file_alone_is_known(there: Home) -> None:
-    there.write("rejected/orders/bad.csv", f"{HEADER}5551234567,eve@example.org,1\n")
-    erasure = there.erase(Named("customer_id", "5551234567"), now=True)
-
-    assert erasure.request.state == "verified"
-    assert there.read("rejected/orders/bad.csv") == HEADER
-
-
 def test_who_cannot_be_told_from_others_opens_no_request(there: Home) -> None:
     with pytest.raises(UsageError, match="expected one, or each"):
         there.erase(Named("email", SHARED))
@@ -209,22 +168,6 @@ def test_a_dry_run_counts_and_changes_nothing(there: Home) -> None:
     assert would_go.kept == (MAILS.name, SUMS.name)
     assert "logs/app.log" in {place.place for place in would_go.places}
     assert there.listing() == before
-
-
-def test_a_dry_run_counts_the_rows_of_a_person_in_each_part_that_they_have(
-    there: Home,
-) -> None:
-    """As the winner of one match and the loser of another."""
-    matches = declared(
-        "silver.matches", personal("winner"), personal("loser"), no_subject="Of two players."
-    )
-    with_matches = there.with_keeping(matches)
-    people = People(with_matches.engine, with_matches.erasable.subjects)
-    people.add(matches, ("anna-1", "ben-22"), ("ben-22", "anna-1"), ("ben-22", "cora-3"))
-
-    named = [Named("winner", "anna-1"), Named("loser", "anna-1")]
-
-    assert dry_run(with_matches.erasable, named).rows == {matches.name: {"main": 2}}
 
 
 class Killed(BaseException):

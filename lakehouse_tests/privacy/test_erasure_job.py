@@ -7,8 +7,7 @@ import dagster as dg
 import pytest
 
 from lakehouse.errors import LakehouseError, TableBusy
-from lakehouse.iceberg.erasure import remove_from_files
-from lakehouse.iceberg.upkeep import remove_orphans
+from lakehouse.iceberg.erasure import remove_unnamed
 from lakehouse.orchestration.erasure_runs import REQUEST_TAG
 from lakehouse.privacy import erasure_steps, pending_requests
 from lakehouse.privacy.erasure_job import run_config
@@ -47,8 +46,7 @@ def dagster(there: Home) -> Iterator[InDagster]:
 
 def let_files_be_old(patch: pytest.MonkeyPatch) -> None:
     """Let files that nothing names go at any age."""
-    patch.setattr(remove_orphans, "YOUNGEST", timedelta(0))
-    patch.setattr(remove_from_files, "YOUNGEST", timedelta(0))
+    patch.setattr(remove_unnamed, "YOUNGEST", timedelta(0))
 
 
 @pytest.mark.long

@@ -1,12 +1,11 @@
 """From an id or an address to all that stands for a person, and to nobody else."""
 
 import pytest
-from pyiceberg.expressions import EqualTo
 
 from lakehouse.errors import UsageError
 from lakehouse.privacy.identity import Identity, Named, find_people
 from lakehouse.privacy.table_values import shared_values
-from lakehouse_tests.privacy.small_lakehouse import ORDERS, RAW, People
+from lakehouse_tests.privacy.small_lakehouse import People
 
 pytestmark = pytest.mark.unit
 
@@ -32,15 +31,6 @@ def test_an_id_leads_to_its_forms_and_to_former_addresses(people: People) -> Non
     assert person.ids == {"7", " +007 "}
     values = {"seven@old.example", " Seven@example.org", "Seven@example.org"}
     assert person.personal == {"email": values, "customer_email": values}
-
-
-@pytest.mark.long
-def test_a_row_that_was_deleted_still_tells_an_address(people: People) -> None:
-    people.add(ORDERS, (5, "five@example.org", 1.0))
-    people.engine.catalog.load(ORDERS.name).delete(EqualTo("customer_id", 5))
-    identity = only(people, ("customer_id", "5"))
-    assert identity.is_known
-    assert identity.person.personal["email"] == {"five@example.org"}
 
 
 @pytest.mark.long
@@ -79,11 +69,6 @@ def test_an_address_that_another_person_has_is_shared(people: People) -> None:
     assert identity.person.ids == {"8"}
     assert shared(people, identity) == {"shared@example.org"}
     assert shared(people, only(people, ("customer_id", "7"))) == frozenset()
-
-
-def test_a_row_without_an_id_makes_no_address_shared(people: People) -> None:
-    people.add(RAW, ("  ", "other@example.org", "1"))
-    assert shared(people, only(people, ("customer_id", "77"))) == frozenset()
 
 
 def test_an_address_that_only_a_table_without_a_subject_has_is_a_person(

@@ -1,7 +1,7 @@
 """Requests: made once, without a value in their ledger, and moved on by one process at a time."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from lakehouse.privacy.requests import (
     RequestState,
     Unreachable,
     a_month_after,
-    change_request,
     open_request,
     plan_transition,
     read_request,
@@ -97,18 +96,6 @@ def test_many_at_once_make_one_request(settings: Settings) -> None:
         made = list(threads.map(lambda _: opened(settings), range(8)))
     assert set(made) == {read_request(settings, "R-1")}
     assert len(unseal(settings, "R-1").named) == 2
-
-
-def test_every_part_of_a_request_is_read_back(settings: Settings) -> None:
-    opened(settings)
-    unreachable = [Unreachable("the backup of May", "ops", date(2026, 6, 1))]
-    changed = change_request(
-        settings,
-        "R-1",
-        lambda request: plan_transition(request, "exception", NOW, unreachable=unreachable),
-    )
-    assert read_request(settings, "R-1") == changed
-    assert changed.unreachable == tuple(unreachable)
 
 
 def test_a_request_that_is_not_there_is_named(settings: Settings) -> None:

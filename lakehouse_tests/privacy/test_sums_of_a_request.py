@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
-from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
+from lakehouse.iceberg.upkeep import expire_snapshots
 from lakehouse.privacy import erase as erasing
 from lakehouse.privacy import erasure_steps
 from lakehouse.settings import Settings
@@ -19,7 +19,6 @@ from lakehouse_tests.privacy.an_erasure import (
     SUMS,
     Home,
     expire_without_spark,
-    remove_orphans_without_spark,
 )
 from lakehouse_tests.privacy.small_lakehouse import MAILS, ORDERS, PROFILES, RAW, People
 
@@ -48,7 +47,6 @@ class Computing:
 @pytest.fixture
 def computing(monkeypatch: pytest.MonkeyPatch) -> Computing:
     monkeypatch.setattr(expire_snapshots, "_call_procedure", expire_without_spark)
-    monkeypatch.setattr(remove_orphans, "_call_procedure", remove_orphans_without_spark)
     stands_for = Computing()
     monkeypatch.setattr(erasure_steps, "recompute_tables", stands_for)
     return stands_for

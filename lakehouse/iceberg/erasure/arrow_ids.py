@@ -94,21 +94,21 @@ def is_blank(values: Values) -> Mask:
     return values.is_null()
 
 
-def is_id_among(text: Values, wanted: Collection[str]) -> Mask:
+def is_id_among(text: Values, ids: Collection[str]) -> Mask:
     """Return which texts are one of some ids, in any form; False for NULL.
 
-    :param wanted: ids from `normal_id`.
+    :param ids: ids from `normal_id`.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if isinstance(text, pa.ChunkedArray):
-        masks = [is_id_among(chunk, wanted) for chunk in text.chunks]
+        masks = [is_id_among(chunk, ids) for chunk in text.chunks]
         return pa.chunked_array(masks, pa.bool_())
     # Regular expressions are slow: only candidates are normalized.
     bare = pc.utf8_rtrim(pc.utf8_ltrim(stripped(text), characters="+-0"), characters=".0")
-    candidates = is_among(bare, {one.lstrip("+-0").rstrip(".0") for one in wanted})
-    matches = is_among(normal_ids(text.filter(candidates)), wanted)
+    candidates = is_among(bare, {one.lstrip("+-0").rstrip(".0") for one in ids})
+    matches = is_among(normal_ids(text.filter(candidates)), ids)
     return pc.replace_with_mask(candidates, candidates, matches)
 
 
@@ -126,12 +126,12 @@ def stripped(text: Values) -> Values:
     return pc.utf8_trim_whitespace(text)
 
 
-def is_among(text: Values, wanted: Collection[str]) -> Mask:
+def is_among(text: Values, texts: Collection[str]) -> Mask:
     """Return which texts equal one of some."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    return pc.is_in(text, value_set=pa.array(sorted(wanted), text.type))
+    return pc.is_in(text, value_set=pa.array(sorted(texts), text.type))
 
 
 def any_of(masks: Sequence[Mask]) -> Mask:

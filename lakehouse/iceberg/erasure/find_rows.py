@@ -93,8 +93,8 @@ class FileRows:
 
 def id_column(field: "NestedField", ids: Iterable[str]) -> PersonColumn:
     """Return a column that contains ids."""
-    wanted = frozenset(map(normal_id, ids))
-    return PersonColumn(field, partial(match_ids, ids=wanted))
+    searched = frozenset(map(normal_id, ids))
+    return PersonColumn(field, partial(match_ids, ids=searched))
 
 
 def value_column(field: "NestedField", values: Iterable[str]) -> PersonColumn:
@@ -111,19 +111,19 @@ def person_columns(
     personal: list[PersonColumn] = []
     for column in table.columns:
         names = names_of(column)
-        wanted_ids: set[str] = set()
-        wanted_values: set[str] = set()
+        all_ids: set[str] = set()
+        all_values: set[str] = set()
         for person in persons:
             if person.subject.lower() in names:
-                wanted_ids |= person.ids
+                all_ids |= person.ids
             for name, values in person.personal.items():
                 if name.lower() in names:
-                    wanted_values |= values
+                    all_values |= values
         for field_of_table in _fields_called(loaded, names):
-            if wanted_ids:
-                ids.append(id_column(field_of_table, wanted_ids))
-            elif wanted_values:
-                personal.append(value_column(field_of_table, wanted_values))
+            if all_ids:
+                ids.append(id_column(field_of_table, all_ids))
+            elif all_values:
+                personal.append(value_column(field_of_table, all_values))
     return PersonColumns(tuple(ids), tuple(personal))
 
 
@@ -297,11 +297,11 @@ def _open_columns(table: "Table", file: "DataFile") -> Iterator[_ReadColumns]:
 
 def _read_parquet(file: "pq.ParquetFile", fields: "Iterable[NestedField]") -> dict[int, Values]:
     """Match columns by field id; by name in a file that has no ids."""
-    wanted = {one.field_id: one.name for one in fields}
+    searched = {one.field_id: one.name for one in fields}
     names = {}
     for in_file in file.schema_arrow:
         file_id = (in_file.metadata or {}).get(_FIELD_ID)
-        for field_id, name in wanted.items():
+        for field_id, name in searched.items():
             if in_file.name == name if file_id is None else int(file_id) == field_id:
                 names[field_id] = in_file.name
     if not names:

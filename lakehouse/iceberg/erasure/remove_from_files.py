@@ -9,23 +9,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 
+from lakehouse.errors import TableBusy
 from lakehouse.iceberg.commit.kept_watermarks import carried_properties, carry_watermarks
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
 from lakehouse.iceberg.erasure.removal_steps import clean_manifests, rewrite_erased_files
-from lakehouse.iceberg.erasure.remove_unnamed import (
-    refuse_where_written,
-    remove_unnamed,
-    unnamed_files,
-)
+from lakehouse.iceberg.erasure.remove_unnamed import STEP, refuse_where_written, remove_unnamed
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, read_history
-from lakehouse.iceberg.metadata.location_files import LocationFile
-from lakehouse.iceberg.metadata.named_files import all_named_files
 from lakehouse.iceberg.read.stale_tables import has_news
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
-from lakehouse.iceberg.upkeep.free_lock import CommitConflict, free_lock
-from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
-from lakehouse.iceberg.upkeep.remove_orphans import YOUNGEST, remove_orphans
+from lakehouse.iceberg.upkeep.free_lock import CommitConflict, free_lock, skipped
 from lakehouse.iceberg.upkeep.snapshot_pins import find_pins
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.tables.table import IcebergTable
@@ -63,13 +56,13 @@ def remove_from_files(
         results.append(clean_manifests(engine, name, request))
         _move_watermarks(engine, name, dependents.get(name, ()))
         results.append(_expire(engine, name, () if now else readers.get(name, ())))
-    if now:
-        return (*results, *remove_unnamed(engine, names))
-    timestamp = datetime.now(UTC)
-    for name in names:
-        results.append(remove_lost_metadata(engine, name, older_than=timestamp))
-        results.append(_remove_orphans(engine, name, timestamp))
-    return tuple(results)
+    try:
+        return (*results, *remove_unnamed(engine, names, keeps_young=not now))
+    except TableBusy as error:
+        if now:
+            raise
+        busy = [replace(skipped(name, STEP, str(error)), had_conflict=True) for name in names]
+        return (*results, *busy)
 
 
 def _expire(engine: Engine, table: str, readers: Collection[str]) -> StepResult:
@@ -83,33 +76,6 @@ def _expire(engine: Engine, table: str, readers: Collection[str]) -> StepResult:
         return result
     reason = f"{len(retained)} past snapshots are retained: {result.reason or 'by branches'}"
     return replace(result, outcome="partial", reason=reason)
-
-
-def _remove_orphans(engine: Engine, table: str, timestamp: datetime) -> StepResult:
-    """Remove orphan files that are a day old, and report when the others are due."""
-    orphans = _unnamed(engine, table)
-    if any(file.modified_at + YOUNGEST <= timestamp for file in orphans):
-        result = remove_orphans(engine, table, older_than=timestamp)
-    else:
-        # The procedure would start Spark to find nothing.
-        reason = "no orphan file is a day old"
-        result = StepResult(table, "remove_orphans", "skipped", reason)
-    due_at = max(
-        (file.modified_at + YOUNGEST for file in _unnamed(engine, table)), default=None
-    )
-    if due_at is None or result.outcome not in ("done", "skipped") or result.had_conflict:
-        return result
-    if due_at <= timestamp and result.reason:
-        reason = f"old orphan files are retained: {result.reason}"
-        return replace(result, outcome="partial", reason=reason)
-    reason = f"orphan files can be removed from {due_at:%Y-%m-%d %H:%M} UTC on"
-    step_metrics = {**result.step_metrics, "due_at": due_at.timestamp()}
-    return replace(result, outcome="partial", reason=reason, step_metrics=step_metrics)
-
-
-def _unnamed(engine: Engine, table: str) -> list[LocationFile]:
-    loaded = engine.catalog.load(table)
-    return list(unnamed_files(loaded, frozenset(all_named_files(loaded))).values())
 
 
 def _move_watermarks(engine: Engine, table: str, readers: Iterable[str]) -> None:

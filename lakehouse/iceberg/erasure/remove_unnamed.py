@@ -1,11 +1,11 @@
-"""Removes unreferenced files at once, whatever their age.
+"""Removes unreferenced files of some tables, also at once; no JVM.
 
-Upkeep retains them for a day, since a running write has such files too. Here the locks of all
-affected tables are held, and nothing is removed while a branch stages a write. In Glue, other
-hosts can write without a lock of this home: young files are retained there.
+A running write has such files too. Therefore the locks of all affected tables are held, and
+nothing is removed while a branch stages a write. In Glue, other hosts can write without a lock of
+this home: files younger than a day are retained there.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -26,19 +26,24 @@ from lakehouse.iceberg.upkeep.stored_files import bytes_of
 if TYPE_CHECKING:
     from pyiceberg.table import Table
 
-_STEP: StepName = "remove_unnamed_files"
+STEP: StepName = "remove_unnamed_files"
 WAIT_SECONDS = 60.0
 """Wait for the lock of each table."""
 
 
 def remove_unnamed(
-    engine: Engine, tables: Sequence[str], *, wait_seconds: float = WAIT_SECONDS
+    engine: Engine,
+    tables: Sequence[str],
+    *,
+    keeps_young: bool = False,
+    wait_seconds: float = WAIT_SECONDS,
 ) -> tuple[StepResult, ...]:
     """Remove the own files of some tables that no metadata of any listed table references.
 
     Files in folders that properties name can belong to another catalog, and are retained. In
     Glue, only the databases of declared tables are read (`Engine.within`).
 
+    :param keeps_young: whether to retain files younger than a day, as always in Glue.
     :returns: for each table `done`, `skipped` without unreferenced files, `partial` with the
         paths that could not be deleted or the time at which young files are due, or `failed` if
         another table is among its files.
@@ -52,9 +57,12 @@ def remove_unnamed(
         # Listed first: another host can commit them meanwhile.
         own = {table: list_own_files(engine.catalog.load(table)) for table in existing}
         named = named_by_any(engine)
-        return tuple(
-            _remove(engine, table, _without_named(files, named)) for table, files in own.items()
-        )
+        keeps_young = keeps_young or not engine.catalog.is_embedded
+        results = []
+        for table, files in own.items():
+            unnamed = {key: file for key, file in files.items() if key not in named}
+            results.append(_remove(engine, table, unnamed, keeps_young=keeps_young))
+        return tuple(results)
 
 
 @contextmanager
@@ -91,14 +99,20 @@ def named_by_any(engine: Engine) -> frozenset[str]:
     return frozenset(named)
 
 
-def _remove(engine: Engine, table: str, unnamed: Mapping[str, LocationFile]) -> StepResult:
+def _remove(
+    engine: Engine, table: str, unnamed: Mapping[str, LocationFile], *, keeps_young: bool
+) -> StepResult:
     if not unnamed:
-        return StepResult(table, _STEP, "skipped", "each file in its location is referenced")
+        return StepResult(table, STEP, "skipped", "each file in its location is referenced")
     loaded = engine.catalog.load(table)
     if other := other_inside(engine, loaded, [file.path for file in unnamed.values()]):
-        return StepResult(table, _STEP, "failed", other)
-    young = {} if engine.catalog.is_embedded else _young(unnamed)
-    removing = {key: file for key, file in unnamed.items() if key not in young}
+        return StepResult(table, STEP, "failed", other)
+    oldest = datetime.now(UTC) - YOUNGEST
+    removing = {
+        key: file
+        for key, file in unnamed.items()
+        if not keeps_young or file.modified_at <= oldest
+    }
     for file in removing.values():
         loaded.io.delete(file.path)
         _remove_checksum(loaded, file.path)
@@ -111,32 +125,17 @@ def _remove(engine: Engine, table: str, unnamed: Mapping[str, LocationFile]) -> 
     if remaining:
         paths = tuple(removing[key].path for key in sorted(remaining))
         reason = f"{len(paths)} files could not be deleted"
-        return StepResult(table, _STEP, "partial", reason, step_metrics, paths)
+        return StepResult(table, STEP, "partial", reason, step_metrics, paths)
+    young = [file for key, file in unnamed.items() if key not in removing]
     if young:
-        due_at = max(file.modified_at for file in young.values()) + YOUNGEST
+        due_at = max(file.modified_at for file in young) + YOUNGEST
         reason = (
-            f"{len(young)} orphan files can belong to a write on another host, and can be removed"
-            f" from {due_at:%Y-%m-%d %H:%M} UTC on"
+            f"{len(young)} orphan files can belong to a running write, and can be removed from"
+            f" {due_at:%Y-%m-%d %H:%M} UTC on"
         )
         step_metrics["due_at"] = due_at.timestamp()
-        return StepResult(table, _STEP, "partial", reason, step_metrics)
-    return StepResult(table, _STEP, "done", "", step_metrics)
-
-
-def _young(files: Mapping[str, LocationFile]) -> Mapping[str, LocationFile]:
-    oldest = datetime.now(UTC) - YOUNGEST
-    return {key: file for key, file in files.items() if file.modified_at > oldest}
-
-
-def unnamed_files(loaded: "Table", named: Collection[str]) -> Mapping[str, LocationFile]:
-    """Return a table's own files that are not among the referenced ones, by `path_key`."""
-    return _without_named(list_own_files(loaded), named)
-
-
-def _without_named(
-    files: Mapping[str, LocationFile], named: Collection[str]
-) -> Mapping[str, LocationFile]:
-    return {key: file for key, file in files.items() if key not in named}
+        return StepResult(table, STEP, "partial", reason, step_metrics)
+    return StepResult(table, STEP, "done", "", step_metrics)
 
 
 def _remove_checksum(loaded: "Table", path: str) -> None:

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
 
-_BLOOM_FILTER = "write.parquet.bloom-filter-enabled.column."
 _METRICS = "write.metadata.metrics.column."
 
 
@@ -53,7 +52,6 @@ def _write(
             use_dictionary=_with_dictionary(before),  # type: ignore[arg-type]  # or False
             # A column without metrics in manifests has none in the footer either.
             write_statistics=_columns_with_statistics(table, schema),
-            bloom_filter_options=_bloom_filters(table, before),
             store_schema=False,
             metadata_collector=footers,
         ) as writer,
@@ -88,19 +86,6 @@ def _with_dictionary(file: "pq.ParquetFile") -> list[str] | bool:
             if any("DICTIONARY" in encoding for encoding in chunk.encodings):
                 columns.add(chunk.path_in_schema)
     return sorted(columns) or False
-
-
-def _bloom_filters(table: "Table", file: "pq.ParquetFile") -> dict[str, Any]:
-    """Return the columns with a Bloom filter; one with an escaped name has none until the file
-    is compacted.
-    """
-    options = {"ndv": max(1, file.metadata.num_rows), "fpp": 0.01}
-    names = file.schema_arrow.names
-    return {
-        name: options
-        for name in names
-        if table.properties.get(f"{_BLOOM_FILTER}{name}") == "true"
-    }
 
 
 def _columns_with_statistics(table: "Table", schema: "pa.Schema") -> list[str] | bool:

@@ -11,7 +11,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.tables.person import Person
 from lakehouse.tables.table import Append, Column, IcebergTable
-from lakehouse_tests.conftest import newer_iceberg, with_format_3
+from lakehouse_tests.conftest import with_format_3
 from lakehouse_tests.iceberg.erasure.people import (
     ANNA,
     ORDERS,
@@ -164,21 +164,6 @@ def test_refs_that_only_spark_writes_are_reported_until_they_are_dropped(
     assert rows(engine) == [(8, "a")]
 
 
-@pytest.mark.long
-def test_main_loses_rows_of_before_a_rename_and_an_addition(embedded_engine: Engine) -> None:
-    engine = embedded_engine
-    orc = {"write.format.default": "orc"}
-    name = create(engine, "client bigint", "", orc, ORDERS.name)
-    engine.sql(f"INSERT INTO {name} VALUES (7), (8)")
-    engine.sql(f"ALTER TABLE {name} RENAME COLUMN client TO customer_id")
-    engine.sql(f"ALTER TABLE {name} ADD COLUMN email string")
-
-    deleted = delete_rows(engine, ORDERS, [ANNA], REQUEST)
-
-    assert deleted.rows == {"main": 1}
-    assert [row[0] for row in rows(engine, name=ORDERS.name)] == [8]
-
-
 def test_a_tag_keeps_columns_that_were_dropped_since_for_everybody_else(
     embedded_engine: Engine,
 ) -> None:
@@ -201,33 +186,6 @@ def test_a_tag_keeps_columns_that_were_dropped_since_for_everybody_else(
     for version in ("'experiment'", branch):
         [row] = engine.sql(f"SELECT * FROM {name} VERSION AS OF {version}").collect()
         assert row.asDict() == {"customer_id": 8, "remark": "his"}
-
-
-@pytest.mark.long
-@newer_iceberg("writes to no table one of whose specs is of a column that was dropped")
-@pytest.mark.parametrize("kind", ["decimal(5,2)", "string"])
-def test_files_of_a_spec_whose_column_was_dropped_lose_their_rows(
-    embedded_engine: Engine, kind: str
-) -> None:
-    engine = embedded_engine
-    value = "NULL" if kind == "string" else "1"
-    name = create(engine, f"customer_id bigint, kind {kind}", "kind", name=ORDERS.name)
-    engine.sql(f"INSERT INTO {name} VALUES (7, {value}), (8, {value})")
-    engine.sql(f"INSERT INTO {name} VALUES (9, {value})")
-    engine.sql(f"ALTER TABLE {name} CREATE TAG month_end")
-    engine.sql(f"ALTER TABLE {name} DROP PARTITION FIELD kind")
-    engine.sql(f"ALTER TABLE {name} DROP COLUMN kind")
-    engine.sql(f"INSERT INTO {name} VALUES (7), (8)")
-
-    deleted = delete_rows(engine, ORDERS, [ANNA], REQUEST)
-    assert deleted.rows == {"main": 2, "month_end": 1}
-    results = remove_from_files(engine, [ORDERS], REQUEST, now=True)
-
-    assert not [result for result in results if result.outcome == "failed"], results
-    for ref, ids in {"main": [8, 8, 9], "month_end": [8, 9]}.items():
-        left = engine.sql(f"SELECT customer_id FROM {name} VERSION AS OF '{ref}'").collect()
-        assert sorted(row[0] for row in left) == ids
-    engine.sql(f"CALL {engine.catalog.name}.system.rewrite_manifests('{ORDERS.name}')")
 
 
 def to_format_3(engine: Engine, table: IcebergTable) -> None:

@@ -67,7 +67,7 @@ def test_sums_of_sums_are_found_in_the_order_of_their_computation(sums) -> None:
 
     assert found == Sums(
         (
-            SumsTable(DAILY.name, lost=frozenset({ORDERS.name})),
+            SumsTable(DAILY.name, deleted=frozenset({ORDERS.name})),
             SumsTable(MONTHLY.name, recomputed=frozenset({DAILY.name})),
             SumsTable(REPORT.name, recomputed=frozenset({MONTHLY.name})),
         )
@@ -121,8 +121,10 @@ def test_a_table_that_is_erased_by_value_has_sums_too_and_so_has_what_follows(su
     found = sums(ORDERS, mails, total, sources=sources, lost=(ORDERS.name, mails.name))
 
     assert found.tables == (
-        SumsTable(mails.name, lost=frozenset({ORDERS.name})),
-        SumsTable(total.name, lost=frozenset({mails.name}), recomputed=frozenset({mails.name})),
+        SumsTable(mails.name, deleted=frozenset({ORDERS.name})),
+        SumsTable(
+            total.name, deleted=frozenset({mails.name}), recomputed=frozenset({mails.name})
+        ),
     )
 
 
