@@ -172,7 +172,7 @@ def find_in_files(
 ) -> dict[str, int]:
     """Count the rows of some people in each file, by key; nothing is changed.
 
-    A key has `[erased]` for a value of theirs. A file that can contain more of them is included.
+    A key has `[erased]` for a value of a person. A file that can contain more rows is included.
     """
     files = _FeedFiles(store, feed, persons, "", home)
     rows = {}

@@ -51,7 +51,7 @@ class Erasure:
     deleted_at: datetime | None = None
     """When this call had deleted all rows in tables and delivered files."""
     not_emptied: tuple[str, ...] = ()
-    """Files that the caller wanted to be emptied, and why they were not."""
+    """Files that could not be emptied as requested, each with the reason."""
     proof: Report | None = None
     is_over: bool = False
     """Whether this call has nothing left to do."""

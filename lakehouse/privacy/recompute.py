@@ -59,7 +59,7 @@ def find_sums(
     """Return the existing tables that contain some people in their sums.
 
     :param deleted: the tables with deleted rows of them on main.
-    :param shared: values of theirs that a person who remains has too.
+    :param shared: values of these people that a person who remains has too.
     """
     own = set(_tables_of_persons(erasable, persons, is_shared=bool(shared)))
     quarantines = {one.quarantine.name for one in erasable.tables.values() if one.quarantine}

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,9 +24,6 @@ from lakehouse.privacy.audit_chain import (
     verify_chain,
 )
 from lakehouse.settings import Settings
-from lakehouse_tests.examples import repeated
-from lakehouse_tests.privacy.appending import append_some
-from lakehouse_tests.processes import start
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 DIGEST = "ab" * 32
@@ -68,26 +64,6 @@ def test_an_occasion_is_appended_once(settings: Settings, engine: Engine) -> Non
     assert append_actions(settings, engine, TABLE, [ERASED], "R-1/rows") is not None
     assert append_actions(settings, engine, TABLE, [ERASED], "R-1/rows") is None
     assert len(rows(engine)) == 1
-
-
-@pytest.mark.e2e
-@pytest.mark.parametrize("hosts", repeated([1, 2], tried=[2]))
-def test_two_processes_at_once_do_not_fork_it(
-    settings: Settings, engine: Engine, home: Path, tmp_path: Path, hosts: int
-) -> None:
-    """On one host they share the locks; on two only the catalog keeps them apart."""
-    append_actions(settings, engine, TABLE, [ERASED], "R-0")
-    children = []
-    for name in ("a", "b"):
-        lock_dir = str(tmp_path / name) if hosts == 2 else None
-        meeting = str(tmp_path / "meeting")
-        children.append(
-            start(home, append_some, name=name, count=4, lock_dir=lock_dir, meeting=meeting)
-        )
-    for child in children:
-        assert child.status() == 0, child.said
-    assert [row["sequence"] for row in rows(engine)] == list(range(1, 10))
-    assert verify_chain(settings, engine, TABLE).is_whole
 
 
 def test_another_machine_that_comes_first_does_not_fork_it(

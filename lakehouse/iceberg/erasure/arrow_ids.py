@@ -77,7 +77,7 @@ def match_values(values: Values, keys: Collection[str]) -> Mask:
     import pyarrow.compute as pc
 
     if _is_text(values.type):
-        return is_among(pc.utf8_lower(stripped(values)), keys)
+        return equals_any(pc.utf8_lower(stripped(values)), keys)
     return _test_each(values, lambda text: comparable(text) in keys)
 
 
@@ -107,8 +107,8 @@ def is_id_among(text: Values, ids: Collection[str]) -> Mask:
         return pa.chunked_array(masks, pa.bool_())
     # Regular expressions are slow: only candidates are normalized.
     bare = pc.utf8_rtrim(pc.utf8_ltrim(stripped(text), characters="+-0"), characters=".0")
-    candidates = is_among(bare, {one.lstrip("+-0").rstrip(".0") for one in ids})
-    matches = is_among(normal_ids(text.filter(candidates)), ids)
+    candidates = equals_any(bare, {one.lstrip("+-0").rstrip(".0") for one in ids})
+    matches = equals_any(normal_ids(text.filter(candidates)), ids)
     return pc.replace_with_mask(candidates, candidates, matches)
 
 
@@ -126,7 +126,7 @@ def stripped(text: Values) -> Values:
     return pc.utf8_trim_whitespace(text)
 
 
-def is_among(text: Values, texts: Collection[str]) -> Mask:
+def equals_any(text: Values, texts: Collection[str]) -> Mask:
     """Return which texts equal one of some."""
     import pyarrow as pa
     import pyarrow.compute as pc
