@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from lakehouse.privacy.audit_chain import Action, AuditedAction, append_actions
 from lakehouse.privacy.erasable import Erasable
-from lakehouse.privacy.erasure_record import ErasureRecord, is_elsewhere, write_record
+from lakehouse.privacy.erasure_record import ErasureRecord, is_external, write_record
 from lakehouse.privacy.identity import Identity
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.privacy.requests import (
@@ -101,7 +101,7 @@ class Erasure:
         by_place = {
             place.place: place
             for place in self.record.places
-            if is_elsewhere(place) or place.is_done
+            if is_external(place) or place.is_done
         }
         for place in found:
             before = by_place.get(place.place)
@@ -109,12 +109,12 @@ class Erasure:
             by_place[place.place] = replace(place, values=values)
         places = tuple(by_place[name] for name in sorted(by_place))
         self.keep(replace(self.record, places=places))
-        self.note_elsewhere()
+        self.note_confirmation()
 
-    def note_elsewhere(self) -> None:
+    def note_confirmation(self) -> None:
         """Record the caller's confirmation for the call that completes the request."""
         if self.how.is_elsewhere_done:
-            done = tuple(place.place for place in self.record.elsewhere)
+            done = tuple(place.place for place in self.record.external_places)
             self.keep(replace(self.record, seen_to=done))
 
     def end(self) -> None:

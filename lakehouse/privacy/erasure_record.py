@@ -77,17 +77,17 @@ class ErasureRecord:
         return sum(sum(by_ref.values()) for by_ref in self.rows.values())
 
     @property
-    def elsewhere(self) -> tuple[ScrubbedPlace, ...]:
+    def external_places(self) -> tuple[ScrubbedPlace, ...]:
         """Places outside of the lakehouse that can contain the people."""
-        return tuple(place for place in self.places if is_elsewhere(place))
+        return tuple(place for place in self.places if is_external(place))
 
     @property
     def unattended(self) -> tuple[ScrubbedPlace, ...]:
         """Those places that are not confirmed as done."""
-        return tuple(place for place in self.elsewhere if place.place not in self.seen_to)
+        return tuple(place for place in self.external_places if place.place not in self.seen_to)
 
 
-def is_elsewhere(place: ScrubbedPlace) -> bool:
+def is_external(place: ScrubbedPlace) -> bool:
     """Return whether a place is outside of the home, and its owner has to erase the people."""
     return place.outcome == "not reached" and not place.files
 

@@ -50,7 +50,7 @@ def note_request(erasure: Erasure) -> None:
         for person in erasure.request.people
     ]
     erasure.audit(*actions)
-    erasure.note_elsewhere()
+    erasure.note_confirmation()
     if erasure.request.is_final:
         erasure.end()
 

@@ -69,7 +69,7 @@ def prove_again(erasable: Erasable, request_id: str, named: Sequence[Named] = ()
 
 def _with_unread(erasable: Erasable, report: Report, record: ErasureRecord) -> Report:
     """Add the tables that cannot be searched; those that someone has to handle do not block."""
-    known = {place.place for place in record.elsewhere}
+    known = {place.place for place in record.external_places}
     gaps = [
         NotProved(
             place.place, "not looked into", place.why, is_blocking=place.place not in known
