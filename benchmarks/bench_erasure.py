@@ -40,14 +40,17 @@ from lakehouse.definitions import PROJECT
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN
-from lakehouse.privacy.erasable import Erasable
+from lakehouse.privacy.erasable import Erasable, people_in
 from lakehouse.privacy.erase import STEPS, erase
-from lakehouse.privacy.erased_people import people_in
 from lakehouse.privacy.erasure import Erasure, How
+from lakehouse.privacy.erasure_steps import (
+    erase_files,
+    erase_rows,
+    remove_physically,
+    verify_all,
+)
 from lakehouse.privacy.identity import Named, find_people
 from lakehouse.privacy.proof import prove
-from lakehouse.privacy.steps.prove import remove_physically, verify_all
-from lakehouse.privacy.steps.take_away import erase_files, erase_rows
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.sample_data.bnpl.generate import generate
 from lakehouse.settings import Settings

@@ -107,9 +107,8 @@ def erase(
 
 
 def _dry_run(state: State, there: "Erasable", named: "Sequence[Named]") -> None:
-    from lakehouse.privacy.erase import dry_run, require_named
+    from lakehouse.privacy.erase import dry_run
 
-    require_named(named, is_dry=True)
     with state.progress("Counting what would go"):
         would_go = dry_run(there, named)
     conclude(_would_go(would_go), (), success=True)

@@ -16,7 +16,7 @@ from lakehouse.cli.subject_arguments import parse_people
 from lakehouse.cli.why_and_by_options import by_option, why_option
 
 if TYPE_CHECKING:
-    from lakehouse.privacy.states import Request
+    from lakehouse.privacy.requests import Request
 
 _COLUMNS = ("request", "state", "people", "requested", "due", "removed from", "by", "why")
 

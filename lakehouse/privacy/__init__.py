@@ -1,3 +1,3 @@
-"""A person is erased from everything that the lakehouse holds, by request, and it is proved:
-who holds a person, requests and their states, the places outside of tables, the verifier.
+"""Erases people from everything that the lakehouse contains, by request, and proves it:
+identification, requests and their states, other places than tables, and the verifier.
 """

@@ -1,4 +1,4 @@
-"""New rows of an erased person land again, by a decision that is recorded."""
+"""Allows new rows of erased people, and records the decision."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -6,24 +6,25 @@ from datetime import UTC, datetime
 from lakehouse.errors import UsageError
 from lakehouse.privacy.audit_chain import AuditedAction, append_actions
 from lakehouse.privacy.erasable import Erasable
+from lakehouse.privacy.folder import hmac_key
 from lakehouse.privacy.gone import allow_again, read_gone
-from lakehouse.privacy.hmac_key import hmac_key
+from lakehouse.privacy.holders import subject_of
 from lakehouse.privacy.identity import Named
 from lakehouse.tables.person import Person, person_hmac
 
 _NO_REQUEST = "allow"
-"""What the audit table has as the request of a decision that is of none."""
+"""The request id in the audit table: the decision belongs to no request."""
 
 
 def allow_people(erasable: Erasable, named: Sequence[Named], *, by: str, why: str) -> None:
-    """Let new rows of erased people land again.
+    """Allow new rows of erased people.
 
-    :raises UsageError: when a person is not on the list of erased people. No value is in it.
+    :raises UsageError: if a person is not on the suppression list. It contains no value.
     """
     settings, now = erasable.settings, datetime.now(UTC)
     key = hmac_key(settings, is_needed=True)
     for number, one in enumerate(named, start=1):
-        subject = erasable.subject_of(Person(one.column, frozenset({one.value})))
+        subject = subject_of(erasable.subjects, Person(one.column, frozenset()))
         is_id = one.column.lower() in subject.names
         names = sorted(subject.names) if is_id else [one.column.lower()]
         digests = {name: person_hmac(key, name, one.value) for name in names}

@@ -1,9 +1,8 @@
-"""Rows of `audit.gdpr_actions`: appended without a JVM, each with the hash of the one before, and
-verified.
+"""Appends rows to `audit.gdpr_actions`, each with the hash of the previous row, and verifies them.
 
-The lock of the table lets one process of a machine append at a time. Of two machines the catalog
-lets one commit, and the other computes its rows anew after it, so that the chain never forks. The
-last row is also remembered in the home: rows that were taken from the end are missed too.
+The table's lock lets one process of a machine append at a time. After a conflicting commit of
+another machine, the rows are computed again, so that the chain never forks. The home contains the
+hash of the last row, so that rows deleted from the end are detected. No JVM is needed.
 """
 
 import hashlib
@@ -40,7 +39,7 @@ Action = Literal[
     "allowed_again",
 ]
 BEGIN = "0" * 64
-"""What stands in place of the hash before the first row."""
+"""The previous hash of the first row."""
 _NAME = re.compile(r"[A-Za-z0-9._:/@+-]{1,200}")
 _COLUMN = re.compile(r".{1,200}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -62,9 +61,9 @@ _HASHED = (
 
 @dataclass(frozen=True)
 class AuditedAction:
-    """Something that was done; it has no place for a free text.
+    """An action of an erasure, without free text.
 
-    :raises UsageError: when a part is not of its form; no value stands in it.
+    :raises UsageError: if a part is invalid; it contains no value.
     """
 
     action: Action
@@ -74,17 +73,17 @@ class AuditedAction:
     person: str | None = None
     """Keyed hash of the person (`person_hmac`)."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """By what was counted, such as `silver.orders.rows`."""
+    """By name, such as `silver.orders.rows`."""
     snapshots: Mapping[str, int] = field(default_factory=dict)
     """By table."""
     files: Sequence[str] = ()
-    """SHA-256 of files, in hex; a path may hold a name."""
+    """SHA-256 of files in hex, since a path can contain a name."""
 
     def __post_init__(self) -> None:
         check_request_id(self.request_id)
         _check("action", [self.action], lambda text: text in get_args(Action))
         _check("who", [self.who], _NAME.fullmatch)
-        # The name of a declared column, which may have spaces and letters of any script.
+        # A column name can have spaces and letters of any script.
         _check("subject", [self.subject] if self.subject else [], _COLUMN.fullmatch)
         _check("person", [self.person] if self.person else [], _DIGEST.fullmatch)
         _check("counts", self.counts, _NAME.fullmatch)
@@ -96,23 +95,23 @@ class AuditedAction:
 
 @dataclass(frozen=True)
 class ChainReport:
-    """What verifying the chain came to."""
+    """The result of verifying the chain."""
 
     rows: int
     broken_at: int | None = None
-    """`sequence` of the first row that is not what was appended; None where all are."""
+    """`sequence` of the first changed or missing row; None if the chain is intact."""
     why: str = ""
 
     @property
     def is_whole(self) -> bool:
-        """Whether every row is there, as it was appended."""
+        """Whether each row exists unchanged."""
         return self.broken_at is None
 
     def __str__(self) -> str:
         rows = f"{self.rows:,} row" + "s" * (self.rows != 1)
         if self.is_whole:
-            return f"{rows}, each as it was appended"
-        return f"not as it was appended: {self.why}; expected {rows} in a chain from 1"
+            return f"{rows}, unchanged"
+        return f"changed: {self.why}; expected {rows} in a chain from 1"
 
 
 @dataclass(frozen=True)
@@ -130,14 +129,14 @@ def append_actions(
     *,
     now: datetime | None = None,
 ) -> int | None:
-    """Append what was done to the chain, in one commit; return its snapshot, or None where the
-    table has the occasion already.
+    """Append actions to the chain in one commit; return its snapshot, or None if the table
+    already contains the occasion.
 
     :param table: `audit.gdpr_actions`.
-    :param occasion: what it is appended for, once, such as a request and its step; a process
-        that was killed after it says the same again.
-    :raises TableBusy: when another process holds the table for longer than half a minute.
-    :raises WriteConflict: when other writers kept winning.
+    :param occasion: identifies the actions, such as a request and its step: a call after a
+        killed one appends them once.
+    :raises TableBusy: if another process holds the table for longer than half a minute.
+    :raises WriteConflict: if other writers committed first repeatedly.
     """
     _check("occasion", [occasion], _NAME.fullmatch)
     at = now or datetime.now(UTC)
@@ -153,33 +152,33 @@ def append_actions(
 
 
 def verify_chain(settings: Settings, engine: Engine, table: IcebergTable) -> ChainReport:
-    """Read the whole chain, and say which row is the first that is not as it was appended."""
-    remembered = _remembered(settings)
+    """Read the chain, and return the first changed or missing row."""
+    head = _remembered(settings)
     rows: list[dict[str, Any]] = []
     if engine.catalog.has(table.name):
         rows = engine.catalog.load(table.name).scan().to_arrow().to_pylist()
-    return check_chain(rows, (remembered.sequence, remembered.hash))
+    return check_chain(rows, (head.sequence, head.hash))
 
 
 def check_chain(rows: Sequence[Mapping[str, Any]], head: tuple[int, str]) -> ChainReport:
-    """Compare rows, in whatever order, with what their hashes say.
+    """Verify the hashes of rows, in any order.
 
-    :param head: number and hash of a row that was appended, 0 where none was.
+    :param head: sequence and hash of the last row that this home appended; 0 if none.
     """
     previous, count = BEGIN, len(rows)
     for expected, row in enumerate(sorted(rows, key=lambda one: one["sequence"]), start=1):
+        broken, why = expected, ""
         if row["sequence"] != expected:
-            found = "there twice" if row["sequence"] < expected else "missing"
             broken = min(row["sequence"], expected)
-            return ChainReport(count, broken, f"row {broken} is {found}")
-        if row["previous_hash"] != previous:
-            return ChainReport(
-                count, expected, f"row {expected} does not follow the one before"
-            )
-        if row["hash"] != row_hash(row):
-            return ChainReport(count, expected, f"row {expected} was changed")
-        if expected == head[0] and row["hash"] != head[1]:
-            return ChainReport(count, expected, f"row {expected} is not the one appended here")
+            why = "is duplicate" if row["sequence"] < expected else "is missing"
+        elif row["previous_hash"] != previous:
+            why = "does not follow the previous one"
+        elif row["hash"] != row_hash(row):
+            why = "was changed"
+        elif expected == head[0] and row["hash"] != head[1]:
+            why = "is not the one appended here"
+        if why:
+            return ChainReport(count, broken, f"row {broken} {why}")
         previous = row["hash"]
     if head[0] > count:
         return ChainReport(count, count + 1, f"row {count + 1} is missing")
@@ -187,9 +186,7 @@ def check_chain(rows: Sequence[Mapping[str, Any]], head: tuple[int, str]) -> Cha
 
 
 def row_hash(row: Mapping[str, Any]) -> str:
-    """Return the hash of a row: that of the JSON of its values, that of the row before among
-    them.
-    """
+    """Return the hash of a row's values as JSON, including the hash of the previous row."""
     values = {name: row[name] for name in _HASHED}
     values["at"] = row["at"].astimezone(UTC).isoformat(timespec="microseconds")
     text = json.dumps(values, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
@@ -231,19 +228,17 @@ def _has_occasion(loaded: "Table", occasion: str) -> bool:
 
     # mypy takes pydantic's fields for the arguments, and not PyIceberg's own constructor.
     of_occasion = EqualTo("run_id", occasion)  # type: ignore[call-arg,arg-type]
-    scan = loaded.scan(row_filter=of_occasion, selected_fields=("run_id",), limit=1)
-    return scan.to_arrow().num_rows > 0
+    return loaded.scan(row_filter=of_occasion).count() > 0
 
 
 def _head(loaded: "Table") -> _Head:
-    """Return the last row of the chain."""
     rows = loaded.scan(selected_fields=("sequence", "hash")).to_arrow().to_pylist()
     last = max(rows, key=lambda row: row["sequence"], default=None)
     return _Head(last["sequence"], last["hash"]) if last else _Head(0, BEGIN)
 
 
 def _remember(settings: Settings, head: _Head) -> None:
-    """Keep the last row in the home; a later one that is known there stays."""
+    """Store the last row in the home, unless a later one is known."""
     if head.sequence > _remembered(settings).sequence:
         write_json(privacy_folder(settings) / "audit_head.json", head, _Head)
 
@@ -256,10 +251,9 @@ def _remembered(settings: Settings) -> _Head:
     return head
 
 
-def _check(part: str, values: Any, is_form: Callable[[Any], object]) -> None:
-    if not all(is_form(value) for value in values):
+def _check(part: str, values: Any, is_valid: Callable[[Any], object]) -> None:
+    if not all(is_valid(value) for value in values):
         raise UsageError(
-            f"An audited action has {part} of another form; expected"
-            " known actions, names without spaces, whole numbers and SHA-256 in hex, so that no"
-            " value of a person can be in it."
+            f"An audited action has invalid {part}; expected known actions, names without spaces,"
+            " integers and SHA-256 in hex, so that it contains no value of a person."
         )

@@ -1,9 +1,8 @@
-"""People's rows out of delivered files, wherever they stand: inbox, archive, rejected files with
-their reasons, copies of files that a person named, and what killed processes left.
+"""Erases people's rows from delivered files: inbox, archive, rejected files, and copies of files
+that a caller named. The reasons of rejected files contain no values by design.
 
-A file keeps its name and place, and all bytes but those of the rows. The hash in its name is that
-of the content as it was delivered; the ledger (`ingestion.rewritten_files`) knows both. A file
-without a row of theirs is not touched.
+A file keeps its name and place, and all other bytes. The hash in its name is that of the delivered
+content; the ledger (`ingestion.rewritten_files`) knows both. Other files are not changed.
 """
 
 import re
@@ -13,8 +12,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import LakehouseError
+from lakehouse.iceberg.erasure.arrow_ids import (
+    all_of,
+    any_of,
+    comparable,
+    is_blank,
+    match_ids,
+    match_values,
+)
 from lakehouse.ingestion.found_rows import FoundRows, Open, find_rows
 from lakehouse.ingestion.ingest import lock_feed
 from lakehouse.ingestion.rewrite_file import Rewriting, look_into
@@ -27,77 +35,152 @@ from lakehouse.ingestion.rewritten_files import (
 )
 from lakehouse.ingestion.row_numbers import RowNumbers
 from lakehouse.privacy.erasure_record import UnreadableFile
-from lakehouse.privacy.person_rows import PersonRows, PersonText
+from lakehouse.privacy.places.scrubbed_place import ERASED
+from lakehouse.privacy.verifier.values import ByteSearch, SearchedValues
 from lakehouse.storage.object_store import LocalObjectStore, ObjectStore, StoredObject
 from lakehouse.storage.rejected_files import REASON_ENDING
 from lakehouse.storage.settling import seconds_until_settled
 from lakehouse.tables.feed import Feed
-from lakehouse.tables.person import Person
+from lakehouse.tables.person import Person, is_distinctive, normal_id
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _OWN_UNFINISHED = re.compile(r"/\.[^/]*\.tmp$")
 _COPIES = ".ad-hoc-*"
 _CAN_BE_READ = (
-    "it can be read, so that rows are taken out of it by the columns that its feed declares to be"
-    " of people, and it is not emptied"
+    "it can be read, so that rows are removed by the columns that its feed declares to be of"
+    " people, and it is not emptied"
 )
-_WAS_CHANGED = "it was changed as it was read"
-_IS_UNFINISHED = "it is hidden or half-written; remove it yourself, or finish it"
+_WAS_CHANGED = "it was changed while it was read"
 
 
 @dataclass(frozen=True, order=True)
 class RewrittenFile:
-    """A file that a request took rows from; `sha256` is the hash that it was delivered with.
+    """A file from which a request removed rows; `sha256` is the hash of the delivered content.
 
-    `key` has `[erased]` for a value of a person. `rows` are their numbers as bronze counts.
+    `key` has `[erased]` for a value of a person. `rows` are row numbers as in bronze.
     """
 
     key: str
     sha256: str
-    old_sha256: str
     new_sha256: str
     rows: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class FilesRewritten:
-    """What a request took from the files of a feed, in this call and in those before that were
-    killed.
-
-    `reasons` are the keys of the reasons that a value was taken out of now. `removed` are, now
-    too, what a killed process left half-written and nobody can use, and the versions with the
-    people, or with what nobody can read, that a bucket kept of what was overwritten or removed.
-    """
+    """The files of a feed that a request rewrote, in this and earlier calls."""
 
     files: tuple[RewrittenFile, ...] = ()
     unreadable: tuple[UnreadableFile, ...] = ()
-    reasons: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
     named: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """Of the files that were to be emptied, those that are there, as they were named: why each
-    was not, "" where it is empty.
+    """The files that the caller wants to be emptied: why each was not, "" if it is empty."""
+
+
+@dataclass(frozen=True)
+class PersonRows:
+    """Finds the rows of some people by the columns of a feed.
+
+    A row belongs to a person if the id column contains the person's id. If the file has no such
+    column, or the row no id, a personal value identifies it.
     """
 
+    persons: Sequence[Person]
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """The id and personal columns."""
+        return frozenset({*self._ids, *self._personal})
+
+    def of_batch(self, batch: "pa.RecordBatch") -> Sequence[int]:
+        """Return the sorted positions of matching rows in a batch."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        nothing = pa.repeat(pa.scalar(False), batch.num_rows)
+        by_id, by_value, has_no_id = [nothing], [nothing], [pc.invert(nothing)]
+        for name in batch.schema.names:
+            if name in self._ids:
+                by_id.append(match_ids(batch.column(name), self._ids[name]))
+                has_no_id.append(is_blank(batch.column(name)))
+            elif name in self._personal:
+                by_value.append(match_values(batch.column(name), self._personal[name]))
+        matches: Any = pc.or_(any_of(by_id), pc.and_(all_of(has_no_id), any_of(by_value)))
+        positions: Any = pc.indices_nonzero(matches)
+        rows: list[int] = positions.to_pylist()
+        return rows
+
+    @cached_property
+    def _ids(self) -> dict[str, set[str]]:
+        ids: dict[str, set[str]] = {}
+        for person in self.persons:
+            ids.setdefault(person.subject, set()).update(map(normal_id, person.ids))
+        return {name: values - {""} for name, values in ids.items()}
+
+    @cached_property
+    def _personal(self) -> dict[str, set[str]]:
+        personal: dict[str, set[str]] = {}
+        for person in self.persons:
+            for column, values in person.personal.items():
+                personal.setdefault(column, set()).update(map(comparable, values))
+        return {name: values - {""} for name, values in personal.items()}
+
+
+@dataclass(frozen=True)
+class PersonText:
+    """Finds some people in text."""
+
+    persons: Sequence[Person]
+
     @property
-    def rows(self) -> int:
-        """How many rows were taken out, of each copy of a file."""
-        return sum(len(file.rows) for file in self.files)
+    def longest_bytes(self) -> int:
+        """The length of the longest value, in bytes."""
+        return self._search.margin
+
+    def is_in(self, text: bytes) -> bool:
+        """Return whether a text contains a distinctive value."""
+        return bool(self._search.find(text))
+
+    def may_be_in(self, values: Sequence[str]) -> bool:
+        """Return whether any value equals an id that is not distinctive."""
+        return not self._short_ids.isdisjoint(map(normal_id, values))
+
+    def is_in_name(self, name: str) -> bool:
+        """Return whether a file name contains a distinctive value."""
+        return self.is_in(name.encode("utf-8", "replace"))
+
+    def erased(self, text: str) -> str:
+        """Return a text with `[erased]` for each distinctive value."""
+        content = text.encode("utf-8", "surrogatepass")
+        for hit in reversed(self._search.find(content)):
+            content = content[: hit.start] + ERASED.encode() + content[hit.end :]
+        return content.decode("utf-8", "surrogatepass")
+
+    @cached_property
+    def _search(self) -> ByteSearch:
+        return ByteSearch(SearchedValues(self.persons))
+
+    @cached_property
+    def _short_ids(self) -> frozenset[str]:
+        ids = {value for person in self.persons for value in person.ids}
+        return frozenset(normal_id(value) for value in ids if not is_distinctive(value))
 
 
 def find_in_files(
     store: ObjectStore, feed: Feed, persons: Sequence[Person], *, home: Path
 ) -> dict[str, int]:
-    """Return how many rows of some people each file has, by key; nothing is changed.
+    """Count the rows of some people in each file, by key; nothing is changed.
 
-    A key has `[erased]` for a value of theirs. A file that may have more of them than can be
-    told is among them, with the rows that can.
+    A key has `[erased]` for a value of a person. A file that can contain more rows is included.
     """
-    erasure = _Erasure(store, feed, persons, "", home)
+    files = _FeedFiles(store, feed, persons, "", home)
     rows = {}
-    for place, prefix in erasure.places:
-        for item in _files(place, feed, prefix):
-            found = erasure.look(place, item)
+    for place, prefix in files.places:
+        for item in _delivered(place, feed, prefix):
+            found = files.search(item, partial(place.open, item.key))
             if found and (found.positions or found.problem):
-                rows[erasure.shown(place, item.key)] = len(found.positions)
+                rows[files.shown(place, item.key)] = len(found.positions)
     return rows
 
 
@@ -112,85 +195,73 @@ def rewrite_files(
 ) -> FilesRewritten:
     """Rewrite the delivered files of a feed without the rows of some people.
 
-    It holds the feed. Killed anywhere, it is called again and ends in the same state, with the
-    same result.
+    It locks the feed. After a kill, the next call has the same result.
 
-    :param persons: their `subject` is called as the column of the feed.
-    :param request: the request's name, which the ledger keeps.
-    :param erase_whole: keys or hashes of files that are emptied where they are among the
-        unreadable ones.
-    :raises TableBusy: when an ingest of the feed goes on for longer than an hour.
+    :param persons: their `subject` is the name of the feed's column.
+    :param request: the request's id, for the ledger.
+    :param erase_whole: keys or hashes of unreadable files to empty.
+    :raises TableBusy: if an ingest of the feed takes longer than an hour.
     """
     with lock_feed(feed, home) as ingest:
-        erasure = _Erasure(store, feed, persons, request, home, frozenset(erase_whole))
-        return erasure.run(ingest.staging)
-
-
-def add_reasons(reasons: dict[str, str], more: Mapping[str, str]) -> None:
-    """Add why files that were named were not emptied. Of two of one name or content, one that was
-    not counts.
-    """
-    for name, why in more.items():
-        reasons[name] = reasons.get(name) or why
+        files = _FeedFiles(store, feed, persons, request, home, frozenset(erase_whole))
+        for place, prefix in files.places:
+            files.erase_from(place, prefix, ingest.staging)
+    return FilesRewritten(
+        tuple(sorted(files.rewritten)), tuple(sorted(files.unreadable)), files.named
+    )
 
 
 @dataclass
-class _Erasure:
+class _FeedFiles:
+    """The delivered files of a feed, and what a request changes in them."""
+
     store: ObjectStore
     feed: Feed
     persons: Sequence[Person]
     request: str
     home: Path
     erase_whole: frozenset[str] = frozenset()
-    files: list[RewrittenFile] = field(default_factory=list)
+    rewritten: list[RewrittenFile] = field(default_factory=list)
     unreadable: list[UnreadableFile] = field(default_factory=list)
-    reasons: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
     named: dict[str, str] = field(default_factory=dict)
 
-    def run(self, folder: Path) -> FilesRewritten:
-        for store, prefix in self.places:
-            self._end_unfinished(store, prefix)
-            for item in store.objects(prefix) if prefix == self.feed.rejected else ():
-                if item.key.endswith(REASON_ENDING):
-                    self._erase_reason(item)
-            for item in _files(store, self.feed, prefix):
-                self._rewrite(self._rewriting(store, folder), item)
-            self._remove_old(store, prefix)
-            self._name_unfinished(store, prefix)
-            for entry in store.passed_over(prefix):
-                self._note(store, entry.key, f"it is {entry.kind}")
-        return self._result()
-
-    def _result(self) -> FilesRewritten:
-        return FilesRewritten(
-            tuple(sorted(self.files)),
-            tuple(sorted(self.unreadable)),
-            tuple(self.reasons),
-            tuple(self.removed),
-            self.named,
-        )
-
-    def _name_unfinished(self, store: ObjectStore, prefix: str) -> None:
-        for item in store.unfinished(prefix):
-            if item.key in self.erase_whole:
-                self.named[item.key] = _IS_UNFINISHED
+    def __post_init__(self) -> None:
+        self._rows, self._text = PersonRows(self.persons), PersonText(self.persons)
 
     @cached_property
     def places(self) -> list[tuple[ObjectStore, str]]:
-        """Where files of the feed stand: each store, and a prefix in it."""
+        """The stores and prefixes with files of the feed."""
         own = [self.feed.inbox, self.feed.archive, self.feed.rejected]
         places = [(self.store, prefix) for prefix in own]
         for copies in sorted(self.home.glob(_COPIES)):
-            # Of a process that ingests what a person named, or was killed as it did.
+            # Of a running or killed process that ingests files that a caller named.
             places.append((LocalObjectStore(copies), self.feed.inbox))
         return places
 
-    def look(self, store: ObjectStore, item: StoredObject) -> FoundRows | None:
-        """Return what is in a file; None where it went away."""
-        return self._look(item, partial(store.open, item.key))
+    def erase_from(self, store: ObjectStore, prefix: str, folder: Path) -> None:
+        """Erase people from the files below a prefix.
 
-    def _look(self, item: StoredObject, open_file: Open) -> FoundRows | None:
+        :param folder: for temporary files.
+        """
+        self._remove_unfinished(store, prefix)
+        rewriting = Rewriting(
+            store,
+            self.feed,
+            self._ledger,
+            folder,
+            look_into(self.feed, self._rows, self._text),
+            self.request,
+            self._ledger_name,
+        )
+        for item in _delivered(store, self.feed, prefix):
+            self._rewrite(rewriting, item)
+        for old in store.old_versions(prefix):
+            found = self.search(old, partial(store.open_old, old))
+            if found and (found.positions or found.problem):
+                store.remove_old(old)
+
+    def search(self, item: StoredObject, open_file: Open) -> FoundRows | None:
+        """Search a file; None if it was removed meanwhile."""
         try:
             return find_rows(self.feed, item.key, open_file, self._rows, self._text)
         except FileNotFoundError:
@@ -198,12 +269,11 @@ class _Erasure:
 
     def shown(self, store: ObjectStore, key: str) -> str:
         """Return the key of a file without a value of the people."""
-        full = key if store is self.store else store.uri(key)
-        return self._text.erased(full)
+        return self._text.erased(key if store is self.store else store.uri(key))
 
     def _rewrite(self, rewriting: Rewriting, item: StoredObject) -> None:
         store = rewriting.store
-        found = self.look(store, item)
+        found = self.search(item, partial(store.open, item.key))
         if found is None:
             return
         known = rewriting.ledger.find(item.key, found.sha256)
@@ -218,11 +288,13 @@ class _Erasure:
             self._collect(store, item.key, known)
         is_empty = is_done and (known.is_erased or found.sha256 == NOTHING)
         why = "" if is_empty else _CAN_BE_READ if is_done else problem
-        add_reasons(self.named, dict.fromkeys(named, why))
+        for name in named:
+            # Two files can have the same content.
+            self.named[name] = self.named.get(name) or why
         if problem and not (is_done and known.is_erased):
             self._note(store, item.key, problem)
         if self._text.is_in_name(item.key):
-            self._note(store, item.key, "its name holds a value of theirs")
+            self._note(store, item.key, "its name contains a value of a person")
 
     def _exchange(
         self,
@@ -232,97 +304,50 @@ class _Erasure:
         known: KnownContent,
         is_named: bool,
     ) -> StoredObject | None:
-        """Do to a file what it needs, and return it as it is then; None where it changed."""
-        is_to_go = known.is_erased or (is_named and bool(found.problem))
-        if is_to_go and found.sha256 != NOTHING:
+        """Rewrite or empty a file if necessary, and return its new state; None if it changed."""
+        must_be_emptied = known.is_erased or (is_named and bool(found.problem))
+        if must_be_emptied and found.sha256 != NOTHING:
             return rewriting.leave_nothing(item, found.sha256, known)
         numbers = RowNumbers.without(known.missing)
         rows = {numbers.number(position) for position in found.positions}
         if not rows:
             return item
-        _wait_until_settled(rewriting.store, item)
+        # Until then, a writer can append to it.
+        time.sleep(seconds_until_settled(rewriting.store, item, datetime.now(UTC)))
         return rewriting.leave_out(item, found, known, rows)
 
     def _collect(self, store: ObjectStore, key: str, known: KnownContent) -> None:
-        """Add what the request ever took from a file."""
-        name = self._noted(delivered_name(self.feed, key, known.sha256))
+        """Add all changes of a file by the request, including earlier calls."""
+        name = self._ledger_name(delivered_name(self.feed, key, known.sha256))
         for change in known.changes:
             if (change.request, change.file) == (self.request, name):
-                self.files.append(
-                    RewrittenFile(
-                        self.shown(store, key),
-                        known.sha256,
-                        change.old_sha256,
-                        change.new_sha256,
-                        change.left_out,
-                    )
+                shown = self.shown(store, key)
+                self.rewritten.append(
+                    RewrittenFile(shown, known.sha256, change.new_sha256, change.left_out)
                 )
 
-    def _end_unfinished(self, store: ObjectStore, prefix: str) -> None:
-        """Remove what this store itself left half-written, and note what others did where it
-        may hold the people.
+    def _remove_unfinished(self, store: ObjectStore, prefix: str) -> None:
+        """Remove temporary files of killed processes. In the inbox, another process can be
+        writing; the verifier finds people there.
         """
         if prefix != self.feed.inbox:
-            for key in store.discard_uploads(prefix):
-                self.removed.append(f"{self.shown(store, key)} (a part of it)")
-        for item in store.unfinished(prefix):
-            # In the inbox another may write.
-            is_own = _OWN_UNFINISHED.search(item.key) and prefix != self.feed.inbox
-            found = None if is_own else self.look(store, item)
-            if is_own and store.remove(item):
-                self.removed.append(self.shown(store, item.key))
-            elif found and (found.positions or found.problem):
-                why = "it is hidden or half-written, and may hold a row of theirs"
-                self._note(store, item.key, why)
-
-    def _remove_old(self, store: ObjectStore, prefix: str) -> None:
-        """Remove the old versions that hold the people, or of which nobody can say."""
-        for old in store.old_versions(prefix):
-            found = self._look(old, partial(store.open_old, old))
-            if found and (found.positions or found.problem):
-                store.remove_old(old)
-                self.removed.append(f"{self.shown(store, old.key)} (an old version)")
-
-    def _erase_reason(self, item: StoredObject) -> None:
-        """Take the values out of a reason, which has none by design."""
-        with self.store.open(item.key) as file:
-            text = file.read().decode("utf-8", "replace")
-        erased = self._text.erased(text)
-        if erased != text:
-            self.store.write_text(item.key, erased)
-            self.reasons.append(self.shown(self.store, item.key))
+            store.discard_uploads(prefix)
+            for item in store.unfinished(prefix):
+                if _OWN_UNFINISHED.search(item.key):
+                    store.remove(item)
 
     def _note(self, store: ObjectStore, key: str, why: str) -> None:
         self.unreadable.append(UnreadableFile(self.shown(store, key), why))
 
-    def _rewriting(self, store: ObjectStore, folder: Path) -> Rewriting:
-        look = look_into(self.feed, self._rows, self._text)
-        return Rewriting(
-            store, self.feed, self._ledger, folder, look, self.request, self._noted
-        )
-
-    def _noted(self, name: str) -> str:
+    def _ledger_name(self, name: str) -> str:
         return ledger_name(name, self._text.is_in_name)
 
     @cached_property
     def _ledger(self) -> RewrittenFiles:
         return RewrittenFiles(self.store, self.feed)
 
-    @cached_property
-    def _rows(self) -> PersonRows:
-        return PersonRows(self.persons)
 
-    @cached_property
-    def _text(self) -> PersonText:
-        return PersonText(self.persons)
-
-
-def _wait_until_settled(store: ObjectStore, item: StoredObject) -> None:
-    """Wait until a file would count as complete: what is written to it until then is seen."""
-    time.sleep(seconds_until_settled(store, item, datetime.now(UTC)))
-
-
-def _files(store: ObjectStore, feed: Feed, prefix: str) -> Iterator[StoredObject]:
+def _delivered(store: ObjectStore, feed: Feed, prefix: str) -> Iterator[StoredObject]:
     """Yield the files below a prefix, without the reasons of rejected ones."""
     for item in store.objects(prefix):
         if not (prefix == feed.rejected and item.key.endswith(REASON_ENDING)):

@@ -1,5 +1,5 @@
-"""Requests to erase people that somebody has to know of: due within a week, late, an exception that
-nobody saw to in time, or runs that fail; until the request is verified.
+"""Detects requests to erase people that are due within a week or late, overdue exceptions, and
+failing runs.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,18 +13,17 @@ from lakehouse.alerts.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.alerts.monitor_context import MonitorContext
 from lakehouse.orchestration.dagster_internals import events_of_run
 from lakehouse.orchestration.metadata_keys import ErasureMetadata
-from lakehouse.privacy.pending_requests import PastRuns, ended_at, is_due, past_runs
-from lakehouse.privacy.requests import read_requests
-from lakehouse.privacy.states import Request, Unreachable
+from lakehouse.privacy.pending_requests import PastRuns, finished_at, is_due, past_runs
+from lakehouse.privacy.requests import Request, Unreachable, read_requests
 
 SOON = timedelta(days=7)
-"""How long before it is due people are notified of a request."""
-_MOST_FAILED = 2
-"""After so many runs in a row that failed people are notified; at once where it is a proof."""
+"""Notice before a request is due."""
+_MAX_FAILED = 2
+"""Failed runs in a row before an alert; a failed proof is reported at once."""
 
 
 def detect_late_requests(context: MonitorContext) -> Observed:
-    """Return the requests that fire now, and what became of those before; reads no table."""
+    """Return the current and resolved incidents; reads no table."""
     requests = {one.request_id: one for one in read_requests(context.settings)}
     facts: list[Firing | Resolved] = []
     for request in requests.values():
@@ -41,10 +40,10 @@ def _firings(context: MonitorContext, request: Request) -> Iterator[Firing]:
         yield _firing(context, request, "due", due - SOON, title, severity="warn")
     if request.is_late(context.now):
         yield _firing(context, request, "late", due, f"is late: it was due by {due.date()}")
-    overdue = [one for one in request.unreachable if _ended(one) <= context.now]
+    overdue = [one for one in request.unreachable if _end_of(one) <= context.now]
     if overdue:
-        title = "is an exception that nobody saw to in time"
-        yield _firing(context, request, "exception", max(map(_ended, overdue)), title)
+        title = "is an exception that was not handled in time"
+        yield _firing(context, request, "exception", max(map(_end_of, overdue)), title)
     yield from _failed(context, request)
 
 
@@ -55,14 +54,14 @@ def _failed(context: MonitorContext, request: Request) -> Iterator[Firing]:
     last = past.failed[0]
     failure = _failure_of(context, last.dagster_run.run_id)
     is_unproved = _is_unproved(failure)
-    if len(past.failed) < _MOST_FAILED and not is_unproved:
+    if len(past.failed) < _MAX_FAILED and not is_unproved:
         return
     yield _firing(
         context,
         request,
         "failed",
-        ended_at(last),
-        "cannot be proved" if is_unproved else "cannot be carried on",
+        finished_at(last),
+        "cannot be proved" if is_unproved else "cannot be continued",
         lines=_failed_lines(past, request, failure, context.now),
         run_id=last.dagster_run.run_id,
     )
@@ -72,16 +71,16 @@ def _failed_lines(
     past: PastRuns, request: Request, failure: Any, now: datetime
 ) -> Iterator[str]:
     error = failure.error if failure else None
-    yield reason_of(error, None) or "Its run ended without saying why."
+    yield reason_of(error, None) or "Its run ended without a reason."
     times = "Its last run" if len(past.failed) == 1 else f"Its last {len(past.failed)} runs"
-    again = ""
+    retry = ""
     if past.next_at and is_due(request, now):
-        again = f"; it is tried again at {moment_text(past.next_at)}"
-    yield f"{times} failed{again}."
+        retry = f"; it is retried at {moment_text(past.next_at)}"
+    yield f"{times} failed{retry}."
 
 
 def _failure_of(context: MonitorContext, run_id: str) -> Any:
-    """Return what Dagster kept of the step that failed; None where the run's process died."""
+    """Return Dagster's data of the failed step; None if the run's process died."""
     of_type = dg.DagsterEventType.STEP_FAILURE
     for entry in events_of_run(context.instance, run_id, of_type):
         return entry.get_dagster_event().step_failure_data
@@ -89,9 +88,9 @@ def _failure_of(context: MonitorContext, run_id: str) -> Any:
 
 
 def _is_unproved(failure: Any) -> bool:
-    """Whether a run went to its end, and the verifier found something."""
-    reported = failure.user_failure_data if failure else None
-    metadata = reported.metadata if reported else None
+    """Return whether a run finished, and the verifier found something."""
+    data = failure.user_failure_data if failure else None
+    metadata = data.metadata if data else None
     return ErasureMetadata.from_metadata(metadata or {}).request is not None
 
 
@@ -106,7 +105,7 @@ def _firing(
     **details: Any,
 ) -> Firing:
     return context.firing(
-        f"{_prefix(request.request_id)}{what}",
+        f"erasure {request.request_id} {what}",
         "erasure",
         at,
         f"request {request.request_id} {title}",
@@ -117,48 +116,44 @@ def _firing(
     )
 
 
-def _prefix(request_id: str) -> str:
-    return f"erasure {request_id} "
-
-
 def _state_lines(request: Request) -> Iterator[str]:
     yield f"It is {request.state}: {_state(request)}."
     for one in request.unreachable:
-        yield f"{one.place}: {one.owner} sees to it until {one.until.isoformat()}."
+        yield f"{one.place}: {one.owner} has to erase it until {one.until.isoformat()}."
     yield f"It is due by {moment_text(request.due_at)}, a month after it was made."
 
 
 def _state(request: Request) -> str:
     if request.state == "requested":
-        return "readers may still see its people"
+        return "readers can still see its people"
     if request.state == "exception":
-        return "others have to see to what the lakehouse does not reach"
+        return "places outside of the lakehouse have to be erased by their owners"
     if request.state == "pending_physical" and request.physical_due_at:
-        moment = moment_text(request.physical_due_at)
-        return f"readers see nothing of it, and the rest can be removed from {moment} on"
-    return "readers see nothing of it, and it is not proved yet"
+        due_at = moment_text(request.physical_due_at)
+        return f"readers do not see its people, and files can be removed from {due_at} on"
+    return "readers do not see its people, and it is not proved yet"
 
 
 def _commands(request: Request) -> Sequence[str]:
-    carry_on = f"lakehouse erase --request {request.request_id}"
+    command = f"lakehouse erase --request {request.request_id}"
     if request.state == "exception":
-        carry_on = f"{carry_on} --elsewhere-done"
-    return (carry_on, f"lakehouse erasures {request.request_id}")
+        command = f"{command} --elsewhere-done"
+    return (command, f"lakehouse erasures {request.request_id}")
 
 
-def _ended(unreachable: Unreachable) -> datetime:
-    """Return when the last day of an exception is over."""
+def _end_of(unreachable: Unreachable) -> datetime:
+    """Return the end of the last day of an exception."""
     return datetime.combine(unreachable.until + timedelta(days=1), time.min, UTC)
 
 
 def _resolved(
     context: MonitorContext, requests: dict[str, Request], firing: set[str]
 ) -> Iterator[Resolved]:
-    """Yield the incidents that are over, with how far their request is."""
+    """Yield resolved incidents, with the state of their request."""
     for key, incident in context.state.open.items():
         if incident.firing.kind != "erasure" or key in firing:
             continue
         _, request_id, _ = key.split(" ")
         request = requests.get(request_id)
-        how = f"Request {request_id} is {request.state}." if request else "It is gone."
+        how = f"Request {request_id} is {request.state}." if request else "It does not exist."
         yield Resolved(key, context.now, how)

@@ -1,13 +1,12 @@
-"""What there is to erase people from: a deployment, what is declared on it, and who holds whom."""
+"""A deployment with its declarations, as the input of an erasure."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 
-from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.orchestration.runs import MakeDefinitions
-from lakehouse.privacy.holders import Holder, Subject
+from lakehouse.privacy.holders import Holder, Subject, subject_of
 from lakehouse.settings import Settings
 from lakehouse.storage.object_store import ObjectStore
 from lakehouse.storage.stores import open_store
@@ -18,25 +17,25 @@ from lakehouse.tables.table import IcebergTable
 
 @dataclass(frozen=True)
 class Erasable:
-    """A deployment with its declarations; a value without behaviour but for look-ups."""
+    """A deployment with its declarations, and who is in which table."""
 
     settings: Settings
     engine: Engine
     tables: Mapping[str, IcebergTable]
-    """The declared tables by name, quarantines among them."""
+    """The declared tables by name, including quarantines."""
     feeds: Mapping[str, Feed]
     subjects: tuple[Subject, ...]
     sources: Mapping[str, Collection[str]]
     """By table, the tables that it is computed from."""
     readers: Mapping[str, Collection[str]]
-    """By table, those that read on in it from where they were."""
+    """By table, the tables that read it incrementally."""
     audit: IcebergTable
     project: MakeDefinitions
-    """Makes the definitions by which tables are computed anew."""
+    """Makes the definitions that recompute tables."""
 
     @property
     def dependents(self) -> dict[str, set[str]]:
-        """By table, all that are computed from it, whether they read on in it or in full."""
+        """By table, all tables that are computed from it."""
         dependents: dict[str, set[str]] = {}
         for name, sources in self.sources.items():
             for source in sources:
@@ -45,62 +44,58 @@ class Erasable:
 
     @property
     def store(self) -> ObjectStore:
-        """Where delivered files stand."""
+        """The store of delivered files."""
         return open_store(self.settings)
 
-    def subject_of(self, person: Person) -> Subject:
-        """Return the kind of people that a person is of, or whose value they are known by.
-
-        :raises LakehouseError: when nothing declares it any more.
-        """
-        name = person.subject.lower()
-        for subject in self.subjects:
-            if name in subject.names:
-                return subject
-        for subject in self.subjects:
-            if subject.personal_names(name):
-                return subject
-        raise LakehouseError(
-            f"{person.subject} stands for people in no table; expected a subject that a table"
-            " declares, or a personal column of one.",
-            next_step=(
-                "Declare it again, as it was when the request was made, until the request is"
-                " verified."
-            ),
-        )
-
     def holders(self, persons: Iterable[Person]) -> list[tuple[Holder, list[Person]]]:
-        """Return the tables that may hold some people, sources before what is computed of them,
-        each with those that it may hold.
-        """
-        found: dict[str, list[tuple[Holder, Person]]] = {}
+        """Return the tables that can contain some people, sources first, each with these people."""
+        by_table: dict[str, dict[Holder, list[Person]]] = {}
         for person in persons:
-            for holder in self.subject_of(person).holders:
-                found.setdefault(holder.table, []).append((holder, person))
-        order = [name for name in self.in_order() if name in found]
-        grouped = []
-        for name in order:
-            holders = dict.fromkeys(holder for holder, _ in found[name])
-            for holder in holders:
-                theirs = [person for one, person in found[name] if one == holder]
-                grouped.append((holder, theirs))
-        return grouped
+            for holder in subject_of(self.subjects, person).holders:
+                by_holder = by_table.setdefault(holder.table, {})
+                by_holder.setdefault(holder, []).append(person)
+        return [pair for name in self.in_order() for pair in by_table.get(name, {}).items()]
 
     def feeds_of(
         self, persons: Iterable[Person]
     ) -> Iterator[tuple[Feed, Holder, list[Person]]]:
-        """Yield the feeds whose files may hold some people, with the table that they land in."""
-        for holder, theirs in self.holders(persons):
+        """Yield the feeds whose files can contain some people, with their table."""
+        for holder, in_table in self.holders(persons):
             for feed in self.feeds.values():
                 if feed.table == holder.table:
-                    yield feed, holder, theirs
+                    yield feed, holder, in_table
 
     def tables_of(self, persons: Iterable[Person]) -> list[IcebergTable]:
-        """Return the tables that may hold some people and are there, sources first."""
+        """Return the existing tables that can contain some people, sources first."""
         names = dict.fromkeys(holder.table for holder, _ in self.holders(persons))
         return [self.tables[name] for name in names if self.engine.catalog.has(name)]
 
     def in_order(self) -> list[str]:
-        """Return the declared tables, sources before what is computed of them."""
+        """Return the declared tables, sources before the tables that are computed from them."""
         graph = {name: set(self.sources.get(name, ())) - {name} for name in sorted(self.tables)}
         return list(TopologicalSorter(graph).static_order())
+
+    def by_all_names(self, persons: Iterable[Person]) -> list[Person]:
+        """Return people once for each name of their id column in any table."""
+        people = []
+        for person in persons:
+            names = subject_of(self.subjects, person).names
+            is_by_id = person.subject.lower() in names
+            for name in sorted(names) if is_by_id else [person.subject]:
+                people.append(replace(person, subject=name))
+        return people
+
+
+def people_in(
+    holder: Holder, persons: Iterable[Person], shared: frozenset[str]
+) -> list[Person]:
+    """Return people with the names of the id columns of a table, without shared values: these
+    identify no row.
+    """
+    people = []
+    for person in persons:
+        personal = {name: values - shared for name, values in person.personal.items()}
+        own = replace(person, personal={name: own for name, own in personal.items() if own})
+        names = [column.name for column in holder.ids]
+        people += [replace(own, subject=name) for name in names] or [own]
+    return people

@@ -1,10 +1,9 @@
-"""Erasure in Dagster: the job that carries a request on, and the sensor that asks for it once the
-request can go on by itself.
+"""Erasure in Dagster: the job that continues a request, and the sensor that starts it when due.
 
-Both know a request by its id alone. No value of a person is in configuration, tags or logs.
+Both know only the id of a request. No value of a person is in configuration, tags or logs.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,9 +22,8 @@ from lakehouse.orchestration.run_failures.withheld_values import cause_without_d
 from lakehouse.orchestration.runs import UNFINISHED
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.folder import erase_lock
-from lakehouse.privacy.pending_requests import first_due, is_due, past_runs
-from lakehouse.privacy.requests import read_request, read_requests
-from lakehouse.privacy.states import Request
+from lakehouse.privacy.pending_requests import is_due, past_runs
+from lakehouse.privacy.requests import Request, read_request, read_requests
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import is_file_locked
 
@@ -38,7 +36,7 @@ _NAMED_OBSTACLES = 3
 
 
 class ErasureConfig(dg.Config):
-    """Which request a run carries on."""
+    """The request that a run continues."""
 
     request: str = Field(
         description="The id of a request, such as R-17; never a value of a person."
@@ -47,24 +45,22 @@ class ErasureConfig(dg.Config):
 
 @dataclass(frozen=True)
 class Eraser:
-    """What carries requests on: what there is to erase from, and where the deployment is read
-    from.
-    """
+    """Creates the definitions of a deployment."""
 
     open_erasable: Callable[[Settings, Engine], Erasable]
     read_settings: Callable[[], Settings]
 
     def definitions(self) -> dg.Definitions:
-        """Return the job and the sensor, which is on by itself."""
+        """Return the job and the sensor, which runs by default."""
         return dg.Definitions(jobs=[self._job()], sensors=[self._sensor()])
 
     def _job(self) -> dg.JobDefinition:
         @dg.op(
             name=_OP,
-            description="Erases the people of a request as far as it can go by now.",
+            description="Continues a request to erase people as far as possible.",
             out=dg.Out(dg.Nothing),
             required_resource_keys={"engine", "settings"},
-            # One at a time: a second one would be refused.
+            # A second run would be rejected.
             pool=JOB,
         )
         def carry_on(context: dg.OpExecutionContext, config: ErasureConfig) -> None:
@@ -73,8 +69,8 @@ class Eraser:
         @dg.job(
             name=JOB,
             description=(
-                "Carries a request to erase people on, by its id alone: what `lakehouse erase"
-                " --request ID` does. Files that nothing names are left until they are a day old."
+                "Continues a request to erase people, like `lakehouse erase --request ID`. Orphan"
+                " files are retained until they are a day old."
             ),
         )
         def erase_people() -> None:
@@ -86,9 +82,9 @@ class Eraser:
         from lakehouse.privacy.erase import erase
         from lakehouse.privacy.erasure import How
 
-        # One that there is not fails before the run is taken for one of it.
+        # An unknown id fails before the run is tagged.
         read_request(context.resources.settings, request_id)
-        # A run that a person started counts too.
+        # A run that was started by hand counts too.
         add_run_tags(context.instance, context.run_id, {REQUEST_TAG: request_id})
 
         def progress(what: str) -> AbstractContextManager[object]:
@@ -114,19 +110,19 @@ class Eraser:
             minimum_interval_seconds=_SECONDS,
             default_status=dg.DefaultSensorStatus.RUNNING,
             description=(
-                "Carries on requests to erase people that were left before their end, or that"
-                " waited for files to be a day old; one run at a time. It tries again after a"
-                " failure, at growing intervals; exceptions wait for a person."
+                "Continues interrupted requests to erase people, and those that waited for files"
+                " to be a day old; one run at a time. It retries after a failure, at growing"
+                " intervals; exceptions wait for an operator."
             ),
         )
         def erase_when_due(
             context: dg.SensorEvaluationContext,
         ) -> dg.RunRequest | dg.SkipReason:
-            return self._ask(context.instance, datetime.now(UTC))
+            return self._evaluate(context.instance, datetime.now(UTC))
 
         return erase_when_due
 
-    def _ask(
+    def _evaluate(
         self, instance: dg.DagsterInstance, now: datetime
     ) -> dg.RunRequest | dg.SkipReason:
         settings = self.read_settings()
@@ -140,7 +136,7 @@ class Eraser:
         )
         if working:
             run_id = working[0].dagster_run.run_id
-            return dg.SkipReason(f"Run {run_id[:8]} carries a request on; one at a time.")
+            return dg.SkipReason(f"Run {run_id[:8]} is active; one at a time.")
         if is_file_locked(erase_lock(settings)):
             return dg.SkipReason("A process erases people from this home; one at a time.")
         return _first_not_paused(instance, due, now)
@@ -155,41 +151,41 @@ def _first_not_paused(
         if past.next_at is None or past.next_at <= now:
             request_id = request.request_id
             return dg.RunRequest(
-                # The same until there is a run of it: killed after that was made, a tick makes
-                # no second one.
+                # Unchanged until a run exists: after a kill, a tick requests no second one.
                 run_key=f"{request_id}:{past.newest_id[:8] or 'first'}",
                 run_config=run_config(request_id),
                 tags={REQUEST_TAG: request_id},
             )
         waiting.append(f"{request.request_id} at {past.next_at:%Y-%m-%d %H:%M} UTC")
-    return dg.SkipReason(f"Tried again later: {', '.join(waiting)}.")
+    return dg.SkipReason(f"Retried later: {', '.join(waiting)}.")
 
 
 def _nothing_due(requests: list[Request], now: datetime) -> str:
-    moment = first_due(requests, now)
-    if moment is None:
-        return "No request to erase people can be carried on."
-    return f"The next request to erase people is due at {moment:%Y-%m-%d %H:%M} UTC."
+    due = [one.physical_due_at for one in requests if not is_due(one, now)]
+    next_at = min((at for at in due if at is not None), default=None)
+    if next_at is None:
+        return "No request to erase people can be continued."
+    return f"The next request to erase people is due at {next_at:%Y-%m-%d %H:%M} UTC."
 
 
 def run_config(request_id: str) -> dict[str, Any]:
-    """Return the configuration of a run that carries a request on."""
+    """Return the configuration of a run that continues a request."""
     return {"ops": {_OP: {"config": {"request": request_id}}}}
 
 
 @contextmanager
 def _values_withheld(request_id: str) -> Iterator[None]:
-    """Let no error out whose text may quote a value: Dagster keeps it, and what it came of."""
+    """Replace errors whose text can quote a value: Dagster stores them with their cause."""
     try:
         yield
     except LakehouseError as error:
         raise error from None
     except Exception as error:
         raise ErasureFailed(
-            f"Request {request_id} could not be carried on: {cause_without_data(error)}.",
+            f"Request {request_id} could not be continued: {cause_without_data(error)}.",
             next_step=(
-                "Its text may quote a value, and is kept nowhere; `lakehouse erase --request"
-                f" {request_id}` says it."
+                "Its text can quote a value, and is not stored; `lakehouse erase --request"
+                f" {request_id}` shows it."
             ),
         ) from None
 
@@ -200,12 +196,12 @@ def _not_proved(request: Request, obstacles: Sequence[str]) -> ErasureFailed:
     return ErasureFailed(
         f"Request {request.request_id} is {request.state}, and could not be"
         f" proved: {named}{f'; and {more} more' if more > 0 else ''}.",
-        next_step="See to these places; it is tried again by itself.",
+        next_step="Clean these places; it is retried automatically.",
     )
 
 
 def metadata_of(erasure: "Erasure") -> dict[str, Any]:
-    """Return how far a request is, as Dagster shows it: counts by table and place, no value."""
+    """Return the state of a request as metadata: counts by table and place, no value."""
     request, record, proof = erasure.request, erasure.record, erasure.proof
     pending = request.physical_due_at
     return ErasureMetadata(
@@ -218,10 +214,18 @@ def metadata_of(erasure: "Erasure") -> dict[str, Any]:
         rewritten_files=len(record.files),
         rewritten_rows=sum(file.rows for file in record.files),
         recomputed=record.recomputed,
-        places=_places(erasure),
+        places={
+            place.place: {
+                "outcome": place.outcome,
+                "values": place.values,
+                "files": place.files,
+                "shared": place.shared,
+            }
+            for place in record.places
+        },
         waiting=record.waiting,
         unreachable=tuple(
-            f"{one.place}: {one.owner} sees to it until {one.until.isoformat()}"
+            f"{one.place}: {one.owner}, until {one.until.isoformat()}"
             for one in request.unreachable
         ),
         searched_files=proof.files if proof else None,
@@ -229,15 +233,3 @@ def metadata_of(erasure: "Erasure") -> dict[str, Any]:
         findings=tuple(map(str, proof.findings)) if proof else (),
         gaps=tuple(map(str, proof.gaps)) if proof else (),
     ).to_metadata()
-
-
-def _places(erasure: "Erasure") -> Mapping[str, Mapping[str, Any]]:
-    places = {}
-    for place in erasure.record.places:
-        places[place.place] = {
-            "outcome": place.outcome,
-            "values": place.values,
-            "files": place.files,
-            "shared": place.shared,
-        }
-    return places

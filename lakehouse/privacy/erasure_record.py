@@ -1,6 +1,4 @@
-"""What an erasure did and found so far, kept for its next call: counts, places and hashes, and no
-value of a person.
-"""
+"""The stored result of an erasure so far: counts, places and hashes, and no value of a person."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +13,7 @@ from lakehouse.storage.json_files import read_json, write_json
 
 @dataclass(frozen=True)
 class ErasedFile:
-    """A delivered file that was written again without rows of the people."""
+    """A delivered file that was rewritten without rows of the people."""
 
     key: str
     sha256: str
@@ -36,75 +34,75 @@ class UnreadableFile:
 
 @dataclass(frozen=True)
 class ErasureRecord:
-    """What a request did so far."""
+    """The result of a request so far."""
 
     erased_at: datetime | None = None
-    """Since when the people are on the list of who is gone."""
+    """When the people were added to the suppression list."""
     hmacs: tuple[str, ...] = ()
-    """Keyed hashes of the people's ids, by which `erasures verify` finds them."""
+    """Keyed hashes of the people's ids, for `erasures verify`."""
     personal_hmacs: tuple[str, ...] = ()
     """Keyed hashes of their personal values that no one else has."""
     unknown: int = 0
-    """How many of those who were named nothing holds."""
+    """How many of the named people were not found."""
     rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Rows that went, by table, and by branch or tag."""
+    """Deleted rows, by table and by branch or tag."""
     snapshots: Mapping[str, int] = field(default_factory=dict)
-    """The last snapshot that was written without them, by table."""
+    """The last snapshot without them, by table."""
     tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Tags that point at another snapshot now, or were dropped, by table."""
+    """Moved tags and dropped branches, by table."""
     files: tuple[ErasedFile, ...] = ()
     unreadable: tuple[UnreadableFile, ...] = ()
     recomputed: tuple[str, ...] = ()
-    """Tables that were computed anew, since the people were in their sums."""
+    """Recomputed tables, which aggregated rows of the people."""
     kept: tuple[str, ...] = ()
-    """Tables that keep the sums that they had, as declared, or are computed from such alone."""
+    """Tables that keep their sums, as declared, or are computed only from such tables."""
     main_snapshots: Mapping[str, int] = field(default_factory=dict)
-    """The last snapshot of main that was written without them, by table."""
+    """The last snapshot of main without them, by table."""
     anew: tuple[str, ...] = ()
-    """Tables of sums that need not be looked at again, until rows go from main once more."""
+    """Tables of sums that are done, until more rows are deleted from main."""
     is_recomputed: bool = False
-    """Whether that is all of them."""
+    """Whether these are all tables of sums."""
     places: tuple[ScrubbedPlace, ...] = ()
-    """The last that is known of each place outside of tables and delivered files."""
+    """The last result of each place outside of tables and delivered files."""
     seen_to: tuple[str, ...] = ()
-    """Places outside of the lakehouse that somebody saw to, until more rows go."""
+    """Places outside of the lakehouse that are confirmed as done, until more rows are deleted."""
     folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Where the files of tables were, by table: those that metadata names no more among them."""
+    """Current and former folders of tables."""
     waiting: tuple[str, ...] = ()
     """What could not be removed from files yet, and why."""
 
     @property
     def row_count(self) -> int:
-        """How many rows went, in all tables, branches and tags."""
+        """The number of deleted rows in all tables, branches and tags."""
         return sum(sum(by_ref.values()) for by_ref in self.rows.values())
 
     @property
-    def elsewhere(self) -> tuple[ScrubbedPlace, ...]:
-        """Places outside of the lakehouse that may hold the people."""
-        return tuple(place for place in self.places if is_elsewhere(place))
+    def external_places(self) -> tuple[ScrubbedPlace, ...]:
+        """Places outside of the lakehouse that can contain the people."""
+        return tuple(place for place in self.places if is_external(place))
 
     @property
     def unattended(self) -> tuple[ScrubbedPlace, ...]:
-        """Those of them that somebody has yet to see to."""
-        return tuple(place for place in self.elsewhere if place.place not in self.seen_to)
+        """Those places that are not confirmed as done."""
+        return tuple(place for place in self.external_places if place.place not in self.seen_to)
 
 
-def is_elsewhere(place: ScrubbedPlace) -> bool:
-    """Whether a place is outside of the home, and somebody else has to see to it."""
+def is_external(place: ScrubbedPlace) -> bool:
+    """Return whether a place is outside of the home, and its owner has to erase the people."""
     return place.outcome == "not reached" and not place.files
 
 
 def read_record(settings: Settings, request_id: str) -> ErasureRecord:
-    """Return what is recorded of a request; an empty record where nothing is."""
+    """Return the record of a request; empty if there is none."""
     file = _file(settings, request_id)
-    record: ErasureRecord = (
-        read_json(file, ErasureRecord) if file.is_file() else ErasureRecord()
-    )
+    if not file.is_file():
+        return ErasureRecord()
+    record: ErasureRecord = read_json(file, ErasureRecord)
     return record
 
 
 def write_record(settings: Settings, request_id: str, record: ErasureRecord) -> None:
-    """Keep what a request did so far."""
+    """Store the record of a request."""
     privacy_folder(settings)
     file = _file(settings, request_id)
     file.parent.mkdir(mode=0o700, exist_ok=True)

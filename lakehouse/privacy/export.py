@@ -1,18 +1,16 @@
-"""All rows that tables have of people now, as who asks for access is given them."""
+"""Exports all rows that tables contain of people now, for requests for access."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import TypeUnsupported
-from lakehouse.iceberg.erasure.find_rows import FileRows, find_rows
-from lakehouse.iceberg.erasure.person_columns import person_columns
+from lakehouse.iceberg.erasure.find_rows import FileRows, find_rows, person_columns
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.privacy.erased_people import people_in
-from lakehouse.privacy.holders import Holder, Subject
+from lakehouse.privacy.erasable import people_in
+from lakehouse.privacy.holders import Subject
 from lakehouse.privacy.identity import Identity
-from lakehouse.privacy.table_reading import explained
+from lakehouse.privacy.table_values import shared_values
 from lakehouse.tables.person import Person
 from lakehouse.tables.table import IcebergTable
 
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeldRow:
-    """A row that a table has of a person."""
+    """A row of a person."""
 
     table: str
     row: Mapping[str, Any] = field(repr=False)
@@ -30,19 +28,16 @@ class HeldRow:
 
 @dataclass(frozen=True)
 class Export:
-    """What was found, and where it was looked for."""
+    """The rows of some people, and the tables that were searched."""
 
     rows: tuple[HeldRow, ...] = field(repr=False)
     tables: tuple[str, ...]
-    """The tables that were looked at."""
     shared_rows: int
-    """Rows left out: only a value is in them that somebody else has as well."""
+    """Omitted rows: they contain only a value that another person has too."""
     unsearched: Mapping[str, tuple[str, ...]]
-    """Tables that nobody declared, and their columns with names of those that are about people:
-    whether they are cannot be told.
-    """
+    """Undeclared tables, and their columns with names of columns about people."""
     unsupported: Mapping[str, str]
-    """Tables that nobody declared and only Spark reads, and why."""
+    """Undeclared tables that only Spark reads, and why."""
 
 
 def export_people(
@@ -51,59 +46,43 @@ def export_people(
     identities: Sequence[Identity],
     declared: Mapping[str, IcebergTable],
 ) -> Export:
-    """Return the rows that readers see of some people: those that an erasure deletes; no JVM.
+    """Return the rows of some people that readers see: those that an erasure deletes; no JVM.
 
     :param declared: the declared tables, by name.
     """
-    holders: dict[str, dict[Holder, list[Identity]]] = {}
+    persons = [identity.person for identity in identities]
+    shared = shared_values(engine, subjects, persons)
+    own: dict[str, list[Person]] = {}
+    with_shared: dict[str, list[Person]] = {}
     for identity in identities:
         for holder in identity.subject.holders:
             if engine.catalog.has(holder.table):
-                holders.setdefault(holder.table, {}).setdefault(holder, []).append(identity)
+                people = with_shared.setdefault(holder.table, [])
+                people += people_in(holder, [identity.person], frozenset())
+                people = own.setdefault(holder.table, [])
+                people += people_in(holder, [identity.person], shared)
     rows: list[HeldRow] = []
     shared_rows = 0
-    for name in sorted(holders):
+    for name in sorted(own):
         loaded = engine.catalog.load(name)
-        own, with_shared = _people(holders[name], is_own=True), _people(holders[name])
-        found = _positions(loaded, declared[name], own)
-        rows += [HeldRow(name, row) for row in explained(loaded, partial(_rows, loaded, found))]
-        if with_shared != own:
-            shared_rows += _count(_positions(loaded, declared[name], with_shared))
-            shared_rows -= _count(found)
+        found = _find(loaded, declared[name], own[name])
+        rows += [HeldRow(name, row) for row in _rows(loaded, found)]
+        if with_shared[name] != own[name]:
+            all_found = _find(loaded, declared[name], with_shared[name])
+            shared_rows += sum(file.rows for file in all_found)
+            shared_rows -= sum(file.rows for file in found)
     columns, unsupported = undeclared_columns(engine, subjects, declared)
-    return Export(tuple(rows), tuple(sorted(holders)), shared_rows, columns, unsupported)
+    return Export(tuple(rows), tuple(sorted(own)), shared_rows, columns, unsupported)
 
 
-def _people(
-    holders: Mapping[Holder, Sequence[Identity]], *, is_own: bool = False
-) -> list[Person]:
-    """Return people as a table names their columns.
-
-    :param is_own: whether values that another person has too are omitted.
-    """
-    people = []
-    for holder, identities in holders.items():
-        for identity in identities:
-            shared = frozenset[str]().union(*identity.shared.values())
-            people += people_in(holder, [identity.person], shared if is_own else frozenset())
-    return people
-
-
-def _positions(
-    loaded: "Table", table: IcebergTable, people: Sequence[Person]
-) -> "list[FileRows]":
+def _find(loaded: "Table", table: IcebergTable, people: Sequence[Person]) -> list[FileRows]:
     snapshot = loaded.current_snapshot()
     if snapshot is None:
         return []
-    columns = person_columns(table, loaded, people)
-    return list(explained(loaded, lambda: find_rows(loaded, columns, snapshot.snapshot_id)))
+    return find_rows(loaded, person_columns(table, loaded, people), snapshot.snapshot_id)
 
 
-def _count(files: "Iterable[FileRows]") -> int:
-    return sum(file.rows for file in files)
-
-
-def _rows(loaded: "Table", files: "Iterable[FileRows]") -> Iterator[dict[str, Any]]:
+def _rows(loaded: "Table", files: Iterable[FileRows]) -> Iterator[dict[str, Any]]:
     from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.io.pyarrow import ArrowScan
     from pyiceberg.table import FileScanTask
@@ -117,9 +96,8 @@ def _rows(loaded: "Table", files: "Iterable[FileRows]") -> Iterator[dict[str, An
 def undeclared_columns(
     engine: Engine, subjects: Sequence[Subject], declared: Iterable[str]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
-    """Return, by table that nobody declared, its columns that are called as those about people
-    are, and the tables whose columns cannot be told, with why; in Glue, which has the databases of
-    a whole account, of tables beside declared ones.
+    """Return columns of undeclared tables with names of columns about people, and the tables that
+    cannot be read, with why. In Glue, only tables next to declared ones are listed.
     """
     names, names_declared = set[str](), set(declared)
     for subject in subjects:
@@ -131,7 +109,7 @@ def undeclared_columns(
         except TypeUnsupported as error:
             unsupported[table] = str(error)
             continue
-        alike = tuple(field.name for field in fields if field.name.lower() in names)
-        if alike:
-            columns[table] = alike
+        same_names = tuple(one.name for one in fields if one.name.lower() in names)
+        if same_names:
+            columns[table] = same_names
     return columns, unsupported

@@ -1,12 +1,10 @@
-"""Who is gone: the people that were erased, as keyed hashes; whatever writes rows asks here, so
-that they stay gone.
+"""The stored suppression list: keyed hashes of erased people, whose rows are excluded from writes.
 
-A person takes about 200 bytes of memory in each process that asks. The list is read once, and
-again only after its file changed; a home where nobody was erased has none.
+A person takes about 200 bytes of memory in each process. The file is read once, and again only
+after it changed; a home without erased people has none.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
@@ -15,8 +13,7 @@ from pathlib import Path
 
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.privacy.folder import privacy_folder
-from lakehouse.privacy.hmac_key import hmac_key
+from lakehouse.privacy.folder import hmac_key, privacy_folder
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import brief_lock
 from lakehouse.storage.json_files import read_json, write_json
@@ -28,7 +25,7 @@ _ERASED = ("files_rewritten", "rows_erased", "logically_deleted", "verified")
 
 @dataclass(frozen=True)
 class GonePerson:
-    """A person that was erased, and when."""
+    """An erased person."""
 
     subject: str
     hmac: str
@@ -40,59 +37,52 @@ class GonePerson:
 
 @dataclass(frozen=True)
 class GoneList:
-    """Who is gone, as of a version of the list."""
+    """A version of the list."""
 
     version: str
-    """Another text where the list is another; empty where there is none."""
+    """Identifies the file's content; empty without a file."""
     key: bytes | None = field(repr=False)
     erased_at: Mapping[bytes, datetime] = field(repr=False)
-    """When a person was last erased, by their keyed hash."""
+    """When a person was last erased, by keyed hash."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody is gone, so that no row has to be looked at."""
+        """Whether no one was erased."""
         return not self.erased_at
 
     def is_gone(self, names: Iterable[str], value: str) -> datetime | None:
-        """Return when a person was erased; None for who was not.
+        """Return when a person was erased; None if not.
 
-        :param names: all that tables call the subject (`Subject.names`), under any of which the
-            person may have been erased.
-        :param value: an id, in whatever form.
+        :param names: all names of the id column (`Subject.names`).
+        :param value: an id, in any form.
         """
         if self.is_empty or self.key is None:
             return None
-        found = []
-        for name in {one.lower() for one in names}:
-            digest = bytes.fromhex(person_hmac(self.key, name, value))
-            if digest in self.erased_at:
-                found.append(self.erased_at[digest])
+        digests = [bytes.fromhex(person_hmac(self.key, one.lower(), value)) for one in names]
+        found = [self.erased_at[digest] for digest in digests if digest in self.erased_at]
         return max(found, default=None)
 
 
-def gone_version(settings: Settings) -> str:
-    """Return the version of the list of who is gone, by one look at its file; empty where there
-    is none.
-    """
+def read_gone(settings: Settings) -> GoneList:
+    """Return the list; the file is read only if it changed."""
+    return _read_version(settings, _version(settings))
+
+
+def _version(settings: Settings) -> str:
     try:
-        seen = _file(settings).stat()
+        status = _file(settings).stat()
     except FileNotFoundError:
         return ""
-    # Each change is another file, moved to its place.
-    return f"{seen.st_ino}-{seen.st_mtime_ns}-{seen.st_size}"
-
-
-def read_gone(settings: Settings) -> GoneList:
-    """Return who is gone; read again only where that changed."""
-    return _read_version(settings, gone_version(settings))
+    # Each change replaces the file.
+    return f"{status.st_ino}-{status.st_mtime_ns}-{status.st_size}"
 
 
 def read_audited(settings: Settings) -> GoneList:
-    """Return the list, which has the erasures that `audit.gdpr_actions` records.
+    """Return the list after comparing it with `audit.gdpr_actions`.
 
-    :raises LakehouseError: when the list is missing or older.
+    :raises LakehouseError: if the list is missing or older than a recorded erasure.
     """
-    version = gone_version(settings)
+    version = _version(settings)
     catalog = Catalog.of(settings)
     if catalog.has(_AUDIT):
         snapshot_id = catalog.load(_AUDIT).metadata.current_snapshot_id
@@ -100,13 +90,8 @@ def read_audited(settings: Settings) -> GoneList:
     return _read_version(settings, version)
 
 
-def is_gone(settings: Settings, names: Iterable[str], value: str) -> datetime | None:
-    """Return when a person was erased; None for who was not (see `GoneList.is_gone`)."""
-    return read_gone(settings).is_gone(names, value)
-
-
 def add_gone(settings: Settings, people: Iterable[GonePerson]) -> None:
-    """Add people to those who are gone; of who was erased again, the last time counts."""
+    """Add people to the list; for a person who was erased again, the last time counts."""
 
     def add(known: dict[str, GonePerson]) -> None:
         for person in people:
@@ -120,7 +105,7 @@ def add_gone(settings: Settings, people: Iterable[GonePerson]) -> None:
 def allow_again(
     settings: Settings, hmacs: Iterable[str], *, by: str = "unknown", why: str = ""
 ) -> None:
-    """Let new rows of erased people land again."""
+    """Allow new rows of erased people."""
 
     def allow(known: dict[str, GonePerson]) -> None:
         for digest in hmacs:
@@ -137,17 +122,19 @@ def _check_audited(settings: Settings, version: str, snapshot_id: int | None) ->
     scan = table.scan(snapshot_id=snapshot_id, selected_fields=("at", "action", "request"))
     actions = scan.to_arrow().to_pylist()
     erased = {one["request"] for one in actions if one["action"] in _ERASED}
-    begun = [
-        one for one in actions if one["action"] == "requested" and one["request"] in erased
-    ]
+    requested = [one for one in actions if one["action"] == "requested"]
+    newest = max(
+        (one for one in requested if one["request"] in erased),
+        key=itemgetter("at"),
+        default=None,
+    )
     listed = [person.erased_at for person in _read(_file(settings))] if version else []
-    newest = max(begun, key=itemgetter("at"), default=None)
     if newest is None or (listed and max(listed) >= newest["at"]):
         return
     raise LakehouseError(
         f"{_file(settings)} is {'older' if listed else 'missing'}: {_AUDIT} records the erasure of"
         f" request {newest['request']}; without it, rows of erased people would return.",
-        next_step="Put a copy of privacy/ back, or erase the people again by new requests.",
+        next_step="Restore a copy of privacy/, or erase the people again by new requests.",
     )
 
 
@@ -160,8 +147,8 @@ def _read_version(settings: Settings, version: str) -> GoneList:
 
 
 def _change(settings: Settings, change: Callable[[dict[str, GonePerson]], None]) -> None:
-    with _lock(settings):
-        file = _file(settings)
+    file = _file(settings)
+    with brief_lock(privacy_folder(settings) / ".gone.lock"):
         known = {person.hmac: person for person in _read(file)}
         before = dict(known)
         change(known)
@@ -177,7 +164,3 @@ def _read(file: Path) -> list[GonePerson]:
 
 def _file(settings: Settings) -> Path:
     return settings.home / "privacy" / "gone.json"
-
-
-def _lock(settings: Settings) -> AbstractContextManager[None]:
-    return brief_lock(privacy_folder(settings) / ".gone.lock")

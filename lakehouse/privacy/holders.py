@@ -1,26 +1,27 @@
-"""Which tables hold a person, and by which columns; it follows from the declarations.
+"""Derives from the declarations which tables contain a person, and in which columns.
 
-A subject is a kind of person, such as customers. The columns that stand for one are those that
-tables declare as `subject`, and what is computed from them. Two tables that call their subject by
-one name mean the same kind of person, also where neither reads the other: a name stands for one
-kind in the whole lakehouse. Former names (`renamed_from`) connect a column with itself, and with
-the columns of tables that read it.
+A subject is a kind of person, such as customers. Tables identify it by the columns that they
+declare as `subject`, and by columns computed from these. The same name means the same subject in
+all tables. Former names (`renamed_from`) connect a column with itself, and with the columns of
+tables that read it.
 
-What identifies a person directly belongs to the subject of the table that declares it `personal`.
-A column of the same name in a table without a subject may hold a person's values as well, so that
-it is searched by them. A subject column that is personal elsewhere is both: the address that a
-newsletter knows its readers by is also one of a customer's.
+A `personal` column belongs to the subject of its table. A column of the same name in a table
+without a subject is searched for a person's values too. A subject column can be personal in
+another table: a newsletter identifies its readers by an address, which a customer has too.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from typing import TypeVar
 
+from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.erasure.suppression_list import RowTimestamp
 from lakehouse.tables.column import Column
 from lakehouse.tables.declaration import OnErasure
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.people import Origin, Origins, Sources, names_of, origins_of
+from lakehouse.tables.person import Person
 from lakehouse.tables.table import IcebergTable
 
 T = TypeVar("T")
@@ -28,50 +29,48 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Holder:
-    """A table that holds people of a subject, and the columns by which they are found there.
+    """A table that contains people of a subject, and the columns with their values.
 
-    Of a table with a subject of its own the whole row is the person's that `row_column` names.
-    In any other column only a value is: the row may tell of somebody else, or of nobody.
+    In a table with a subject, the entire row belongs to the person in `row_column`. In any other
+    table only a value does: the row can belong to another person, or to none.
     """
 
     table: str
     ids: tuple[Column, ...]
-    """Columns whose values stand for the person."""
+    """Columns with ids of people."""
     personal: tuple[Column, ...]
-    """Columns whose values identify the person directly."""
+    """Columns with values that identify people directly."""
     row_column: Column | None
-    """The one of them that tells whose a row is; None where the table has no subject, or one of
-    another kind.
+    """The column that identifies the person of a row; None without a subject, or with another
+    one.
     """
     on_erasure: OnErasure
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """All of them, each once."""
+        """All columns, each once."""
         return tuple(dict.fromkeys((*self.ids, *self.personal)))
 
     @property
     def is_by_id(self) -> bool:
-        """Whether its rows are people's, told by what stands for them."""
+        """Whether an id identifies the person of a row."""
         return self.row_column is not None and self.row_column in self.ids
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A kind of person, and what holds people of it."""
+    """A kind of person, and the tables that contain people of it."""
 
     name: str
-    """The column that stands for a person, as most tables call it."""
+    """The most common name of the id column."""
     names: frozenset[str]
-    """All that tables call it, in lower case."""
+    """All names of the id column, in lower case."""
     personal: tuple[frozenset[str], ...]
-    """What identifies people directly: for each thing, what tables call the column, in lower
-    case.
-    """
+    """For each kind of personal value, all names of its column, in lower case."""
     holders: tuple[Holder, ...]
 
     def personal_names(self, name: str) -> frozenset[str]:
-        """Return what tables call the personal column of a name; nothing where it is none."""
+        """Return all names of the personal column with a name; empty if it is none."""
         for names in self.personal:
             if name.lower() in names:
                 return names
@@ -79,159 +78,147 @@ class Subject:
 
 
 def find_subjects(tables: Mapping[str, IcebergTable], sources: Sources) -> tuple[Subject, ...]:
-    """Return the kinds of people that some tables hold, by name.
+    """Return the subjects of some tables, by name.
 
-    A personal column that belongs to no subject is one of its own: nobody but its values stands
-    for a person there.
+    A personal column without a subject is a subject of its own, identified by its values.
 
     :param sources: by table, the tables that it is computed from.
     """
     origins = origins_of(tables, sources)
-    kinds = list(_kinds(tables, origins))
-    taken: set[Origin] = set()
-    subjects = []
-    for kind in kinds:
-        things = _personal_things(tables, origins, kind)
-        taken.update(*things)
-        subjects.append(_subject(tables, origins, kind, things))
-    for thing in _connected(_loose(tables, origins) - taken, origins):
-        subjects.append(_subject(tables, origins, thing, []))
-    return tuple(sorted(subjects, key=lambda subject: subject.name))
-
-
-def _kinds(
-    tables: Mapping[str, IcebergTable], origins: Mapping[str, Origins]
-) -> Iterator[frozenset[Origin]]:
     declared = {
         Origin(table.name, table.subject, is_subject=True)
         for table in tables.values()
         if table.subject
     }
-    yield from _connected(declared, origins)
+    without_subject = {
+        origin
+        for name, columns in origins.items()
+        for of_column in columns.values()
+        for origin in of_column
+        if origin.table == name and tables[name].subject is None
+    }
+    used: set[Origin] = set()
+    subjects = []
+    for kind in _connected(declared, origins):
+        other_values = without_subject | (declared - kind)
+        personal = _personal_kinds(tables, origins, kind, other_values)
+        used.update(*personal)
+        subjects.append(_subject(tables, origins, kind, personal))
+    for kind in _connected(without_subject - used, origins):
+        subjects.append(_subject(tables, origins, kind, []))
+    return tuple(sorted(subjects, key=lambda subject: subject.name))
 
 
-def _personal_things(
+def _personal_kinds(
     tables: Mapping[str, IcebergTable],
     origins: Mapping[str, Origins],
     kind: frozenset[Origin],
+    other_values: set[Origin],
 ) -> list[frozenset[Origin]]:
-    """Return what identifies people of a kind: each thing as the columns that are declared for
-    it.
+    """Return the kinds of personal values of a subject, each as its declared columns.
+
+    :param other_values: columns that can contain the same values in other tables.
     """
-    own_tables = {origin.table for origin in kind}
     own = {
         Origin(name, column, is_subject=False)
-        for name in own_tables
+        for name in {origin.table for origin in kind}
         for column in tables[name].personal_columns
     }
-    others = set(_subjects_of_others(tables, kind))
-    things = _connected(own | _loose(tables, origins) | others, origins)
-    return [thing for thing in things if thing & own]
-
-
-def _subjects_of_others(
-    tables: Mapping[str, IcebergTable], kind: frozenset[Origin]
-) -> Iterator[Origin]:
-    for table in tables.values():
-        if table.subject:
-            origin = Origin(table.name, table.subject, is_subject=True)
-            if origin not in kind:
-                yield origin
-
-
-def _loose(
-    tables: Mapping[str, IcebergTable], origins: Mapping[str, Origins]
-) -> frozenset[Origin]:
-    """Return the personal columns of tables that have no subject."""
-    loose: set[Origin] = set()
-    for name, columns in origins.items():
-        for found in columns.values():
-            loose.update(
-                origin
-                for origin in found
-                if origin.table == name and tables[name].subject is None
-            )
-    return frozenset(loose)
+    return [values for values in _connected(own | other_values, origins) if values & own]
 
 
 def _connected(
-    wanted: Iterable[Origin], origins: Mapping[str, Origins]
+    declared: Collection[Origin], origins: Mapping[str, Origins]
 ) -> list[frozenset[Origin]]:
-    """Return declared columns in groups: those of one name, and those that come together in a
-    column.
-    """
-    wanted = sorted(wanted)
-    together: list[set[Origin]] = []
+    """Group declared columns with the same name, and those that are inputs of the same column."""
     by_name: dict[str, set[Origin]] = {}
-    for origin in wanted:
+    for origin in declared:
         by_name.setdefault(origin.column.lower(), set()).add(origin)
-    together.extend(by_name.values())
+    groups = list(by_name.values())
     for columns in origins.values():
-        together.extend(set(found) & set(wanted) for found in columns.values())
-    return sorted(_joined(together), key=min)
+        groups.extend(set(of_column) & set(declared) for of_column in columns.values())
+    return sorted(_disjoint(groups), key=min)
 
 
-def _joined(sets: Iterable[Collection[T]]) -> list[frozenset[T]]:
-    """Return sets with no common member, by joining those that have one."""
-    joined: list[frozenset[T]] = []
-    for members in sets:
-        some = frozenset(members)
-        touched = [one for one in joined if one & some]
-        joined = [one for one in joined if not one & some]
-        joined.append(some.union(*touched))
-    return [one for one in joined if one]
+def _disjoint(groups: Iterable[Collection[T]]) -> list[frozenset[T]]:
+    """Unite groups that have a common member."""
+    disjoint: list[frozenset[T]] = []
+    for group in groups:
+        overlapping = [one for one in disjoint if not one.isdisjoint(group)]
+        disjoint = [one for one in disjoint if one.isdisjoint(group)]
+        disjoint.append(frozenset(group).union(*overlapping))
+    return [group for group in disjoint if group]
 
 
 def _subject(
     tables: Mapping[str, IcebergTable],
     origins: Mapping[str, Origins],
     kind: frozenset[Origin],
-    things: list[frozenset[Origin]],
+    personal_kinds: list[frozenset[Origin]],
 ) -> Subject:
     holders = []
-    identifying = frozenset().union(*things)
+    all_personal = frozenset().union(*personal_kinds)
     for name, table in sorted(tables.items()):
         ids = _columns(table, origins[name], kind)
-        personal = _columns(table, origins[name], identifying)
+        personal = _columns(table, origins[name], all_personal)
         if ids or personal:
             rows = [column for column in (*ids, *personal) if column.name == table.subject]
             row_column = rows[0] if rows else None
             holders.append(Holder(name, ids, personal, row_column, table.on_erasure))
-    # A former name may be that of another column today: both are searched for what either had.
-    names = [_names(tables, origins, thing) for thing in things]
+    # A former name can be that of another column today: both are searched for the same values.
+    names = [_names(tables, origins, one) for one in personal_kinds]
+    columns = sorted(origin.column for origin in kind)
     return Subject(
-        name=_most_common(kind),
+        name=max(columns, key=columns.count),
         names=_names(tables, origins, kind),
-        personal=tuple(sorted(_joined(names), key=min)),
+        personal=tuple(sorted(_disjoint(names), key=min)),
         holders=tuple(holders),
     )
 
 
 def _columns(
-    table: IcebergTable, origins: Origins, wanted: frozenset[Origin]
+    table: IcebergTable, origins: Origins, declared: frozenset[Origin]
 ) -> tuple[Column, ...]:
-    return tuple(table.column(name) for name in origins if origins[name] & wanted)
+    return tuple(table.column(name) for name in origins if origins[name] & declared)
 
 
 def _names(
     tables: Mapping[str, IcebergTable],
     origins: Mapping[str, Origins],
-    wanted: frozenset[Origin],
+    declared: frozenset[Origin],
 ) -> frozenset[str]:
     names: set[str] = set()
     for name, table in tables.items():
-        for column in _columns(table, origins[name], wanted):
+        for column in _columns(table, origins[name], declared):
             names |= names_of(column)
     return frozenset(names)
 
 
-def _most_common(kind: frozenset[Origin]) -> str:
-    names = sorted(origin.column for origin in kind)
-    return max(names, key=names.count)
+def subject_of(subjects: Iterable[Subject], person: Person) -> Subject:
+    """Return the subject of a person, or of the personal value that identifies the person.
+
+    :raises LakehouseError: if no table declares it any more.
+    """
+    name = person.subject.lower()
+    known = list(subjects)
+    for subject in known:
+        if name in subject.names:
+            return subject
+    for subject in known:
+        if subject.personal_names(name):
+            return subject
+    raise LakehouseError(
+        f"{person.subject} identifies people in no table; expected a subject or a personal column"
+        " that a table declares.",
+        next_step=(
+            "Declare it again, as it was when the request was made, until the request is"
+            " verified."
+        ),
+    )
 
 
 def subject_names(subjects: Iterable[Subject]) -> dict[str, Collection[str]]:
-    """Return, by table, all that any table calls its subject; of tables that have one."""
+    """Return all names of the subject column in any table, by table with a subject."""
     names: dict[str, Collection[str]] = {}
     for subject in subjects:
         for holder in subject.holders:
@@ -243,46 +230,33 @@ def subject_names(subjects: Iterable[Subject]) -> dict[str, Collection[str]]:
 def row_moments(
     tables: Mapping[str, IcebergTable], feeds: Iterable[Feed], sources: Sources
 ) -> dict[str, RowTimestamp]:
-    """Return, by table, the column that tells when a row was made; of tables that have one.
+    """Return the column that contains when a row was created, by table.
 
-    It is the first of the table's `versions.newest`, else the moment that its feed declares, else
-    the moment of a table that it is computed from, where it has that column too. A quarantine has
-    what its table has.
+    It is the first of the table's `versions.newest`, else the column that its feed declares, else
+    the column of a table that it is computed from, if it has that column too. A quarantine has
+    the column of its table.
 
     :param sources: by table, the tables that it is computed from.
     """
-    moments = {
+    columns = {
         feed.table: RowTimestamp(feed.moment, feed.time_zone) for feed in feeds if feed.moment
     }
-    for table in tables.values():
+    graph = {name: set(sources.get(name, ())) - {name} for name in sorted(tables)}
+    for name in TopologicalSorter(graph).static_order():
+        table = tables.get(name)
+        if table is None:
+            continue
         if table.versions:
-            moments[table.name] = _newest(table)
-    is_changing = True
-    while is_changing:
-        inherited = _inherited(tables, moments, sources)
-        is_changing = bool(inherited)
-        moments |= inherited
-    for table in tables.values():
-        if table.quarantine and table.name in moments:
-            moments[table.quarantine.name] = moments[table.name]
-    return moments
+            columns[name] = _newest(table, table.versions.newest[0])
+        for source in sorted(graph[name]):
+            inherited = columns.get(source)
+            if inherited and name not in columns and inherited.column in table.column_names:
+                columns[name] = inherited
+        if table.quarantine and name in columns:
+            columns[table.quarantine.name] = columns[name]
+    return columns
 
 
-def _newest(table: IcebergTable) -> RowTimestamp:
-    assert table.versions is not None
-    column = table.versions.newest[0]
+def _newest(table: IcebergTable, column: str) -> RowTimestamp:
     cast = table.casts.get(column)
     return RowTimestamp(column, cast.time_zone) if cast else RowTimestamp(column)
-
-
-def _inherited(
-    tables: Mapping[str, IcebergTable], moments: Mapping[str, RowTimestamp], sources: Sources
-) -> dict[str, RowTimestamp]:
-    """Return the moments of tables that have none yet, from what they are computed from."""
-    inherited = {}
-    for table in tables.values():
-        for source in sorted(sources.get(table.name, ())):
-            moment = moments.get(source)
-            if moment and table.name not in moments and moment.column in table.column_names:
-                inherited[table.name] = moment
-    return inherited

@@ -1,43 +1,31 @@
-"""Who is meant, and which values stand for them: from an id or an e-mail to all ids and personal
-values of a person, looked up in every table that holds people of that subject.
+"""Finds the people that a caller names, with all their ids and personal values.
 
-What leads to what, and how far:
-
-1. Only the subject identifies. An id leads to all its forms (` 007 ` in delivered text beside 7),
-   and these to the personal values in the rows of that subject, in every file that any snapshot,
-   branch or tag still names: a former address is the person's too.
-2. A personal value that the caller names leads to the ids of the rows that have it now, or where
-   none has it, to those that once had. Where these are several people the caller has to name each
-   of them by id: nobody is erased, or told about, because they share an address with somebody.
-3. Nothing else leads on. What is found by an id is never followed to another id: with an address
-   that two customers share, erasing one would otherwise take the other along, and whoever shares
-   one with them. This bounds the search: two looks at each table, whatever they hold.
-4. In a table without a subject, in one whose subject is itself such a value, and in rows that
-   have no id, the person's values are looked for in all their spellings (other capitals, spaces
-   around them). A value that somebody else has as well is `shared`: who erases leaves it to
-   them, and says so.
-
-A value that no id has, but a table without a subject, is a person of its own: its subject is that
-column, and the value its id.
+1. An id leads to all its forms (` 007 ` in delivered text is 7), and to the personal values in
+   the rows of that subject, in every file of any snapshot: a former address is the person's too.
+2. A personal value leads to the ids of the rows that have it now; if none has it, to the ids that
+   once had it. If these are several people, the caller has to name each by id.
+3. Nothing else leads further: with an address that two customers share, erasing one would
+   otherwise erase the other.
+4. A value that no id has, only a table without a subject, is a person of its own: its subject is
+   that column, and the value its id.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lakehouse.errors import UsageError
+from lakehouse.iceberg.erasure.arrow_ids import comparable
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.privacy.compared_values import compared
-from lakehouse.privacy.holders import Holder, Subject
-from lakehouse.privacy.table_reading import present_names
-from lakehouse.privacy.value_places import Spelling, find_ids, find_owners, find_spellings
+from lakehouse.privacy.holders import Subject
+from lakehouse.privacy.table_values import Owners, find_owners, find_rows_of_ids, find_texts
 from lakehouse.tables.person import Person, normal_id
 from lakehouse.tables.suggestions import meant_name
 
 
 @dataclass(frozen=True)
 class Named:
-    """What a caller names a person by: a column, and its value there."""
+    """A column and a value by which a caller names a person."""
 
     column: str
     value: str = field(repr=False)
@@ -45,89 +33,84 @@ class Named:
 
 @dataclass(frozen=True)
 class Identity:
-    """A person that was named, and what was found of them."""
+    """A named person, and what tables contain of the person."""
 
     subject: Subject
     person: Person = field(repr=False)
     is_known: bool
-    """Whether any table has a row or a value of theirs, in whatever snapshot."""
-    shared: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
-    """Of the personal values, by column, those that somebody else has now."""
+    """Whether any table has a row or a value of the person, in any snapshot."""
 
     @property
     def normal_id(self) -> str:
-        """The form that all ids of the person have in common; of who is known by a personal
-        value alone, the first of its spellings.
-        """
+        """The normal form of the person's ids; of a personal value, the first spelling."""
         return min(map(normal_id, self.person.ids))
 
 
 def find_people(
     engine: Engine, subjects: Sequence[Subject], named: Iterable[Named]
 ) -> list[Identity]:
-    """Return the people that are named, each once, those that no table knows too; no JVM.
+    """Return the named people, each once, including unknown ones.
 
-    :raises UsageError: when a column stands for nobody, or a personal value for several people
-        who are not all named by id. No value stands in it.
+    :raises UsageError: if a column identifies no one, or if several people have a personal value
+        and are not all named by id. It contains no value.
     """
     named = list(named)
     found: list[tuple[Identity, set[Named]]] = []
-    matched: set[Named] = set()
+    used: set[Named] = set()
     for subject in subjects:
         by_id = [one for one in named if one.column.lower() in subject.names]
         by_value = [one for one in named if subject.personal_names(one.column)]
         if by_id or by_value:
-            matched.update(by_id, by_value)
-            found.extend(_find(engine, subject, by_id, by_value))
+            used.update(by_id, by_value)
+            found.extend(_find_in_subject(engine, subject, by_id, by_value))
     for one in named:
-        if one not in matched:
+        if one not in used:
             raise _unknown_column(one.column, subjects)
     return _without_superfluous(found)
 
 
-def _find(
+def _find_in_subject(
     engine: Engine, subject: Subject, by_id: Sequence[Named], by_value: Sequence[Named]
 ) -> Iterator[tuple[Identity, set[Named]]]:
-    """Yield people of a subject, each with that by which it was named."""
-    answers: dict[str, set[Named]] = defaultdict(set)
+    """Yield people of a subject, each with the names that led to the person."""
+    names_of_id: dict[str, set[Named]] = defaultdict(set)
     for one in by_id:
-        answers[normal_id(one.value)].add(one)
-    leading = _ids_of_values(engine, subject, by_value, set(answers))
-    for one, ids in leading.items():
+        names_of_id[normal_id(one.value)].add(one)
+    ids_of_value = _ids_of_values(engine, subject, by_value, set(names_of_id))
+    for one, ids in ids_of_value.items():
         for owner in ids:
-            answers[owner].add(one)
-    found = _Values(answers)
+            names_of_id[owner].add(one)
+    forms: dict[str, set[str]] = {one: set() for one in names_of_id}
+    personal: dict[tuple[str, frozenset[str]], set[str]] = defaultdict(set)
     for holder in subject.holders:
-        found.add_holder(engine, holder)
-    spellings, without = find_spellings(engine, subject, found.personal)
-    for spelling in spellings:
-        found.add_spelling(spelling)
-    # Another spelling is compared as the same value: no file without one has the other.
-    owners = find_owners(engine, subject, found.keys(), all_snapshots=False, without=without)
-    for one_id in sorted(answers):
-        yield found.identity(subject, one_id, owners), answers[one_id]
+        for row in find_rows_of_ids(engine, holder, forms.keys()):
+            forms[row.normal_id].add(row.form)
+            for column, texts in row.personal.items():
+                personal[row.normal_id, subject.personal_names(column)].update(texts)
+    for one_id in sorted(names_of_id):
+        values: dict[str, frozenset[str]] = {}
+        for column_names in subject.personal:
+            of_kind = frozenset(personal[one_id, column_names])
+            if of_kind:
+                values |= dict.fromkeys(sorted(column_names), of_kind)
+        person = Person(subject.name, frozenset({one_id, *forms[one_id]}), values)
+        yield Identity(subject, person, bool(forms[one_id])), names_of_id[one_id]
     for one in by_value:
-        if not leading[one]:
+        if not ids_of_value[one]:
             yield _without_id(engine, subject, one), {one}
 
 
 def _without_id(engine: Engine, subject: Subject, named: Named) -> Identity:
-    """Return who is known by a personal value alone, to tables without a subject."""
-    names = subject.personal_names(named.column)
-    personal = {named.value: {named.column.lower(): {named.value}}}
-    spellings, _ = find_spellings(engine, subject, personal)
-    texts = {spelling.text for spelling in spellings}
-    person = Person(
-        named.column,
-        frozenset({named.value, *texts}),
-        dict.fromkeys(sorted(names), frozenset(texts)) if texts else {},
-    )
+    """Return a person that only tables without a subject contain, by a personal value."""
+    texts = find_texts(engine, subject, named.column, named.value)
+    names = sorted(subject.personal_names(named.column)) if texts else ()
+    person = Person(named.column, texts | {named.value}, dict.fromkeys(names, texts))
     return Identity(subject, person, is_known=bool(texts))
 
 
 def _without_superfluous(found: Sequence[tuple[Identity, set[Named]]]) -> list[Identity]:
-    """Leave out who is unknown as a person of one subject, where what they are named by is known
-    as that of another; a column may be the subject of one table and personal in the next.
+    """Omit unknown people of one subject if the same name leads to known ones of another; a
+    column can be the subject of one table and personal in the next.
     """
     people: list[Identity] = []
     answered: set[Named] = set()
@@ -138,93 +121,33 @@ def _without_superfluous(found: Sequence[tuple[Identity, set[Named]]]) -> list[I
     return people
 
 
-class _Values:
-    """What is found of some ids, by id: the forms of it, and personal values by column."""
-
-    def __init__(self, ids: Iterable[str]) -> None:
-        self.forms: dict[str, set[str]] = {one: set() for one in ids}
-        self.personal: dict[str, dict[str, set[str]]] = {}
-        for one in self.forms:
-            self.personal[one] = defaultdict(set)
-
-    def add_holder(self, engine: Engine, holder: Holder) -> None:
-        """Add what a table has of them, in any of its snapshots."""
-        if not self.forms or not holder.ids or not engine.catalog.has(holder.table):
-            return
-        loaded = engine.catalog.load(holder.table)
-        names = present_names(loaded, holder.columns)
-        for column in holder.ids:
-            if column.name not in names:
-                continue
-            personal = {}
-            if column == holder.row_column:
-                personal = present_names(loaded, holder.personal)
-            for row in find_ids(loaded, names[column.name], self.forms, personal):
-                self.forms[row.id].add(row.form)
-                for beside, texts in row.personal.items():
-                    self.personal[row.id][beside.lower()].update(texts)
-
-    def add_spelling(self, spelling: Spelling) -> None:
-        """Add another spelling of a personal value."""
-        self.personal[spelling.id][spelling.column].add(spelling.text)
-
-    def keys(self) -> frozenset[str]:
-        """Return all personal values as they are compared."""
-        keys: set[str] = set()
-        for columns in self.personal.values():
-            for texts in columns.values():
-                keys.update(map(compared, texts))
-        return frozenset(keys)
-
-    def identity(
-        self, subject: Subject, one: str, owners: Mapping[tuple[int, str], set[str]]
-    ) -> Identity:
-        """Return a person with all that was found of them."""
-        personal, shared = {}, {}
-        for number, names in enumerate(subject.personal):
-            texts: set[str] = set()
-            for name in names:
-                texts |= self.personal[one].get(name, set())
-            others = {
-                text for text in texts if owners.get((number, compared(text)), set()) - {one}
-            }
-            for name in names if texts else ():
-                personal[name] = frozenset(texts)
-                if others:
-                    shared[name] = frozenset(others)
-        person = Person(subject.name, frozenset(self.forms[one] | {one}), personal)
-        return Identity(subject, person, bool(self.forms[one] or personal), shared)
-
-
 def _ids_of_values(
     engine: Engine, subject: Subject, by_value: Sequence[Named], named_ids: set[str]
 ) -> dict[Named, set[str]]:
-    """Return the ids that each of some personal values leads to.
+    """Return the ids that have each of some personal values.
 
-    :raises UsageError: when one leads to several people who are not all named.
+    :raises UsageError: if these are several people who are not all named.
     """
-    keys = frozenset(compared(one.value) for one in by_value)
+    keys = frozenset(comparable(one.value) for one in by_value)
     now = find_owners(engine, subject, keys, all_snapshots=False)
-    leading = {one: _owners_of(subject, one, now) for one in by_value}
-    former = frozenset(compared(one.value) for one, owners in leading.items() if not owners)
+    owners = {one: _owners_of(subject, one, now) for one in by_value}
+    former = frozenset(comparable(one.value) for one, ids in owners.items() if not ids)
     once = find_owners(engine, subject, former, all_snapshots=True)
-    for one, owners in leading.items():
-        leading[one] = owners or _owners_of(subject, one, once)
-        count = len(leading[one])
-        if count > 1 and not leading[one] <= named_ids:
+    for one in by_value:
+        owners[one] = owners[one] or _owners_of(subject, one, once)
+        count = len(owners[one])
+        if count > 1 and not owners[one] <= named_ids:
             raise UsageError(
-                f"The {one.column} that was given is that of {count} values of"
-                f" {subject.name}; expected that of one, or each of them named.",
+                f"{count} values of {subject.name} have the given {one.column}; expected one, or"
+                " each of them named.",
                 next_step=f"Name each person by {subject.name}=….",
             )
-    return leading
+    return owners
 
 
-def _owners_of(
-    subject: Subject, one: Named, owners: Mapping[tuple[int, str], set[str]]
-) -> set[str]:
-    number = subject.personal.index(subject.personal_names(one.column))
-    return owners.get((number, compared(one.value)), set())
+def _owners_of(subject: Subject, one: Named, owners: Owners) -> set[str]:
+    kind = subject.personal.index(subject.personal_names(one.column))
+    return set(owners.get((kind, comparable(one.value)), ()))
 
 
 def _unknown_column(name: str, subjects: Sequence[Subject]) -> UsageError:

@@ -1,13 +1,12 @@
-"""What the verifier is given: all that a deployment keeps, and who should be gone."""
+"""Proves that people are erased: calls the verifier with all files, columns and values."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, TableNotFound, TableUnreadable
 from lakehouse.privacy.erasable import Erasable
-from lakehouse.privacy.erased_people import remaining_values
 from lakehouse.privacy.erasure_record import ErasureRecord, read_record
-from lakehouse.privacy.hmac_key import hmac_key
+from lakehouse.privacy.folder import hmac_key
 from lakehouse.privacy.holders import Holder, Subject
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
@@ -18,9 +17,9 @@ from lakehouse.privacy.searched_roots import (
     folders_of_holders,
     searched_roots,
 )
-from lakehouse.privacy.unread_tables import gaps_of_unread
+from lakehouse.privacy.table_values import remaining_values
 from lakehouse.privacy.verifier.columns import HeldColumns
-from lakehouse.privacy.verifier.report import Report
+from lakehouse.privacy.verifier.report import NotProved, Report
 from lakehouse.privacy.verifier.verify import verify, verify_by_hmac
 from lakehouse.tables.column import Column
 from lakehouse.tables.people import names_of
@@ -34,7 +33,7 @@ def prove(
 ) -> Report:
     """Search everything for some people, by their values.
 
-    :param record: of their request: where tables had files, and what others were told to see to.
+    :param record: of their request, with former folders and places that others handle.
     """
     record = record or ErasureRecord()
     folders = folders_of_holders(erasable, record.folders)
@@ -42,17 +41,16 @@ def prove(
         list(searched_roots(erasable, folders)),
         persons,
         held_columns(erasable, folders),
-        remaining_values(erasable, persons),
+        remaining_values(erasable.engine, erasable.subjects, persons),
     )
-    return _with_unread(erasable, report, record.elsewhere)
+    return _with_unread(erasable, report, record)
 
 
 def prove_again(erasable: Erasable, request_id: str, named: Sequence[Named] = ()) -> Report:
-    """Search for the people of a request once more: by the values that are given, else by the
-    hashes that are kept.
+    """Search for the people of a request again: by the given values, else by the stored hashes.
 
-    :raises UsageError: when there is no such request.
-    :raises LakehouseError: when nothing that was named is known of it.
+    :raises UsageError: if there is no such request.
+    :raises LakehouseError: if a name is no column about people.
     """
     request = read_request(erasable.settings, request_id)
     record = read_record(erasable.settings, request_id)
@@ -66,25 +64,52 @@ def prove_again(erasable: Erasable, request_id: str, named: Sequence[Named] = ()
         list(dict.fromkeys(hmacs)),
         held_columns(erasable, folders),
     )
-    return _with_unread(erasable, report, record.elsewhere)
+    return _with_unread(erasable, report, record)
 
 
-def _with_unread(erasable: Erasable, report: Report, said: Iterable[ScrubbedPlace]) -> Report:
-    """Return a report that tells of the tables that no search looks through."""
-    gaps = gaps_of_unread(erasable, said)
+def _with_unread(erasable: Erasable, report: Report, record: ErasureRecord) -> Report:
+    """Add the tables that cannot be searched; those that someone has to handle do not block."""
+    known = {place.place for place in record.external_places}
+    gaps = [
+        NotProved(
+            place.place, "not looked into", place.why, is_blocking=place.place not in known
+        )
+        for place in unread_tables(erasable)
+    ]
     return replace(report, not_proved=(*report.not_proved, *gaps))
 
 
+def unread_tables(erasable: Erasable) -> Iterator[ScrubbedPlace]:
+    """Yield the tables that cannot be searched, such as those with types that only Spark reads;
+    their owner has to.
+    """
+    catalog = erasable.engine.catalog.within(erasable.tables).with_cached_locations()
+    for name in sorted(catalog.metadata_locations()):
+        try:
+            catalog.load(name)
+        except TableNotFound:
+            # It was dropped meanwhile.
+            continue
+        except TableUnreadable as error:
+            why = f"It was not searched: {error.args[0]}"
+            yield ScrubbedPlace(f"the table {name}", "not reached", why=why, owner="its writer")
+
+
 def held_columns(erasable: Erasable, folders: Folders) -> list[HeldColumns]:
-    """Return the columns of all tables and feeds that have people in them."""
+    """Return the columns with people of all tables and feeds."""
     columns = []
     for subject in erasable.subjects:
         for holder in subject.holders:
-            of_table = folders_below_roots(
-                erasable.settings, holder.table, folders[holder.table]
+            held = _held_columns(subject, holder)
+            columns.append(
+                replace(
+                    held,
+                    folders=folders_below_roots(
+                        erasable.settings, holder.table, folders[holder.table]
+                    ),
+                    fields=_field_names(erasable, holder),
+                )
             )
-            held = _held(subject, holder)
-            columns.append(_in_data_files(erasable, holder, replace(held, folders=of_table)))
             for feed in erasable.feeds.values():
                 if feed.table == holder.table:
                     of_feed = [f"{folder}/{feed.name}" for folder in _FEED_FOLDERS]
@@ -92,35 +117,32 @@ def held_columns(erasable: Erasable, folders: Folders) -> list[HeldColumns]:
     return columns
 
 
-def _in_data_files(erasable: Erasable, holder: Holder, held: HeldColumns) -> HeldColumns:
-    """Return the columns with their field ids in all schemas of the table."""
+def _field_names(erasable: Erasable, holder: Holder) -> dict[int, str]:
+    """Return the names of the columns in all schemas of a table, by field id."""
     if not erasable.engine.catalog.has(holder.table):
-        return held
-    loaded = erasable.engine.catalog.load(holder.table)
+        return {}
     names = frozenset().union(*map(names_of, holder.columns))
-    fields = {}
-    for schema in loaded.schemas().values():
-        for field in schema.fields:
-            if field.name.lower() in names:
-                fields[field.field_id] = field.name
-    return replace(held, fields=fields)
+    return {
+        field.field_id: field.name
+        for schema in erasable.engine.catalog.load(holder.table).schemas().values()
+        for field in schema.fields
+        if field.name.lower() in names
+    }
 
 
-def _held(subject: Subject, holder: Holder) -> HeldColumns:
-    ids: set[str] = set()
-    for column in holder.ids:
-        ids |= _names_in_files(column)
+def _held_columns(subject: Subject, holder: Holder) -> HeldColumns:
+    ids = frozenset[str]().union(*map(_names_in_files, holder.ids))
     personal: dict[str, frozenset[str]] = {}
     for column in holder.personal:
-        # A value is a person's under each name that anything calls it.
+        # A value is a person's under each name of its column in any table.
         for name in subject.personal_names(column.name):
             personal[name] = personal.get(name, frozenset()) | _names_in_files(column)
-    subjects = dict.fromkeys({subject.name, *subject.names}, frozenset(ids)) if ids else {}
+    subjects = dict.fromkeys({subject.name, *subject.names}, ids) if ids else {}
     return HeldColumns((), subjects, personal)
 
 
 def _names_in_files(column: Column) -> frozenset[str]:
-    """Return the names of a column, also as Iceberg escapes them in files."""
+    """Return the names of a column, including those that Iceberg escapes in files."""
     from pyiceberg.schema import make_compatible_name
 
     return names_of(column).union(map(make_compatible_name, names_of(column)))

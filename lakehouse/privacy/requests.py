@@ -1,20 +1,115 @@
-"""The ledger of requests: a file for each, which says how far it is, and no value."""
+"""Requests to erase people, and their states; no value of a person is in them.
 
+requested ─┬─> logically_deleted ──> pending_physical ──> verified
+           └─> not_found         (all but the last two can be an exception in between)
+"""
+
+import calendar
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Literal
 
-from lakehouse.errors import UsageError
-from lakehouse.privacy.folder import check_request_id, requests_folder
-from lakehouse.privacy.hmac_key import hmac_key
+from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.privacy.folder import check_request_id, hmac_key, requests_folder
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.sealed_values import SealedValues, seal
-from lakehouse.privacy.states import Request, RequestedPerson, a_month_after
 from lakehouse.settings import Settings
 from lakehouse.storage.file_lock import brief_lock
 from lakehouse.storage.json_files import read_json, write_json
 from lakehouse.tables.person import is_distinctive, person_hmac
+
+RequestState = Literal[
+    "requested", "logically_deleted", "pending_physical", "verified", "exception", "not_found"
+]
+_NEXT: dict[RequestState, tuple[RequestState, ...]] = {
+    "requested": ("logically_deleted", "not_found", "exception"),
+    "logically_deleted": ("pending_physical", "verified", "exception"),
+    "pending_physical": ("pending_physical", "verified", "exception"),
+    "exception": ("exception", "logically_deleted", "pending_physical", "verified"),
+    "verified": (),
+    "not_found": (),
+}
+
+
+@dataclass(frozen=True)
+class RequestedPerson:
+    """A named person: the column, and the keyed hash of the value."""
+
+    column: str
+    hmac: str
+
+
+@dataclass(frozen=True)
+class Unreachable:
+    """A place that can contain people of a request and cannot be erased, and who has to handle
+    it until when.
+    """
+
+    place: str
+    owner: str
+    until: date
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request and its state."""
+
+    request_id: str
+    people: tuple[RequestedPerson, ...]
+    why: str
+    requested_by: str
+    requested_at: datetime
+    due_at: datetime
+    """A month after it was made (GDPR, article 12, 3)."""
+    state: RequestState = "requested"
+    changed_at: datetime | None = None
+    physical_due_at: datetime | None = None
+    """When retained files (old snapshots, orphans) can be removed."""
+    unreachable: tuple[Unreachable, ...] = ()
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing remains to be done."""
+        return not _NEXT[self.state]
+
+    def is_late(self, now: datetime) -> bool:
+        """Return whether it should have been done by now."""
+        return not self.is_final and now > self.due_at
+
+
+def plan_transition(
+    request: Request,
+    state: RequestState,
+    now: datetime,
+    *,
+    physical_due_at: datetime | None = None,
+    unreachable: Sequence[Unreachable] = (),
+) -> Request:
+    """Return a request in another state; unchanged if it is in that state already.
+
+    :param physical_due_at: only of `pending_physical`.
+    :param unreachable: only of `exception`.
+    :raises LakehouseError: if the state cannot follow.
+    """
+    changed = replace(
+        request,
+        state=state,
+        changed_at=now,
+        physical_due_at=physical_due_at if state == "pending_physical" else None,
+        unreachable=tuple(unreachable) if state == "exception" else (),
+    )
+    if replace(changed, changed_at=request.changed_at) == request:
+        return request
+    if state not in _NEXT[request.state]:
+        expected = ", ".join(_NEXT[request.state]) or "no other, since it is final"
+        raise LakehouseError(
+            f"Request {request.request_id} is {request.state}, and cannot become {state};"
+            f" expected {expected}."
+        )
+    return changed
 
 
 def open_request(
@@ -26,38 +121,40 @@ def open_request(
     by: str,
     now: datetime | None = None,
 ) -> Request:
-    """Return the request of an id, made where there is none; its values are sealed.
+    """Return the request with an id; if there is none, create it and seal its values.
 
-    :raises UsageError: when there is one of this id that names others, or when its id or why
-        holds a value. No value stands in it.
+    :raises UsageError: if it names other people, or if its id or reason contains a value. No
+        value is in the error.
     """
     check_request_id(request_id)
     _check_texts(request_id, why, named)
-    people = _hashed(settings, named)
+    people = _requested_people(settings, named)
     with _lock(settings):
         if _file(settings, request_id).is_file():
-            known = _read(_file(settings, request_id))
+            known = read_request(settings, request_id)
             if known.people != people:
                 raise UsageError(
-                    f"Request {request_id} names others; expected the same people under the same"
-                    " columns.",
-                    next_step="Give this request another id.",
+                    f"Request {request_id} names other people; expected the same ones with the"
+                    " same columns.",
+                    next_step="Use another id for this request.",
                 )
             return known
         requested_at = now or datetime.now(UTC)
         request = Request(
             request_id, people, why, by, requested_at, a_month_after(requested_at)
         )
-        # First the values: a request that is known has them.
-        seal(settings, request_id, SealedValues(_pairs(named)))
-        _write(settings, request)
+        # The values first, so that each stored request has them.
+        seal(
+            settings, request_id, SealedValues(tuple((one.column, one.value) for one in named))
+        )
+        write_json(_file(settings, request_id), request, Request, indent=1)
         return request
 
 
 def read_request(settings: Settings, request_id: str) -> Request:
     """Return a request by its id.
 
-    :raises UsageError: when there is none.
+    :raises UsageError: if there is none.
     """
     check_request_id(request_id)
     file = _file(settings, request_id)
@@ -66,60 +163,59 @@ def read_request(settings: Settings, request_id: str) -> Request:
             f"There is no request {request_id}.",
             next_step="`lakehouse erasures` lists them.",
         )
-    return _read(file)
+    request: Request = read_json(file, Request)
+    return request
 
 
 def read_requests(settings: Settings) -> list[Request]:
-    """Return all requests, the oldest first."""
-    folder = _folder(settings)
-    files = folder.glob("*.json") if folder.is_dir() else ()
-    # What macOS keeps beside a file of some disks is none.
-    requests = [_read(file) for file in files if not file.name.startswith("._")]
+    """Return all requests, oldest first."""
+    # macOS writes files that start with `._` to some disks.
+    files = (settings.home / "privacy" / "requests").glob("[!.]*.json")
+    requests: list[Request] = [read_json(file, Request) for file in files]
     return sorted(requests, key=lambda request: (request.requested_at, request.request_id))
 
 
 def change_request(
     settings: Settings, request_id: str, change: Callable[[Request], Request]
 ) -> Request:
-    """Change a request, one process after the other; return it as it is then.
+    """Change a request under a lock, and return the new state.
 
-    :param change: returns it as it is to be, such as by `plan_transition`.
+    :param change: returns the changed request, such as by `plan_transition`.
     """
     with _lock(settings):
         request = read_request(settings, request_id)
         changed = change(request)
         if changed != request:
-            _write(settings, changed)
+            write_json(_file(settings, request_id), changed, Request, indent=1)
         return changed
 
 
+def a_month_after(start: datetime) -> datetime:
+    """Return the same day of the next month, or its last day."""
+    year, month = start.year + start.month // 12, start.month % 12 + 1
+    day = min(start.day, calendar.monthrange(year, month)[1])
+    return start.replace(year=year, month=month, day=day)
+
+
 def _check_texts(request_id: str, why: str, named: Iterable[Named]) -> None:
-    """Refuse texts that stay, and hold a value that is to go."""
-    for text, what in ((request_id, "The id of the request"), (why, "Why it was made")):
+    """Check that texts that are retained contain no value that is erased."""
+    for text, what in ((request_id, "The id of the request"), (why, "The reason")):
         for one in named:
             value = one.value.strip()
             if text == value or (is_distinctive(value) and value.casefold() in text.casefold()):
                 raise UsageError(
-                    f"{what} holds the {one.column} that is to be erased, and stays; expected a"
-                    " text without it."
+                    f"{what} contains the {one.column} that is to be erased, and is retained;"
+                    " expected a text without it."
                 )
 
 
-def _hashed(settings: Settings, named: Iterable[Named]) -> tuple[RequestedPerson, ...]:
+def _requested_people(
+    settings: Settings, named: Iterable[Named]
+) -> tuple[RequestedPerson, ...]:
     key = hmac_key(settings)
-    people = set()
-    for one in named:
-        column = one.column.lower()
-        people.add((column, person_hmac(key, column, one.value)))
+    columns = {(one.column.lower(), one.value) for one in named}
+    people = {(column, person_hmac(key, column, value)) for column, value in columns}
     return tuple(RequestedPerson(column, digest) for column, digest in sorted(people))
-
-
-def _pairs(named: Iterable[Named]) -> tuple[tuple[str, str], ...]:
-    return tuple((one.column, one.value) for one in named)
-
-
-def _folder(settings: Settings) -> Path:
-    return settings.home / "privacy" / "requests"
 
 
 def _file(settings: Settings, request_id: str) -> Path:
@@ -128,12 +224,3 @@ def _file(settings: Settings, request_id: str) -> Path:
 
 def _lock(settings: Settings) -> AbstractContextManager[None]:
     return brief_lock(requests_folder(settings) / ".lock")
-
-
-def _read(file: Path) -> Request:
-    request: Request = read_json(file, Request)
-    return request
-
-
-def _write(settings: Settings, request: Request) -> None:
-    write_json(_file(settings, request.request_id), request, Request, indent=1)

@@ -50,7 +50,7 @@ def test_a_request_that_was_left_is_carried_on_until_it_is_proved(
     assert bnpl.rows(f"SELECT sum(transactions) FROM {SUMMARY}") == [(2,)]
     files = [file for file in bnpl.settings.home.rglob("*") if file.is_file()]
     assert not [file for file in files if ADDRESS.encode() in file.read_bytes()]
-    assert "can be carried on" in str(ask(bnpl))
+    assert "can be continued" in str(ask(bnpl))
 
 
 def ask(pipeline: Pipeline) -> dg.RunRequest | str:

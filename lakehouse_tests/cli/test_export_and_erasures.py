@@ -13,8 +13,12 @@ import pytest
 from lakehouse.definitions import TABLES
 from lakehouse.iceberg.evolve.creation import create_table
 from lakehouse.privacy.identity import Named
-from lakehouse.privacy.requests import change_request, open_request
-from lakehouse.privacy.states import Unreachable, plan_transition
+from lakehouse.privacy.requests import (
+    Unreachable,
+    change_request,
+    open_request,
+    plan_transition,
+)
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse_tests.cli.conftest import Lakehouse

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.assets.audit.gdpr_actions import TABLE as AUDIT
-from lakehouse.iceberg.erasure.remove_unnamed import unnamed_files
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.location_files import path_key
-from lakehouse.iceberg.metadata.named_files import logged_metadata, named_files
+from lakehouse.iceberg.metadata.named_files import named_files
 from lakehouse.iceberg.upkeep.expire_snapshots import expiring
 from lakehouse.privacy.audit_chain import verify_chain
 from lakehouse.privacy.erasable import Erasable
@@ -178,21 +176,6 @@ def expire_without_spark(engine: Engine, table: str, older_than: datetime, keep:
     for key, file in before.items():
         if key not in after:
             loaded.io.delete(file.path)
-
-
-def remove_orphans_without_spark(
-    engine: Engine, table: str, older_than: datetime, *, dry_run: bool
-) -> list[str]:
-    """Remove orphans as Spark's procedure does."""
-    loaded = engine.catalog.load(table)
-    named = {*named_files(loaded), *(path_key(file.path) for file in logged_metadata(loaded))}
-    orphans = []
-    for file in unnamed_files(loaded, frozenset(named)).values():
-        if file.modified_at < older_than:
-            orphans.append(file.path)
-    for path in () if dry_run else orphans:
-        loaded.io.delete(path)
-    return orphans
 
 
 def _files(folder: Path) -> Iterator[Path]:

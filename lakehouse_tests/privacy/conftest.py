@@ -6,14 +6,13 @@ import pytest
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
+from lakehouse.iceberg.upkeep import expire_snapshots
 from lakehouse.privacy.holders import find_subjects
 from lakehouse.settings import Settings
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.privacy.an_erasure import (
     Home,
     expire_without_spark,
-    remove_orphans_without_spark,
 )
 from lakehouse_tests.privacy.small_lakehouse import (
     FRUITS,
@@ -80,7 +79,6 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Home:
 def there(filled: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
     """A home that holds Anna in every class of place that a test without Spark can make."""
     monkeypatch.setattr(expire_snapshots, "_call_procedure", expire_without_spark)
-    monkeypatch.setattr(remove_orphans, "_call_procedure", remove_orphans_without_spark)
     home = filled.settings.home
     shutil.rmtree(home)
     # Under the same path, since tables know their files by it.

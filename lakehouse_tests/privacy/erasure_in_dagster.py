@@ -14,8 +14,7 @@ from lakehouse.orchestration.instance import open_instance
 from lakehouse.privacy import erase as erasing
 from lakehouse.privacy.erasure_job import Eraser, run_config
 from lakehouse.privacy.identity import Named
-from lakehouse.privacy.requests import change_request, open_request
-from lakehouse.privacy.states import Request
+from lakehouse.privacy.requests import Request, change_request, open_request
 from lakehouse_tests.privacy.an_erasure import NAMED, Home
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=1)

@@ -18,8 +18,8 @@ from lakehouse.iceberg.rules.rows import castable
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.land import Landing, land
 from lakehouse.privacy.delivered_files import rewrite_files
+from lakehouse.privacy.folder import hmac_key
 from lakehouse.privacy.gone import GonePerson, add_gone, read_gone
-from lakehouse.privacy.hmac_key import hmac_key
 from lakehouse.privacy.holders import row_moments
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store

@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse.assets.audit.gdpr_actions import TABLE as AUDIT
 from lakehouse.errors import CatalogDamaged, LakehouseError, UsageError
-from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
+from lakehouse.iceberg.upkeep import expire_snapshots
 from lakehouse.privacy.allow import allow_people
 from lakehouse.privacy.erase import erase
 from lakehouse.privacy.erasure import How
@@ -23,7 +23,6 @@ from lakehouse.tables.person import Person, person_hmac
 from lakehouse.tables.table import Column
 from lakehouse_tests.privacy.an_erasure import (
     expire_without_spark,
-    remove_orphans_without_spark,
 )
 from lakehouse_tests.privacy.declared_tables import Lakehouse
 from lakehouse_tests.privacy.small_lakehouse import declared, personal
@@ -34,7 +33,6 @@ pytestmark = pytest.mark.unit
 @pytest.fixture
 def lakehouse(engine_without_spark, settings, monkeypatch):
     monkeypatch.setattr(expire_snapshots, "_call_procedure", expire_without_spark)
-    monkeypatch.setattr(remove_orphans, "_call_procedure", remove_orphans_without_spark)
     return lambda *tables: Lakehouse(engine_without_spark, settings, *tables)
 
 
@@ -87,20 +85,6 @@ def test_a_file_that_came_back_is_found_by_hash(lakehouse, tmp_path, key, mail):
     kinds = {(finding.kind, finding.column) for finding in report.findings}
     assert kinds == {("id", key), ("personal value", mail)}
     assert len({finding.file for finding in report.findings}) == 2
-
-
-@pytest.mark.long
-def test_a_file_elsewhere_in_the_home_is_found(lakehouse, settings):
-    members = declared("bronze.members", "Mitglied-Nr", "fee", subject="Mitglied-Nr")
-    home = lakehouse(members)
-    home.people.add(members, ("1000105", "1"))
-    (settings.home / "copies").mkdir()
-    shutil.copy(home.data_files(members)[0], settings.home / "copies" / "members.parquet")
-
-    erasure = home.erase("Mitglied-Nr", "1000105")
-
-    assert erasure.proof is not None
-    assert {finding.file for finding in erasure.proof.findings} == {"copies/members.parquet"}
 
 
 @pytest.mark.long
@@ -181,21 +165,6 @@ def test_a_lost_or_older_list_of_erased_people_stops_computation(lakehouse, sett
     shutil.rmtree(settings.home / "privacy")
     with pytest.raises(LakehouseError, match=r"gone\.json is missing: .* request R-2"):
         read_audited(settings)
-
-
-@pytest.mark.long
-def test_a_torn_line_of_events_is_reported_and_blocks_no_proof(lakehouse, settings):
-    home = lakehouse(GOLD)
-    home.people.add(GOLD, (17, "a"), (170, "d"))
-    (settings.home / "openlineage.jsonl").write_text(
-        '{"customer_id": 1}\n{"customer_id": \n{"c": 3}\n{"customer_id'
-    )
-
-    erasure = home.erase("customer_id", "17")
-
-    assert erasure.request.state == "verified"
-    torn = [gap.what for gap in erasure.proof.not_proved if gap.file == "openlineage.jsonl"]
-    assert [what.partition(" is ")[0] for what in torn] == ["line 2", "line 4"]
 
 
 def test_a_copied_home_cannot_change_the_tables_of_the_original(lakehouse, settings, tmp_path):

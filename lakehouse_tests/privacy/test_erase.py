@@ -3,17 +3,12 @@ and only then the request is verified.
 """
 
 from datetime import timedelta
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from lakehouse.errors import TableBusy, UsageError
-from lakehouse.iceberg.erasure import remove_from_files
-from lakehouse.iceberg.erasure.delete_rows import DeletedRows
-from lakehouse.iceberg.upkeep import remove_orphans
-from lakehouse.privacy import erase
-from lakehouse.privacy import erasure as erasing
+from lakehouse.iceberg.erasure import remove_unnamed
+from lakehouse.privacy import erase, erasure_steps
 from lakehouse.privacy.erase import STEPS, dry_run
 from lakehouse.privacy.erasure import Erasure
 from lakehouse.privacy.gone import read_gone
@@ -21,17 +16,12 @@ from lakehouse.privacy.identity import Named
 from lakehouse.privacy.proof import prove_again
 from lakehouse.privacy.requests import read_request, read_requests
 from lakehouse.privacy.sealed_values import is_sealed
-from lakehouse.privacy.steps import identify, take_away
-from lakehouse.privacy.steps import prove as proving
 from lakehouse.privacy.verifier.report import Report
-from lakehouse.tables.table import Column
 from lakehouse_tests.examples import repeated
-from lakehouse_tests.iceberg.position_deletes import delete_first_rows
 from lakehouse_tests.privacy.an_erasure import (
     ANNA,
     ANNA_BEFORE,
     DELIVERED,
-    HEADER,
     HERS,
     NAMED,
     SHARED,
@@ -45,9 +35,6 @@ from lakehouse_tests.privacy.small_lakehouse import (
     ORDERS,
     PROFILES,
     RAW,
-    People,
-    declared,
-    personal,
 )
 
 pytestmark = pytest.mark.unit
@@ -92,31 +79,6 @@ def test_everyone_else_keeps_what_they_have(there: Home) -> None:
 
 
 @pytest.mark.long
-def test_a_row_that_was_deleted_before_a_tag_was_made_is_gone_and_it_is_proved(
-    there: Home,
-) -> None:
-    from pyiceberg.expressions import EqualTo
-
-    loaded = there.engine.catalog.load(ORDERS.name)
-    loaded.manage_snapshots().remove_tag("month_end").commit()
-    [hers] = loaded.scan(row_filter=EqualTo("customer_id", int(HERS))).plan_files()
-    delete_first_rows(there.engine.catalog.load(ORDERS.name), hers.file.file_path)
-    loaded = there.engine.catalog.load(ORDERS.name)
-    head = loaded.metadata.refs["main"].snapshot_id
-    loaded.manage_snapshots().create_tag(head, "month_end").commit()
-    others = there.rows(ORDERS)
-    assert int(HERS) not in {row[0] for row in others}
-
-    erasure = there.erase(*NAMED, now=True)
-
-    assert erasure.request.state == "verified", erasure.proof and erasure.proof.as_text()
-    assert erasure.record.rows[ORDERS.name] == {"month_end": 1}
-    loaded = there.engine.catalog.load(ORDERS.name)
-    tagged = loaded.scan(snapshot_id=loaded.metadata.refs["month_end"].snapshot_id)
-    assert sorted(tuple(row.values()) for row in tagged.to_arrow().to_pylist()) == others
-
-
-@pytest.mark.long
 def test_what_went_is_told_by_table_file_and_place(there: Home) -> None:
     record = there.erase(*NAMED, now=True).record
 
@@ -131,14 +93,6 @@ def test_what_went_is_told_by_table_file_and_place(there: Home) -> None:
     assert record.tags == {ORDERS.name: ("month_end",)}
     assert record.kept == (MAILS.name, SUMS.name)
     assert "logs/app.log" in {place.place for place in record.places}
-
-
-@pytest.mark.long
-def test_an_address_leads_to_the_person(there: Home) -> None:
-    erasure = there.erase(Named("email", ANNA.upper()), now=True)
-
-    assert erasure.request.state == "verified"
-    assert there.files_with(HERS, ANNA, ANNA_BEFORE) == []
 
 
 @pytest.mark.long
@@ -173,8 +127,7 @@ def test_without_now_the_rest_waits_for_its_time(
     assert HERS not in str(there.rows(ORDERS))
     assert is_sealed(there.settings, "R-1")
 
-    monkeypatch.setattr(remove_orphans, "YOUNGEST", timedelta(0))
-    monkeypatch.setattr(remove_from_files, "YOUNGEST", timedelta(0))
+    monkeypatch.setattr(remove_unnamed, "YOUNGEST", timedelta(0))
     assert there.erase().request.state == "verified"
     assert there.actions() == [*DONE[:5], "pending_physical", *DONE[5:]]
     assert there.files_with(ANNA, HERS) == []
@@ -199,25 +152,8 @@ def test_who_is_unknown_is_not_found_and_that_is_recorded(there: Home) -> None:
     assert there.files_with("5551234567") == []
 
 
-@pytest.mark.long
-def test_who_is_in_a_rejected_file_alone_is_known(there: Home) -> None:
-    there.write("rejected/orders/bad.csv", f"{HEADER}5551234567,eve@example.org,1\n")
-    erasure = there.erase(Named("customer_id", "5551234567"), now=True)
-
-    assert erasure.request.state == "verified"
-    assert there.read("rejected/orders/bad.csv") == HEADER
-
-
-@pytest.mark.long
-def test_a_request_of_another_person_needs_another_id(there: Home) -> None:
-    there.erase(*NAMED)
-
-    with pytest.raises(UsageError, match="names others"):
-        there.erase(Named("customer_id", "8001234567"))
-
-
 def test_who_cannot_be_told_from_others_opens_no_request(there: Home) -> None:
-    with pytest.raises(UsageError, match="expected that of one"):
+    with pytest.raises(UsageError, match="expected one, or each"):
         there.erase(Named("email", SHARED))
 
     assert read_requests(there.settings) == []
@@ -232,46 +168,6 @@ def test_a_dry_run_counts_and_changes_nothing(there: Home) -> None:
     assert would_go.kept == (MAILS.name, SUMS.name)
     assert "logs/app.log" in {place.place for place in would_go.places}
     assert there.listing() == before
-
-
-def test_a_dry_run_counts_the_rows_of_a_person_in_each_part_that_they_have(
-    there: Home,
-) -> None:
-    """As the winner of one match and the loser of another."""
-    matches = declared(
-        "silver.matches", personal("winner"), personal("loser"), no_subject="Of two players."
-    )
-    with_matches = there.with_keeping(matches)
-    people = People(with_matches.engine, with_matches.erasable.subjects)
-    people.add(matches, ("anna-1", "ben-22"), ("ben-22", "anna-1"), ("ben-22", "cora-3"))
-
-    named = [Named("winner", "anna-1"), Named("loser", "anna-1")]
-
-    assert dry_run(with_matches.erasable, named).rows == {matches.name: {"main": 2}}
-
-
-@pytest.mark.long
-def test_who_stands_in_an_array_is_gone_and_it_is_proved(there: Home) -> None:
-    contacts = declared(
-        "gold.contacts",
-        Column("email", "array<string>", personal=True),
-        "note",
-        no_subject="By address alone.",
-        on_erasure="keep",
-    )
-    with_contacts = there.with_keeping(contacts)
-    people = People(with_contacts.engine, with_contacts.erasable.subjects)
-    people.add(contacts, ([ANNA, "x"], "hers"), ([SHARED, "y"], "theirs"))
-    assert dry_run(with_contacts.erasable, NAMED).rows[contacts.name] == {"main": 1}
-
-    erasure = with_contacts.erase(*NAMED, now=True)
-
-    assert erasure.request.state == "verified", erasure.proof and erasure.proof.as_text()
-    assert [row["note"] for row in people.rows(contacts)] == ["theirs"]
-
-
-def test_a_dry_run_of_somebody_unknown_finds_nobody(there: Home) -> None:
-    assert dry_run(there.erasable, [Named("customer_id", "5551234567")]).unknown == 1
 
 
 class Killed(BaseException):
@@ -309,42 +205,12 @@ def test_killed_after_any_step_the_next_call_ends_the_same(
     assert erasure.record.rows[ORDERS.name] == {"main": 1, "month_end": 1}
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("step", "part"),
-    [
-        pytest.param(identify, "seal", marks=pytest.mark.soak),
-        pytest.param(identify, "add_gone", marks=pytest.mark.soak),
-        pytest.param(take_away, "rewrite_files", marks=pytest.mark.soak),
-        (take_away, "delete_rows"),
-        pytest.param(take_away, "scrub_places", marks=pytest.mark.soak),
-        (proving, "remove_from_files"),
-        pytest.param(erasing, "destroy", marks=pytest.mark.soak),
-    ],
-)
-def test_killed_within_a_step_the_next_call_ends_the_same(
-    there: Home, monkeypatch: pytest.MonkeyPatch, step: ModuleType, part: str
-) -> None:
-    do = getattr(step, part)
-
-    def die(*arguments: object, **named: object) -> None:
-        do(*arguments, **named)
-        raise Killed
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(step, part, die)
-        there.erase(*NAMED, now=True)
-
-    assert there.erase(now=True).request.state == "verified"
-    assert there.actions() == DONE
-
-
 @pytest.mark.scenario
 def test_a_residue_leaves_the_request_open_and_is_named(
     there: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(take_away, "scrub_places", lambda *_, **__: ())
+        patch.setattr(erasure_steps, "scrub_places", lambda *_, **__: ())
         erasure = there.erase(*NAMED, now=True)
 
     assert erasure.request.state == "logically_deleted"
@@ -376,18 +242,6 @@ def test_a_place_outside_is_an_exception_until_somebody_saw_to_it(there: Home) -
     assert home.erase(now=True).request.state == "exception"
 
     assert home.erase(is_elsewhere_done=True).request.state == "verified"
-
-
-@pytest.mark.long
-def test_killed_before_the_end_a_place_that_somebody_saw_to_is_remembered(
-    there: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = on_a_cluster(there)
-    with monkeypatch.context() as patch:
-        patch.setattr(erase, "STEPS", STEPS[:-1])
-        home.erase(*NAMED, now=True, is_elsewhere_done=True)
-
-    assert home.erase(now=True).request.state == "verified"
 
 
 @pytest.mark.long
@@ -439,16 +293,6 @@ def test_at_once_is_refused_while_a_run_is_alive(there: Home) -> None:
 
 
 @pytest.mark.long
-def test_who_is_erased_is_on_the_list_of_who_is_gone(there: Home) -> None:
-    there.erase(*NAMED, now=True)
-
-    gone = read_gone(there.settings)
-    for name in ("customer_id", "client"):
-        assert gone.is_gone([name], f" 00{HERS}") is not None
-    assert gone.is_gone(["customer_id"], "8001234567") is None
-
-
-@pytest.mark.long
 def test_verified_once_more_by_hashes_and_by_a_value(there: Home) -> None:
     there.erase(*NAMED, now=True)
 
@@ -481,27 +325,3 @@ def test_a_request_keeps_no_value(there: Home) -> None:
             content = file.read_bytes()
             assert HERS.encode() not in content and ANNA.encode() not in content, file
     assert read_request(there.settings, "R-1").state == "pending_physical"
-
-
-@pytest.mark.long
-def test_a_table_that_is_declared_elsewhere_is_searched_too(
-    there: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An integer, which no search of bytes would find, in a column that anything has."""
-    members = declared(
-        "gold.members",
-        Column("id", "bigint", renamed_from="customer_id"),
-        subject="id",
-        location=f"file://{tmp_path}/members",
-    )
-    elsewhere = there.with_keeping(members)
-    People(elsewhere.engine, elsewhere.erasable.subjects).add(members, (int(HERS),))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(take_away, "delete_rows", lambda _, table, *__: DeletedRows(table.name))
-        erasure = elsewhere.erase(*NAMED, now=True)
-
-    assert erasure.proof is not None
-    found = [finding.file for finding in erasure.proof.findings]
-    assert any(file.startswith(f"{tmp_path}/members/data/") for file in found)
-    assert elsewhere.erase(now=True).request.state == "verified"

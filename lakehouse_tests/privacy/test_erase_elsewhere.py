@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
+from lakehouse.iceberg.upkeep import expire_snapshots
 from lakehouse.privacy.proof import prove_again
 from lakehouse.settings import Settings
 from lakehouse_tests.privacy.an_erasure import (
@@ -15,7 +15,6 @@ from lakehouse_tests.privacy.an_erasure import (
     NAMED,
     Home,
     expire_without_spark,
-    remove_orphans_without_spark,
 )
 from lakehouse_tests.privacy.small_lakehouse import ORDERS, People
 
@@ -34,7 +33,6 @@ def elsewhere(tmp_path: Path) -> Path:
 def home(settings: Settings, elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     """A home whose one table has its data outside of it, Anna's among it."""
     monkeypatch.setattr(expire_snapshots, "_call_procedure", expire_without_spark)
-    monkeypatch.setattr(remove_orphans, "_call_procedure", remove_orphans_without_spark)
     orders = replace(ORDERS, properties={"write.data.path": elsewhere.as_uri()})
     home = Home(settings, {ORDERS.name: orders})
     People(home.engine, home.erasable.subjects).add(orders, ANNAS, BENS)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lakehouse.iceberg.metadata.location_files import path_key
-from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
+from lakehouse.iceberg.upkeep import expire_snapshots
 from lakehouse.privacy.places.unseen_by_iceberg import remove_unseen
 from lakehouse.settings import Settings
 from lakehouse.storage.s3 import S3ObjectStore, open_bucket
@@ -17,7 +17,6 @@ from lakehouse_tests.privacy.an_erasure import (
     NAMED,
     Home,
     expire_without_spark,
-    remove_orphans_without_spark,
 )
 from lakehouse_tests.privacy.small_lakehouse import ORDERS, People
 
@@ -37,7 +36,6 @@ def in_a_bucket(
 ) -> Home:
     """A bucket that keeps versions, and tables in it of which one has Anna."""
     monkeypatch.setattr(expire_snapshots, "_call_procedure", expire_without_spark)
-    monkeypatch.setattr(remove_orphans, "_call_procedure", remove_orphans_without_spark)
     monkeypatch.setenv("AWS_ENDPOINT_URL", aws_settings.endpoint_url or "")
     aws_settings.home.mkdir()
     keep_versions(open_bucket(aws_settings))

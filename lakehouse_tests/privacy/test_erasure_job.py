@@ -7,16 +7,13 @@ import dagster as dg
 import pytest
 
 from lakehouse.errors import LakehouseError, TableBusy
-from lakehouse.iceberg.erasure import remove_from_files
-from lakehouse.iceberg.upkeep import remove_orphans
+from lakehouse.iceberg.erasure import remove_unnamed
 from lakehouse.orchestration.erasure_runs import REQUEST_TAG
-from lakehouse.privacy import pending_requests
+from lakehouse.privacy import erasure_steps, pending_requests
 from lakehouse.privacy.erasure_job import run_config
 from lakehouse.privacy.folder import erase_lock
 from lakehouse.privacy.pending_requests import PastRuns
-from lakehouse.privacy.requests import read_request
-from lakehouse.privacy.states import Unreachable
-from lakehouse.privacy.steps import take_away
+from lakehouse.privacy.requests import Unreachable, read_request
 from lakehouse.storage.file_lock import brief_lock
 from lakehouse_tests.privacy.an_erasure import (
     ANNA,
@@ -24,7 +21,6 @@ from lakehouse_tests.privacy.an_erasure import (
     HERS,
     NAMED,
     Home,
-    on_a_cluster,
 )
 from lakehouse_tests.privacy.erasure_in_dagster import (
     LONG_AGO,
@@ -50,8 +46,7 @@ def dagster(there: Home) -> Iterator[InDagster]:
 
 def let_files_be_old(patch: pytest.MonkeyPatch) -> None:
     """Let files that nothing names go at any age."""
-    patch.setattr(remove_orphans, "YOUNGEST", timedelta(0))
-    patch.setattr(remove_from_files, "YOUNGEST", timedelta(0))
+    patch.setattr(remove_unnamed, "YOUNGEST", timedelta(0))
 
 
 @pytest.mark.long
@@ -69,22 +64,6 @@ def test_a_pending_request_is_carried_to_its_end(
     shown = metadata_of(result)
     assert shown["erasure/state"] == "verified"
     assert shown["erasure/searched_files"] > 10
-
-
-@pytest.mark.long
-def test_what_somebody_saw_to_elsewhere_is_known_to_the_run_that_ends_a_request(
-    there: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = on_a_cluster(there)
-    home.lose_a_write()
-    home.erase(*NAMED)
-    assert home.erase(is_elsewhere_done=True).request.state == "pending_physical"
-    let_files_be_old(monkeypatch)
-
-    with in_dagster(home) as dagster:
-        assert dagster.run().success
-
-    assert read_request(home.settings, "R-1").state == "verified"
 
 
 @pytest.mark.scenario
@@ -125,40 +104,11 @@ def test_the_output_says_how_far_a_request_is(dagster: InDagster) -> None:
 
 
 @pytest.mark.long
-def test_who_carried_it_on_stands_in_the_audit_table(dagster: InDagster) -> None:
-    dagster.request_of_nobody()
-    result = dagster.run()
-
-    engine = dagster.home.engine
-    rows = engine.catalog.load("audit.gdpr_actions").scan().to_arrow().to_pylist()
-    assert {row["who"] for row in rows} == {f"erase_people:{result.run_id}"}
-
-
-@pytest.mark.long
-def test_a_request_that_is_done_is_left_as_it_is(dagster: InDagster) -> None:
-    dagster.home.erase(*NAMED, now=True)
-    actions = dagster.home.actions()
-
-    result = dagster.run()
-
-    assert result.success
-    assert metadata_of(result)["erasure/state"] == "verified"
-    assert dagster.home.actions() == actions
-
-
-def test_a_request_that_there_is_not_fails_by_name(dagster: InDagster) -> None:
-    result = dagster.run("R-9")
-
-    assert not result.success
-    assert "There is no request R-9." in error_of(result)
-
-
-@pytest.mark.long
 def test_what_cannot_be_proved_fails_and_names_the_places(
     dagster: InDagster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dagster.request()
-    monkeypatch.setattr(take_away, "scrub_places", lambda *_, **__: ())
+    monkeypatch.setattr(erasure_steps, "scrub_places", lambda *_, **__: ())
 
     result = dagster.run()
 
@@ -183,7 +133,7 @@ def test_an_error_that_may_quote_a_value_is_told_by_its_kind(
 
     told = error_of(dagster.run())
 
-    assert "Request R-1 could not be carried on: TypeError." in told
+    assert "Request R-1 could not be continued: TypeError." in told
     assert HERS not in told and ANNA not in told
 
 
@@ -206,7 +156,7 @@ def test_at_once_is_refused_while_the_job_runs(
 
 
 def test_without_a_request_nothing_is_opened(dagster: InDagster) -> None:
-    assert "No request to erase people can be carried on" in dagster.reason()
+    assert "No request to erase people can be continued" in dagster.reason()
     assert not (dagster.home.settings.home / "privacy" / "requests").exists()
 
 
@@ -239,7 +189,7 @@ def test_what_is_done_or_waits_for_a_person_is_not_asked_for(
     elsewhere = Unreachable("backups", "ops", LONG_AGO.date())
     dagster.change(state=state, unreachable=(elsewhere,) if state == "exception" else ())
 
-    assert "can be carried on" in dagster.reason()
+    assert "can be continued" in dagster.reason()
 
 
 def test_nothing_is_asked_for_while_a_process_erases(dagster: InDagster) -> None:
@@ -254,7 +204,7 @@ def test_one_run_at_a_time_is_asked_for(dagster: InDagster) -> None:
     dagster.request()
     run_id = dagster.add_run(STARTED, "R-2")
 
-    assert f"Run {run_id[:8]} carries a request on" in dagster.reason()
+    assert f"Run {run_id[:8]} is active" in dagster.reason()
 
 
 def test_a_run_that_failed_is_tried_again_after_a_pause(
@@ -265,24 +215,11 @@ def test_a_run_that_failed_is_tried_again_after_a_pause(
     let_erasures_do(monkeypatch, fail_with(LakehouseError("The disk is full.")))
     assert not dagster.run().success
 
-    assert "Tried again later: R-1 at" in dagster.reason()
+    assert "Retried later: R-1 at" in dagster.reason()
     monkeypatch.setattr(pending_requests, "FIRST_PAUSE", timedelta(0))
     again = dagster.ask()
     assert isinstance(first, dg.RunRequest) and isinstance(again, dg.RunRequest)
     assert again.run_key != first.run_key
-
-
-def test_while_one_waits_another_is_carried_on(
-    dagster: InDagster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dagster.request("R-1")
-    dagster.request("R-2")
-    let_erasures_do(monkeypatch, fail_with(LakehouseError("The disk is full.")))
-    dagster.run("R-1")
-
-    asked = dagster.ask()
-    assert isinstance(asked, dg.RunRequest)
-    assert asked.run_config == run_config("R-2")
 
 
 @pytest.mark.parametrize(
@@ -293,11 +230,3 @@ def test_the_pause_doubles_up_to_a_day(failures: int, pause: float) -> None:
     failed = (object(),) * failures
     past = PastRuns("id", LONG_AGO, failed)  # type: ignore[arg-type]
     assert past.next_at == LONG_AGO + timedelta(hours=pause)
-
-
-@pytest.mark.long
-def test_where_nobody_is_found_the_run_says_so(dagster: InDagster) -> None:
-    dagster.request_of_nobody()
-
-    shown = metadata_of(dagster.run())
-    assert (shown["erasure/state"], shown["erasure/unknown_people"]) == ("not_found", 1)

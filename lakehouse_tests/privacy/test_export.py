@@ -40,24 +40,11 @@ def test_each_row_of_a_person_is_told_with_its_table(people: People) -> None:
     }
 
 
-def test_tables_that_were_looked_at_are_told(people: People) -> None:
-    assert export(people, "customer_id", "7").tables == (
-        "bronze.raw_orders",
-        "gold.mails",
-        "gold.profiles",
-        "silver.orders",
-    )
-
-
 def test_a_row_that_only_a_shared_value_tells_is_left_out_and_counted(people: People) -> None:
     exported = export(people, "customer_id", "8")
     assert "gold.mails" not in {held.table for held in exported.rows}
     assert exported.shared_rows == 1
     assert amounts(exported, "silver.orders") == [3.0]
-
-
-def test_who_is_unknown_has_no_row(people: People) -> None:
-    assert export(people, "customer_id", "70").rows == ()
 
 
 @pytest.mark.long

@@ -7,8 +7,6 @@ import dagster as dg
 import pytest
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.write.prepared_frame import DELETED
-from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.feed_asset import feed_asset
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.iceberg_asset import iceberg_asset
@@ -20,7 +18,6 @@ from lakehouse.quality.row_accounting_check import NAME
 from lakehouse.quality.source_rows_check import default_checks
 from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable
-from lakehouse_tests.frames import frame_of
 from lakehouse_tests.privacy.staying_gone import (
     BY_SHOP,
     FEED,
@@ -38,10 +35,6 @@ MORNING = "2024-01-01T10:00:00Z"
 ROWS = [f"1,7,a,{MORNING}", f"x,7,a,{MORNING}", f"2,8,a,{MORNING}", f"3,7,b,{MORNING}"]
 SHOPS = dg.StaticPartitionsDefinition(["a", "b", "c"])
 PLAIN = replace(OVERWRITTEN, name="gold.plain", rules=[])
-FIRST_IN_QUARANTINE = (
-    "_row_key string, visit string, customer_id string, shop string, seen_at string, "
-    "_reasons array<string>, _source_file string, _source_sha256 string, _source_row bigint"
-)
 
 
 @feed_asset(FEED, VISITS)
@@ -119,45 +112,3 @@ def test_what_a_source_has_still_is_left_out_counted_and_called_erased(visits: V
     assert by_hand.success
     for table in (MERGED, BY_SHOP, PLAIN):
         assert [row[1] for row in visits.rows(table)] == ["8"]
-
-
-def test_a_file_that_brings_them_is_landed_without(visits: Visits) -> None:
-    visits.add_ann()
-    deliver(visits, "first.csv")
-
-    landing = run(visits, landed).asset(VISITS.name).landing
-
-    assert landing.left_out_rows == 3
-    assert [warning.split(": ")[0] for warning in landing.warnings] == [
-        "first.csv was delivered with 3 rows of people who were erased"
-    ]
-    assert [row[1] for row in visits.rows(VISITS)] == ["8"]
-
-
-@pytest.mark.long
-def test_what_is_put_back_into_a_quarantine_is_nobody_s_who_is_gone(visits: Visits) -> None:
-    quarantine = MERGED.quarantine
-    assert quarantine is not None
-    reasons = ["castable_visit"]
-    rows = [
-        ("k1", "x", "7", "a", MORNING, reasons, "f", "s", 1),
-        ("k2", "y", "8", "a", MORNING, reasons, "f", "s", 2),
-    ]
-    frame = frame_of(visits.engine.spark, FIRST_IN_QUARANTINE, rows)
-    write(visits.engine, quarantine, lambda: frame.selectExpr("*", f"false AS {DELETED}"))
-    visits.add_ann()
-    removal = frame.where("_row_key = 'k1'").selectExpr("*", f"true AS {DELETED}")
-    back = frame.selectExpr("*", f"false AS {DELETED}").where("_row_key = 'k2'")
-
-    done = write(visits.engine, quarantine, lambda: removal.union(back), gone=visits.gone)
-    held = [row[0] for row in visits.rows(quarantine)]
-    again = write(
-        visits.engine,
-        quarantine,
-        lambda: frame.selectExpr("*", f"false AS {DELETED}"),
-        gone=visits.gone,
-    )
-
-    assert done.removed_rows == 1 and held == ["y"]
-    assert again.suppressed_rows == {quarantine.name: 1}
-    assert [row[0] for row in visits.rows(quarantine)] == ["y"]

@@ -2,11 +2,9 @@
 
 import pytest
 
-from lakehouse.assets.audit.gdpr_actions import TABLE as ACTIONS
 from lakehouse.iceberg.commit.branch import audit_branch
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.privacy.audit_chain import AuditedAction, append_actions, verify_chain
 from lakehouse.privacy.erase import refuse_now
 from lakehouse.privacy.export import export_people
 from lakehouse.privacy.holders import find_subjects
@@ -67,24 +65,6 @@ def test_a_person_is_found_wherever_iceberg_still_has_them(engine: Engine) -> No
     }
     exported = export_people(engine, subjects, [identity], tables)
     assert [held.row["email"] for held in exported.rows] == ["now@main"]
-
-
-@pytest.mark.long
-def test_spark_reads_the_chain_and_rewrites_its_files(
-    engine: Engine, settings: Settings
-) -> None:
-    for number in range(3):
-        action = AuditedAction("verified", f"R-{number}", "me")
-        append_actions(settings, engine, ACTIONS, [action], f"R-{number}/verified")
-    name = engine.catalog.sql_name(ACTIONS.name)
-    engine.sql(
-        f"CALL {engine.catalog.name}.system.rewrite_data_files(table => '{ACTIONS.name}',"
-        " options => map('rewrite-all', 'true'))"
-    )
-    assert engine.sql(f"SELECT max(sequence) FROM {name}").first()[0] == 3
-    assert verify_chain(settings, engine, ACTIONS).is_whole
-    engine.sql(f"UPDATE {name} SET who = 'you' WHERE sequence = 2")
-    assert verify_chain(settings, engine, ACTIONS).broken_at == 2
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])

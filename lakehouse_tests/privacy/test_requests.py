@@ -1,7 +1,7 @@
 """Requests: made once, without a value in their ledger, and moved on by one process at a time."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,20 +12,16 @@ from hypothesis import strategies as st
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.privacy.identity import Named
 from lakehouse.privacy.requests import (
-    change_request,
-    open_request,
-    read_request,
-    read_requests,
-)
-from lakehouse.privacy.sealed_values import destroy, unseal
-from lakehouse.privacy.states import (
-    FINAL,
     Request,
     RequestState,
     Unreachable,
     a_month_after,
+    open_request,
     plan_transition,
+    read_request,
+    read_requests,
 )
+from lakehouse.privacy.sealed_values import unseal
 from lakehouse.settings import Settings
 
 pytestmark = pytest.mark.unit
@@ -46,7 +42,7 @@ def content_below(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("request_id", [".R-17", "-R-17", "_R-17", "..", "a" * 65])
+@pytest.mark.parametrize("request_id", [".R-17", "-R-17", "", "..", "a/b", "a b", "a" * 65])
 def test_a_request_gets_no_id_that_would_hide_it(settings: Settings, request_id: str) -> None:
     with pytest.raises(UsageError, match="expected a letter or digit, and up to 63"):
         opened(settings, request_id=request_id)
@@ -75,17 +71,9 @@ def test_the_same_request_again_is_the_one_that_is_there(settings: Settings) -> 
     assert read_requests(settings) == [first]
 
 
-def test_it_is_also_known_once_its_values_are_destroyed(settings: Settings) -> None:
-    first = opened(settings)
-    destroy(settings, "R-1")
-    assert opened(settings) == first
-    with pytest.raises(LakehouseError, match="are not there"):
-        unseal(settings, "R-1")
-
-
 def test_other_people_under_one_id_are_refused_and_not_told(settings: Settings) -> None:
     opened(settings)
-    with pytest.raises(UsageError, match=r"^Request R-1 names others; ") as raised:
+    with pytest.raises(UsageError, match=r"^Request R-1 names other people; ") as raised:
         opened(settings, [Named("customer_email", "bert@example.org")])
     assert "@" not in str(raised.value)
     assert len(unseal(settings, "R-1").named) == 2
@@ -97,7 +85,7 @@ def test_other_people_under_one_id_are_refused_and_not_told(settings: Settings) 
 def test_a_text_that_stays_and_holds_a_value_is_refused(
     settings: Settings, parts: dict[str, str]
 ) -> None:
-    with pytest.raises(UsageError, match=r"that is to be erased, and stays") as raised:
+    with pytest.raises(UsageError, match=r"that is to be erased, and is retained") as raised:
         opened(settings, **parts)
     assert "1234567890" not in str(raised.value) and "anna" not in str(raised.value).lower()
     assert not (settings.home / "privacy" / "requests" / "R-1.json").exists()
@@ -108,31 +96,6 @@ def test_many_at_once_make_one_request(settings: Settings) -> None:
         made = list(threads.map(lambda _: opened(settings), range(8)))
     assert set(made) == {read_request(settings, "R-1")}
     assert len(unseal(settings, "R-1").named) == 2
-
-
-def test_changes_at_once_are_all_kept(settings: Settings) -> None:
-    opened(settings)
-
-    def later(request: Request) -> Request:
-        from dataclasses import replace
-
-        return replace(request, due_at=request.due_at + timedelta(days=1))
-
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda _: change_request(settings, "R-1", later), range(8)))
-    assert read_request(settings, "R-1").due_at == a_month_after(NOW) + timedelta(days=8)
-
-
-def test_every_part_of_a_request_is_read_back(settings: Settings) -> None:
-    opened(settings)
-    unreachable = [Unreachable("the backup of May", "ops", date(2026, 6, 1))]
-    changed = change_request(
-        settings,
-        "R-1",
-        lambda request: plan_transition(request, "exception", NOW, unreachable=unreachable),
-    )
-    assert read_request(settings, "R-1") == changed
-    assert changed.unreachable == tuple(unreachable)
 
 
 def test_a_request_that_is_not_there_is_named(settings: Settings) -> None:
@@ -182,17 +145,11 @@ def test_a_request_goes_on_and_never_back(states: list[RequestState]) -> None:
             was.append(state)
     assert request.state == was[-1]
     for before, after in pairwise(was):
-        assert before not in FINAL or before == after
+        assert before not in ("verified", "not_found") or before == after
         assert after != "requested" or before == "requested"
         assert after != "not_found" or before in ("requested", "not_found")
     assert (request.physical_due_at is not None) == (request.state == "pending_physical")
     assert bool(request.unreachable) == (request.state == "exception")
-
-
-def test_a_request_that_is_moved_to_where_it_is_stays_as_it_is() -> None:
-    gone = moved(REQUEST, "logically_deleted")
-    later = plan_transition(gone, "logically_deleted", NOW + timedelta(days=1))
-    assert later is gone
 
 
 def test_a_request_is_late_after_its_month_unless_it_is_done() -> None:

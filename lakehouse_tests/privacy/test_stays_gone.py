@@ -10,7 +10,6 @@ import pytest
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_result import Unchanged
-from lakehouse.privacy.gone import allow_again
 from lakehouse.settings import Settings
 from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.conftest import engine_on as engine_of
@@ -99,21 +98,6 @@ def _deliver_to(
     never.deliver("second.csv", *(row for row in second if LATER in row or not _is_anns(row)))
     never.compute(*concerned)
     return never.everything()
-
-
-@pytest.mark.long
-def test_who_is_allowed_again_is_taken(visits: Visits, settings: Settings) -> None:
-    row = f"1,7,a,{PAST.format(1)}"
-    visits.deliver("first.csv", row, f"2,8,a,{PAST.format(1)}")
-    visits.compute(MERGED)
-    visits.erase()
-    visits.deliver("second.csv", row)
-    allow_again(settings, [visits.ann_hmac])
-
-    visits.deliver("third.csv", row, f"3,7,a,{PAST.format(2)}")
-    visits.compute(MERGED)
-
-    assert [row[0] for row in visits.rows(MERGED)] == ["1", "2", "3"]
 
 
 @pytest.mark.long

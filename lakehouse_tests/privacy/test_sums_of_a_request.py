@@ -8,9 +8,9 @@ import pytest
 
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
-from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
+from lakehouse.iceberg.upkeep import expire_snapshots
 from lakehouse.privacy import erase as erasing
-from lakehouse.privacy.steps import take_away
+from lakehouse.privacy import erasure_steps
 from lakehouse.settings import Settings
 from lakehouse_tests.privacy.an_erasure import (
     ANNA,
@@ -19,7 +19,6 @@ from lakehouse_tests.privacy.an_erasure import (
     SUMS,
     Home,
     expire_without_spark,
-    remove_orphans_without_spark,
 )
 from lakehouse_tests.privacy.small_lakehouse import MAILS, ORDERS, PROFILES, RAW, People
 
@@ -34,21 +33,22 @@ class Computing:
         self.calls: list[tuple[Mapping[str, int], tuple[str, ...]]] = []
         self.is_failing = False
 
-    def __call__(self, _: Any, __: str, sums: Any, lost: Any, *, done: Any, told: Any) -> None:
+    def __call__(
+        self, _: Any, __: str, sums: Any, lost: Any, *, done: Any, on_done: Any
+    ) -> None:
         self.calls.append((lost, tuple(done)))
         for name in sums.names:
             if self.is_failing:
                 raise LakehouseError("no")
             if name not in done:
-                told(name, True)
+                on_done(name, True)
 
 
 @pytest.fixture
 def computing(monkeypatch: pytest.MonkeyPatch) -> Computing:
     monkeypatch.setattr(expire_snapshots, "_call_procedure", expire_without_spark)
-    monkeypatch.setattr(remove_orphans, "_call_procedure", remove_orphans_without_spark)
     stands_for = Computing()
-    monkeypatch.setattr(take_away, "compute_anew", stands_for)
+    monkeypatch.setattr(erasure_steps, "recompute_tables", stands_for)
     return stands_for
 
 
@@ -84,7 +84,7 @@ def test_rows_that_went_before_anybody_could_record_it_are_known(
         return deleted
 
     with monkeypatch.context() as patch:
-        patch.setattr(take_away, "delete_rows", killed)
+        patch.setattr(erasure_steps, "delete_rows", killed)
         with pytest.raises(KeyboardInterrupt):
             there.erase(*NAMED)
 
@@ -108,7 +108,7 @@ def test_rows_that_come_and_go_again_have_their_sums_computed_once_more(
     with monkeypatch.context() as patch:
         # After rows went, and before their sums are computed.
         steps = [
-            (said, killed if step is take_away.recompute_sums else step)
+            (said, killed if step is erasure_steps.recompute_sums else step)
             for said, step in erasing.STEPS
         ]
         patch.setattr(erasing, "STEPS", steps)

@@ -1,3 +1,3 @@
-"""Rows of erased people leave a table: from every ref, then from every file that Iceberg keeps;
-and they do not come back.
+"""Deletes the rows of data subjects from tables and from all files that Iceberg retains, and
+keeps them out of later writes.
 """

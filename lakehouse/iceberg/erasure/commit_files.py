@@ -1,14 +1,11 @@
-"""A commit that changes which files a ref has: some come, some go, and no manifest that it leaves
-says anything of those that went; no JVM.
+"""Commits added and removed files of a branch or tag without entries of removed files; no JVM.
 
-Iceberg notes in a manifest which files a commit removed, with the least and greatest values of
-their columns, cut to 16 characters. There they stay until the manifest is written again, which
-neither expiry does nor Spark's procedure for one that is alone.
+Iceberg retains the entries of removed files in manifests, with the bounds of their columns,
+truncated to 16 characters. Neither expiry nor Spark's procedure rewrites a single manifest.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -34,15 +31,10 @@ _CODEC = "write.avro.compression-codec"
 
 @dataclass(frozen=True)
 class FileChange:
-    """Which files come and which go: data files and delete files alike."""
+    """Added and removed files: data files and delete files."""
 
     added: "Sequence[DataFile]" = ()
     removed: "Sequence[DataFile]" = ()
-
-    @cached_property
-    def removed_paths(self) -> frozenset[str]:
-        """The paths of those that go."""
-        return frozenset(file.file_path for file in self.removed)
 
 
 def commit_files(
@@ -54,16 +46,14 @@ def commit_files(
     operation: str,
     rewrites_manifests: bool,
 ) -> None:
-    """Change the files of a branch or tag in one commit; a tag then points at a snapshot of its
-    own that descends from the one it had.
+    """Change the files of a branch or tag in one commit, and refresh the table; a tag then
+    points at a new snapshot.
 
-    The table is moved to what was committed. Nothing is tried again here: where another commit
-    came first, what goes has to be looked for anew.
+    It is not retried: after another commit, the files to remove have to be searched again.
 
-    :param operation: as Iceberg names it: `delete`, `overwrite` or `replace`.
-    :param rewrites_manifests: whether what went is to stand in no manifest of the ref any more;
-        else manifests stay that need no change.
-    :raises CommitFailedException: of PyIceberg, when another commit came first. Its files are
+    :param operation: Iceberg's name: `delete`, `overwrite` or `replace`.
+    :param rewrites_manifests: whether to rewrite all manifests with entries of removed files.
+    :raises CommitFailedException: of PyIceberg, after another commit. The written files are
         orphans then, which a later step of the erasure removes.
     """
     commit = _Commit(table, ref, change, rewrites_manifests=rewrites_manifests)
@@ -71,13 +61,13 @@ def commit_files(
 
 
 def has_removed_entries(table: "Table", snapshot_id: int) -> bool:
-    """Whether a manifest of a snapshot says something of files that went."""
-    return any(_tells_of_removed(manifest) for manifest in read_manifests(table, snapshot_id))
+    """Return whether a manifest of a snapshot has entries of removed files."""
+    return any(_has_removed(manifest) for manifest in read_manifests(table, snapshot_id))
 
 
 def schema_of_spec(table: "Table", spec: "PartitionSpec") -> "Schema":
-    """Return the newest schema with all source columns of a partition spec, some of which can be
-    dropped since. With another schema, PyIceberg writes manifests that Iceberg cannot read.
+    """Return the newest schema with all source columns of a partition spec, including dropped
+    ones. With another schema, PyIceberg writes manifests that Iceberg cannot read.
 
     :raises ErasureFailed: if the table has no such schema.
     """
@@ -94,8 +84,8 @@ def schema_of_spec(table: "Table", spec: "PartitionSpec") -> "Schema":
     )
 
 
-def _tells_of_removed(manifest: "ManifestFile") -> bool:
-    # Manifests of format 1 need not count them.
+def _has_removed(manifest: "ManifestFile") -> bool:
+    # Manifests of format 1 can lack the count.
     return manifest.deleted_files_count != 0
 
 
@@ -105,13 +95,12 @@ class _Commit:
     ref_name: str
     change: FileChange
     rewrites_manifests: bool
-    _schemas: "dict[int, Schema]" = field(default_factory=dict)
-    """The schemas by which manifests are written, by partition spec."""
 
     def __post_init__(self) -> None:
         self.id = self.table.metadata.new_snapshot_id()
         self._uuid = uuid4()
         self._numbers = count()
+        self._removed_paths = frozenset(file.file_path for file in self.change.removed)
 
     @property
     def ref(self) -> "SnapshotRef":
@@ -158,10 +147,8 @@ class _Commit:
         )
 
     def _schema_id(self) -> int:
-        """Return the schema that time travel reads the new snapshot with.
-
-        A tag shows the columns that it had: also those that were dropped or renamed since. A branch
-        is read and written by the table's.
+        """Return the schema for time travel to the new snapshot: a tag shows its former columns;
+        a branch is read and written with the table's schema.
         """
         metadata, ref = self.table.metadata, self.ref
         parent = metadata.snapshot_by_id(ref.snapshot_id)
@@ -172,7 +159,7 @@ class _Commit:
     def _write_manifest_list(self) -> str:
         from pyiceberg.manifest import write_manifest_list
 
-        manifests = [*self._added_manifests(), *self._kept_manifests()]
+        manifests = [*self._added_manifests(), *self._retained_manifests()]
         metadata = self.table.metadata
         output = self._new_file(f"snap-{self.id}-0-{self._uuid}.avro")
         with write_manifest_list(
@@ -199,24 +186,25 @@ class _Commit:
         for (spec_id, is_deletes), entries in kinds.items():
             yield self._write_manifest(spec_id, entries, is_deletes=is_deletes)
 
-    def _kept_manifests(self) -> "Iterator[ManifestFile]":
+    def _retained_manifests(self) -> "Iterator[ManifestFile]":
         for manifest in read_manifests(self.table, self.ref.snapshot_id):
-            is_clean = not (self.rewrites_manifests and _tells_of_removed(manifest))
-            if is_clean and not self.change.removed_paths:
+            is_clean = not (self.rewrites_manifests and _has_removed(manifest))
+            if is_clean and not self._removed_paths:
                 yield manifest
                 continue
             entries = manifest.fetch_manifest_entry(self.table.io)
-            kept = [entry for entry in entries if self._stays(entry)]
-            if is_clean and len(kept) == len(entries):
+            remaining = [
+                entry
+                for entry in entries
+                if entry.data_file.file_path not in self._removed_paths
+            ]
+            if is_clean and len(remaining) == len(entries):
                 yield manifest
-            elif kept:
+            elif remaining:
                 is_deletes = int(manifest.content) != 0
                 yield self._write_manifest(
-                    manifest.partition_spec_id, kept, is_deletes=is_deletes
+                    manifest.partition_spec_id, remaining, is_deletes=is_deletes
                 )
-
-    def _stays(self, entry: "ManifestEntry") -> bool:
-        return entry.data_file.file_path not in self.change.removed_paths
 
     def _write_manifest(
         self, spec_id: int, entries: "Sequence[ManifestEntry]", *, is_deletes: bool
@@ -238,17 +226,13 @@ class _Commit:
         from pyiceberg.manifest import write_manifest
 
         metadata = self.table.metadata
-        spec, schema = metadata.specs()[spec_id], self._schema_of(spec_id)
+        spec = metadata.specs()[spec_id]
+        schema = schema_of_spec(self.table, spec)
         if is_deletes:
             return delete_manifest_writer(spec, schema, output, self.id, self._codec)
         return write_manifest(
             metadata.format_version, spec, schema, output, self.id, self._codec
         )
-
-    def _schema_of(self, spec_id: int) -> "Schema":
-        if spec_id not in self._schemas:
-            self._schemas[spec_id] = schema_of_spec(self.table, self.table.specs()[spec_id])
-        return self._schemas[spec_id]
 
     def _summary(self, operation: str, properties: Mapping[str, str]) -> "Summary":
         from pyiceberg.table.snapshots import (
@@ -259,16 +243,17 @@ class _Commit:
         )
 
         metadata = self.table.metadata
-        # No partition is named: its values may be the person's.
+        # Partition values can be personal.
         collected = SnapshotSummaryCollector(partition_summary_limit=0)
-        for file in self.change.added:
-            schema = self._schema_of(file.spec_id)
-            collected.add_file(file, schema, metadata.specs()[file.spec_id])
-        for file in self.change.removed:
-            schema = self._schema_of(file.spec_id)
-            collected.remove_file(file, schema, metadata.specs()[file.spec_id])
+        for files, collect in (
+            (self.change.added, collected.add_file),
+            (self.change.removed, collected.remove_file),
+        ):
+            for file in files:
+                spec = metadata.specs()[file.spec_id]
+                collect(file, schema_of_spec(self.table, spec), spec)
         parent = metadata.snapshot_by_id(self.ref.snapshot_id)
-        # It sums up no commit that replaces files.
+        # PyIceberg computes no totals for `replace`.
         totals = update_snapshot_summaries(
             Summary(operation=Operation.OVERWRITE, **collected.build(), **properties),
             parent.summary if parent else None,

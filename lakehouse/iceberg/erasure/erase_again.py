@@ -1,12 +1,7 @@
-"""A table that was set back to a state before an erasure loses the same people's rows again, with
-the next write.
-"""
+"""Erases people again from a table that was rolled back to a snapshot before their erasure."""
 
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
-from lakehouse.iceberg.erasure.erasure_commits import (
-    REF_PROPERTY,
-    REQUEST_PROPERTY,
-)
+from lakehouse.iceberg.erasure.erasure_commits import REF_PROPERTY, REQUEST_PROPERTY
 from lakehouse.iceberg.erasure.suppression_list import RowFilter, subject_in
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, read_history
@@ -16,34 +11,32 @@ from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import IcebergTable
 
 SET_BACK = "set-back"
-"""What stands as the request where rows are erased that came back with an older state."""
+"""The request in the commit properties of such an erasure."""
 
 
-def erase_again(engine: Engine, table: IcebergTable, left_out: RowFilter) -> None:
-    """Erase from main the rows of people who are gone, where main was set back behind an erasure;
-    elsewhere metadata alone is read, and nothing while nobody is gone.
+def erase_again(engine: Engine, table: IcebergTable, row_filter: RowFilter) -> None:
+    """Erase the rows of suppressed data subjects from main if it was rolled back to a snapshot
+    before an erasure; otherwise only metadata is read.
 
-    :raises TableBusy: when another process holds the table for longer than a writer waits.
+    :raises TableBusy: if another process holds the table for longer than a writer waits.
     """
-    if not left_out.is_active or not engine.catalog.has(table.name):
+    if not row_filter.is_active or not engine.catalog.has(table.name):
         return
     if not was_set_back(read_history(engine, table.name)):
         return
     main = read_main(engine, table.name)
     subject = subject_in(main.columns, table)
-    theirs = left_out.split(table, main).suppressed
-    if theirs is None or subject is None:
+    suppressed = row_filter.split(table, main).suppressed
+    if suppressed is None or subject is None:
         return
     text = f"CAST({identifier(subject)} AS STRING)"
-    ids = frozenset(row[0] for row in theirs.selectExpr(text).distinct().collect())
+    ids = frozenset(row[0] for row in suppressed.selectExpr(text).distinct().collect())
     if ids:
         delete_rows(engine, table, [Person(subject, ids)], SET_BACK)
 
 
 def was_set_back(history: History) -> bool:
-    """Whether main is at a state that an erasure of main does not lead to, and nobody's rows were
-    erased again since.
-    """
+    """Return whether an erasure of main is not in main's line, and was not repeated since."""
     line = {snapshot.snapshot_id for snapshot in history.line}
     lost = [
         snapshot.committed_at

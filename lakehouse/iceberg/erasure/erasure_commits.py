@@ -1,8 +1,6 @@
-"""What the commits of an erasure say, and what can be told from them later: of which request,
-from which ref, how many rows; never whose.
-"""
+"""Commit properties of an erasure: the request, the branch or tag, and the number of rows."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +20,7 @@ ROWS_PROPERTY = f"{PREFIX}erased-rows"
 
 @dataclass(frozen=True)
 class ErasedRef:
-    """What a request's commit took from a branch or tag."""
+    """The rows that a commit of a request deleted from a branch or tag."""
 
     ref: str
     rows: int
@@ -30,10 +28,10 @@ class ErasedRef:
 
 
 def erasure_properties(history: History, ref: str, request: str, rows: int) -> dict[str, str]:
-    """Return the properties of a commit that takes rows from a ref; what it was computed from,
-    and by which run, it says as its head did.
+    """Return the properties of a commit that deletes rows from a branch or tag; inputs and run
+    are those of its head.
 
-    :param rows: how many; 0 for a commit that but cleans up after others.
+    :param rows: their number; 0 for a commit that only rewrites files.
     """
     if ref == MAIN:
         commit = carried_properties(history, "erasure")
@@ -41,14 +39,12 @@ def erasure_properties(history: History, ref: str, request: str, rows: int) -> d
         head = history.head(ref)
         known = head.commit if head and head.commit else CommitProperties("erasure", "")
         commit = replace(known, kind="erasure", write_id=new_write_id())
-    said = {REQUEST_PROPERTY: request, REF_PROPERTY: ref, ROWS_PROPERTY: str(rows)}
-    return {**commit.to_summary(), **said}
+    own = {REQUEST_PROPERTY: request, REF_PROPERTY: ref, ROWS_PROPERTY: str(rows)}
+    return {**commit.to_summary(), **own}
 
 
 def erased_refs(history: History, request: str) -> tuple[ErasedRef, ...]:
-    """Return what a request took from the refs of a table so far, oldest first, as far as the
-    commits are kept.
-    """
+    """Return the deletions of a request in a table, oldest first, if the commits are retained."""
     erased = []
     for snapshot in _of_request(history, request):
         rows = int(snapshot.summary.get(ROWS_PROPERTY, 0))
@@ -59,33 +55,29 @@ def erased_refs(history: History, request: str) -> tuple[ErasedRef, ...]:
 
 
 def rows_erased_between(history: History, since_id: int, until_id: int) -> int:
-    """Return how many rows erasures took from a line of snapshots after one of them up to another,
-    as far as it is kept.
+    """Count the rows that erasures deleted after one snapshot up to another, if the snapshots
+    are retained.
     """
     since = history.between(since_id, until_id) or []
-    return sum(
-        int(snapshot.summary.get(ROWS_PROPERTY, 0)) for snapshot in since if snapshot.is_erasure
-    )
+    return _rows(snapshot for snapshot in since if snapshot.is_erasure)
 
 
 def touched_partitions(
     engine: Engine, table: str, request: str, column: str, rows: int
 ) -> set[Any] | None:
-    """Return the values of a partition column whose rows a request took from main: what is
-    computed from them without a subject has to be computed anew.
+    """Return the values of a partition column in the rows that a request deleted from main; None
+    if the partitioning or the retained commits do not show all of them.
 
-    The same however often it is asked. None where the partitioning does not tell, or the commits
-    do no longer, so that any may be.
-
-    :param column: by which the reader's partitions are looked for, its input's `by`.
-    :param rows: how many rows the request took from main; commits of fewer are not all.
+    :param column: the `by` of the reader's input.
+    :param rows: the number of rows that the request deleted from main.
     """
     loaded = engine.catalog.load(table)
-    snapshots = []
-    for snapshot in _of_request(read_history(engine, table), request):
-        if snapshot.summary.get(REF_PROPERTY) == MAIN and snapshot.operation != "replace":
-            snapshots.append(snapshot)
-    if sum(int(snapshot.summary.get(ROWS_PROPERTY, 0)) for snapshot in snapshots) < rows:
+    snapshots = [
+        snapshot
+        for snapshot in _of_request(read_history(engine, table), request)
+        if snapshot.summary.get(REF_PROPERTY) == MAIN and snapshot.operation != "replace"
+    ]
+    if _rows(snapshots) < rows:
         return None
     values: set[Any] = set()
     for snapshot in snapshots:
@@ -98,10 +90,12 @@ def touched_partitions(
 
 def _of_request(history: History, request: str) -> list[Snapshot]:
     of_request = [
-        snapshot for snapshot in history.snapshots.values() if _is_of(snapshot.summary, request)
+        snapshot
+        for snapshot in history.snapshots.values()
+        if snapshot.summary.get(REQUEST_PROPERTY) == request
     ]
     return sorted(of_request, key=lambda snapshot: snapshot.committed_at)
 
 
-def _is_of(summary: Mapping[str, str], request: str) -> bool:
-    return summary.get(REQUEST_PROPERTY) == request
+def _rows(snapshots: Iterable[Snapshot]) -> int:
+    return sum(int(snapshot.summary.get(ROWS_PROPERTY, 0)) for snapshot in snapshots)

@@ -1,44 +1,67 @@
-"""Finds the rows of data subjects in a snapshot, as positions in its data files; no JVM.
+"""Finds the rows of data subjects in data files, as positions; no JVM.
 
-It reads only the columns that identify a person, of the files that can contain one of their
-values according to the statistics.
+A row belongs to a person if an id column contains the person's id. If a row has no id, or the
+table no id column, a personal value identifies it: next to another person's id, a value is that
+person's.
 """
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial, reduce
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from lakehouse.errors import FilesUnsupported
+from lakehouse.errors import FilesUnsupported, TableDamaged
 from lakehouse.iceberg.erasure.arrow_ids import (
-    INTEGERS,
     Mask,
     Values,
     all_of,
     any_of,
-    is_among,
+    comparable,
     is_blank,
-    is_id_among,
-    text_of,
+    match_ids,
+    match_values,
 )
-from lakehouse.iceberg.erasure.file_columns import ReadColumns, open_columns
-from lakehouse.iceberg.erasure.person_columns import PersonColumn, PersonColumns
 from lakehouse.iceberg.erasure.position_deletes import DeletedPositions
+from lakehouse.iceberg.metadata.named_files import all_manifests
 from lakehouse.iceberg.metadata.scanned_batches import why_only_spark_reads
+from lakehouse.tables.people import names_of
+from lakehouse.tables.person import Person, normal_id
+from lakehouse.tables.table import IcebergTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyiceberg.expressions import BooleanExpression
+    import pyarrow.parquet as pq
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import FileScanTask, Table
+    from pyiceberg.types import NestedField
 
 _LOCAL_THREADS = os.cpu_count() or 1
 _REMOTE_THREADS = 8
 """A bucket has latency. On a local disk, more threads than cores take a third longer."""
-LeafTest = Callable[[Values], Mask]
-"""Tests each value of an array of a primitive type."""
+_FIELD_ID = b"PARQUET:field_id"
+_File = TypeVar("_File")
+_Result = TypeVar("_Result")
+_ReadColumns = Callable[["Iterable[NestedField]"], dict[int, Values]]
+"""Reads columns of a data file; returns those that the file has, by field id."""
+
+
+@dataclass(frozen=True, repr=False)
+class PersonColumn:
+    """A column, and the values of data subjects in it."""
+
+    field: "NestedField"
+    match: Callable[[Values], Mask]
+
+
+@dataclass(frozen=True)
+class PersonColumns:
+    """The columns that identify the rows of data subjects in one table."""
+
+    ids: tuple[PersonColumn, ...] = ()
+    personal: tuple[PersonColumn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,85 +84,162 @@ class FileRows:
         return len(self.positions)
 
     @property
-    def gone(self) -> "pa.Array[Any]":
+    def omitted(self) -> "pa.Array[Any]":
         """Positions of all rows that a rewrite of the file omits."""
         import pyarrow as pa
 
         return pa.concat_arrays([self.positions, self.deleted])
 
 
-def find_rows(table: "Table", columns: PersonColumns, snapshot_id: int) -> list[FileRows]:
-    """Return the files of a snapshot that contain rows of data subjects, including files in
-    which delete files already remove all of them.
+def id_column(field: "NestedField", ids: Iterable[str]) -> PersonColumn:
+    """Return a column that contains ids."""
+    searched = frozenset(map(normal_id, ids))
+    return PersonColumn(field, partial(match_ids, ids=searched))
 
-    :raises FilesUnsupported: if only Spark can read the snapshot.
+
+def value_column(field: "NestedField", values: Iterable[str]) -> PersonColumn:
+    """Return a column that contains personal values."""
+    keys = frozenset(map(comparable, values))
+    return PersonColumn(field, partial(match_values, keys=keys))
+
+
+def person_columns(
+    table: IcebergTable, loaded: "Table", persons: Sequence[Person]
+) -> PersonColumns:
+    """Return the columns that can contain some people, by each declared or former name."""
+    ids: list[PersonColumn] = []
+    personal: list[PersonColumn] = []
+    for column in table.columns:
+        names = names_of(column)
+        all_ids: set[str] = set()
+        all_values: set[str] = set()
+        for person in persons:
+            if person.subject.lower() in names:
+                all_ids |= person.ids
+            for name, values in person.personal.items():
+                if name.lower() in names:
+                    all_values |= values
+        for field_of_table in _fields_called(loaded, names):
+            if all_ids:
+                ids.append(id_column(field_of_table, all_ids))
+            elif all_values:
+                personal.append(value_column(field_of_table, all_values))
+    return PersonColumns(tuple(ids), tuple(personal))
+
+
+def _fields_called(loaded: "Table", names: frozenset[str]) -> "list[NestedField]":
+    """Return the fields of these names in the current schema; if it has none, in former ones,
+    since old files contain dropped columns.
     """
-    if not columns.all:
+    for schemas in ([loaded.schema()], loaded.schemas().values()):
+        fields = {
+            one.field_id: one
+            for schema in schemas
+            for one in schema.fields
+            if one.name.lower() in names
+        }
+        if fields:
+            return [fields[field_id] for field_id in sorted(fields)]
+    return []
+
+
+def find_rows(
+    table: "Table", columns: PersonColumns, snapshot_id: int | None = None
+) -> list[FileRows]:
+    """Return the data files that contain rows of data subjects, including files in which delete
+    files already remove all of them.
+
+    :param snapshot_id: None for the files of all snapshots; delete files are then ignored.
+    :raises FilesUnsupported: if only Spark can read a file.
+    :raises TableDamaged: if a file is missing.
+    """
+    if not columns.ids and not columns.personal:
         return []
-    tasks = planned_files(table, snapshot_id, _row_filter(columns))
+    if snapshot_id is None:
+        tasks = _tasks_of_all_snapshots(table)
+    else:
+        tasks = planned_files(table, snapshot_id)
     deletes = DeletedPositions(table)
-    threads = _LOCAL_THREADS if table.location().startswith("file:") else _REMOTE_THREADS
-    with ThreadPoolExecutor(threads) as pool:
-        found = pool.map(partial(_rows_of_file, table, columns, deletes), tasks)
-        return [file for file in found if file.rows or file.hidden_rows]
+    found = _map_files(table, partial(_rows_of_file, table, columns, deletes), tasks)
+    return [file for file in found if file.rows or file.hidden_rows]
 
 
-def planned_files(
-    table: "Table", snapshot_id: int, row_filter: "BooleanExpression | None" = None
-) -> "list[FileScanTask]":
+def read_rows(
+    table: "Table", files: Sequence[FileRows], fields: "Mapping[str, NestedField]"
+) -> "Iterator[pa.Table]":
+    """Yield the found rows of each file that readers see.
+
+    :param fields: the columns to read, by their name in the result; a column that a file lacks
+        is NULL.
+    """
+
+    def read_file(found: FileRows) -> "pa.Table":
+        import pyarrow as pa
+
+        with _open_columns(table, found.file) as read:
+            values = read(fields.values())
+        missing = pa.nulls(found.file.record_count, pa.string())
+        columns = {name: values.get(one.field_id, missing) for name, one in fields.items()}
+        return pa.table(columns).take(found.positions)
+
+    yield from _map_files(table, read_file, [file for file in files if file.rows])
+
+
+def planned_files(table: "Table", snapshot_id: int) -> "list[FileScanTask]":
     """Return the data files of a snapshot, each with its delete files.
 
-    :param row_filter: excludes files by their statistics.
     :raises FilesUnsupported: if only Spark can read the snapshot.
     """
-    from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.manifest import FileFormat
 
-    scan = table.scan(row_filter=row_filter or AlwaysTrue(), snapshot_id=snapshot_id)
     try:
-        tasks = list(scan.plan_files())
+        tasks = list(table.scan(snapshot_id=snapshot_id).plan_files())
     except ValueError:
         # PyIceberg does not plan a scan with equality deletes.
         if not why_only_spark_reads(table, snapshot_id):
             raise
-        raise _unsupported(table, snapshot_id) from None
+        raise _unsupported(table, why_only_spark_reads(table, snapshot_id)) from None
     if any(task.file.file_format == FileFormat.AVRO for task in tasks):
-        raise _unsupported(table, snapshot_id)
+        raise _unsupported(table, "its data files are Avro")
     return tasks
 
 
-def _unsupported(table: "Table", snapshot_id: int) -> FilesUnsupported:
+def _tasks_of_all_snapshots(table: "Table") -> "list[FileScanTask]":
+    from pyiceberg.manifest import FileFormat, ManifestContent
+    from pyiceberg.table import FileScanTask
+
+    files: dict[str, DataFile] = {}
+    for manifest in all_manifests(table):
+        if manifest.content is ManifestContent.DATA:
+            for entry in manifest.fetch_manifest_entry(table.io):
+                files[entry.data_file.file_path] = entry.data_file
+    if any(file.file_format == FileFormat.AVRO for file in files.values()):
+        raise _unsupported(table, "its data files are Avro")
+    return list(map(FileScanTask, files.values()))
+
+
+def _unsupported(table: "Table", why: str) -> FilesUnsupported:
     name = ".".join(table.name())
-    why = why_only_spark_reads(table, snapshot_id)
     return FilesUnsupported(
-        f"{name}: no rows can be erased from snapshot {snapshot_id}: {why}; expected data files"
-        " in Parquet or ORC, without equality deletes.",
+        f"{name}: rows of people cannot be found: {why}; expected data files in Parquet or ORC,"
+        " without equality deletes.",
         next_step=f"Declare file_format='parquet' and run `lakehouse maintain {name}`; drop"
-        " branches and tags with older files. Then run the erasure again.",
+        " branches and tags with older files. Then run this again.",
     )
 
 
-def _row_filter(columns: PersonColumns) -> "BooleanExpression | None":
-    """Return a filter for file statistics; None if they cannot exclude a file."""
-    from pyiceberg.expressions import In, Or
-
-    terms: list[BooleanExpression] = []
-    for column in columns.all:
-        values = _prunable(column)
-        if values is None:
-            return None
-        # mypy takes pydantic's fields for the arguments, and not PyIceberg's own constructor.
-        terms.append(In(column.field.name, values))  # type: ignore[call-arg,arg-type]
-    return reduce(lambda left, right: Or(left, right), terms)
-
-
-def _prunable(column: PersonColumn) -> list[Any] | None:
-    """Return the values in the column's own type; None if its statistics do not apply."""
-    if not column.is_current or column.is_normalized:
-        return None
-    if column.type in INTEGERS:
-        return list(column.integers)
-    return sorted(column.values) if column.type == "string" else None
+def _map_files(
+    table: "Table", read: Callable[[_File], _Result], files: Sequence[_File]
+) -> Iterator[_Result]:
+    is_local = table.location().startswith("file:")
+    try:
+        with ThreadPoolExecutor(_LOCAL_THREADS if is_local else _REMOTE_THREADS) as pool:
+            yield from pool.map(read, files)
+    except FileNotFoundError as error:
+        raise TableDamaged(
+            f"{'.'.join(table.name())} is damaged: a data file of it is missing.",
+            next_step="`lakehouse doctor` lists all missing files.",
+        ) from error
 
 
 def _rows_of_file(
@@ -148,7 +248,7 @@ def _rows_of_file(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    with open_columns(table, task.file) as read:
+    with _open_columns(table, task.file) as read:
         matches = _matches(read, task.file.record_count, columns)
     positions = pc.indices_nonzero(matches).cast(pa.int64())
     if not len(positions):
@@ -159,129 +259,67 @@ def _rows_of_file(
     return FileRows(task.file, seen, deleted, hidden_rows, frozenset(task.delete_files))
 
 
-def _matches(read: ReadColumns, rows: int, columns: PersonColumns) -> Mask:
-    """Return a mask of the rows that belong to the data subjects."""
-    import pyarrow.compute as pc
-
-    subject, by_id = _read_and_compare(read, columns.subject, rows)
-    if not columns.personal:
-        return any_of(by_id)
-    has_no_id = all_of([_is_blank(values, rows) for values in subject]) if subject else None
-    if has_no_id is not None and not pc.any(has_no_id).as_py():
-        # Personal values identify only rows without an id.
-        return any_of(by_id)
-    _, by_value = _read_and_compare(read, columns.personal, rows)
-    personal = any_of(by_value)
-    return (
-        personal if has_no_id is None else pc.or_(any_of(by_id), pc.and_(has_no_id, personal))
-    )
-
-
-def _read_and_compare(
-    read: ReadColumns, columns: Sequence[PersonColumn], rows: int
-) -> tuple[list[Values | None], list[Mask]]:
-    """Return columns of a file, None for a missing one, and a mask of matching rows for each."""
-    there = read([column.field for column in columns])
-    values = [there.get(column.field.field_id) for column in columns]
-    return values, [
-        _is_value(column, found, rows) for column, found in zip(columns, values, strict=True)
-    ]
-
-
-def _is_value(column: PersonColumn, values: Values | None, rows: int) -> Mask:
+def _matches(read: _ReadColumns, row_count: int, columns: PersonColumns) -> Mask:
+    """Return which rows of a file belong to the data subjects."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if values is None:
-        return _none_of(rows)
-    if column.has_parts:
-        return any_leaf(values, partial(_is_text_among, column.values))
-    if column.is_normalized:
-        return is_id_among(_texts(values), column.normal_values)
-    if column.type in INTEGERS:
-        # In an old file the column can be narrower.
-        numbers = values.cast(pa.int64())
-        return pc.is_in(numbers, value_set=pa.array(column.integers, pa.int64()))
-    return _is_text_among(column.values, values)
+    ids = read([column.field for column in columns.ids])
+    nothing = pa.repeat(pa.scalar(False), row_count)
+    by_id = any_of([nothing, *_tested(columns.ids, ids)])
+    has_no_id = all_of([pc.invert(nothing), *map(is_blank, ids.values())])
+    if not columns.personal or not pc.any(has_no_id).as_py():
+        return by_id
+    personal = read([column.field for column in columns.personal])
+    by_value = any_of([nothing, *_tested(columns.personal, personal)])
+    return pc.or_(by_id, pc.and_(has_no_id, by_value))
 
 
-def _is_text_among(texts: Collection[str], values: Values) -> Mask:
-    return is_among(_texts(values), texts)
+def _tested(columns: Sequence[PersonColumn], values: Mapping[int, Values]) -> Iterator[Mask]:
+    for column in columns:
+        if column.field.field_id in values:
+            yield column.match(values[column.field.field_id])
 
 
-def _texts(values: Values) -> Values:
-    """Return the values as the text by which people are identified."""
-    import pyarrow as pa
-    from pyarrow import types
+@contextmanager
+def _open_columns(table: "Table", file: "DataFile") -> Iterator[_ReadColumns]:
+    import pyarrow.parquet as pq
+    from pyiceberg.manifest import FileFormat
 
-    kind = values.type
-    if (
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_integer(kind)
-        or types.is_decimal(kind)
-        or types.is_boolean(kind)
-        or types.is_date(kind)
-    ):
-        return values.cast(pa.string())
-    return pa.array([text_of(value) for value in values.to_pylist()], pa.string())
+    if file.file_format != FileFormat.PARQUET:
+        yield partial(_read_by_pyiceberg, table, file)
+        return
+    # PyIceberg's streams are files to PyArrow, and are declared as something of their own.
+    stream: Any
+    with table.io.new_input(file.file_path).open() as stream, pq.ParquetFile(stream) as opened:
+        yield partial(_read_parquet, opened)
 
 
-def _is_blank(values: Values | None, rows: int) -> Mask:
-    """Return a mask of the rows without a value in a column, which the file can lack."""
-    import pyarrow.compute as pc
-
-    if values is None:
-        return pc.invert(_none_of(rows))
-    return pc.invert(any_leaf(values, _has_text))
-
-
-def _has_text(leaf: Values) -> Mask:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    # PyIceberg writes long strings.
-    if not pa.types.is_string(leaf.type) and not pa.types.is_large_string(leaf.type):
-        return leaf.is_valid()
-    return pc.invert(is_blank(leaf))
+def _read_parquet(file: "pq.ParquetFile", fields: "Iterable[NestedField]") -> dict[int, Values]:
+    """Match columns by field id; by name in a file that has no ids."""
+    searched = {one.field_id: one.name for one in fields}
+    names = {}
+    for in_file in file.schema_arrow:
+        file_id = (in_file.metadata or {}).get(_FIELD_ID)
+        for field_id, name in searched.items():
+            if in_file.name == name if file_id is None else int(file_id) == field_id:
+                names[field_id] = in_file.name
+    if not names:
+        return {}
+    # Other files are read in parallel: more threads would cost more than they save.
+    rows = file.read(columns=list(names.values()), use_threads=False)
+    return {field_id: rows.column(name) for field_id, name in names.items()}
 
 
-def _none_of(rows: int) -> Mask:
-    import numpy as np
-    import pyarrow as pa
+def _read_by_pyiceberg(
+    table: "Table", file: "DataFile", fields: "Iterable[NestedField]"
+) -> dict[int, Values]:
+    from pyiceberg.expressions import AlwaysTrue
+    from pyiceberg.io.pyarrow import ArrowScan
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import FileScanTask
 
-    return pa.chunked_array([pa.array(np.zeros(rows, dtype=bool))])
-
-
-def any_leaf(values: Values, test: LeafTest) -> Mask:
-    """Return a mask of the rows in which a leaf of a struct, array or map passes a test."""
-    import pyarrow as pa
-
-    if isinstance(values, pa.ChunkedArray):
-        masks = [any_leaf(chunk, test) for chunk in values.chunks]
-        return pa.chunked_array(masks, pa.bool_())
-    kind = values.type
-    if pa.types.is_struct(kind):
-        # Unlike `field`, `flatten` applies the struct's own NULLs and offset.
-        fields = [any_leaf(field, test) for field in values.flatten()]
-        return any_of(fields) if fields else test(pa.nulls(len(values)))
-    if pa.types.is_map(kind):
-        inner = any_of([any_leaf(values.keys, test), any_leaf(values.items, test)])
-        return _of_parents(values, inner)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _of_parents(values, any_leaf(values.values, test))
-    return test(values)
-
-
-def _of_parents(parents: Values, of_parts: Mask) -> Mask:
-    """Reduce a mask of elements to a mask of their arrays or maps."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    # Offsets refer to all elements, also if the parents are a slice.
-    offsets = parents.offsets.to_numpy(zero_copy_only=False)
-    passed = pc.fill_null(of_parts, False).to_numpy(zero_copy_only=False)
-    before = np.concatenate([[0], np.cumsum(passed, dtype=np.int64)])
-    has_passed = before[offsets[1:]] > before[offsets[:-1]]
-    return pc.and_(pa.array(has_passed), parents.is_valid())
+    optional = [one.model_copy(update={"required": False}) for one in fields]
+    scan = ArrowScan(table.metadata, table.io, Schema(*optional), AlwaysTrue())
+    rows = scan.to_table([FileScanTask(file)])
+    return {one.field_id: rows.column(one.name) for one in optional}

@@ -1,6 +1,4 @@
-"""Position deletes: which rows of a data file were deleted already, and a file that deletes more
-of them; no JVM.
-"""
+"""Reads and writes position deletes; no JVM."""
 
 import struct
 from collections.abc import Collection, Iterable, Mapping
@@ -22,7 +20,7 @@ _POSITION_ID = 2147483545
 
 
 class DeletedPositions:
-    """The positions that the delete files of a table name; each is read once."""
+    """The positions in the delete files of a table; each file is read once."""
 
     def __init__(self, table: "Table") -> None:
         self._table = table
@@ -30,7 +28,7 @@ class DeletedPositions:
         self._reading = Lock()
 
     def of(self, task: "FileScanTask") -> "pa.Array[Any]":
-        """Return the positions that are deleted of a data file, sorted, each once."""
+        """Return the sorted positions that are deleted of a data file."""
         import pyarrow as pa
 
         chunks = []
@@ -41,7 +39,7 @@ class DeletedPositions:
         return pa.chunked_array(chunks, pa.int64()).combine_chunks().unique().sort()
 
     def by_path(self, delete_file: "DataFile") -> "Mapping[str, pa.ChunkedArray[Any]]":
-        """Return the positions that a delete file names, by the path of their data file."""
+        """Return the positions in a delete file, by the path of their data file."""
         with self._reading:
             known = self._read.get(delete_file.file_path)
             if known is None:
@@ -49,18 +47,19 @@ class DeletedPositions:
                 self._read[delete_file.file_path] = known
         return known
 
-
-def has_delete_files(table: "Table", snapshot_id: int) -> bool:
-    """Whether a snapshot has any delete file; the summary may count some that are gone."""
-    for manifest in read_manifests(table, snapshot_id):
-        live = (manifest.added_files_count or 0) + (manifest.existing_files_count or 0)
-        if int(manifest.content) != 0 and live:
-            return True
-    return False
+    def unneeded(
+        self, delete_files: "Iterable[DataFile]", live_paths: Collection[str]
+    ) -> "list[DataFile]":
+        """Return the delete files that apply to no data file that remains."""
+        return [
+            file
+            for file in delete_files
+            if not any(path in live_paths for path in self.by_path(file))
+        ]
 
 
 def live_delete_files(table: "Table", snapshot_id: int) -> "list[DataFile]":
-    """Return the delete files of a snapshot, also those that are of no data file any more."""
+    """Return the delete files of a snapshot, including those of removed data files."""
     files = []
     for manifest in read_manifests(table, snapshot_id):
         if int(manifest.content) != 0:
@@ -69,24 +68,13 @@ def live_delete_files(table: "Table", snapshot_id: int) -> "list[DataFile]":
     return files
 
 
-def needless_delete_files(
-    deletes: DeletedPositions, delete_files: "Iterable[DataFile]", live_paths: Collection[str]
-) -> "list[DataFile]":
-    """Return the delete files that name no data file that is still there."""
-    needless = []
-    for file in delete_files:
-        if not any(path in live_paths for path in deletes.by_path(file)):
-            needless.append(file)
-    return needless
-
-
 def write_position_deletes(
     table: "Table", file: "DataFile", positions: "pa.Array[Any]"
 ) -> "DataFile":
-    """Write a file that deletes rows of one data file, and return its entry for a manifest.
+    """Write a file that deletes rows of one data file, and return its manifest entry.
 
-    Its bounds name the data file whole, by which readers and rewrites know that it is of no
-    other.
+    Its bounds contain the full path of the data file, so that readers know that it applies to
+    no other.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -94,10 +82,15 @@ def write_position_deletes(
 
     path = table.location_provider().new_data_location(f"{uuid4()}-deletes.parquet")
     paths = pa.array([file.file_path] * len(positions), pa.string())
-    rows = pa.Table.from_arrays([paths, positions], schema=_schema())
+    columns = {"file_path": (paths, DELETED_FROM_PATH), "pos": (positions, _POSITION_ID)}
+    schema = pa.schema(
+        pa.field(name, values.type, nullable=False, metadata={"PARQUET:field_id": str(number)})
+        for name, (values, number) in columns.items()
+    )
     output = table.io.new_output(path)
     stream: Any
     with output.create() as stream:
+        rows = pa.Table.from_arrays([paths, positions], schema=schema)
         pq.write_table(rows, stream, compression="zstd")
     name = file.file_path.encode()
     low, high = (struct.pack("<q", positions[at].as_py()) for at in (0, -1))
@@ -113,13 +106,3 @@ def write_position_deletes(
     )
     entry.spec_id = file.spec_id
     return entry
-
-
-def _schema() -> "pa.Schema":
-    import pyarrow as pa
-
-    columns = {"file_path": (pa.string(), DELETED_FROM_PATH), "pos": (pa.int64(), _POSITION_ID)}
-    return pa.schema(
-        pa.field(name, kind, nullable=False, metadata={"PARQUET:field_id": str(field_id)})
-        for name, (kind, field_id) in columns.items()
-    )

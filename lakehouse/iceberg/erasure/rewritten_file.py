@@ -1,8 +1,4 @@
-"""A data file written again without some of its rows, the others as they were and in their
-order; no JVM.
-
-Row group by row group, so that no more of the file is held than one of these.
-"""
+"""Rewrites a data file without some of its rows, one row group at a time; no JVM."""
 
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -14,17 +10,14 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
 
-_BLOOM_FILTER = "write.parquet.bloom-filter-enabled.column."
 _METRICS = "write.metadata.metrics.column."
-_LEVEL = "write.parquet.compression-level"
-_CODECS_WITH_LEVELS = ("zstd", "gzip", "brotli")
 
 
 def rewrite_without(
     table: "Table", file: "DataFile", positions: "pa.Array[Any]"
 ) -> "DataFile | None":
-    """Write a data file again without the rows at some positions, and return its entry for a
-    manifest; None where no row is left, and nothing is written.
+    """Rewrite a data file without the rows at some positions, and return its manifest entry;
+    None if no row remains.
     """
     import pyarrow.parquet as pq
 
@@ -46,7 +39,7 @@ def _write(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    gone = positions.to_numpy(zero_copy_only=False)
+    omitted = positions.to_numpy(zero_copy_only=False)
     schema = before.schema_arrow.remove_metadata()
     footers: list[pq.FileMetaData] = []
     stream: Any
@@ -56,25 +49,23 @@ def _write(
             stream,
             schema,
             compression=_codec(before),
-            compression_level=_level(table, _codec(before)),
             use_dictionary=_with_dictionary(before),  # type: ignore[arg-type]  # or False
-            # A footer would tell the least and greatest value of a column whose values are
-            # kept out of manifests.
+            # A column without metrics in manifests has none in the footer either.
             write_statistics=_columns_with_statistics(table, schema),
-            bloom_filter_options=_bloom_filters(table, before),
             store_schema=False,
             metadata_collector=footers,
         ) as writer,
     ):
-        begin = 0
+        start = 0
         for number in range(before.num_row_groups):
             rows = before.read_row_group(number)
-            is_kept = np.ones(rows.num_rows, dtype=bool)
-            is_kept[gone[(gone >= begin) & (gone < begin + rows.num_rows)] - begin] = False
-            kept = rows.filter(pa.array(is_kept))
-            if kept.num_rows:
-                writer.write_table(kept.replace_schema_metadata(None))
-            begin += rows.num_rows
+            end = start + rows.num_rows
+            is_written = np.ones(rows.num_rows, dtype=bool)
+            is_written[omitted[(omitted >= start) & (omitted < end)] - start] = False
+            remaining = rows.filter(pa.array(is_written))
+            if remaining.num_rows:
+                writer.write_table(remaining.replace_schema_metadata(None))
+            start = end
     return footers[0]
 
 
@@ -84,8 +75,8 @@ def _codec(file: "pq.ParquetFile") -> Any:
 
 
 def _with_dictionary(file: "pq.ParquetFile") -> list[str] | bool:
-    """Return the columns that have dictionaries. Spark leaves them out where values differ; PyArrow
-    would not, and its files would be a fifth larger.
+    """Return the columns that have dictionaries. Spark omits them for distinct values; with
+    PyArrow's default, files would be a fifth larger.
     """
     metadata = file.metadata
     columns = set()
@@ -95,24 +86,6 @@ def _with_dictionary(file: "pq.ParquetFile") -> list[str] | bool:
             if any("DICTIONARY" in encoding for encoding in chunk.encodings):
                 columns.add(chunk.path_in_schema)
     return sorted(columns) or False
-
-
-def _bloom_filters(table: "Table", file: "pq.ParquetFile") -> dict[str, Any]:
-    """Return the columns with a Bloom filter; one whose name Spark escapes has none until the
-    file is compacted.
-    """
-    options = {"ndv": max(1, file.metadata.num_rows), "fpp": 0.01}
-    names = file.schema_arrow.names
-    return {
-        name: options
-        for name in names
-        if table.properties.get(f"{_BLOOM_FILTER}{name}") == "true"
-    }
-
-
-def _level(table: "Table", codec: str) -> int | None:
-    level = table.properties.get(_LEVEL)
-    return int(level) if level and codec in _CODECS_WITH_LEVELS else None
 
 
 def _columns_with_statistics(table: "Table", schema: "pa.Schema") -> list[str] | bool:

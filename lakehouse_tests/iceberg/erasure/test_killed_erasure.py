@@ -7,12 +7,10 @@ from itertools import count
 import pytest
 from pyiceberg.table import Table
 
-from lakehouse.iceberg.erasure.borrowed_properties import BORROWED
 from lakehouse.iceberg.erasure.commit_files import has_removed_entries
 from lakehouse.iceberg.erasure.delete_rows import count_rows, delete_rows
 from lakehouse.iceberg.erasure.removal_steps import (
     clean_manifests,
-    remove_old_metadata,
     rewrite_erased_files,
 )
 from lakehouse.iceberg.erasure.remove_unnamed import remove_unnamed
@@ -38,7 +36,6 @@ def erase(engine: Engine) -> None:
     delete_rows(engine, ORDERS, [ANNA], REQUEST)
     rewrite_erased_files(engine, ORDERS.name, REQUEST)
     clean_manifests(engine, ORDERS.name, REQUEST)
-    remove_old_metadata(engine, ORDERS.name)
     remove_unnamed(engine, [ORDERS.name])
 
 
@@ -71,7 +68,6 @@ def test_the_next_one_ends_in_the_same_state(
     loaded = engine.catalog.load(ORDERS.name)
     for ref in loaded.metadata.refs.values():
         assert not has_removed_entries(loaded, ref.snapshot_id)
-    assert BORROWED not in loaded.properties
 
 
 def data_paths_with_her(engine: Engine) -> set[str]:

@@ -74,11 +74,3 @@ def test_what_has_no_subject_is_told_the_partitions_to_compute_anew(
     assert touched_partitions(engine, DAYS.name, REQUEST, "day", rows=1) == {MONDAY}
     assert touched_partitions(engine, DAYS.name, "R-2", "day", rows=0) == set()
     assert touched_partitions(engine, DAYS.name, REQUEST, "customer_id", rows=1) is None
-
-
-def test_commits_of_fewer_rows_than_went_do_not_tell_all_partitions(
-    engine: Engine, read_before: int
-) -> None:
-    delete_rows(engine, DAYS, [ANNA], REQUEST)
-
-    assert touched_partitions(engine, DAYS.name, REQUEST, "day", rows=2) is None

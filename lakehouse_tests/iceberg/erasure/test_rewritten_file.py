@@ -1,6 +1,5 @@
 """A data file is written again as it was written before."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -38,17 +37,3 @@ def test_only_columns_that_had_a_dictionary_get_one(engine: Engine) -> None:
     assert written is not None
     assert written.record_count == 99
     assert _with_dictionary(local_path(written.file_path)) == {"note"}
-
-
-def test_a_column_with_a_bloom_filter_keeps_one(engine: Engine) -> None:
-    fill(engine, replace(ORDERS, bloom_filters=["email"]), [(1, 7, "a", "x", None)] * 2)
-    loaded = engine.catalog.load(ORDERS.name)
-    [task] = loaded.scan().plan_files()
-
-    written = rewrite_without(loaded, task.file, pa.array([0]))
-
-    assert written is not None
-    group = pq.read_metadata(local_path(written.file_path)).row_group(0)
-    columns = [group.column(number) for number in range(group.num_columns)]
-    with_filter = [one.path_in_schema for one in columns if one.bloom_filter_offset]
-    assert with_filter == ["email"]

@@ -5,7 +5,7 @@ here lists: its files stay.
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,6 @@ import pytest
 from lakehouse.iceberg.erasure.remove_unnamed import remove_unnamed
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
 from lakehouse.tables.table import IcebergTable
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.iceberg.erasure.people import ORDERS, content, fill, no_spark
@@ -79,20 +78,6 @@ def test_of_shared_metadata_our_own_alone_goes_at_once(
     assert not lost.exists()
     assert content(theirs, table) == [THEIRS]
     assert content(engine, table) == [OURS]
-
-
-def test_upkeep_takes_the_metadata_of_another_home_for_no_lost_one(
-    engine: Engine, theirs: Engine, share: ShareFolder
-) -> None:
-    table = share("write.metadata.path")
-    lost = lose_metadata(engine, days_old=3)
-    make_older(local_path(theirs.catalog.load(table.name).metadata_location), 5)
-
-    result = remove_lost_metadata(engine, table.name, older_than=datetime.now(UTC))
-
-    assert result.step_metrics["removed_files"] == 1, result
-    assert not lost.exists()
-    assert content(theirs, table) == [THEIRS]
 
 
 def test_nothing_goes_from_a_location_of_two_homes(

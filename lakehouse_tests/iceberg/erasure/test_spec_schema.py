@@ -6,8 +6,6 @@ from decimal import Decimal
 import pytest
 from pyiceberg.table import Table
 
-from lakehouse.errors import ErasureFailed
-from lakehouse.iceberg.erasure.commit_files import schema_of_spec
 from lakehouse.iceberg.erasure.delete_rows import delete_rows
 from lakehouse.iceberg.erasure.removal_steps import clean_manifests, rewrite_erased_files
 from lakehouse.iceberg.metadata.engine import Engine
@@ -45,28 +43,3 @@ def test_rows_leave_main_and_a_tag(engine: Engine, kind: Decimal | None) -> None
     assert (rewritten.outcome, cleaned.outcome) == ("done", "skipped")
     for ref in ("main", "month_end"):
         assert [row[0] for row in content(engine, KINDS, ref)] == [8, 9]
-
-
-def without_old_schemas(table: Table) -> Table:
-    """Return a table that keeps today's schema alone, as an expiry by Spark may leave it."""
-    kept = {"schemas": [table.schema()]}
-    return Table(
-        table.name(),
-        table.metadata.model_copy(update=kept),
-        table.metadata_location,
-        table.io,
-        table.catalog,
-    )
-
-
-def test_what_is_missing_is_named(engine: Engine) -> None:
-    fill(engine, KINDS, [(7, Decimal("1.50"))])
-    table = without_old_schemas(drop_kind(engine))
-
-    with pytest.raises(ErasureFailed) as raised:
-        schema_of_spec(table, table.specs()[0])
-
-    assert str(raised.value).startswith(
-        "silver.orders: no manifest of its partition spec 0 can be written: no schema of the table"
-        " has all source columns of kind."
-    )

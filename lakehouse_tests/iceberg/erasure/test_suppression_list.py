@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakehouse.iceberg.erasure.suppression_list import (
-    NO_SUPPRESSION,
     FilteredRows,
     RowTimestamp,
     SuppressionList,
 )
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.read.inputs import latest
-from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.person import normal_id
 from lakehouse.tables.table import Column, IcebergTable, Versions
 from lakehouse_tests.frames import frame_of
@@ -172,47 +170,3 @@ def test_a_function_is_given_its_inputs_without_them(embedded_engine: Engine) ->
     assert [row[0] for row in computed.collect()] == ["8"]
     assert given["others"] is others
     assert left_out.rows == {TABLE.name: 1}
-
-
-def test_the_function_is_the_same_where_nobody_is_gone() -> None:
-    def compute(**frames):
-        return frames["orders"]
-
-    left_out = NO_SUPPRESSION.filter()
-    assert left_out.wrap({"orders": latest(TABLE.name)}, compute) is compute
-
-
-def test_the_frame_is_the_same_where_nobody_is_gone(embedded_engine: Engine) -> None:
-    frame = frame_of(embedded_engine.spark, "customer_id string", [("7",)])
-
-    left = split(frame, TABLE, GoneList(key=None))
-
-    assert left.rows is frame
-    assert left.count_suppressed() == 0
-
-
-def test_a_write_starts_no_job_more_where_nobody_is_gone(
-    embedded_engine: Engine, count_jobs
-) -> None:
-    made_at = "DATE '2026-01-01' AS day"
-    frame = embedded_engine.spark.sql(
-        f"SELECT 1L AS id, 7L AS customer_id, 'a' AS email, '' AS note, {made_at}"
-    )
-    asked = []
-
-    def nobody():
-        asked.append("")
-        return GoneList(key=None)
-
-    jobs = []
-    for name, people in (
-        ("silver.one", NO_SUPPRESSION),
-        ("silver.two", SuppressionList(nobody, {"silver.two": ORDERS})),
-    ):
-        table = replace(ORDERS, name=name)
-        with count_jobs() as counted:
-            write(embedded_engine, table, lambda: frame, gone=people)
-        jobs.append(counted.jobs)
-
-    assert jobs[0] == jobs[1]
-    assert asked

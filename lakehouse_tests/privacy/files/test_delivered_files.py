@@ -46,7 +46,7 @@ def test_rows_go_and_all_other_bytes_stay(files, key: str) -> None:
 
     assert files.text(key) == WITHOUT
     assert [(file.key, file.rows) for file in done.files] == [(key, (2,))]
-    assert (done.rows, done.unreadable) == (1, ())
+    assert done.unreadable == ()
 
 
 @pytest.mark.parametrize("rest", ["", "10;x;y\n"], ids=["readable", "ragged"])
@@ -173,42 +173,18 @@ def test_no_value_is_in_the_ledger(folder) -> None:
     assert "R-1" in written
     assert "ann@" not in written
     assert [(file.key, file.why) for file in done.unreadable] == [
-        ("inbox/customers/[erased].csv", "its name holds a value of theirs")
+        ("inbox/customers/[erased].csv", "its name contains a value of a person")
     ]
-
-
-def test_reasons_are_scrubbed(files) -> None:
-    why = json.dumps("about ann@example.com, née Müßig")
-    reason = {"file": "c.csv", "found": f"{why}, said by bob"}
-    key = files.put("rejected/customers/c.csv.reason.json", json.dumps(reason))
-
-    done = files.erase(
-        replace(ANN, personal={**ANN.personal, "name": frozenset({"née Müßig"})})
-    )
-
-    assert json.loads(files.read(key))["found"] == '"about [erased], [erased]", said by bob'
-    assert done.reasons == (key,)
-    assert files.erase().reasons == ()
 
 
 def test_what_a_killed_process_left_is_removed(folder) -> None:
     left = folder.put(f"{ARCHIVED}.c.csv.tmp", MIXED)
     staged = folder.put("staging/customers/dead/rows/a.parquet", MIXED)
 
-    done = folder.erase()
+    folder.erase()
 
-    assert done.removed == (left,)
     assert not folder.store.exists(left)
     assert not folder.store.exists(staged)
-
-
-def test_what_another_writes_is_listed_where_the_person_is_in_it(folder) -> None:
-    key = folder.put("inbox/customers/c.csv.part", MIXED)
-
-    done = folder.erase()
-
-    assert [file.key for file in done.unreadable] == [key]
-    assert folder.text(key) == MIXED
 
 
 def test_copies_of_files_that_somebody_named_are_rewritten(folder) -> None:
@@ -229,12 +205,11 @@ def test_versions_that_a_bucket_keeps_go_too(bucket) -> None:
     files.put(f"{ARCHIVED}d.csv", HEADER)
     files.put(f"{ARCHIVED}e.csv", MIXED)
 
-    done = files.erase()
+    files.erase()
 
     old_versions = files.store.old_versions("archive/") + files.store.old_versions("inbox/")
     kept = [files.store.open_old(old).read() for old in old_versions]
     assert kept == [WITHOUT.encode()]
-    assert done.removed == ("inbox/customers/c.csv (an old version)",)
 
 
 @pytest.mark.parametrize(
@@ -539,7 +514,6 @@ def deliver(folder) -> None:
     folder.put("archive/customers/2026-11-02/c.{}.csv", MIXED)
     folder.put("inbox/customers/d.csv", HEADER + ANNS)
     folder.put("rejected/customers/e.{}.csv", HEADER + '8,"b\n7,ann@example.com\n')
-    folder.put("rejected/customers/e.csv.reason.json", '{"found": "ann@example.com"}')
 
 
 @pytest.mark.long
@@ -564,7 +538,7 @@ def test_killed_at_each_step_the_next_call_ends_in_the_same_state(folder, tmp_pa
         done = one.erase(erase_whole=[hidden])
         assert (done.files, done.unreadable) == (expected.files, expected.unreadable)
         assert state(one) == state(whole)
-    assert steps >= 16
+    assert steps >= 12
 
 
 def test_an_ingest_killed_at_each_step_ends_in_the_same_state(folder, tmp_path) -> None:

@@ -6,26 +6,24 @@ from typing import Any
 
 from lakehouse.cli.program import run
 from lakehouse.iceberg.erasure import remove_from_files, remove_unnamed
-from lakehouse.privacy import compute_anew, delivered_files, erasure
+from lakehouse.privacy import delivered_files, erasure, erasure_steps, recompute
 from lakehouse.privacy import erase as erasing
 from lakehouse.privacy.places.value_masker import ValueMasker
-from lakehouse.privacy.steps import identify, take_away
 from lakehouse.settings import Settings
 from lakehouse_tests.privacy.an_erasure import NAMED, Home
 from lakehouse_tests.processes import kill_this_process
 
 AFTER = [f"after {step.__name__}" for _, step in erasing.STEPS]
 _WITHIN: dict[str, tuple[Any, str, int]] = {
-    "once the values are sealed": (identify, "seal", 1),
-    "once they are gone": (identify, "add_gone", 1),
-    "after a delivered file": (delivered_files._Erasure, "_collect", 1),
-    "after the rows of a table": (take_away, "delete_rows", 1),
-    "after a table of sums": (compute_anew, "_compute", 1),
+    "once the values are sealed": (erasure_steps, "seal", 1),
+    "once they are gone": (erasure_steps, "add_gone", 1),
+    "after a delivered file": (delivered_files._FeedFiles, "_collect", 1),
+    "after the rows of a table": (erasure_steps, "delete_rows", 1),
+    "after a table of sums": (recompute, "_compute", 1),
     "after a log": (ValueMasker, "mask_file", 1),
     "once files are written again": (remove_from_files, "rewrite_erased_files", 1),
     "once manifests are clean": (remove_from_files, "clean_manifests", 1),
     "once snapshots are expired": (remove_from_files, "_expire", 2),
-    "once old metadata is gone": (remove_from_files, "remove_old_metadata", 2),
     "after the unnamed files of a table": (remove_unnamed, "_remove", 1),
     "once what went is audited": (erasure, "append_actions", 3),
     "once the values are destroyed": (erasure, "destroy", 1),

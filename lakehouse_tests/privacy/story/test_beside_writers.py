@@ -19,7 +19,7 @@ import pytest
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.retry import Failure, classify
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
+from lakehouse.iceberg.upkeep import expire_snapshots
 from lakehouse.privacy.proof import prove
 from lakehouse_tests.assets.deliveries import CLEAN
 from lakehouse_tests.conftest import settings_at
@@ -30,7 +30,6 @@ from lakehouse_tests.privacy.an_erasure import (
     NAMED,
     Home,
     expire_without_spark,
-    remove_orphans_without_spark,
 )
 from lakehouse_tests.privacy.small_lakehouse import ORDERS
 from lakehouse_tests.privacy.story.customers import Customers
@@ -107,7 +106,6 @@ def test_writers_and_upkeep_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hosts: str
 ) -> None:
     monkeypatch.setattr(expire_snapshots, "_call_procedure", expire_without_spark)
-    monkeypatch.setattr(remove_orphans, "_call_procedure", remove_orphans_without_spark)
     home = Home(settings_at(tmp_path / "home"))
     home.fill()
     home.lose_a_write()

@@ -13,9 +13,14 @@ from lakehouse.definitions import definitions
 from lakehouse.orchestration.backfill import backfill
 from lakehouse.privacy import erase as erasing
 from lakehouse.privacy.erasure import Erasure
+from lakehouse.privacy.erasure_steps import (
+    erase_files,
+    erase_rows,
+    recompute_sums,
+    remove_physically,
+    scrub,
+)
 from lakehouse.privacy.proof import prove
-from lakehouse.privacy.steps.prove import remove_physically
-from lakehouse.privacy.steps.take_away import erase_files, erase_rows, recompute_sums, scrub
 from lakehouse.privacy.verifier import places
 from lakehouse.privacy.verifier.report import Report
 from lakehouse_tests.assets.deliveries import CLEAN, PROFILES, QUARANTINE, RAW, SUMMARY

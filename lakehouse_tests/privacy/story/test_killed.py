@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.iceberg.upkeep import expire_snapshots, remove_orphans
+from lakehouse.iceberg.upkeep import expire_snapshots
 from lakehouse.privacy.erasure import Erasure
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.privacy.an_erasure import (
@@ -19,7 +19,6 @@ from lakehouse_tests.privacy.an_erasure import (
     HERS,
     Home,
     expire_without_spark,
-    remove_orphans_without_spark,
 )
 from lakehouse_tests.privacy.story.customers import Customers
 from lakehouse_tests.privacy.story.deaths import (
@@ -40,7 +39,6 @@ def test_killed_after_the_rows_of_a_table_the_next_call_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(expire_snapshots, "_call_procedure", expire_without_spark)
-    monkeypatch.setattr(remove_orphans, "_call_procedure", remove_orphans_without_spark)
     home = Home(settings_at(tmp_path / "home"))
     home.fill()
     child = start(

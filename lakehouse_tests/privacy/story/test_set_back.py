@@ -8,7 +8,7 @@ import pytest
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.privacy import erase as erasing
 from lakehouse.privacy.erase import STEPS
-from lakehouse.privacy.steps.take_away import erase_rows
+from lakehouse.privacy.erasure_steps import erase_rows
 from lakehouse_tests.assets.deliveries import CLEAN, PROFILES, QUARANTINE, RAW
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.privacy.story.customers import DAYS, Customers, file_of

@@ -34,12 +34,11 @@ from lakehouse.orchestration.partition_bounds import (
     keys_holding,
     partitions_of,
 )
-from lakehouse.privacy.compute_anew import compute_anew
 from lakehouse.privacy.erasable import Erasable
+from lakehouse.privacy.folder import hmac_key
 from lakehouse.privacy.gone import GonePerson, add_gone, read_gone
-from lakehouse.privacy.hmac_key import hmac_key
 from lakehouse.privacy.holders import find_subjects
-from lakehouse.privacy.sums import Sums, find_sums
+from lakehouse.privacy.recompute import Sums, find_sums, recompute_tables
 from lakehouse.settings import Settings
 from lakehouse.tables.person import Person, person_hmac
 from lakehouse.tables.table import (
@@ -346,7 +345,7 @@ class SomeSums:
         :param rows: how many rows went.
         """
         lost = {ORDERS.name: rows}
-        compute_anew(self.erasable, REQUEST, self.sums(), lost, **parts)
+        recompute_tables(self.erasable, REQUEST, self.sums(), lost, **parts)
 
     def rows(self, table: str) -> list[Sum]:
         """Return the sums of a table."""

@@ -72,8 +72,8 @@ def test_a_call_after_one_that_was_killed_does_the_rest_and_nothing_twice(
         done.append(table)
 
     with pytest.raises(Killed):
-        sums.compute_anew(rows, told=killed)
-    sums.compute_anew(rows, done=tuple(done), told=told)
+        sums.compute_anew(rows, on_done=killed)
+    sums.compute_anew(rows, done=tuple(done), on_done=told)
 
     assert done == [DAILY.table.name, MONTHLY.table.name, REPORT.table.name]
     assert sums.everything() == sums.expected()

@@ -8,7 +8,7 @@ from lakehouse.iceberg.evolve.planning import ensure
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.privacy.erasable import Erasable
 from lakehouse.privacy.holders import find_subjects
-from lakehouse.privacy.sums import Sums, SumsTable, find_sums
+from lakehouse.privacy.recompute import Sums, SumsTable, find_sums
 from lakehouse.settings import Settings
 from lakehouse.tables.person import Person
 from lakehouse.tables.table import IcebergTable
@@ -67,9 +67,9 @@ def test_sums_of_sums_are_found_in_the_order_of_their_computation(sums) -> None:
 
     assert found == Sums(
         (
-            SumsTable(DAILY.name, lost=frozenset({ORDERS.name})),
-            SumsTable(MONTHLY.name, anew=frozenset({DAILY.name})),
-            SumsTable(REPORT.name, anew=frozenset({MONTHLY.name})),
+            SumsTable(DAILY.name, deleted=frozenset({ORDERS.name})),
+            SumsTable(MONTHLY.name, recomputed=frozenset({DAILY.name})),
+            SumsTable(REPORT.name, recomputed=frozenset({MONTHLY.name})),
         )
     )
 
@@ -91,7 +91,7 @@ def test_a_table_of_the_same_people_that_reads_sums_is_computed_after_them(sums)
 
     found = sums(ORDERS, PROFILES, DAILY, sources=sources)
 
-    assert found.tables[-1] == SumsTable(PROFILES.name, anew=frozenset({DAILY.name}))
+    assert found.tables[-1] == SumsTable(PROFILES.name, recomputed=frozenset({DAILY.name}))
 
 
 def test_what_follows_from_kept_sums_alone_keeps_them_and_is_said_to(sums) -> None:
@@ -121,8 +121,10 @@ def test_a_table_that_is_erased_by_value_has_sums_too_and_so_has_what_follows(su
     found = sums(ORDERS, mails, total, sources=sources, lost=(ORDERS.name, mails.name))
 
     assert found.tables == (
-        SumsTable(mails.name, lost=frozenset({ORDERS.name})),
-        SumsTable(total.name, lost=frozenset({mails.name}), anew=frozenset({mails.name})),
+        SumsTable(mails.name, deleted=frozenset({ORDERS.name})),
+        SumsTable(
+            total.name, deleted=frozenset({mails.name}), recomputed=frozenset({mails.name})
+        ),
     )
 
 

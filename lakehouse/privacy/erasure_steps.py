@@ -1,0 +1,352 @@
+"""The steps of an erasure. Each reads the current state and does what remains."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from lakehouse.iceberg.erasure.delete_rows import DeletedRows, delete_rows
+from lakehouse.iceberg.erasure.remove_from_files import remove_from_files
+from lakehouse.iceberg.metadata.history import MAIN
+from lakehouse.iceberg.upkeep.step_result import StepResult
+from lakehouse.privacy.delivered_files import (
+    FilesRewritten,
+    PersonText,
+    find_in_files,
+    rewrite_files,
+)
+from lakehouse.privacy.erasable import Erasable, people_in
+from lakehouse.privacy.erasure import Erasure
+from lakehouse.privacy.erasure_record import ErasedFile, ErasureRecord
+from lakehouse.privacy.folder import hmac_key
+from lakehouse.privacy.gone import GonePerson, add_gone
+from lakehouse.privacy.holders import subject_of
+from lakehouse.privacy.identity import Identity, Named, find_people
+from lakehouse.privacy.places.left_folders import wait_for_spark
+from lakehouse.privacy.places.scrub import scrub_places
+from lakehouse.privacy.places.unseen_by_iceberg import remove_unseen
+from lakehouse.privacy.proof import prove, unread_tables
+from lakehouse.privacy.recompute import find_sums, recompute_tables
+from lakehouse.privacy.requests import Unreachable
+from lakehouse.privacy.sealed_values import SealedValues, seal, unseal
+from lakehouse.privacy.searched_roots import folders_of_holders
+from lakehouse.privacy.table_values import shared_values
+from lakehouse.runtime.spark import collect_garbage
+from lakehouse.tables.escaping import shown
+from lakehouse.tables.person import folded, person_hmac
+
+_RETRY_AFTER = timedelta(hours=1)
+"""After a conflict with a writer."""
+_NO_SUCH_FILE = (
+    "no feed that can contain the person has a delivered file with that key or SHA-256; remove a"
+    " file of another feed yourself"
+)
+
+
+def note_request(erasure: Erasure) -> None:
+    """Audit that the request was made; a completed one needs no more."""
+    actions = [
+        erasure.action("requested", subject=person.column, person=person.hmac)
+        for person in erasure.request.people
+    ]
+    erasure.audit(*actions)
+    erasure.note_confirmation()
+    if erasure.request.is_final:
+        erasure.end()
+
+
+def identify(erasure: Erasure) -> None:
+    """Find the people once: the rows that identify them are deleted later."""
+    settings, request_id = erasure.erasable.settings, erasure.request.request_id
+    sealed = unseal(settings, request_id)
+    if not sealed.people:
+        sealed = _find_people(erasure, sealed)
+        seal(settings, request_id, sealed)
+    if sealed.people:
+        erasure.persons = sealed.people
+        return
+    erasure.note_places(tuple(unread_tables(erasure.erasable)))
+    if erasure.record.unattended:
+        # Tables that cannot be searched can contain them.
+        erasure.is_over = True
+        return
+    erasure.move("not_found")
+    erasure.end()
+
+
+def _find_people(erasure: Erasure, sealed: SealedValues) -> SealedValues:
+    erasable, key = erasure.erasable, hmac_key(erasure.erasable.settings)
+    named = [Named(column, value) for column, value in sealed.named]
+    persons, unknown = [], []
+    for identity in erasure.found or find_people(erasable.engine, erasable.subjects, named):
+        if identity.is_known or is_delivered(erasable, identity):
+            persons.append(identity.person)
+            continue
+        subject = identity.person.subject.lower()
+        digest = person_hmac(key, subject, identity.normal_id)
+        unknown.append(erasure.action("not_found", subject=subject, person=digest))
+    if unknown:
+        erasure.audit(*unknown)
+        erasure.keep(replace(erasure.record, unknown=len(unknown)))
+    return replace(sealed, people=tuple(persons))
+
+
+def is_delivered(erasable: Erasable, identity: Identity) -> bool:
+    """Return whether a delivered file contains rows of a person whom no table contains."""
+    for feed, holder, persons in erasable.feeds_of([identity.person]):
+        people = people_in(holder, persons, frozenset())
+        if find_in_files(erasable.store, feed, people, home=erasable.settings.home):
+            return True
+    return False
+
+
+def suppress_people(erasure: Erasure) -> None:
+    """Add the people to the suppression list before anything is deleted."""
+    erasable = erasure.erasable
+    key = hmac_key(erasable.settings)
+    erased_at = erasure.record.erased_at or datetime.now(UTC)
+    erasure.shared = shared_values(erasable.engine, erasable.subjects, erasure.persons)
+    suppressed, hmacs, personal = [], [], []
+    for person in erasure.persons:
+        subject, own_name = subject_of(erasable.subjects, person), person.subject.lower()
+        names = subject.names if own_name in subject.names else {own_name}
+        for value in sorted(person.ids):
+            for name in sorted({own_name, subject.name}):
+                hmacs.append(person_hmac(key, name, value))
+            for name in sorted(names):
+                suppressed.append(GonePerson(name, person_hmac(key, name, value), erased_at))
+        for name, values in person.personal.items():
+            own = sorted(map(folded, values - erasure.shared))
+            personal += [person_hmac(key, name, value) for value in own if value]
+    erasure.keep(
+        replace(
+            erasure.record,
+            erased_at=erased_at,
+            hmacs=tuple(dict.fromkeys(hmacs)),
+            personal_hmacs=tuple(dict.fromkeys(personal)),
+        )
+    )
+    add_gone(erasable.settings, suppressed)
+
+
+def erase_files(erasure: Erasure) -> None:
+    """Rewrite delivered files without the rows of the people; empty unreadable files that the
+    caller named.
+    """
+    erasable, named = erasure.erasable, dict[str, str]()
+    erasure.keep(replace(erasure.record, unreadable=()))
+    for feed, holder, persons in erasable.feeds_of(erasure.persons):
+        rewritten = rewrite_files(
+            erasable.store,
+            feed,
+            people_in(holder, persons, erasure.shared),
+            erasure.request.request_id,
+            home=erasable.settings.home,
+            erase_whole=erasure.how.erase_whole,
+        )
+        erasure.keep(_with_files(erasure.record, rewritten))
+        for name, why in rewritten.named.items():
+            named[name] = named.get(name) or why
+    erasure.not_emptied = _not_emptied(erasure, named)
+    files = erasure.record.files
+    if files:
+        hashes = sorted({one for file in files for one in (file.sha256, file.new_sha256)})
+        counts = {"files": len(files), "rows": sum(file.rows for file in files)}
+        digest = hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:16]
+        erasure.audit(
+            erasure.action("files_rewritten", counts=counts, files=hashes),
+            occasion=f"files_rewritten:{digest}",
+        )
+
+
+def _with_files(record: ErasureRecord, rewritten: FilesRewritten) -> ErasureRecord:
+    files = {(file.key, file.sha256): file for file in record.files}
+    for file in rewritten.files:
+        erased = ErasedFile(file.key, file.sha256, file.new_sha256, len(file.rows))
+        files[file.key, file.sha256] = erased
+    return replace(
+        record,
+        files=tuple(files[key] for key in sorted(files)),
+        unreadable=tuple(dict.fromkeys((*record.unreadable, *rewritten.unreadable))),
+    )
+
+
+def _not_emptied(erasure: Erasure, named: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the files that were not emptied, each with the reason, without a value."""
+    text = PersonText(erasure.persons)
+    reasons = {name: named.get(name, _NO_SUCH_FILE) for name in erasure.how.erase_whole}
+    return tuple(f"{shown(text.erased(name))}: {why}" for name, why in reasons.items() if why)
+
+
+def erase_rows(erasure: Erasure) -> None:
+    """Delete the rows of the people from all branches and tags, sources first."""
+    erasable = erasure.erasable
+    erasure.keep(replace(erasure.record, waiting=()))
+    for holder, persons in erasable.holders(erasure.persons):
+        people = people_in(holder, persons, erasure.shared)
+        table = erasable.tables[holder.table]
+        deleted = delete_rows(erasable.engine, table, people, erasure.request.request_id)
+        erasure.keep(_with_rows(erasure.record, deleted))
+    erasure.deleted_at = datetime.now(UTC)
+    record = erasure.record
+    if record.row_count:
+        counts = {f"{table}.rows": sum(rows.values()) for table, rows in record.rows.items()}
+        erasure.audit(
+            erasure.action("rows_erased", counts=counts, snapshots=record.snapshots),
+            occasion=f"rows_erased:{record.row_count}",
+        )
+
+
+def _with_rows(record: ErasureRecord, deleted: DeletedRows) -> ErasureRecord:
+    """Add the deleted rows of a table; those of a killed call are in the commits."""
+    by_ref = dict(record.rows.get(deleted.table, {}))
+    for ref, rows in deleted.rows.items():
+        by_ref[ref] = by_ref.get(ref, 0) + rows
+    in_commits: dict[str, int] = {}
+    snapshots, main_snapshots = dict(record.snapshots), dict(record.main_snapshots)
+    for erased in deleted.of_request:
+        in_commits[erased.ref] = in_commits.get(erased.ref, 0) + erased.rows
+        snapshots[deleted.table] = erased.snapshot_id
+        if erased.ref == MAIN:
+            main_snapshots[deleted.table] = erased.snapshot_id
+    for ref, rows in in_commits.items():
+        by_ref[ref] = max(by_ref.get(ref, 0), rows)
+    waiting = [f"{deleted.table}: {ref}: {why}" for ref, why in deleted.skipped.items()]
+    former_tags = record.tags.get(deleted.table, ())
+    tags = tuple(dict.fromkeys((*former_tags, *deleted.moved_tags, *deleted.dropped)))
+    has_new = main_snapshots != record.main_snapshots
+    return replace(
+        record,
+        # The new rows can be in those places too.
+        seen_to=() if has_new else record.seen_to,
+        rows={**record.rows, deleted.table: by_ref} if by_ref else record.rows,
+        snapshots=snapshots,
+        tags={**record.tags, deleted.table: tags} if tags else record.tags,
+        main_snapshots=main_snapshots,
+        anew=() if has_new else record.anew,
+        is_recomputed=record.is_recomputed and not has_new,
+        waiting=(*record.waiting, *waiting),
+    )
+
+
+def recompute_sums(erasure: Erasure) -> None:
+    """Recompute the tables that aggregate rows of the people; each is recorded, so that the next
+    call continues after it.
+    """
+    record, erasable = erasure.record, erasure.erasable
+    if record.is_recomputed:
+        return
+    deleted_rows = {table: rows[MAIN] for table, rows in record.rows.items() if rows.get(MAIN)}
+    sums = find_sums(erasable, erasure.persons, deleted_rows, erasure.shared)
+
+    def keep(table: str, is_computed: bool) -> None:
+        record = erasure.record
+        recomputed = (*record.recomputed, table) if is_computed else record.recomputed
+        erasure.keep(
+            replace(
+                record,
+                recomputed=tuple(dict.fromkeys(recomputed)),
+                anew=(*record.anew, table),
+            )
+        )
+
+    request_id = erasure.request.request_id
+    recompute_tables(erasable, request_id, sums, deleted_rows, done=record.anew, on_done=keep)
+    kept = sums.kept or record.kept
+    erasure.keep(replace(erasure.record, kept=kept, is_recomputed=True))
+
+
+def scrub(erasure: Erasure) -> None:
+    """Erase the people's values from all other places below the home."""
+    erasable = erasure.erasable
+    if erasure.deleted_at:
+        wait_for_spark(
+            erasable.settings,
+            erasure.deleted_at,
+            lambda: collect_garbage(erasable.engine.spark),
+        )
+    scrubbed = scrub_places(
+        erasable.settings,
+        erasable.by_all_names(erasure.persons),
+        erasure.shared,
+        gone_at=erasure.deleted_at,
+    )
+    erasure.note_places((*scrubbed, *unread_tables(erasable)))
+
+
+def close_logically(erasure: Erasure) -> None:
+    """Record that no reader sees the people."""
+    if erasure.request.state == "requested":
+        places = erasure.record.places
+        counts = {"places": len(places), "values": sum(place.values for place in places)}
+        rows = {"rows": erasure.record.row_count}
+        erasure.audit(erasure.action("places_erased", counts=counts))
+        erasure.audit(erasure.action("logically_deleted", counts=rows))
+        erasure.move("logically_deleted")
+
+
+def remove_physically(erasure: Erasure) -> None:
+    """Remove what Iceberg retains of the rows, if it can be removed by now."""
+    erasable = erasure.erasable
+    tables = erasable.tables_of(erasure.persons)
+    # Afterwards, nothing can reference former folders.
+    folders = folders_of_holders(erasable, erasure.record.folders)
+    known = {table: tuple(places) for table, places in folders.items() if places}
+    erasure.keep(replace(erasure.record, folders=known))
+    results = remove_from_files(
+        erasable.engine.within(erasable.tables),
+        tables,
+        erasure.request.request_id,
+        now=erasure.how.now,
+        readers=erasable.readers,
+        dependents=erasable.dependents,
+    )
+    removed = remove_unseen(erasable, {table.name: known[table.name] for table in tables})
+    erasure.note_places(tuple(removed))
+    retained = [
+        result
+        for result in results
+        if result.outcome in ("partial", "failed") or result.had_conflict
+    ]
+    # The text of a foreign error can contain data.
+    reasons = [f"{one.table}: {one.step}: {one.error or one.reason}" for one in retained]
+    waiting = tuple(dict.fromkeys((*erasure.record.waiting, *reasons)))
+    erasure.keep(replace(erasure.record, waiting=waiting))
+    if not waiting:
+        erasure.audit(erasure.action("physically_deleted"))
+        return
+    erasure.audit(erasure.action("pending_physical"))
+    erasure.move("pending_physical", physical_due_at=_due_at(retained))
+    erasure.is_over = True
+
+
+def _due_at(retained: Iterable[StepResult]) -> datetime:
+    retry_at = (datetime.now(UTC) + _RETRY_AFTER).timestamp()
+    due = [result.step_metrics.get("due_at", retry_at) for result in retained]
+    return datetime.fromtimestamp(max(due, default=retry_at), UTC)
+
+
+def verify_all(erasure: Erasure) -> None:
+    """Prove that the people are erased; without a proof the request stays in its state."""
+    erasure.proof = prove(erasure.erasable, erasure.persons, erasure.record)
+    erasure.is_over = erasure.failed_proof is not None
+
+
+def conclude(erasure: Erasure) -> None:
+    """Complete a proven request, unless the owner of another place has to act."""
+    unattended = erasure.record.unattended
+    if unattended:
+        until = erasure.request.due_at.date()
+        unreachable = [
+            Unreachable(place.place, place.owner or "the operator of this home", until)
+            for place in unattended
+        ]
+        erasure.audit(erasure.action("exception", counts={"places": len(unreachable)}))
+        erasure.move("exception", unreachable=unreachable)
+        return
+    assert erasure.proof is not None
+    counts = {"files": erasure.proof.files, "bytes": erasure.proof.size_bytes}
+    counts["shared"] = len(erasure.proof.shared)
+    erasure.audit(erasure.action("verified", counts=counts))
+    erasure.move("verified")
+    erasure.end()
