@@ -238,6 +238,5 @@ def _places(erasure: "Erasure") -> Mapping[str, Mapping[str, Any]]:
             "outcome": place.outcome,
             "values": place.values,
             "files": place.files,
-            "shared": place.shared,
         }
     return places

@@ -106,7 +106,7 @@ def test_a_round_of_monitoring_is_waited_for_and_then_left_to_the_next_call(
         done = scrub(alerted)
 
     busy = {place for place, (outcome, _) in done.items() if outcome == "busy"}
-    assert busy == {"alerts.jsonl", "alerts/incidents.json"}
+    assert busy == {"alerts.jsonl", "alerts/incidents.json", "alerts/reports.json"}
     assert set(scrub(alerted)) == busy
     assert traces(alerted.home) == []
 

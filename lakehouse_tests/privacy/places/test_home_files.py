@@ -138,10 +138,11 @@ def test_such_a_folder_further_down_is_no_other_parts(settings):
     assert scrub(settings) == [("exports/archive/a.txt", "erased")]
 
 
-def test_what_others_have_too_is_kept_and_said(settings):
-    put(settings, "a.txt", EMAIL.encode())
+def test_a_shared_value_stays(settings):
+    file = put(settings, "a.txt", EMAIL.encode())
 
-    assert scrub(settings, EMAIL) == [("a.txt", "kept")]
+    assert scrub(settings, EMAIL) == []
+    assert file.read_text(encoding="utf-8") == EMAIL
 
 
 def test_a_home_that_is_not_there_has_nothing(settings):
