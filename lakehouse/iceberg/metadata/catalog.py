@@ -268,18 +268,6 @@ class Catalog:
         """Whether the cached locations cover the table's namespace."""
         return self._namespaces is None or namespace_of(table) in self._namespaces
 
-    def views(self) -> list[str]:
-        """Return the sorted names of views in the embedded catalog; the lakehouse does not read
-        them.
-        """
-        from pyiceberg.catalog.sql import SqlCatalog
-
-        if not isinstance(self.client, SqlCatalog):
-            return []
-        with explain_catalog(self.place):
-            rows = _rows_of_sqlite(self.client, None)
-            return sorted(name for name, row in rows if row.get(_KIND) == _VIEW)
-
     def metadata_location(self, table: str) -> str | None:
         """Return a table's current metadata location without loading it.
 
