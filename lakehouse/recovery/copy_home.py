@@ -21,10 +21,7 @@ _ORDER = {_KEY: 0, _SUPPRESSED: 2}
 
 
 def copy_rewritten(source: Settings, target: Settings) -> list[str]:
-    """Copy the ledger entries of each content and merge them into the target's; return the
-    changed keys.
-
-    The operation is idempotent. Entries that only the target has are retained.
+    """Merge the ledger entries of each content into the target's; return the changed keys.
 
     :raises LakehouseError: if an entry cannot be read.
     """
@@ -92,11 +89,9 @@ def check_suppression(source: Settings, target: Settings) -> None:
 
 
 def copy_erasure_records(source: Settings, target: Settings) -> list[str]:
-    """Copy missing erasure records and keys as entire files, and merge the suppression list;
-    return the copied names.
+    """Copy missing erasure records and keys, and return the copied names.
 
-    The suppression list is last, since it is useless without its key. The ledger of rewritten
-    files is first, even if both deployments share a home: a bucket has its own.
+    The suppression list is last, since it is useless without its key.
     """
     copied = copy_rewritten(source, target)
     if source.home == target.home:

@@ -158,8 +158,7 @@ def _no_spark() -> NoReturn:
 
 
 def _pinned(catalog: Catalog, names: Sequence[str], *, by_name: bool = False) -> _Pinned:
-    """Load tables in a consistent state: none was committed to between listing all metadata
-    locations and loading. Writers are not blocked.
+    """Load tables in a consistent state, without blocking writers.
 
     Tables that only Spark can read are left out, unless they are requested by name.
     """

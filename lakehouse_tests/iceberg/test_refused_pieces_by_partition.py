@@ -157,16 +157,6 @@ def test_a_piece_that_is_cleared_stays_away_and_leaves_the_others(
     assert held(booked) == [Y, Z]
 
 
-def test_a_row_that_was_cleared_by_a_key_without_its_partition_stays_away(
-    booked: Engine, compute: Callable[..., None]
-) -> None:
-    compute(MONDAY)
-    known_as_before(booked)
-    clear_quarantine.clear_quarantine(booked, HOURS, by="ann", why="nobody knows")
-    compute(MONDAY)
-    assert held(booked) == []
-
-
 def test_a_piece_leaves_where_a_person_publishes_its_partition(
     booked: Engine, compute: Callable[..., None], settings: Settings
 ) -> None:

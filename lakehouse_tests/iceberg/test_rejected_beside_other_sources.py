@@ -12,7 +12,7 @@ from lakehouse.iceberg.commit.snapshot_properties import session_with
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
 from lakehouse.iceberg.metadata.write_result import Published, Unchanged
-from lakehouse.iceberg.read.inputs import changed_keys, incremental, latest, versions_of
+from lakehouse.iceberg.read.inputs import incremental, latest, versions_of
 from lakehouse.iceberg.read.stale_partitions import stale_values
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.write.row_versions import newest_accepted
@@ -80,11 +80,6 @@ def with_rates(orders: DataFrame, shops: DataFrame) -> DataFrame:
     """Compute `silver.orders`."""
     rates = shops.groupBy("name").agg(expr("max_by(id, _source_file)").alias("rate"))
     return orders.join(rates, "name", "left").select("id", "rate")
-
-
-def of_changed(changed: DataFrame, orders: DataFrame, shops: DataFrame) -> DataFrame:
-    """Compute `silver.orders`, of the orders that changed."""
-    return with_rates(orders.join(changed, "id", "left_semi"), shops)
 
 
 def land(engine: Engine, table: IcebergTable, file: str, *rows: tuple[str, str]) -> None:
@@ -182,24 +177,6 @@ def test_rows_that_were_joined_with_what_went_are_computed_again(
     reject(embedded_engine, ELSEWHERE, "b")
     write(embedded_engine, ORDERS, with_rates, inputs)
     assert content(embedded_engine, ORDERS.name) == [("1", "7"), ("2", None)]
-
-
-def test_keys_that_did_not_change_are_computed_again_without_what_went(
-    embedded_engine: Engine,
-) -> None:
-    inputs = {
-        "changed": changed_keys(DELIVERED.name, of="id", by="name"),
-        "orders": latest(DELIVERED.name),
-        "shops": latest(ELSEWHERE.name),
-    }
-    land(embedded_engine, ELSEWHERE, "a", ("7", "north"))
-    land(embedded_engine, ELSEWHERE, "b", ("8", "north"))
-    land(embedded_engine, DELIVERED, "c", ("1", "north"))
-    write(embedded_engine, ORDERS, of_changed, inputs)
-    assert content(embedded_engine, ORDERS.name) == [("1", "8")]
-    reject(embedded_engine, ELSEWHERE, "b")
-    write(embedded_engine, ORDERS, of_changed, inputs)
-    assert content(embedded_engine, ORDERS.name) == [("1", "7")]
 
 
 def test_a_source_that_is_read_in_full_again_displaces_no_newer_row_of_another(

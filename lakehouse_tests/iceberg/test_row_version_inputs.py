@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
@@ -255,17 +254,6 @@ def test_the_outcome_is_the_same_however_deliveries_are_batched(
     assert outcomes == {"clean": 4, "quarantined": 3, "superseded": 3}
 
 
-@pytest.mark.long
-def test_rows_that_the_function_leaves_out_are_no_versions(embedded_engine: Engine) -> None:
-    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY))
-    compute(embedded_engine, MONDAY)
-    deliver(embedded_engine, "2", ("a", "0", 2, TUESDAY))
-
-    compute(embedded_engine, *DAYS, function=lambda delivered: delivered.where("pages <> '0'"))
-
-    assert visits(embedded_engine) == [("a", 1, MONDAY)]
-
-
 @pytest.mark.scenario
 def test_a_merge_without_versions_keeps_the_accepted_row_that_was_delivered_last(
     embedded_engine: Engine,
@@ -287,22 +275,6 @@ def test_a_merge_without_versions_keeps_the_accepted_row_that_was_delivered_last
     assert held == [("a", "2"), ("b", "3")]
     again = write(embedded_engine, LATEST, as_given, BY_FILE)
     assert isinstance(again, Unchanged)
-
-
-def test_a_stamp_that_is_called_as_what_orders_files_does_not_hide_it(
-    embedded_engine: Engine,
-) -> None:
-    stamped = replace(
-        LATEST,
-        columns=[*LATEST.columns, Column("_ingested_at", "timestamp")],
-        write=Merge(on=["visit"], stamp="_ingested_at"),
-    )
-    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY))
-    deliver(embedded_engine, "2", ("a", "2", 1, MONDAY))
-
-    write(embedded_engine, stamped, as_given, BY_FILE)
-
-    assert content(embedded_engine, LATEST.name, "visit", "pages") == [("a", 2)]
 
 
 @pytest.mark.long
@@ -356,30 +328,6 @@ def test_a_merge_may_keep_the_first_row_of_a_file(embedded_engine: Engine) -> No
     write(embedded_engine, first, as_given, BY_FILE)
 
     assert content(embedded_engine, LATEST.name) == [("a", 3), ("b", 1)]
-
-
-def test_a_function_that_drops_the_order_of_the_files_is_told_what_lacks(
-    embedded_engine: Engine,
-) -> None:
-    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY))
-    message = "the frame lacks _ingested_at, _source_modified_at; expected _ingested_at, "
-
-    with pytest.raises(FrameMismatch, match=message):
-        write(
-            embedded_engine,
-            LATEST,
-            lambda delivered: delivered.select("visit", "pages", "_source_file", "_source_row"),
-            BY_FILE,
-        )
-
-
-def test_a_function_that_returns_no_frame_of_versions_is_told_so(
-    embedded_engine: Engine,
-) -> None:
-    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY))
-
-    with pytest.raises(FrameMismatch, match="its function returned None"):
-        compute(embedded_engine, MONDAY, function=lambda delivered: None)  # type: ignore[arg-type,return-value]
 
 
 @pytest.mark.long
@@ -440,15 +388,6 @@ def test_of_a_merged_table_the_newest_version_may_delete(embedded_engine: Engine
 
     deliver_and_merge("3", ("a", "0", 5, MONDAY))
     assert left() == []
-
-
-def test_where_partitions_are_overwritten_a_version_that_deletes_is_no_row(
-    embedded_engine: Engine,
-) -> None:
-    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY), ("b", "0", 2, MONDAY))
-
-    with pytest.raises(FrameMismatch, match="_deleted"):
-        compute(embedded_engine, MONDAY, function=gone_without_pages)
 
 
 def gone_without_pages(delivered: DataFrame) -> DataFrame:

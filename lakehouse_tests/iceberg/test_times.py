@@ -10,14 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
-from lakehouse.iceberg.metadata.write_result import Published, Refused
+from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.read import version_keys
 from lakehouse.iceberg.read.changed_rows import keys_of_changed_rows
 from lakehouse.iceberg.read.inputs import versions_of
 from lakehouse.iceberg.rules.rows import castable
-from lakehouse.iceberg.rules.unique_and_references import references, unique
 from lakehouse.iceberg.write import merge_rows, row_versions
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.quoting import json_of
@@ -64,32 +62,6 @@ def test_a_merge_finds_the_row_of_its_time(
     assert isinstance(done, Published)
     assert (done.inserted_rows, done.updated_rows) == (1, 1)
     assert content(embedded_engine, table.name, "id", "v") == [(1, 2), (2, 1), (3, 1)]
-
-
-def test_a_time_that_is_there_already_is_not_unique(embedded_engine: Engine) -> None:
-    table = IcebergTable(
-        SEEN.name, "", SEEN.columns, Append(once_by=()), rules=[unique("wall")]
-    )
-    write(embedded_engine, table, rows(embedded_engine, seen(1, NINE, 1)))
-    done = write(embedded_engine, table, rows(embedded_engine, seen(2, NINE, 1)))
-    assert isinstance(done, Refused)
-    assert content(embedded_engine, table.name, "id") == [(1,)]
-
-
-def test_a_time_that_is_referred_to_is_found(embedded_engine: Engine) -> None:
-    write(embedded_engine, SEEN, rows(embedded_engine, seen(1, NINE, 1)))
-    table = IcebergTable(
-        "silver.notes",
-        "",
-        SEEN.columns,
-        Append(once_by=()),
-        rules=[references("wall", SEEN.name, "wall")],
-    )
-    done = write(embedded_engine, table, rows(embedded_engine, seen(1, NINE, 1)))
-    assert isinstance(done, Published)
-    assert isinstance(
-        write(embedded_engine, table, rows(embedded_engine, seen(1, TEN, 1))), Refused
-    )
 
 
 SOURCE = [
@@ -150,24 +122,6 @@ def test_a_newer_version_on_another_day_is_found(
     assert content(embedded_engine, LAST_SEEN.name, "id", "v") == [(1, 5), (2, 5), (3, 4)]
 
 
-def test_days_of_times_without_a_zone_are_replaced_by_one_commit(
-    embedded_engine: Engine,
-) -> None:
-    """Spark 3.5 can tell Iceberg which rows go where it is told so in the type of the column."""
-    mode = OverwritePartitions(by="wall")
-    table = IcebergTable(SEEN.name, "", SEEN.columns, mode, partitioning=["days(wall)"])
-    run = Run("run", Partitions(("2026-02-01",), ((FIRST, SECOND),), EVERY))
-    for v in (1, 2):
-        row = seen(1, "TIMESTAMP_NTZ'2026-02-01 09:00:00'", v)
-        write(embedded_engine, table, rows(embedded_engine, row), {}, run)
-
-    history = read_history(embedded_engine, table.name)
-    assert history.main is not None and history.main.operation == "overwrite"
-    written = [found for found in history.line if found.commit]
-    assert [found.count("added-records") for found in written] == [1, 1]
-    assert content(embedded_engine, table.name, "id", "v") == [(1, 2)]
-
-
 EARLIER, LATER = "2026-01-31 09:00:00.123400", "2026-01-31 09:00:00.123900"
 
 
@@ -219,21 +173,3 @@ def test_the_text_of_a_value_tells_times_apart(spark: SparkSession, keeps_nulls:
     assert found["t"] == (
         f'{{"at":"2026-01-31T09:00:00.123400Z","wall":"2026-01-31T09:00:00.123900"{null}}}'
     )
-
-
-def test_two_refused_rows_within_a_millisecond_are_both_kept(embedded_engine: Engine) -> None:
-    kind = "struct<at:timestamp>"
-    table = IcebergTable(
-        "silver.refused",
-        "",
-        [Column("v", "int"), Column("s", kind)],
-        Append(once_by=()),
-        rules=[castable("v", "int")],
-    )
-
-    def row(at: str) -> str:
-        return f"'x' AS v, named_struct('at', TIMESTAMP'{at}Z') AS s"
-
-    write(embedded_engine, table, rows(embedded_engine, row(EARLIER), row(LATER)))
-    assert table.quarantine is not None
-    assert len(content(embedded_engine, table.quarantine.name)) == 2

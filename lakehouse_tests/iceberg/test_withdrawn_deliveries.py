@@ -17,7 +17,6 @@ from lakehouse.iceberg.read.inputs import incremental, latest
 from lakehouse.iceberg.read.withdrawn_deliveries import RejectedDelivery
 from lakehouse.iceberg.rules.evaluable_rule import EvaluatedSnapshot
 from lakehouse.iceberg.rules.evaluation import evaluate_snapshot
-from lakehouse.iceberg.rules.rows import castable
 from lakehouse.iceberg.rules.size_schema_and_freshness import fresh
 from lakehouse.iceberg.write.row_versions import newest_accepted
 from lakehouse.iceberg.write.write_audit_publish import write
@@ -149,40 +148,6 @@ def test_a_merged_table_keeps_the_newest_version_whatever_comes_later(
 
 
 @pytest.mark.long
-def test_a_key_with_null_goes_and_comes_back_as_any_other(embedded_engine: Engine) -> None:
-    """Of two rows without a name one is of the rejected file, and one stays."""
-    people = replace(VERSIONED, name="silver.unnamed", rules=[castable("id", "bigint")])
-
-    def versions() -> list[tuple]:
-        write(
-            embedded_engine,
-            people,
-            lambda delivered: newest_accepted(people, delivered),
-            INPUTS,
-        )
-        return content(embedded_engine, people.name, "id", "name")
-
-    land(embedded_engine, "a", ("1", None), ("1", "ann"))
-    assert versions() == [(1, "ann"), (1, None)]
-    land(embedded_engine, "b", ("2", None), ("3", "eve"))
-    assert versions() == [(1, "ann"), (2, None), (3, "eve")]
-    reject(embedded_engine, "b")
-    assert versions() == [(1, "ann"), (1, None)]
-    reject(embedded_engine, "a")
-    assert versions() == []
-
-
-@pytest.mark.long
-def test_what_another_delivery_gave_later_stays(embedded_engine: Engine) -> None:
-    for file in ("a", "b"):
-        land(embedded_engine, file, ("1", "ann"))
-        merge(embedded_engine)
-    reject(embedded_engine, "a")
-    merge(embedded_engine)
-    assert standing(embedded_engine) == [(1, "ann")]
-
-
-@pytest.mark.long
 def test_a_delivery_that_was_never_merged_takes_nothing_out(embedded_engine: Engine) -> None:
     """Bob stands from a file that bronze keeps no longer, which nobody rejected."""
     land(embedded_engine, "a", ("1", "ann"), ("2", "bob"))
@@ -195,20 +160,6 @@ def test_a_delivery_that_was_never_merged_takes_nothing_out(embedded_engine: Eng
     reject(embedded_engine, "b")
     merge(embedded_engine)
     assert standing(embedded_engine) == [(1, "ann"), (2, "bob")]
-
-
-@pytest.mark.long
-def test_a_delivery_that_comes_again_counts(embedded_engine: Engine) -> None:
-    land(embedded_engine, "a", ("1", "ann"))
-    land(embedded_engine, "b", ("9", "eve"))
-    merge(embedded_engine)
-    write(embedded_engine, COPIES, lambda delivered: delivered, INPUTS)
-    reject(embedded_engine, "b")
-    land(embedded_engine, "b", ("9", "eve"))
-    merge(embedded_engine)
-    write(embedded_engine, COPIES, lambda delivered: delivered, INPUTS)
-    assert standing(embedded_engine) == [(1, "ann"), (9, "eve")]
-    assert content(embedded_engine, COPIES.name, "id") == [("1",), ("9",)]
 
 
 @pytest.mark.long
@@ -262,21 +213,3 @@ def test_a_source_that_has_other_columns_now_is_followed(embedded_engine: Engine
         INPUTS,
     )
     assert standing(embedded_engine) == [(1, "ann"), (3, "cat")]
-
-
-@pytest.mark.long
-def test_a_source_with_names_that_need_quotes_is_followed(embedded_engine: Engine) -> None:
-    names = Column("names", "struct<`first name`:string>")
-    raw = replace(DELIVERED, columns=[*DELIVERED.columns, names])
-
-    def land_named(file: str, name: str) -> None:
-        landed = delivery(embedded_engine, file, [("1", name)])
-        struct = "named_struct('first name', name) AS names"
-        write(embedded_engine, raw, lambda: landed().selectExpr("*", struct))
-
-    land_named("a", "ann")
-    land_named("b", "eve")
-    merge(embedded_engine)
-    reject(embedded_engine, "b")
-    merge(embedded_engine)
-    assert standing(embedded_engine) == [(1, "ann")]

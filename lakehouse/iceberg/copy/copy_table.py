@@ -1,6 +1,4 @@
-"""Copy one table with its snapshots, tags and branches to another catalog; it is registered
-after its rows were verified.
-"""
+"""Copy one table with its snapshots, tags and branches; no JVM."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -58,9 +56,7 @@ class TableCopy:
     files: int
     size_bytes: int
     verified_by: VerifiedBy
-    """`bytes` if PyIceberg cannot read the rows (Avro files, equality deletes); then file
-    contents were compared.
-    """
+    """`bytes` if only Spark reads the rows; then file contents were compared."""
 
 
 def copy_table(
@@ -118,10 +114,8 @@ def main_checksum(table: "Table") -> tuple[VerifiedBy, RowChecksum]:
 
 
 def _require_free(target: Catalog, name: str, location: str) -> None:
-    """Check that no table is in a location, since it would lose files that are not part of the
-    copy.
-
-    A renamed earlier copy is such a table, since its files keep their location.
+    """Check that no table is in a location, such as a renamed earlier copy: it would lose
+    files.
     """
     folder = folder_key(location)
     # All namespaces are checked, since it can have been renamed to one without declarations.
@@ -159,9 +153,7 @@ def _write_metadata(
     files: SourceFiles,
     moved: Mapping[str, MovedDeletes],
 ) -> str:
-    """Write manifests, manifest lists and metadata files in this order; return the path of the
-    current metadata.
-    """
+    """Write all metadata, files that others reference first; return the current path."""
     source, paths = copier.source, copier.paths
     lengths = {}
     for path in files.manifests:
@@ -199,9 +191,7 @@ def _open_io(target: Catalog, location: str) -> "FileIO":
 def _verify(
     source: "Table", copied: "Table", name: str, paths: MovedPaths, files: SourceFiles
 ) -> tuple[VerifiedBy, RowChecksum]:
-    """Compare the rows of main, and of each tag and branch with another snapshot; return main's
-    checksum.
-    """
+    """Compare the rows of main and of all other refs; return main's checksum."""
     kind, main = main_checksum(copied)
     refs = {ref.snapshot_id: label for label, ref in copied.metadata.refs.items()}
     for snapshot_id, label in refs.items():
@@ -229,8 +219,7 @@ def _checksum(
 
 
 def _byte_checksum(table: "Table", snapshot_id: int, paths: MovedPaths | None) -> RowChecksum:
-    """Return the checksum of the files of a snapshot, and the rows of its data files, including
-    deleted ones.
+    """Return the checksum of the files of a snapshot, and the rows of its data files.
 
     :param paths: for the source, so that its files are hashed in their target form.
     """

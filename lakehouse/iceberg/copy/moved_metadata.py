@@ -60,9 +60,7 @@ def moved_manifest_list(
 
 
 def moved_metadata(metadata: Mapping[str, Any], paths: MovedPaths) -> bytes:
-    """Return a metadata.json file with other paths; everything else is unchanged, including
-    unknown fields.
-    """
+    """Return a metadata.json file with other paths; unknown fields are unchanged."""
     moved = json.loads(json.dumps(metadata))
     moved["location"] = paths.new_location
     moved["properties"] = paths.of_properties(metadata.get("properties") or {})

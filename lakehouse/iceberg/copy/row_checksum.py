@@ -23,17 +23,12 @@ class RowChecksum:
 
 
 def has_readable_rows(table: "Table", snapshot_id: int) -> bool:
-    """Whether PyIceberg can read the rows of a snapshot: False for Avro files and equality
-    deletes.
-    """
+    """Whether PyIceberg can read the rows of a snapshot."""
     return not why_only_spark_reads(table, snapshot_id)
 
 
 def row_checksum(table: "Table", snapshot_id: int) -> RowChecksum:
-    """Read all rows of a snapshot, and compute their checksum.
-
-    The sum of the row hashes modulo 2^64 counts duplicate rows.
-    """
+    """Return the sum of the hashes of all rows of a snapshot, modulo 2^64."""
     import polars as pl
 
     rows, total = 0, 0

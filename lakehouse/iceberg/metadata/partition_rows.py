@@ -28,9 +28,7 @@ def added_rows(
 def present_rows(
     table: "Table", snapshot_id: int, column: str, partitions: Partitions
 ) -> dict[str, int] | None:
-    """Return the rows of a snapshot in each partition, by name; None if unknown or if the
-    snapshot has delete files.
-    """
+    """Return the rows of each partition in a snapshot, by name; None with delete files."""
     from pyiceberg.manifest import ManifestContent
 
     manifests = read_manifests(table, snapshot_id)
@@ -73,9 +71,7 @@ def _rows(
 
 
 def _partition_name(value: Any, ranges: list[tuple[Any, Any, str]]) -> str | None:
-    """Return the partition that contains all rows of a value; empty if no partition has any of
-    them, None if some do.
-    """
+    """Return the partition that contains a value; empty for none, None for a part of one."""
     if value is None:
         return ""
     if not ranges:

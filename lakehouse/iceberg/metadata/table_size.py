@@ -1,6 +1,4 @@
-"""Rows, bytes, partitions and value bounds of a table, from its manifests: no JVM, no data
-scan.
-"""
+"""Rows, bytes, partitions and value bounds of a table, from its manifests; no JVM."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -60,7 +60,6 @@ class RefusedRows:
 def count_refused(catalog: Catalog, table: IcebergTable) -> RefusedRows:
     """Count the rows in a table's quarantine, in batches.
 
-    :param table: a table with a quarantine.
     :raises FilesUnsupported: if only Spark can read its rows.
     """
     rules: dict[str | None, Refusals] = {}
@@ -82,11 +81,8 @@ def sample_refused(
     rule: str | None = None,
     file: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Return some rows of a table's quarantine with their reasons, personal values masked.
+    """Return some quarantined rows with their reasons; declared columns, masked.
 
-    Only declared columns are read, since others can contain personal data.
-
-    :param limit: maximum number of rows.
     :param rule: only rows that break this rule.
     :param file: only rows of this delivered file.
     """

@@ -7,7 +7,6 @@ import io
 import json
 import lzma
 import zipfile
-from datetime import date
 
 import fastavro
 import pyarrow as pa
@@ -15,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from lakehouse.tables.person import Person
 from lakehouse_tests.privacy.verifier.someone import EMAIL, PERSON, PHONE, searched, written
 
 pytestmark = pytest.mark.unit
@@ -67,16 +65,6 @@ def test_delta_encoded_texts_are_read(tmp_path):
     assert found(searched(tmp_path), how="decoded UTF-8", column="mail")
 
 
-@pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view()], ids=str)
-def test_views_of_texts_are_read(tmp_path, kind):
-    mails = pa.array([EMAIL, "maria.lopez.1"]).cast(pa.binary()).cast(kind)
-    options = {"use_dictionary": False, "column_encoding": {"mail": "DELTA_BYTE_ARRAY"}}
-    table = pa.table({"mail": mails})
-    parquet(tmp_path, table, write_statistics=False, compression="zstd", **options)
-
-    assert found(searched(tmp_path), how="decoded UTF-8", column="mail")
-
-
 @pytest.mark.parametrize(
     "values",
     [
@@ -94,13 +82,6 @@ def test_an_id_of_any_type_is_compared(tmp_path, values):
     parquet(tmp_path, pa.table({"client": values}), write_statistics=False)
 
     assert found(searched(tmp_path), kind="id", how="column", column="client")
-
-
-def test_a_date_is_compared_as_text(tmp_path):
-    person = Person("customer_id", frozenset(), {"nickname": frozenset({"1980-02-29"})})
-    parquet(tmp_path, pa.table({"nickname": [date(1980, 2, 29)]}))
-
-    assert found(searched(tmp_path, person=person), how="column")
 
 
 def test_fields_of_nested_columns_are_read(tmp_path):
@@ -162,12 +143,6 @@ def test_json_in_a_string_of_json_is_compared(tmp_path):
     written(tmp_path, "a.json", json.dumps({"inner": inner}))
 
     assert found(searched(tmp_path), file="a.json", kind="id", column="client")
-
-
-def test_lines_of_json_are_read(tmp_path):
-    written(tmp_path, "a.jsonl", '{"client": 1}\n\n{"client": "04711"}\n')
-
-    assert found(searched(tmp_path), how="column", kind="id")
 
 
 def test_a_delivered_file_is_compared_by_its_header(tmp_path):

@@ -118,19 +118,6 @@ def test_a_row_that_is_deleted_by_position_is_found(tmp_path, catalog):
     }
 
 
-def test_former_column_names_are_compared(tmp_path, catalog):
-    table = new_table(catalog, tmp_path)
-    table.append(rows(47110815))
-    with table.update_schema() as update:
-        update.rename_column("client", "customer_id")
-    table.append(pa.table({"customer_id": [47110815], "mail": [""]}))
-
-    report = searched(tmp_path, person=SMALL)
-
-    columns = {item.column for item in report.findings if item.place == "data file"}
-    assert columns == {"client", "customer_id"}
-
-
 @pytest.mark.parametrize("name", ["id", "key", "value"])
 def test_fields_of_iceberg_metadata_identify_no_one(tmp_path, catalog, name):
     columns = HeldColumns(("warehouse/bronze/raw",), {"customer_id": frozenset({name})})

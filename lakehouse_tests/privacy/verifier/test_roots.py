@@ -9,7 +9,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from lakehouse.privacy.verifier.roots import BucketRoot, FolderRoot, RootEntry
+from lakehouse.privacy.verifier.roots import BucketRoot, FolderRoot
 from lakehouse.privacy.verifier.search import search
 from lakehouse_tests.conftest import keep_versions
 from lakehouse_tests.privacy.verifier.someone import COLUMNS, EMAIL, PERSON, searched, written
@@ -33,13 +33,6 @@ def test_a_name_that_is_no_text_can_be_printed(tmp_path):
     (tmp_path / os.fsdecode(b"a\xff.txt")).write_text(EMAIL)
 
     searched(tmp_path).as_text().encode()
-
-
-def test_a_link_to_itself_is_no_gap(tmp_path):
-    (tmp_path / "loop").symlink_to("loop")
-
-    (entry,) = FolderRoot(tmp_path).entries()
-    assert (entry.problem, entry.is_gap) == ("a link, not followed", False)
 
 
 def test_links_are_reported_and_not_followed(tmp_path):
@@ -108,18 +101,6 @@ def test_a_growing_file_is_read_up_to_its_first_size(tmp_path):
     report = search([GrowingRoot(tmp_path)], [PERSON], COLUMNS)
 
     assert (report.findings, gaps(report)) == ((), [("spark.log", "changed", False)])
-
-
-@pytest.mark.parametrize("name", ["a.txt", "a.db"])
-def test_an_unreadable_file_is_a_gap(tmp_path, monkeypatch, name):
-    written(tmp_path, name, EMAIL)
-
-    def refused(self, entry):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(FolderRoot, "open", refused)
-
-    assert gaps(searched(tmp_path)) == [(name, "not readable", True)]
 
 
 def test_a_failed_read_is_a_gap_and_other_files_are_read(tmp_path):
@@ -220,8 +201,3 @@ def test_an_unfinished_upload_is_a_gap(bucket):
     assert gaps(search([bucket], [PERSON], COLUMNS)) == [
         ("warehouse/a.parquet", "not readable", True)
     ]
-
-
-def test_a_missing_object_is_an_error(bucket):
-    with pytest.raises(FileNotFoundError):
-        bucket.open(RootEntry("a"))
