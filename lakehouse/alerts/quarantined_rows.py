@@ -13,7 +13,7 @@ from lakehouse.alerts.check_facts import clear_commands, last_evaluation
 from lakehouse.alerts.incidents import Firing, Observed, Resolved, moment_text
 from lakehouse.alerts.monitor_context import MonitorContext, describe_rows
 from lakehouse.iceberg.metadata.history import History, history_of
-from lakehouse.iceberg.metadata.quarantine_counts import QuarantinedRows, quarantined_rows
+from lakehouse.iceberg.read.refused_rows import RefusedRows, count_refused
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.metadata_keys import CheckMetadata
 from lakehouse.tables.table import IcebergTable
@@ -39,7 +39,7 @@ def detect_quarantined_rows(context: MonitorContext) -> Observed:
             continue
         cursor[table.name] = loaded.metadata_location
         if history.main.rows:
-            counts = quarantined_rows(loaded)
+            counts = count_refused(context.catalog, table)
             facts.append(_firing(context, table, history, counts))
         else:
             links = context.links(table=history.table)
@@ -68,13 +68,13 @@ def _is_being_written(context: MonitorContext, history: History) -> bool:
 
 
 def _firing(
-    context: MonitorContext, table: IcebergTable, history: History, counts: QuarantinedRows
+    context: MonitorContext, table: IcebergTable, history: History, counts: RefusedRows
 ) -> Firing:
     # If the newest rows were removed, the incident shows the remaining ones.
     known = context.state.open.get(_key(table))
-    times = (counts.newest_at, known.last_at if known else None)
+    times = (counts.last_at, known.last_at if known else None)
     share = _describe_share(context, table, counts)
-    keys = [AssetCheckKey(asset_key(table.name), rule) for rule in counts.by_rule]
+    keys = [AssetCheckKey(asset_key(table.name), rule.name or "") for rule in counts.by_rule]
     evaluations = [last_evaluation(context.instance, key) for key in keys[:_SAMPLED_RULES]]
     sampled = [evaluation for evaluation in evaluations if evaluation]
     samples = (CheckMetadata.from_metadata(one.metadata).sample for one in sampled)
@@ -107,27 +107,25 @@ def _firing(
     )
 
 
-def _describe_share(
-    context: MonitorContext, table: IcebergTable, counts: QuarantinedRows
-) -> str:
+def _describe_share(context: MonitorContext, table: IcebergTable, counts: RefusedRows) -> str:
     total = counts.rows
     if context.catalog.has(table.name):
         main = history_of(table.name, context.catalog.load(table.name)).main
         total += main.rows if main else 0
-    rules = [f"{rule} {rows:,}" for rule, rows in counts.by_rule.items()]
+    rules = [f"{rule.name} {rule.rows:,}" for rule in counts.by_rule]
     return (
         f"{counts.rows:,} of {_count(total)} ({counts.rows / total:.2%}), by rule:"
         f" {_some(rules, 'rules')}"
     )
 
 
-def _describe_newest(counts: QuarantinedRows) -> Iterator[str]:
-    if counts.newest_at is None or not counts.newest_files:
+def _describe_newest(counts: RefusedRows) -> Iterator[str]:
+    if counts.last_at is None:
         return
-    files = [name for name in counts.newest_files if name != "None"]
+    files = [file.name for file in counts.newest if file.name]
     source = f" from {_some(files, 'files')}" if files else ""
-    rows = _count(sum(counts.newest_files.values()))
-    yield f"Newest: {rows} at {moment_text(counts.newest_at)}{source}."
+    rows = _count(sum(file.rows for file in counts.newest))
+    yield f"Newest: {rows} at {moment_text(counts.last_at)}{source}."
 
 
 def _some(names: list[str], noun: str) -> str:

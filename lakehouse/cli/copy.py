@@ -48,7 +48,8 @@ def copy(state: State, source: str, target: str, names: tuple[str, ...], dry_run
                 click.echo(f"{table.name} would be copied.")
         else:
             _copy(state, plan)
-    _print_not_copied(plan)
+    for name in plan.outside_bucket:
+        complain(f"{name} is outside of the bucket, and is copied only by name.")
     left_out = [f"{name} is not copied: {why}" for name, why in plan.unsupported.items()]
     conclude((), left_out, success=not left_out)
 
@@ -114,14 +115,3 @@ def _line(done: "TableCopy") -> str:
         f" {count(done.files, 'file')}, {size(done.size_bytes)}; {compared} compared, checksum"
         f" {done.checksum}."
     )
-
-
-def _print_not_copied(plan: "CopyPlan") -> None:
-    from lakehouse.recovery.copy_home import left_behind
-
-    for name in plan.outside_bucket:
-        complain(f"{name} lies outside of the bucket, and is copied where it is named.")
-    for name in plan.views:
-        complain(f"{name} stays: a view, which SQL makes anew.")
-    for left in left_behind(plan.source, plan.target):
-        complain(f"{left.name} stays: {left.what}.")

@@ -69,6 +69,7 @@ def diff(
 
     Rows that were only moved to another file do not count. With a key, changed rows are shown
     before and after; without a key, rows are added and removed. Times are in UTC.
+    A nested column whose type changed is compared as JSON, so a renamed field is a change.
 
     Personal values are masked. In a table with personal columns, other text is shown only if
     rows of five people have the same value; otherwise its shape and a mask are shown, since a

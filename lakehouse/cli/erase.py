@@ -146,8 +146,6 @@ def _place(place: "ScrubbedPlace") -> str:
         parts.append(count(place.values, "value"))
     if place.files and place.outcome == "removed":
         parts.append(count(place.files, "file"))
-    if place.shared:
-        parts.append(f"{place.shared:,} shared with others stay")
     if place.why:
         parts.append(place.why.rstrip("."))
     if place.owner:

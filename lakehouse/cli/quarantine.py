@@ -45,7 +45,7 @@ def quarantine(context: click.Context, form: Format) -> None:
     state: State = context.find_object(State)  # type: ignore[assignment]
     if context.invoked_subcommand is None:
         engine = state.engine
-        counts = [count_refused(engine, owner) for owner in all_with_quarantine(state)]
+        counts = [count_refused(engine.catalog, owner) for owner in all_with_quarantine(state)]
         if form == "json":
             print_records(map(_record, counts))
         else:
@@ -82,7 +82,7 @@ def show(
     assert owner.quarantine is not None
     if not state.engine.catalog.has(owner.quarantine.name):
         raise not_created_yet(owner.quarantine.name)
-    counts = count_refused(state.engine, owner)
+    counts = count_refused(state.engine.catalog, owner)
     declared = [one.name for one in owner.quarantining_rules]
     _check_named("--rule", rule, [*declared, *(one.name for one in counts.by_rule)])
     _check_named("--file", file, [one.name for one in counts.by_file])
@@ -156,7 +156,7 @@ def replay(state: State, name: str) -> None:
     assets = (asset for run in replayed.runs for asset in run.assets)
     messages = (message for run in replayed.runs for message in run.messages)
     lines = [*describe_tables(assets), *_describe(owner.name, replayed)]
-    lines += _describe_outside(owner.name, count_refused(state.engine, owner))
+    lines += _describe_outside(owner.name, count_refused(state.engine.catalog, owner))
     conclude(lines, messages, success=replayed.success)
 
 

@@ -26,6 +26,8 @@ def published_sample(
     """
     if not isinstance(outcome, Published) or not outcome.row_count:
         return {}
+    if outcome.snapshot_id is None:
+        return {}
     try:
         rows = first_rows(io.engine, table, outcome.snapshot_id, _ROWS)
     except Exception as error:

@@ -219,7 +219,6 @@ def metadata_of(erasure: "Erasure") -> dict[str, Any]:
                 "outcome": place.outcome,
                 "values": place.values,
                 "files": place.files,
-                "shared": place.shared,
             }
             for place in record.places
         },

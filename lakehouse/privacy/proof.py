@@ -20,7 +20,7 @@ from lakehouse.privacy.searched_roots import (
 from lakehouse.privacy.table_values import remaining_values
 from lakehouse.privacy.verifier.columns import HeldColumns
 from lakehouse.privacy.verifier.report import NotProved, Report
-from lakehouse.privacy.verifier.verify import verify, verify_by_hmac
+from lakehouse.privacy.verifier.search import verify, verify_by_hmac
 from lakehouse.tables.column import Column
 from lakehouse.tables.people import names_of
 from lakehouse.tables.person import Person, normal_id

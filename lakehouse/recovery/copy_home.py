@@ -1,8 +1,6 @@
-"""Copy the erasure records and keys of a home, and list what is not copied."""
+"""Copy the erasure records and keys of a home."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,29 +18,10 @@ _MASKING_KEY = "masking.key"
 _AUDIT = "audit.gdpr_actions"
 _ORDER = {_KEY: 0, _SUPPRESSED: 2}
 """The order in which files are copied; other files are in between."""
-_WITH_TABLES = ("warehouse", "catalog.db", "catalog.db-wal", "catalog.db-shm")
-_OF_PROCESSES = ("locks", "tmp", "staging", "logs", "left", "dev.json", "dev.lock", "heartbeat")
-_DELIVERED = ("inbox", "archive", "rejected")
-_LEFT = {
-    "inbox": "files that wait to be ingested",
-    "archive": "files that bronze has",
-    "rejected": "files that were not as declared",
-    "dagster": "runs, checks and plots",
-    "alerts": "open alerts and mutes",
-    "alerts.toml": "where alerts go",
-    "alerts.jsonl": "sent alerts",
-    "openlineage.jsonl": "events of OpenLineage",
-    "openlineage.earlier.jsonl": "events of OpenLineage",
-    "openlineage": "which events of OpenLineage were sent",
-    "site": "pages, which are generated again",
-}
 
 
 def copy_rewritten(source: Settings, target: Settings) -> list[str]:
-    """Copy the ledger entries of each content and merge them into the target's; return the
-    changed keys.
-
-    The operation is idempotent. Entries that only the target has are retained.
+    """Merge the ledger entries of each content into the target's; return the changed keys.
 
     :raises LakehouseError: if an entry cannot be read.
     """
@@ -84,14 +63,6 @@ def _read(store: ObjectStore, key: str) -> dict[str, list[Any]]:
         ) from error
 
 
-@dataclass(frozen=True)
-class LeftBehind:
-    """A file or folder that is not copied."""
-
-    name: str
-    what: str
-
-
 def check_suppression(source: Settings, target: Settings) -> None:
     """Check that the target only knows erased data subjects that the source knows.
 
@@ -118,11 +89,9 @@ def check_suppression(source: Settings, target: Settings) -> None:
 
 
 def copy_erasure_records(source: Settings, target: Settings) -> list[str]:
-    """Copy missing erasure records and keys as entire files, and merge the suppression list;
-    return the copied names.
+    """Copy missing erasure records and keys, and return the copied names.
 
-    The suppression list is last, since it is useless without its key. The ledger of rewritten
-    files is first, even if both deployments share a home: a bucket has its own.
+    The suppression list is last, since it is useless without its key.
     """
     copied = copy_rewritten(source, target)
     if source.home == target.home:
@@ -199,37 +168,6 @@ def _merged_suppression(source: Settings, target: Settings) -> bytes:
         if person.get("erased_at", "") > people[person["hmac"]].get("erased_at", ""):
             merged[person["hmac"]] = person
     return content if merged == people else json.dumps(list(merged.values())).encode()
-
-
-def left_behind(source: Settings, target: Settings) -> Iterator[LeftBehind]:
-    """Yield what is not copied from a home or a bucket."""
-    for name in _DELIVERED:
-        if source.deployment == "aws":
-            yield LeftBehind(f"s3://{source.bucket}/{name}", _LEFT[name])
-        elif _is_not_empty(source.home / name):
-            yield LeftBehind(str(source.home / name), _LEFT[name])
-    if source.home == target.home or not source.home.is_dir():
-        return
-    known = (*_WITH_TABLES, *_OF_PROCESSES, *_DELIVERED, "privacy", _MASKING_KEY)
-    for path in sorted(source.home.iterdir()):
-        is_known = path.name in known or path.name.startswith(".")
-        if not is_known and _is_not_empty(path):
-            yield LeftBehind(str(path), _LEFT.get(path.name, "unknown to the lakehouse"))
-    for name in _differing(source, target):
-        yield LeftBehind(str(source.home / name), "the other place has another")
-
-
-def _is_not_empty(path: Path) -> bool:
-    if path.is_file():
-        return True
-    return any(file.is_file() for file in path.rglob("*"))
-
-
-def _differing(source: Settings, target: Settings) -> Iterator[str]:
-    for file in filter(Path.is_file, [*_files(source), source.home / _MASKING_KEY]):
-        name = str(file.relative_to(source.home))
-        if _bytes(target.home / name) != file.read_bytes():
-            yield name
 
 
 def _files(settings: Settings) -> list[Path]:

@@ -14,7 +14,6 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.location_files import folder_key, path_key
 from lakehouse.recovery.copy_home import check_no_new_erasures, check_records_of_erasures
 from lakehouse.settings import Settings
-from lakehouse.storage.s3 import open_bucket
 from lakehouse.tables.suggestions import meant_name
 
 if TYPE_CHECKING:
@@ -47,8 +46,6 @@ class CopyPlan:
     """Tables of the same Glue catalog outside of the deployment's bucket."""
     unsupported: Mapping[str, str] = field(default_factory=dict)
     """Tables that are left out, with the reason: only Spark can read their column types."""
-    views: Sequence[str] = ()
-    """Views, which are not copied."""
 
     @property
     def left(self) -> list[PlannedTable]:
@@ -79,8 +76,7 @@ def plan_copy(source: Settings, target: Settings, names: Sequence[str] = ()) -> 
     else:
         pinned = _pinned(catalog, catalog.tables())
     compared = _compared(pinned.tables, target)
-    views = () if names else catalog.views()
-    return CopyPlan(source, target, compared, outside_bucket, pinned.unsupported, views)
+    return CopyPlan(source, target, compared, outside_bucket, pinned.unsupported)
 
 
 def copy_planned(plan: CopyPlan, report: Callable[[str, str], None]) -> Iterator[TableCopy]:
@@ -91,14 +87,11 @@ def copy_planned(plan: CopyPlan, report: Callable[[str, str], None]) -> Iterator
         in the meantime.
     """
     engine = _engine(plan.target)
-    bucket = open_bucket(plan.target) if plan.target.deployment == "aws" else None
     check = partial(check_no_new_erasures, plan.source, plan.target)
     for table in plan.left:
         with table_lock(engine, table.name, _WAIT_SECONDS):
             report_progress = partial(report, table.name)
-            yield copy_table(
-                table.source, table.name, engine.catalog, report_progress, check, bucket=bucket
-            )
+            yield copy_table(table.source, table.name, engine.catalog, report_progress, check)
 
 
 def place_text(settings: Settings) -> str:
@@ -165,8 +158,7 @@ def _no_spark() -> NoReturn:
 
 
 def _pinned(catalog: Catalog, names: Sequence[str], *, by_name: bool = False) -> _Pinned:
-    """Load tables in a consistent state: none was committed to between listing all metadata
-    locations and loading. Writers are not blocked.
+    """Load tables in a consistent state, without blocking writers.
 
     Tables that only Spark can read are left out, unless they are requested by name.
     """
@@ -225,11 +217,7 @@ def _there(source: "Table", found: "Table") -> str | None:
     if is_copy and _refs(found) == _refs(source):
         return "is there already"
     if main_checksum(found) == main_checksum(source):
-        known = _refs(found)
-        lacking = [name for name in _refs(source) if is_copy and name not in known]
-        if lacking:
-            return f"is there with the same rows, and without {', '.join(sorted(lacking))}"
-        return "is there with the same rows, and a history of its own"
+        return "is there with the same rows, and other snapshots"
     return None
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from lakehouse.errors import TableDamaged, TableNotFound, TableUnreadable, TypeUnsupported
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.history import History, history_of
-from lakehouse.iceberg.metadata.quarantine_counts import quarantined_rows
 from lakehouse.iceberg.metadata.table_state import TableState, state_of
 from lakehouse.iceberg.metadata.time_series import rows_over_time
+from lakehouse.iceberg.read.refused_rows import count_refused
 from lakehouse.site.facts import ColumnFacts, QuarantineFacts, TableFacts
 
 if TYPE_CHECKING:
@@ -60,11 +60,12 @@ def read_quarantine(catalog: Catalog, table: "IcebergTable") -> QuarantineFacts 
         trend = rows_over_time(history)
         if not rows or rows > _MOST_COUNTED_ROWS:
             return QuarantineFacts(name, rows, trend=trend)
-        counted = quarantined_rows(loaded)
+        counts = count_refused(catalog, table)
     except (TableNotFound, TableUnreadable):
         # Where it cannot be read, its own page says so.
         return QuarantineFacts(name)
-    return QuarantineFacts(name, rows, counted.by_rule, counted.newest_at, trend)
+    by_rule = {str(rule.name): rule.rows for rule in counts.by_rule}
+    return QuarantineFacts(name, rows, by_rule, counts.last_at, trend)
 
 
 def _declared(table: "IcebergTable") -> TableFacts:

@@ -217,6 +217,6 @@ def test_an_unchanged_quarantine_is_not_read(
 ) -> None:
     quarantine.add(2)
     watch.round()
-    monkeypatch.setattr("lakehouse.alerts.quarantined_rows.quarantined_rows", None)
+    monkeypatch.setattr("lakehouse.alerts.quarantined_rows.count_refused", None)
     assert watch.titles(later=LATER) == []
     assert list(read_state(watch.settings).open) == ["quarantined silver.fruits"]

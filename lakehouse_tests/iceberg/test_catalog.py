@@ -1,8 +1,5 @@
 """What the catalog says of its tables, while others commit to them."""
 
-from pathlib import Path
-from urllib.parse import urlsplit
-
 import pytest
 from botocore.exceptions import ClientError
 from pyiceberg.schema import Schema
@@ -96,35 +93,6 @@ def test_at_one_moment_the_catalog_is_asked_once(catalog: Catalog) -> None:
         first = len(asked)
         assert moment.load(NAME).metadata is moment.load(NAME).metadata
     assert first == 1
-
-
-def test_at_one_moment_a_table_is_read_as_it_was_then_while_that_is_there(
-    catalog: Catalog, settings: Settings
-) -> None:
-    first, second = (Catalog.of(settings).with_cached_locations() for _ in range(2))
-    then = Path(urlsplit(first.metadata_locations()[NAME]).path)
-    colour(catalog, "red")
-    assert "colour" not in first.load(NAME).properties
-    then.unlink()
-    assert second.load(NAME).properties["colour"] == "red"
-
-
-def test_at_one_moment_a_table_whose_metadata_of_then_cannot_be_read_is_read_as_it_is(
-    catalog: Catalog, settings: Settings
-) -> None:
-    moment = Catalog.of(settings).with_cached_locations()
-    then = Path(urlsplit(moment.metadata_locations()[NAME]).path)
-    colour(catalog, "red")
-    then.unlink()
-    then.mkdir()
-    assert moment.load(NAME).properties["colour"] == "red"
-
-
-def test_another_moment_sees_what_was_committed_before_it(catalog: Catalog) -> None:
-    moment = catalog.with_cached_locations()
-    assert not moment.load(NAME).properties.get("colour")
-    colour(catalog, "red")
-    assert catalog.with_cached_locations().load(NAME).properties["colour"] == "red"
 
 
 @pytest.mark.parametrize("kind", ["settings", "aws_settings"])

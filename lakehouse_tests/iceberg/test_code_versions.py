@@ -74,10 +74,6 @@ def test_a_whole_table_is_of_the_code_that_computed_its_rows(commits, versions: 
     assert told(history(*commits)) == {versions: ["all"]}
 
 
-def test_nothing_is_told_of_a_table_that_was_written_before_versions_were_recorded() -> None:
-    assert told(history(BEFORE, BEFORE)) == {}
-
-
 def test_partitions_are_of_the_code_that_computed_each() -> None:
     assert told(history(days("a", "01", "10"), days("b", "04", "06"))) == {
         "a": ["01-04", "06-10"],
@@ -89,11 +85,6 @@ def test_a_partition_that_later_code_added_rows_to_is_of_both() -> None:
     written = (days("a", "01", "03"), days("b", "02", "03", adds=True))
     assert told(history(*written)) == {"a": ["01-02"], "a+b": ["02-03"]}
     assert told(history(*written, days("b", "01", "03"))) == {"b": ["01-03"]}
-
-
-def test_the_first_rows_of_a_partition_come_to_nothing() -> None:
-    written = (days("a", "01", "03"), days("a", "03", "04", adds=True))
-    assert told(history(*written)) == {"a": ["01-04"]}
 
 
 def test_partitions_that_are_values_are_told_by_name() -> None:
@@ -120,15 +111,6 @@ def test_what_earlier_commits_said_is_carried_on_before_they_expire(commits) -> 
     assert missing_properties(history(*commits, carried)) is None
 
 
-def test_writes_after_what_was_carried_on_count_for_more() -> None:
-    carried = missing_properties(history(days("a", "01", "10"), days("a", "10", "12")))
-    assert carried is not None
-    assert told(history(carried, days("b", "04", "06"), first=9)) == {
-        "a": ["01-04", "06-12"],
-        "b": ["04-06"],
-    }
-
-
 def test_the_rest_of_a_table_is_unknown_where_its_first_commits_are_gone() -> None:
     rest = {"?": ["all"]}
     left = history(days("a", "01", "03"), days("b", "02", "03"), first=9)
@@ -152,10 +134,6 @@ def test_a_partition_is_of_the_parts_that_name_it_or_of_the_rest() -> None:
     assert parts_at(1) == [frozenset({"a"})]
     assert parts_at(2) == [frozenset({"b"})]
     assert parts_at(3) == [frozenset({""})]
-
-
-def test_where_nothing_is_known_nothing_is_carried_on() -> None:
-    assert missing_properties(history(BEFORE, BEFORE)) is None
 
 
 def test_other_code_is_older_and_unknown_code_is_not() -> None:

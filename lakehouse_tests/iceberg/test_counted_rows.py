@@ -69,14 +69,6 @@ def test_position_deletes_of_a_partition_that_went_are_not_taken_off(table: Tabl
     assert main(table).rows == rows_read(table) == 6
 
 
-def test_position_deletes_stay_away_in_later_snapshots(table: Table) -> None:
-    delete_first_rows(table, *paths_of(table, 1))
-    delete_first_rows(table, paths_of(table, 2)[0])
-    table.delete("day = 1")
-    table.append(pa.table({"id": [7], "day": [1]}))
-    assert main(table).rows == rows_read(table) == 6
-
-
 def test_positions_in_the_one_of_two_files_that_went_are_not_taken_off(table: Table) -> None:
     first, second = paths_of(table, 2)
     delete_first_rows(table, first, second)
@@ -92,14 +84,6 @@ def test_rows_are_counted_where_the_commits_of_the_deletes_expired(table: Table)
     ids = [snapshot.snapshot_id for snapshot in earlier]
     table.maintenance.expire_snapshots().by_ids(ids).commit()
     assert main(table).rows == rows_read(table) == 7
-
-
-def test_no_manifest_is_read_where_no_data_file_went(table: Table) -> None:
-    delete_first_rows(table, paths_of(table, 1)[0])
-    table.append(pa.table({"id": [7], "day": [2]}))
-    for manifest in Path(table.location().removeprefix("file://")).glob("metadata/*.avro"):
-        manifest.unlink()
-    assert main(table).rows == 12
 
 
 def test_a_table_whose_manifests_are_missing_is_damaged(table: Table) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Unchanged
@@ -93,11 +92,6 @@ def test_what_came_is_added_to_what_stands(first: Engine) -> None:
     assert content(first, DAYS.name, "id") == [(1,), (2,), (3,)]
 
 
-def test_the_first_time_all_came_and_nothing_stands(embedded_engine: Engine) -> None:
-    come(embedded_engine, (MONDAY, 1, 1))
-    assert compute(embedded_engine, MONDAY) == (1, 0)
-
-
 def test_a_whole_table_that_reads_what_came_reads_it_once(embedded_engine: Engine) -> None:
     """It has no partitions that a person could ask for in full."""
     whole = IcebergTable(
@@ -110,12 +104,6 @@ def test_a_whole_table_that_reads_what_came_reads_it_once(embedded_engine: Engin
     assert isinstance(again, Unchanged)
     assert [pin.note for pin in again.pins.values()] == [""]
     assert content(embedded_engine, whole.name, "id") == [(1,)]
-
-
-def test_by_hand_a_day_is_computed_from_all_that_ever_came(first: Engine) -> None:
-    come(first, (TUESDAY, 3, 3))
-    assert compute(first, TUESDAY, full_recompute=True) == (2, 0)
-    assert content(first, DAYS.name, "id") == [(1,), (2,), (3,)]
 
 
 @pytest.mark.long
@@ -144,20 +132,6 @@ def test_nor_where_the_commit_that_says_so_has_expired(embedded_engine: Engine) 
     assert compute(engine, MONDAY) == (3, 0)
 
 
-@pytest.mark.long
-def test_nor_where_upkeep_has_left_no_commit_of_a_run(embedded_engine: Engine) -> None:
-    engine = embedded_engine
-    come(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2))
-    compute(engine, MONDAY, TUESDAY)
-    come(engine, (MONDAY, 3, 3), (TUESDAY, 4, 4))
-    compute(engine, MONDAY)
-    rewrite_all(engine, DAYS)
-    assert carry_watermarks(engine, DAYS.name)
-    expire_all_but_main(engine, DAYS)
-    come(engine, (MONDAY, 5, 5))
-    assert compute(engine, MONDAY) == (3, 0)
-
-
 def test_a_day_is_computed_anew_where_the_source_was_rewritten(first: Engine) -> None:
     first.sql(f"DELETE FROM {first.catalog.sql_name(RAW.name)} WHERE id = 2")
     come(first, (TUESDAY, 3, 3))
@@ -169,13 +143,6 @@ def test_a_day_is_computed_anew_where_the_rules_are_others(first: Engine) -> Non
     come(first, (TUESDAY, 3, 3))
     stricter = replace(DAYS, rules=[between("v", 0, 2), *DAYS.rules[1:]])
     assert compute(first, TUESDAY, table=stricter) == (2, 0)
-
-
-def test_no_day_is_computed_anew_for_what_decides_no_row(first: Engine) -> None:
-    come(first, (TUESDAY, 3, 3))
-    assert compute(
-        first, TUESDAY, table=replace(DAYS, comment="Other.", owner="somebody@example.com")
-    ) == (1, 1)
 
 
 def test_a_day_is_computed_anew_where_somebody_else_wrote_the_table(first: Engine) -> None:

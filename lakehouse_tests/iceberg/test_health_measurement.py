@@ -80,36 +80,6 @@ def test_the_newest_file_of_a_partition_is_dated(embedded: Catalog) -> None:
     assert [round(at) for at in dated] == [second, first]
 
 
-def test_the_newest_file_has_no_date_once_its_snapshot_has_expired(embedded: Catalog) -> None:
-    table = made(embedded)
-    append(table, 2)
-    append(table, 1)
-    oldest = table.snapshots()[0].snapshot_id
-    table.maintenance.expire_snapshots().by_ids([oldest]).commit()
-    one, two = health(embedded).partitions
-    assert one.newest_file_at is not None and two.newest_file_at is None
-
-
-def test_a_file_near_the_target_is_not_small(embedded: Catalog) -> None:
-    table = made(embedded)
-    append(table, 1)
-    size = health(embedded).data_bytes
-    for target, small in ((size, 0), (size * 4 // 3 - 2, 0), (size * 4 // 3 + 4, 1)):
-        with table.transaction() as change:
-            change.set_properties({"write.target-file-size-bytes": str(target)})
-        assert health(embedded).small_files == small, target
-
-
-def test_the_same_files_have_the_same_digest(embedded: Catalog) -> None:
-    table = made(embedded)
-    append(table, 1, 2)
-    before = health(embedded).partitions
-    append(table, 2)
-    after = health(embedded).partitions
-    assert before[0].files_digest == after[0].files_digest
-    assert before[1].files_digest != after[1].files_digest
-
-
 def test_files_of_old_specs_are_told_also_where_the_column_was_dropped(
     embedded: Catalog,
 ) -> None:
@@ -144,27 +114,8 @@ def test_a_metadata_file_that_no_log_names_is_lost(catalog: Catalog) -> None:
         file.write(b"{}")
     measured = health(catalog)
     assert measured.lost_metadata_files == (lost,)
-    assert measured.logged_metadata_files == 2
     table.io.delete(lost)
     assert health(catalog).lost_metadata_files == ()
-
-
-def test_metadata_is_weighed(embedded: Catalog) -> None:
-    table = made(embedded)
-    append(table, 1)
-    append(table, 2)
-    measured = health(embedded)
-    manifests = table.inspect.manifests().to_pylist()
-    assert (measured.manifests, measured.manifest_bytes) == (
-        2,
-        sum(manifest["length"] for manifest in manifests),
-    )
-    assert (
-        measured.read_metadata_bytes == measured.manifest_bytes + measured.metadata_json_bytes
-    )
-    assert measured.metadata_bytes > measured.read_metadata_bytes
-    unlisted = measure_health(NAME, table, lists_folder=False)
-    assert (unlisted.metadata_bytes, unlisted.lost_metadata_files) == (None, None)
 
 
 def test_branches_and_tags_but_main_are_told(embedded: Catalog) -> None:
@@ -227,11 +178,3 @@ def test_a_delete_file_dangles_where_no_data_file_needs_it(
     deletes = file(content, partition, sequence_number, deletes_from=deletes_from)
     data = [file("data", MONDAY, 5, path="five"), file("data", MONDAY, 9)]
     assert dangling_deletes([deletes, *data]) == ([deletes] if dangles else [])
-
-
-def test_without_data_every_delete_file_dangles() -> None:
-    deletes = [
-        file("equality deletes", NO_PARTITION, 2),
-        file("position deletes", MONDAY, 2, deletes_from="gone"),
-    ]
-    assert dangling_deletes(deletes) == deletes

@@ -4,18 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from lakehouse.errors import EvolutionRefused
-from lakehouse.iceberg.evolve.planning import ensure, plan
-from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
-from lakehouse.iceberg.metadata.spark_line import is_spark_3, spark_line
+from lakehouse.iceberg.metadata.spark_line import spark_line
 from lakehouse.iceberg.metadata.table_state import TableState
 from lakehouse.maintenance.planner import Known, plan_upkeep
-from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse.tables.upkeep import Upkeep
-from lakehouse_tests.iceberg.erasure.people import no_spark
 from lakehouse_tests.iceberg.evolving import declared, state_like
 from lakehouse_tests.maintenance.sick_tables import NOW, step_of, table
 
@@ -47,21 +42,6 @@ def test_a_table_of_format_3_is_refused_by_one_that_would_write_it_wrongly(
     assert "Declare format_version=2" in str(refusal)
     assert plan(VECTORS, state).refusals == ()
     assert plan(declared(), None, OLD).refusals == ()
-
-
-def test_a_table_that_has_format_3_is_refused_whatever_is_declared() -> None:
-    found = replace(state_like(declared()), format_version=3)
-    assert "is 3 in the table and 2 in the declaration" in str(
-        plan(declared(), found, OLD).refusals[0]
-    )
-
-
-def test_it_is_not_created_either(settings: Settings) -> None:
-    catalog = replace(Catalog.of(settings), iceberg=OLD)
-    engine = Engine(catalog, no_spark, settings.lock_dir, masking_key=b"testing")
-    with pytest.raises(EvolutionRefused, match="its format version is none yet in the table"):
-        ensure(engine, VECTORS)
-    assert not catalog.has(VECTORS.name)
 
 
 # What EMR 7 has had in its releases from 7.0 to 7.14, and Glue 5; then what nobody has yet.
@@ -114,28 +94,6 @@ def test_of_a_version_without_a_number_nothing_is_taken_for_granted(version: str
         f"the version {version!r} does not show whether Iceberg has prefix_listing",
     )
     assert release.describe().startswith(f"{version!r}, of which no number can be read")
-
-
-def test_one_from_before_format_3_is_not_said_to_write_it() -> None:
-    (refusal,) = plan(VECTORS, None, IcebergRelease("1.6.1-amzn-0")).refusals
-    assert "Iceberg 1.6.1-amzn-0 does not support format 3." in str(refusal)
-
-
-def test_all_that_it_lacks_is_said_in_one_line() -> None:
-    assert OLD.describe() == (
-        "1.7.1: upkeep leaves out compute_statistics (no compute_table_stats), remove_orphans"
-        " (no prefix_listing); upkeep sorts by columns in turn where a z-order has date or"
-        " timestamp_ntz; tables of format 3 are not written"
-    )
-    assert IcebergRelease("1.9.1-amzn-0").describe() == (
-        "1.9.1-amzn-0: upkeep leaves out remove_orphans (no prefix_listing); upkeep sorts by"
-        " columns in turn where a z-order has date or timestamp_ntz"
-    )
-    assert IcebergRelease("1.12.0").describe() == (
-        "1.12.0: upkeep sorts by columns in turn where a z-order has date"
-        if is_spark_3()
-        else "1.12.0"
-    )
 
 
 @pytest.mark.parametrize("columns", ["day", "seen", "id, seen"])

@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 import pytest
 from pyspark.sql import SparkSession
 
-from lakehouse.errors import TableNotFound
 from lakehouse.iceberg.evolve.planning import apply, ensure
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
@@ -142,14 +141,6 @@ def test_files_are_those_of_spark(table: Engine) -> None:
     )
 
 
-def test_files_of_a_past_snapshot_are_those_of_spark(table: Engine) -> None:
-    past = read_history(table, NAME).refs["first"]
-    found = [(file.path, file.record_count) for file in files(table, NAME, past)]
-    assert seen(found) == told(
-        table, f"SELECT file_path, record_count FROM {{t}}.files VERSION AS OF {past}"
-    )
-
-
 def test_the_log_of_the_history_is_that_of_spark(table: Engine) -> None:
     history = read_history(table, NAME)
     line = {snapshot.snapshot_id for snapshot in history.line}
@@ -215,13 +206,6 @@ def on_disk(engine: Engine) -> dict[str, int]:
     }
 
 
-def test_a_table_without_a_snapshot_has_no_files(embedded_engine: Engine) -> None:
-    ensure(embedded_engine, declared())
-    assert files(embedded_engine, NAME) == []
-    history = read_history(embedded_engine, NAME)
-    assert (history.log, history.snapshots, history.refs) == ((), {}, {})
-
-
 @with_format_3
 def test_deletion_vectors_are_delete_files(embedded_engine: Engine) -> None:
     ensure(embedded_engine, declared(format_version=3, row_level="merge-on-read"))
@@ -234,8 +218,3 @@ def test_deletion_vectors_are_delete_files(embedded_engine: Engine) -> None:
         ("data", "parquet", 10),
         ("position deletes", "puffin", 3),
     ]
-
-
-def test_a_table_that_is_not_there_is_named(embedded_engine: Engine) -> None:
-    with pytest.raises(TableNotFound, match=r"There is no table silver\.orders in the catalog"):
-        files(embedded_engine, NAME)

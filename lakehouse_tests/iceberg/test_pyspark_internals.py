@@ -3,7 +3,6 @@ said to be, and there.
 """
 
 import ast
-import atexit
 import io
 import os
 import shlex
@@ -12,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from socketserver import BaseRequestHandler, BaseServer
 from time import sleep
 from types import SimpleNamespace
 from unittest.mock import create_autospec
@@ -35,9 +33,7 @@ from lakehouse.iceberg.metadata.pyspark_internals import (
     has_context,
     java_property,
     launch_jvm,
-    release_at_exit,
     set_connect_retries,
-    silence_accumulators,
     waits_without_executor,
 )
 from lakehouse_tests.processes import wait_for
@@ -74,24 +70,6 @@ def test_a_channel_is_to_the_server_that_is_named() -> None:
     channel = connect_channel("sc://localhost:15002")
     assert channel._channel.target() == b"dns:///localhost:15002"
     channel.close()
-
-
-@pytest.mark.unit
-def test_a_session_is_forgotten_at_the_end_of_a_process_where_its_server_is_there(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    session = create_autospec(SparkSession, client=create_autospec(SparkConnectClient))
-    session.client.release_session.side_effect = [None, ConnectionError("it is gone")]
-    at_exit: dict[object, tuple[object, ...]] = {session.client._cleanup_ml_cache: ()}
-    monkeypatch.setattr(atexit, "register", lambda ends, *given: at_exit.update({ends: given}))
-    monkeypatch.setattr(atexit, "unregister", at_exit.pop)
-
-    release_at_exit(session)
-
-    ((ends, given),) = at_exit.items()
-    for _ in range(2):
-        ends(*given)  # type: ignore[operator]
-    assert session.client.release_session.call_count == 2
 
 
 class NoAnswer(grpc.RpcError):
@@ -132,19 +110,6 @@ def test_a_server_that_was_given_up_on_is_not_waited_for_again_soon_and_nothing_
         now += pyspark_internals._GIVEN_UP_SECONDS
         assert [asked_in_vain() for _ in range(2)] == [2, 0]
     assert printed == []
-
-
-@pytest.mark.unit
-def test_a_jvm_that_is_killed_in_the_middle_prints_no_traceback(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    server = BaseServer(("127.0.0.1", 0), BaseRequestHandler)
-    silence_accumulators(create_autospec(SparkContext, _accumulatorServer=server))
-    try:
-        raise EOFError
-    except EOFError:
-        server.handle_error(b"", ("127.0.0.1", 1))
-    assert capfd.readouterr() == ("", "")
 
 
 def test_a_session_has_a_context_and_tells_of_its_jvm(spark: SparkSession) -> None:

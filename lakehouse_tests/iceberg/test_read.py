@@ -1,13 +1,12 @@
 """Reads: always pinned, incremental where that is exact, and full where it is not."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse.errors import SnapshotNotFound, TableNotFound, UsageError
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Unchanged
@@ -67,13 +66,6 @@ def test_is_pinned_against_later_commits(engine: Engine) -> None:
 
 
 @glue_in_test_all
-def test_by_predicate(engine: Engine) -> None:
-    add(engine, 1, 2, 3)
-    pinned = pin(engine, {"x": latest(EVENTS.name)}, EVENTS.name)["x"]
-    assert sorted(row["id"] for row in read(engine, pinned, "id > 1").collect()) == [2, 3]
-
-
-@glue_in_test_all
 def test_narrows_an_input_to_the_runs_partitions(engine: Engine) -> None:
     write(
         engine, DAYS, days(engine, (MONDAY, 1, 1), (TUESDAY, 2, 2)), run=run_of(MONDAY, TUESDAY)
@@ -100,25 +92,6 @@ def test_as_of_snapshot_tag_and_moment(engine: Engine) -> None:
     assert ids(engine, as_of(EVENTS.name, tag="monthly")) == [1]
     assert ids(engine, as_of(EVENTS.name, timestamp=published)) == [1]
     assert ids(engine, as_of(EVENTS.name, timestamp=datetime.now(UTC))) == [1, 2]
-
-
-def test_names_what_is_not_there(embedded_engine: Engine) -> None:
-    add(embedded_engine, 1)
-    copy(embedded_engine)
-    with pytest.raises(SnapshotNotFound, match="no snapshot 7"):
-        ids(embedded_engine, as_of(EVENTS.name, snapshot_id=7))
-    with pytest.raises(SnapshotNotFound, match="no tag or branch 'x'; it has main"):
-        ids(embedded_engine, as_of(EVENTS.name, tag="x"))
-    with pytest.raises(SnapshotNotFound, match="its history starts at"):
-        ids(
-            embedded_engine, as_of(EVENTS.name, timestamp=datetime.now(UTC) - timedelta(days=1))
-        )
-    with pytest.raises(TableNotFound, match=r"no table bronze\.none"):
-        ids(embedded_engine, latest("bronze.none"))
-    with pytest.raises(UsageError, match="got 2 points in time"):
-        as_of(EVENTS.name, snapshot_id=1, tag="x")
-    with pytest.raises(UsageError, match="without a time zone"):
-        as_of(EVENTS.name, timestamp=datetime(2024, 1, 1))
 
 
 @glue_in_test_all

@@ -103,14 +103,3 @@ def test_a_row_that_its_source_has_no_more_lies_where_it_was_delivered_for(
 def test_a_row_without_a_source_lies_where_it_was_delivered_for(engine: Engine, read) -> None:
     refuse(engine, ("2024-01-02", None, None), ("2024-01-02", None, None))
     assert refused_values(engine, VISITS, {"plain": read(PLAIN.name, by="day")}) == {TUESDAY}
-
-
-def test_of_a_row_whose_day_cannot_be_read_nothing_is_known(engine: Engine) -> None:
-    refuse(engine, ("yesterday", None, None), (None, None, None))
-    assert refused_values(engine, VISITS, BY_SOURCE) == {None}
-
-
-def test_of_an_empty_quarantine_there_is_none(engine: Engine) -> None:
-    assert refused_values(engine, VISITS, BY_SOURCE) == set()
-    refuse(engine)
-    assert refused_values(engine, VISITS, BY_SOURCE) == set()

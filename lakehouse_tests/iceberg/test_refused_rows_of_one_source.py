@@ -13,16 +13,14 @@ from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Refused
 from lakehouse.iceberg.read.inputs import incremental
 from lakehouse.iceberg.rules.rows import castable, excluded
-from lakehouse.iceberg.write import clear_quarantine
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.forced_publish import publish
 from lakehouse.settings import Settings
-from lakehouse.tables.table import Append, Column, IcebergTable, Merge
+from lakehouse.tables.table import Column, IcebergTable, Merge
 from lakehouse_tests.iceberg.declarations import (
     DELIVERED,
     content,
     delivery,
-    rows_of,
 )
 
 pytestmark = pytest.mark.spark
@@ -36,10 +34,6 @@ PIECES = IcebergTable(
 )
 QUARANTINE = "silver.pieces_quarantine"
 INPUTS = {"delivered": incremental(DELIVERED.name)}
-LOOSE = replace(PIECES, write=Append(once_by=()))
-_SCHEMA = (
-    "id string, name string, _source_file string, _source_sha256 string, _source_row bigint"
-)
 
 
 @pytest.fixture
@@ -76,12 +70,6 @@ def test_each_refused_piece_of_a_delivered_row_is_held(delivered: Engine) -> Non
     before = keys(delivered)
     compute(delivered, "again")
     assert keys(delivered) == before
-
-
-def test_equal_pieces_are_held_once(embedded_engine: Engine) -> None:
-    write(embedded_engine, DELIVERED, delivery(embedded_engine, "a", [("x x", "ann")]))
-    compute(embedded_engine)
-    assert held(embedded_engine) == [("x", 1)]
 
 
 @pytest.mark.long
@@ -122,39 +110,3 @@ def test_a_refused_piece_stays_where_a_person_publishes_the_others(
     publish(settings, embedded_engine, blocked, "again", by="ann", why="they are right")
     assert content(embedded_engine, PIECES.name, "id") == [(5,), (7,), (8,)]
     assert held(embedded_engine) == [("v", 3), ("w", 3), ("y", 1)]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("piece", "other"), [("x", "y"), pytest.param("y", "x", marks=pytest.mark.soak)]
-)
-def test_one_that_is_cleared_does_not_take_the_other_with_it(
-    delivered: Engine, monkeypatch: pytest.MonkeyPatch, piece: str, other: str
-) -> None:
-    compute(delivered)
-    monkeypatch.setattr(clear_quarantine, "_predicate", lambda *_: f"id = '{piece}'")
-    clear_quarantine.clear_quarantine(delivered, PIECES, by="ann", why="nobody knows")
-    assert held(delivered) == [(other, 1), ("z", 2)]
-    compute(delivered, "again")
-    assert held(delivered) == [(other, 1), ("z", 2)]
-    compute(delivered, "corrected", **{piece: "5"})
-    assert held(delivered) == [(other, 1), ("z", 2)]
-
-
-def test_rows_without_a_source_are_held_beside_those_that_have_one(
-    embedded_engine: Engine,
-) -> None:
-    def append(*rows: tuple[str, str]) -> int:
-        stamped = [("z", "dot", "a", "sha", 1), *((*row, None, None, None) for row in rows)]
-        done = write(embedded_engine, LOOSE, rows_of(embedded_engine, _SCHEMA, stamped))
-        assert done.quarantined is not None
-        return done.quarantined.new_rows
-
-    assert append(("x", "ann"), ("y", "bob"), ("y", "bob")) == 3
-    assert append(("x", "cat"), ("y", "bob")) == 1
-    assert content(embedded_engine, QUARANTINE, "id", "name", "_source_file") == [
-        ("x", "ann", None),
-        ("x", "cat", None),
-        ("y", "bob", None),
-        ("z", "dot", "a"),
-    ]

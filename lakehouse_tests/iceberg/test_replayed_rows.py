@@ -10,7 +10,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_context import Run
 from lakehouse.iceberg.metadata.write_result import Refused
-from lakehouse.iceberg.read.inputs import Input, changed_keys, incremental, latest
+from lakehouse.iceberg.read.inputs import Input, incremental, latest
 from lakehouse.iceberg.rules.rows import castable, excluded
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.ingestion.forced_publish import publish
@@ -110,29 +110,3 @@ def test_what_a_person_publishes_leaves_the_quarantine(
     assert content(delivered, QUARANTINE, "id", "name") == [("x", "cat")]
     main = read_history(delivered, QUARANTINE).main
     assert main and main.commit and main.commit.follows
-
-
-def test_a_table_that_is_told_changed_keys_is_computed_in_full(embedded_engine: Engine) -> None:
-    source = replace(DELIVERED, partitioning=["name"])
-    table = replace(WITHOUT_SOURCE, write=Merge(on=["name"]))
-    rows = [("1", "ann"), ("two", "bob"), ("x", "cat")]
-    write(embedded_engine, source, delivery(embedded_engine, "a", rows))
-    inputs = {
-        "keys": changed_keys(source.name, of="name", by="name"),
-        "delivered": latest(source.name),
-    }
-
-    def of_keys(keys: DataFrame, delivered: DataFrame) -> DataFrame:
-        return delivered.join(keys, "name", "left_semi").select("id", "name")
-
-    write(embedded_engine, table, of_keys, inputs, Run("one"))
-    write(
-        embedded_engine,
-        table,
-        lambda keys, delivered: of_keys(keys, corrected(delivered)),
-        inputs,
-        Run("two", reads_everything=True),
-    )
-    assert content(embedded_engine, table.name, "id", "name") == [(1, "ann"), (2, "bob")]
-    assert table.quarantine is not None
-    assert content(embedded_engine, table.quarantine.name, "id", "name") == [("x", "cat")]

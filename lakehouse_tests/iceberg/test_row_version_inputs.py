@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from lakehouse.errors import FrameMismatch
 from lakehouse.iceberg.metadata.all_partitions import AllPartitions
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.write_context import Partitions, Run
@@ -316,21 +315,6 @@ def test_a_merge_may_keep_the_first_row_of_a_file(embedded_engine: Engine) -> No
     write(embedded_engine, first, as_given, BY_FILE)
 
     assert content(embedded_engine, LATEST.name) == [("a", 3), ("b", 1)]
-
-
-def test_a_function_that_drops_the_order_of_the_files_is_told_what_lacks(
-    embedded_engine: Engine,
-) -> None:
-    deliver(embedded_engine, "1", ("a", "1", 1, MONDAY))
-    message = "the frame lacks _ingested_at, _source_modified_at; expected _ingested_at, "
-
-    with pytest.raises(FrameMismatch, match=message):
-        write(
-            embedded_engine,
-            LATEST,
-            lambda delivered: delivered.select("visit", "pages", "_source_file", "_source_row"),
-            BY_FILE,
-        )
 
 
 @pytest.mark.long

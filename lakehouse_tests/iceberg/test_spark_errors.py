@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
-from pyspark.errors import PySparkRuntimeError
 
 from lakehouse.iceberg.commit.retry import Failure, classify
 from lakehouse.iceberg.metadata.engine import Engine
@@ -142,31 +141,6 @@ def test_what_people_can_do_is_said_in_place_of_a_stack_or_a_link(text: str, lin
     assert "\n" not in said
     assert ".java:" not in said
     assert "https://" not in said
-
-
-@pytest.mark.unit
-@pytest.mark.parametrize(
-    "text",
-    [
-        "SparkConnectException: [NO_ACTIVE_SESSION] No active Spark session found. Please create"
-        " a new Spark session before running the code.",
-        "PySparkRuntimeError: [RESPONSE_ALREADY_RECEIVED] INVALID_HANDLE.SESSION_NOT_FOUND on the"
-        " server but responses were already received from it.",
-        "PySparkAssertionError: Received incorrect server side session identifier for request."
-        " Please create a new Spark Session to reconnect. (a != b)",
-    ],
-)
-def test_a_client_of_a_server_that_was_restarted_says_so(text: str) -> None:
-    assert plain(text).startswith(
-        "The Spark server ended in the middle of it, or was restarted"
-    )
-
-
-@pytest.mark.unit
-def test_a_function_that_asks_for_a_session_where_there_is_none_has_ended_no_server() -> None:
-    error = PySparkRuntimeError("[NO_ACTIVE_SESSION] No active Spark session found.")
-    assert not has_spark_exited(error)
-    assert one_line(error).startswith("[NO_ACTIVE_SESSION] No active Spark session found")
 
 
 class WithoutWords(Exception):

@@ -8,9 +8,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.write_result import Published, Refused
+from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.read.changed_rows import keys_of_changed_rows
-from lakehouse.iceberg.rules.unique_and_references import unique
 from lakehouse.iceberg.write import merge_rows
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.quoting import json_of
@@ -55,16 +54,6 @@ def test_a_merge_finds_the_row_of_its_time(
     assert isinstance(done, Published)
     assert (done.inserted_rows, done.updated_rows) == (1, 1)
     assert content(embedded_engine, table.name, "id", "v") == [(1, 2), (2, 1), (3, 1)]
-
-
-def test_a_time_that_is_there_already_is_not_unique(embedded_engine: Engine) -> None:
-    table = IcebergTable(
-        SEEN.name, "", SEEN.columns, Append(once_by=()), rules=[unique("wall")]
-    )
-    write(embedded_engine, table, rows(embedded_engine, seen(1, NINE, 1)))
-    done = write(embedded_engine, table, rows(embedded_engine, seen(2, NINE, 1)))
-    assert isinstance(done, Refused)
-    assert content(embedded_engine, table.name, "id") == [(1,)]
 
 
 EARLIER, LATER = "2026-01-31 09:00:00.123400", "2026-01-31 09:00:00.123900"

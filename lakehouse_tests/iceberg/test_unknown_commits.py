@@ -3,7 +3,6 @@ told, and no upkeep takes it for lost.
 """
 
 import os
-import shutil
 import sqlite3
 import time
 from contextlib import closing
@@ -53,12 +52,6 @@ def restored(catalog: Catalog, settings: Settings) -> Path:
 
 
 def test_what_was_committed_since_the_backup_is_told(catalog: Catalog, restored: Path) -> None:
-    assert found(catalog) == restored
-
-
-def test_it_is_told_also_once_the_table_went_on(catalog: Catalog, restored: Path) -> None:
-    append(catalog, 1)
-
     assert found(catalog) == restored
 
 
@@ -116,18 +109,6 @@ def test_a_commit_that_was_killed_is_none(catalog: Catalog) -> None:
     before = current(catalog)
     append(catalog, 1)
     point_at(catalog, before)
-
-    assert find_unknown_commits(catalog.load(NAME)) is None
-
-
-def test_what_the_log_no_longer_tells_is_none(catalog: Catalog) -> None:
-    with catalog.load(NAME).transaction() as transaction:
-        transaction.set_properties({"write.metadata.previous-versions-max": "2"})
-    append(catalog, 1)
-    old = current(catalog)
-    left = old.with_name("00099-left.metadata.json")
-    shutil.copy(old, left)
-    append(catalog, 5)
 
     assert find_unknown_commits(catalog.load(NAME)) is None
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lakehouse.errors import DeclarationError, TableDamaged, TypeUnsupported
+from lakehouse.errors import DeclarationError, TypeUnsupported
 from lakehouse.iceberg.erasure.remove_unnamed import remove_unnamed
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
@@ -53,28 +53,6 @@ def test_the_table_and_the_type_are_named_and_nothing_is_called_damaged(
     assert "expected boolean, int, long" in said
     assert "Nothing of the table is damaged. `lakehouse sql` reads and writes it." in said
     assert "backup" not in said
-
-
-@unit
-def test_in_lists_and_beside_others_too(settings: Settings) -> None:
-    file = make_events(Catalog.of(settings), "geometry(srid:3857)")
-    list_of = (
-        '{"type": "list", "element-id": 3, "element": "variant", "element-required": false}'
-    )
-    file.write_text(file.read_text().replace('"geometry(srid:3857)"', list_of))
-
-    with pytest.raises(TypeUnsupported, match="of the type variant, which"):
-        Catalog.of(settings).load(EVENTS)
-    assert missing_files(Catalog.of(settings), EVENTS) == []
-
-
-@unit
-def test_what_is_no_type_is_damage(settings: Settings) -> None:
-    make_events(Catalog.of(settings), "{")
-    with pytest.raises(TableDamaged, match=f"{EVENTS} is damaged"):
-        Catalog.of(settings).load(EVENTS)
-    with pytest.raises(TableDamaged, match=f"{EVENTS} is damaged"):
-        Catalog.of(settings).load_for_files(EVENTS)
 
 
 @unit

@@ -1,6 +1,4 @@
-"""Copy one table with its snapshots, tags and branches to another catalog; it is registered
-after its rows were verified.
-"""
+"""Copy one table with its snapshots, tags and branches; no JVM."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg.commit.branch import is_audit
-from lakehouse.iceberg.copy.left_over import Bucket, find_left_over, remove_left_over
 from lakehouse.iceberg.copy.moved_deletes import MovedDeletes, moved_deletes
 from lakehouse.iceberg.copy.moved_metadata import (
     moved_manifest,
@@ -29,7 +26,6 @@ from lakehouse.iceberg.copy.source_files import (
     missing,
     read_bytes,
     read_metadata,
-    without_missing_statistics,
 )
 from lakehouse.iceberg.copy.write_files import FileCopier, Progress
 from lakehouse.iceberg.metadata.catalog import Catalog
@@ -60,9 +56,7 @@ class TableCopy:
     files: int
     size_bytes: int
     verified_by: VerifiedBy
-    """`bytes` if PyIceberg cannot read the rows (Avro files, equality deletes); then file
-    contents were compared.
-    """
+    """`bytes` if only Spark reads the rows; then file contents were compared."""
 
 
 def copy_table(
@@ -71,8 +65,6 @@ def copy_table(
     target: Catalog,
     report: Report,
     check: Callable[[], None] = lambda: None,
-    *,
-    bucket: Bucket | None = None,
 ) -> TableCopy:
     """Copy a table in its loaded state, without later commits of other processes.
 
@@ -80,7 +72,6 @@ def copy_table(
 
     :param report: called with progress messages.
     :param check: called just before the table is registered; raises to prevent it.
-    :param bucket: the bucket of the target's tables; None for a home.
     :raises TableDamaged: if a file that a snapshot needs is missing.
     :raises LakehouseError: if the rows at the target differ, another process registered the
         table meanwhile, or another table is in the target location.
@@ -92,20 +83,17 @@ def copy_table(
         source, _open_io(target, location), MovedPaths(source.location(), location)
     )
     report("reading its manifests")
-    metadata = without_missing_statistics(source, _without_writes(read_metadata(source)))
+    metadata = _without_writes(read_metadata(source))
     files = find_source_files(source, metadata)
     moved = copier.copy(files.files.values(), _progress(files, report))
     report("writing its metadata")
-    written = _write_metadata(copier, metadata, files, moved)
-    copied = target.open_at(written[-1])
+    metadata_location = _write_metadata(copier, metadata, files, moved)
+    copied = target.open_at(metadata_location)
     report("comparing rows")
     verified_by, checksum = _verify(source, copied, name, copier.paths, files)
-    left_over = find_left_over(copied, [*map(copier.paths.of, files.files), *written])
     _require_free(target, name, location)
     check()
-    _register(target, name, written[-1])
-    # Registered metadata does not reference these files.
-    remove_left_over(copied, left_over, bucket)
+    _register(target, name, metadata_location)
     return TableCopy(
         table=name,
         rows=checksum.rows,
@@ -126,10 +114,8 @@ def main_checksum(table: "Table") -> tuple[VerifiedBy, RowChecksum]:
 
 
 def _require_free(target: Catalog, name: str, location: str) -> None:
-    """Check that no table is in a location, since it would lose files that are not part of the
-    copy.
-
-    A renamed earlier copy is such a table, since its files keep their location.
+    """Check that no table is in a location, such as a renamed earlier copy: it would lose
+    files.
     """
     folder = folder_key(location)
     # All namespaces are checked, since it can have been renamed to one without declarations.
@@ -166,31 +152,26 @@ def _write_metadata(
     metadata: dict[str, Any],
     files: SourceFiles,
     moved: Mapping[str, MovedDeletes],
-) -> list[str]:
-    """Write manifests, manifest lists and metadata files in this order; return the paths, the
-    current metadata last.
-    """
-    source, paths, written = copier.source, copier.paths, []
+) -> str:
+    """Write all metadata, files that others reference first; return the current path."""
+    source, paths = copier.source, copier.paths
     lengths = {}
     for path in files.manifests:
         manifest = moved_manifest(read_bytes(source, path), paths, moved)
         lengths[path] = len(manifest)
         copier.write(paths.of(path), manifest)
-        written.append(paths.of(path))
     for snapshot in metadata.get("snapshots") or []:
         path = snapshot["manifest-list"]
         content = moved_manifest_list(read_bytes(source, path), paths, lengths)
         copier.write(paths.of(path), content)
-        written.append(paths.of(path))
     metadata["metadata-log"] = _log(source, metadata)
     for entry in metadata["metadata-log"]:
         path = entry["metadata-file"]
         earlier = parse_metadata(path, read_bytes(source, path))
         copier.write(paths.of_metadata_file(path), moved_metadata(earlier, paths))
-        written.append(paths.of_metadata_file(path))
     path = paths.of_metadata_file(source.metadata_location)
     copier.write(path, moved_metadata(metadata, paths))
-    return [*written, path]
+    return path
 
 
 def _log(source: "Table", metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -210,9 +191,7 @@ def _open_io(target: Catalog, location: str) -> "FileIO":
 def _verify(
     source: "Table", copied: "Table", name: str, paths: MovedPaths, files: SourceFiles
 ) -> tuple[VerifiedBy, RowChecksum]:
-    """Compare the rows of main, and of each tag and branch with another snapshot; return main's
-    checksum.
-    """
+    """Compare the rows of main and of all other refs; return main's checksum."""
     kind, main = main_checksum(copied)
     refs = {ref.snapshot_id: label for label, ref in copied.metadata.refs.items()}
     for snapshot_id, label in refs.items():
@@ -240,8 +219,7 @@ def _checksum(
 
 
 def _byte_checksum(table: "Table", snapshot_id: int, paths: MovedPaths | None) -> RowChecksum:
-    """Return the checksum of the files of a snapshot, and the rows of its data files, including
-    deleted ones.
+    """Return the checksum of the files of a snapshot, and the rows of its data files.
 
     :param paths: for the source, so that its files are hashed in their target form.
     """

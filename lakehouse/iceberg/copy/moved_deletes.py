@@ -10,7 +10,6 @@ from io import BytesIO
 from typing import Any
 
 from lakehouse.errors import LakehouseError
-from lakehouse.iceberg.copy.avro_records import Record, change_records
 
 _PATH = "file_path"
 _MAGIC = b"PFA1"
@@ -39,12 +38,10 @@ def moved_deletes(
     """
     if file_format == "PARQUET":
         return _moved_parquet(content, move)
-    if file_format == "AVRO":
-        return _moved_avro(content, move)
     if file_format == "PUFFIN":
         return MovedDeletes(moved_deletion_vectors(content, move), b"", b"")
     raise LakehouseError(
-        f"the delete file {path} has the format {file_format}; expected PARQUET, AVRO or"
+        f"the delete file {path} has the format {file_format}; expected PARQUET or"
         " PUFFIN, whose paths can be rewritten.",
         next_step=(
             "Rewrite the rows without them (`CALL lakehouse.system.rewrite_data_files"
@@ -68,16 +65,6 @@ def _moved_parquet(content: bytes, move: Callable[[str], str]) -> MovedDeletes:
     # Paths outside of the old location can have another order now.
     pq.write_table(rows.sort_by([(_PATH, "ascending"), ("pos", "ascending")]), written)
     return MovedDeletes(written.getvalue(), *_bounds(paths))
-
-
-def _moved_avro(content: bytes, move: Callable[[str], str]) -> MovedDeletes:
-    paths: list[str] = []
-
-    def change(record: Record) -> None:
-        record[_PATH] = move(record[_PATH])
-        paths.append(record[_PATH])
-
-    return MovedDeletes(change_records(content, change), *_bounds(paths))
 
 
 def _bounds(paths: list[str]) -> tuple[bytes, bytes]:

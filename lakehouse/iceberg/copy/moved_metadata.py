@@ -7,7 +7,7 @@ from typing import Any
 from lakehouse.iceberg.copy.avro_records import Record, change_records
 from lakehouse.iceberg.copy.moved_deletes import MovedDeletes
 from lakehouse.iceberg.copy.moved_paths import MovedPaths
-from lakehouse.iceberg.copy.source_files import POSITION_DELETES, statistics
+from lakehouse.iceberg.copy.source_files import POSITION_DELETES
 from lakehouse.iceberg.metadata.live_files import DELETED_FROM_PATH
 
 
@@ -60,9 +60,7 @@ def moved_manifest_list(
 
 
 def moved_metadata(metadata: Mapping[str, Any], paths: MovedPaths) -> bytes:
-    """Return a metadata.json file with other paths; everything else is unchanged, including
-    unknown fields.
-    """
+    """Return a metadata.json file with other paths; unknown fields are unchanged."""
     moved = json.loads(json.dumps(metadata))
     moved["location"] = paths.new_location
     moved["properties"] = paths.of_properties(metadata.get("properties") or {})
@@ -70,6 +68,7 @@ def moved_metadata(metadata: Mapping[str, Any], paths: MovedPaths) -> bytes:
         snapshot["manifest-list"] = paths.of(snapshot["manifest-list"])
     for entry in moved.get("metadata-log") or []:
         entry["metadata-file"] = paths.of_metadata_file(entry["metadata-file"])
-    for file in statistics(moved):
-        file["statistics-path"] = paths.of(file["statistics-path"])
+    # Upkeep computes statistics again.
+    moved.pop("statistics", None)
+    moved.pop("partition-statistics", None)
     return json.dumps(moved, ensure_ascii=False).encode()

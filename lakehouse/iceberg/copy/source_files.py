@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 POSITION_DELETES = 1
-_STATISTICS = ("statistics", "partition-statistics")
 _DELETED = 2
 """Status of an entry for a removed file."""
 
@@ -25,7 +24,7 @@ class SourceFile:
     path: str
     size_bytes: int
     format: str
-    """In upper case, as in manifests; empty for statistics."""
+    """In upper case, as in manifests."""
     is_rewritten: bool = False
     """Whether it contains paths of other files."""
 
@@ -61,35 +60,12 @@ def find_source_files(table: "Table", metadata: dict[str, Any]) -> SourceFiles:
     for path in manifests:
         for file in _live_files(read_records(read_bytes(table, path))):
             files[file.path] = file
-    for entry in statistics(metadata):
-        path = entry["statistics-path"]
-        files[path] = SourceFile(path, entry["file-size-in-bytes"], "")
     return SourceFiles(list(manifests), files)
-
-
-def without_missing_statistics(table: "Table", metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return metadata without missing statistics files, which queries do not require."""
-    entry = [file["statistics-path"] for file in statistics(metadata)]
-    missing_files = set(missing_paths(table, entry))
-    if not missing_files:
-        return metadata
-    kept = dict(metadata)
-    for kind in _STATISTICS:
-        if files := metadata.get(kind):
-            kept[kind] = [
-                file for file in files if file["statistics-path"] not in missing_files
-            ]
-    return kept
 
 
 def first_missing(table: "Table", files: SourceFiles) -> str | None:
     """Return the path of a file that was removed meanwhile; None if all exist."""
     return next(iter(missing_paths(table, [*files.manifests, *files.files])), None)
-
-
-def statistics(metadata: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the statistics entries of metadata, as mutable references."""
-    return [file for kind in _STATISTICS for file in metadata.get(kind) or []]
 
 
 def read_bytes(table: "Table", path: str) -> bytes:

@@ -40,9 +40,7 @@ class Diff:
     is_append: bool
     """Whether an incremental read between the snapshots returns the changed rows."""
     where_before: str | None = None
-    """Predicate of rows that can differ, with the earlier snapshot's column names; None for
-    all.
-    """
+    """Predicate of rows that can differ in the earlier snapshot; None for all."""
     where_after: str | None = None
 
     @property
@@ -66,9 +64,7 @@ class Diff:
 
     @property
     def change_column(self) -> str:
-        """Name of the column with the kind of change: `change`, or `_change` if the table has
-        that column.
-        """
+        """Name of the column with the kind of change; `_change` if `change` is taken."""
         lowered = [name.lower() for name in self.names]
         return "_change" if "change" in lowered else "change"
 
@@ -121,9 +117,7 @@ def plan_diff(
 
 
 def declared_key(table: IcebergTable) -> tuple[str, ...]:
-    """Return the declared key of a table: of its merge, versions or unique rule; empty if there
-    is none.
-    """
+    """Return the key of a table's merge, versions or unique rule; empty without one."""
     if isinstance(table.write, Merge):
         return tuple(table.write.on)
     if table.versions:
@@ -134,9 +128,7 @@ def declared_key(table: IcebergTable) -> tuple[str, ...]:
 def _commits_between(
     history: History, before: int | None, after: int | None
 ) -> list[Snapshot] | None:
-    """Return the commits between two snapshots without compactions; None if the later one is no
-    descendant.
-    """
+    """Return the commits between two snapshots without compactions; None if unrelated."""
     if before == after:
         return []
     between = None if before is None or after is None else history.between(before, after)

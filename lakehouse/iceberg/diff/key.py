@@ -10,10 +10,7 @@ from lakehouse.iceberg.read.pinned_frames import read
 def check_unique(engine: Engine, planned: Diff) -> None:
     """Check that the key of a diff is unique; reads its columns of both snapshots.
 
-    With a duplicate key, a changed row would be shown as added and removed, or two rows as one.
-
-    :raises UsageError: if it is not unique; with the number of duplicate keys and the most rows
-        of one.
+    :raises UsageError: with the number of duplicate keys and the most rows of one.
     """
     for snapshot_id in dict.fromkeys([planned.after, planned.before]):
         if snapshot_id is not None:

@@ -1,12 +1,8 @@
 """Added, removed and changed rows between two snapshots of a table.
 
-A commit can rewrite files without a change of rows, such as a copy-on-write merge, a recomputed
-partition or a compaction. Therefore rows are compared: equal rows of both snapshots cancel out,
-with their counts, and the remaining ones are the changes. A removed and an added row with the
-same key are one changed row.
-
-Only rows of differing files are compared. This works for any two snapshots, related or not, and
-with delete files, which change rows of unchanged files.
+A commit can rewrite files without a change of rows, so rows are compared: equal rows of both
+snapshots cancel out with their counts. Only rows of differing files are compared. This works
+for any two snapshots, and with delete files.
 """
 
 from collections import Counter
@@ -39,14 +35,10 @@ class Counts:
 
 
 def apply_diff(engine: Engine, planned: Diff) -> "DataFrame":
-    """Return the rows that differ between two snapshots, each with its `change`.
+    """Return the rows that differ between two snapshots, each with its `change`; unordered.
 
     The change is `added` or `removed`; or `before` and `after` for the two rows of a changed
-    key. Without a key, or if a key has several of these rows, they are added and removed,
-    repeated by the difference in count. Columns have their current names, and are NULL if a
-    snapshot lacks them.
-
-    The rows are unordered and lazily computed.
+    key. Columns have their current names, and are NULL if a snapshot lacks them.
     """
     rows = _before(engine, planned).unionAll(_after(engine, planned))
     net = _net(planned.columns, rows)
@@ -90,9 +82,7 @@ def count_changes(planned: Diff, rows: "DataFrame") -> Counts:
 
 
 def count_by(planned: Diff, rows: "DataFrame", column: str) -> list[dict[str, Any]]:
-    """Count the rows of a diff by the values of a column, in order; a changed row counts once,
-    for its new value.
-    """
+    """Count the rows of a diff by a column; a changed row counts for its new value."""
     change, by = identifier(planned.change_column), identifier(column)
     grouped = rows.groupBy(by, change).count()
     counts: dict[Any, Counter[str]] = {}
@@ -110,9 +100,7 @@ def count_by(planned: Diff, rows: "DataFrame", column: str) -> list[dict[str, An
 
 
 def sample_rows(engine: Engine, planned: Diff, most: int) -> list[dict[str, Any]]:
-    """Return sample rows of both snapshots with current column names; they can contain the
-    differing rows.
-    """
+    """Return sample rows of both snapshots with current column names."""
     sample: list[dict[str, Any]] = []
     for snapshot_id in dict.fromkeys([planned.before, planned.after]):
         if snapshot_id is None:
@@ -146,9 +134,7 @@ def _numbered(planned: Diff, snapshot_id: int | None) -> list[str]:
 
 
 def _net(columns: Sequence[SharedColumn], rows: "DataFrame") -> "DataFrame":
-    """Return distinct rows with the difference of their counts between the snapshots, without
-    0.
-    """
+    """Return the rows whose counts differ between the snapshots."""
     from pyspark.sql.functions import expr
 
     compared, keys = [], []

@@ -1,3 +1,1 @@
-"""What Iceberg's metadata tells of a table: snapshots, manifests, refs, commit properties; no
-JVM, no scan of data.
-"""
+"""Facts from Iceberg's metadata: snapshots, manifests, refs, commit properties; no JVM."""

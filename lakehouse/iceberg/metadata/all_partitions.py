@@ -1,7 +1,4 @@
-"""All partitions of an asset, as value ranges or as text values.
-
-Rows that are in none of them are left out of every run.
-"""
+"""All partitions of an asset, as value ranges or as text; other rows are left out of every run."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -22,19 +19,13 @@ class AllPartitions:
     values: frozenset[str] = frozenset()
 
     def has(self, value: Bound | str | None) -> bool:
-        """Whether any row of a value is in a partition; False for NULL.
-
-        A day matches if any of its timestamps does.
-        """
+        """Whether any row of a value is in a partition; a day is if any of its timestamps is."""
         if value is None or not self.merged_ranges:
             return value is not None and str(value) in self.values
         return bool(clip_to_ranges(value, self.merged_ranges))
 
     def has_all_of(self, value: Bound | str | None) -> bool:
-        """Whether all rows of a value are in partitions.
-
-        A day can overlap two partitions, of which one does not exist yet.
-        """
+        """Whether all rows of a value are in partitions; a day can overlap two partitions."""
         if value is None or not self.merged_ranges:
             return self.has(value)
         return clip_to_ranges(value, self.merged_ranges) == [
@@ -67,10 +58,7 @@ class AllPartitions:
         )
 
     def values_of(self, texts: Iterable[str | None]) -> set[Any]:
-        """Parse values that were written as text, in the type of the column.
-
-        Values of another type are dropped: the column had that type when they were written.
-        """
+        """Parse values from text; values of a former type of the column are dropped."""
         return {
             value
             for text in texts
@@ -92,11 +80,7 @@ class AllPartitions:
 
 
 def value_range_of(value: Any, bound: Bound) -> ValueRange:
-    """Return the half-open range that a value represents, in the type of `bound`.
-
-    If partitions are ranges of timestamps, a day is the UTC day. If they are days, a timestamp
-    is reduced to its day.
-    """
+    """Return the half-open range that a value represents, in the type of `bound`; days in UTC."""
     if isinstance(bound, datetime):
         if not isinstance(value, datetime):
             begin = datetime.combine(value, time(), UTC)
@@ -111,11 +95,9 @@ def value_range_of(value: Any, bound: Bound) -> ValueRange:
 def rows_of(column: str, values: Collection[Any], *, is_timestamp: bool) -> str:
     """Return the SQL predicate of the rows in files with these partition values.
 
-    For a timestamp column that is partitioned by day, a date represents all timestamps of that
-    day. The first and last date of Python also represent the dates beyond, which Python cannot
-    express.
+    The first and last date of Python also represent the dates beyond.
 
-    :param is_timestamp: whether the column has a timestamp type.
+    :param is_timestamp: whether the column has a timestamp type, so that a date is a day.
     """
     days = {value for value in values if is_timestamp and type(value) is date}
     exact_values = set(values) - days

@@ -1,7 +1,4 @@
-"""Spark DataFrames from Arrow tables.
-
-Executors need no Python for these; DataFrames of plain Python rows need it.
-"""
+"""Spark DataFrames from Arrow tables, for which executors need no Python."""
 
 from typing import TYPE_CHECKING
 
@@ -16,10 +13,7 @@ if TYPE_CHECKING:
 def arrow_to_spark(
     spark: "SparkSession", rows: "pa.Table", schema: "StructType | None" = None
 ) -> "DataFrame":
-    """Return an Arrow table as a Spark DataFrame, without a temporary file.
-
-    :param schema: defaults to the schema of `rows`.
-    """
+    """Return an Arrow table as a Spark DataFrame; the schema defaults to that of `rows`."""
     if not is_spark_3():
         # PySpark's type stubs do not allow a schema with Arrow data.
         return spark.createDataFrame(rows, schema)

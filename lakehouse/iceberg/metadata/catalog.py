@@ -33,19 +33,13 @@ _SQLITE_READ_ONLY = "open_mode=1&busy_timeout=30000"
 
 @dataclass(frozen=True)
 class Catalog:
-    """One Iceberg catalog, with the properties of both of its clients.
-
-    `spark` contains the catalog's Spark properties without the `spark.sql.catalog.<name>.`
-    prefix; `pyiceberg` contains PyIceberg's.
-    """
+    """One Iceberg catalog, with the properties of Spark and PyIceberg."""
 
     name: str
     spark: Mapping[str, str]
     pyiceberg: Mapping[str, str] = field(default_factory=dict)
     iceberg: IcebergRelease = PINNED
-    """Iceberg's features in the Spark session; unsupported requests fail before Spark sees
-    them.
-    """
+    """Iceberg's features in the Spark session; unsupported requests fail early."""
     _read: dict[str, "Table"] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -70,10 +64,7 @@ class Catalog:
         return replace(described, iceberg=IcebergRelease(settings.iceberg))
 
     def with_cached_locations(self, tables: Iterable[str] | None = None) -> "Catalog":
-        """Return a catalog that lists all metadata locations once, for callers that read many
-        tables and write none.
-
-        It shares its cached tables with this catalog.
+        """Return a catalog that lists all metadata locations once, for callers that only read.
 
         :param tables: see `metadata_locations`; tables of other namespaces are queried each
             time.
@@ -84,9 +75,7 @@ class Catalog:
     def within(self, tables: Iterable[str]) -> "Catalog":
         """Return a catalog that lists only the namespaces of some tables.
 
-        Glue has the databases of the entire account, some of which this user cannot read. An
-        embedded catalog is returned unchanged. Tables of other namespaces can still be loaded
-        by name. The catalog shares its cached tables with this one.
+        Glue has the databases of the entire account. An embedded catalog is returned unchanged.
         """
         if self.is_embedded or self._locations is not None:
             return self
@@ -104,10 +93,7 @@ class Catalog:
         return alike
 
     def read_only(self) -> "Catalog":
-        """Return the catalog for a Spark session that cannot commit to an embedded catalog.
-
-        Glue has no such option.
-        """
+        """Return the catalog for a session that cannot commit to an embedded catalog."""
         options = {"lakehouse.session": "read-only"}
         if self.is_embedded:
             # In this mode SQLite does not create the file, and Spark adds no column.
@@ -139,9 +125,7 @@ class Catalog:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether the catalog is the SQLite file in the home, with only the tables of this
-        home.
-        """
+        """Whether the catalog is the SQLite file in the home."""
         return self.pyiceberg.get("type") == "sql"
 
     @property
@@ -174,11 +158,7 @@ class Catalog:
             )
 
     def load_for_files(self, table: str) -> "Table":
-        """Load a table's current metadata for its files and locations only.
-
-        This also works if a column has a type that only Spark supports; the reported type of
-        such a column is then incorrect.
-        """
+        """Load a table for its files and locations, also with types that only Spark supports."""
         try:
             return self.load(table)
         except TypeUnsupported:
@@ -197,9 +177,7 @@ class Catalog:
         return self.client.load_table(table)
 
     def open_at(self, metadata_location: str) -> "Table":
-        """Open a table from one of its metadata files, whether the catalog references it or
-        not.
-        """
+        """Open a table from any of its metadata files."""
         from pyiceberg.table import StaticTable
 
         return StaticTable.from_metadata(metadata_location, dict(self.client.properties))
@@ -216,9 +194,6 @@ class Catalog:
 
     def metadata_locations(self, tables: Iterable[str] | None = None) -> dict[str, str]:
         """Return the current metadata location of each table, by name.
-
-        This takes one query of the embedded catalog, or one Glue request per hundred tables.
-        Each commit changes the location.
 
         :param tables: names; only their namespaces are listed. Glue has the databases of the
             entire account, some of which this user cannot read.
@@ -242,10 +217,7 @@ class Catalog:
             return _locations_of_glue(self.client, namespaces)
 
     def unlisted_locations(self) -> dict[str, str]:
-        """Return the metadata locations in readable Glue databases that `within` excludes.
-
-        For callers that are about to remove files.
-        """
+        """Return the metadata locations in readable Glue databases that `within` excludes."""
         from botocore.exceptions import ClientError
         from pyiceberg.catalog.glue import GlueCatalog
 
@@ -268,23 +240,8 @@ class Catalog:
         """Whether the cached locations cover the table's namespace."""
         return self._namespaces is None or namespace_of(table) in self._namespaces
 
-    def views(self) -> list[str]:
-        """Return the sorted names of views in the embedded catalog; the lakehouse does not read
-        them.
-        """
-        from pyiceberg.catalog.sql import SqlCatalog
-
-        if not isinstance(self.client, SqlCatalog):
-            return []
-        with explain_catalog(self.place):
-            rows = _rows_of_sqlite(self.client, None)
-            return sorted(name for name, row in rows if row.get(_KIND) == _VIEW)
-
     def metadata_location(self, table: str) -> str | None:
-        """Return a table's current metadata location without loading it.
-
-        None if the catalog is not embedded, or has no such table.
-        """
+        """Return a table's metadata location; None if not embedded, or without such a table."""
         from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
         from sqlalchemy import select
 
@@ -304,8 +261,7 @@ class Catalog:
     def tables(self, declared: Iterable[str] | None = None) -> list[str]:
         """Return the sorted names of all tables.
 
-        :param declared: names; in Glue, only the tables of their namespaces are listed, whether
-            declared or not, since Glue has the databases of the entire account.
+        :param declared: names; in Glue, only the tables of their namespaces are listed.
         """
         if self._locations is not None:
             return sorted(self._locations)
@@ -334,10 +290,7 @@ def _locations_of_sqlite(
 def _rows_of_sqlite(
     client: "SqlCatalog", namespaces: Collection[str] | None
 ) -> "Iterator[tuple[str, RowMapping]]":
-    """Yield the entries of the catalog, tables and views, each with its name.
-
-    Catalogs of PyIceberg's first versions have no views and no column for the kind.
-    """
+    """Yield the entries of the catalog; PyIceberg's first versions have no views."""
     from pyiceberg.catalog.sql import IcebergTables
     from sqlalchemy import select, text
 

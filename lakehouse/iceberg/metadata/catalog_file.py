@@ -1,8 +1,6 @@
-"""Checks of the embedded catalog's file before a client opens it and silently creates an empty
-one.
+"""Checks of the embedded catalog's file before a client silently creates an empty one.
 
-Only SQLite opens the file. If this process closed it in another way, its locks would be
-released. Another process could then delete the WAL that this one still reads
+Only SQLite opens it: closing it otherwise would release its locks
 (https://sqlite.org/howtocorrupt.html).
 """
 
@@ -24,14 +22,9 @@ _RESTORE = (
 
 
 def require_catalog_file(file: Path, warehouse: Path) -> None:
-    """Make sure that the catalog is one, and is not missing beside a warehouse that holds
-    tables.
+    """Require a catalog that is no empty one next to a warehouse with tables.
 
-    One that was never written to is as good as none. Where tables were dropped, their
-    namespaces are still known.
-
-    :raises CatalogDamaged: when tables would start empty beside those that are there, or the
-        file is no database.
+    :raises CatalogDamaged: when tables would start empty, or the file is no database.
     """
     if _is_unused(file) and (metadata := _some_metadata(warehouse)):
         condition = "empty" if file.exists() else "missing"
@@ -44,8 +37,7 @@ def require_catalog_file(file: Path, warehouse: Path) -> None:
 
 
 def require_own_tables(home: Path) -> None:
-    """Reject a home that was moved or copied: metadata contains absolute paths, so upkeep and
-    erasure would delete files of the original.
+    """Reject a home that was moved or copied: upkeep would delete files of the original.
 
     :raises CatalogDamaged: names a table and the home with its files.
     """

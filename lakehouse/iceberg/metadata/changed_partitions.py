@@ -26,9 +26,8 @@ def changed_values(
     """Return the partition values of files that were added or removed after `since`, up to
     `until`.
 
-    All values as of `until` if `since` is None or no longer an ancestor. The result contains
-    None if a file has rows without a value. Compaction is skipped, since it changes no rows.
-    Erasure is skipped, since each table with the data subject's rows is erased separately.
+    All values if `since` is no ancestor. None represents rows without a value. Compaction and
+    erasure are skipped: each table is erased separately.
 
     :raises DeclarationError: if some files have a partition spec without the column.
     """
@@ -54,9 +53,7 @@ def values_changed_by(table: "Table", snapshot_id: int, column: str) -> set[Any]
 def _values(
     table: "Table", manifests: "Iterable[ManifestFile]", column: str, *, by_commit: bool = False
 ) -> Iterator[Any]:
-    """Yield the column's value of each live file, or of each file that the commit added or
-    removed.
-    """
+    """Yield the column's value of each live file, or of each file that the commit changed."""
     from pyiceberg.manifest import ManifestEntryStatus
 
     for manifest in manifests:
@@ -87,20 +84,15 @@ def partition_field_of(table: "Table", spec: "PartitionSpec", column: str) -> "P
 
 
 def is_timestamp_column(table: "Table", column: str) -> bool:
-    """Whether a column is a timestamp, with or without a zone; partitioned by day, its values
-    are days.
-    """
+    """Whether a column is a timestamp; partitioned by day, its values are days."""
     return str(table.schema().find_type(column)) in ("timestamp", "timestamptz")
 
 
 def partition_fields(
     table: "Table", column: str, transforms: Collection[str] = _EXACT_TRANSFORMS
 ) -> "dict[int, PartitionField]":
-    """Return, by spec id, the partition field that determines a column's value.
-
-    Specs without such a field are left out.
-
-    :param transforms: the accepted transforms.
+    """Return, by spec id, the partition field that determines a column's value, if there is
+    one.
     """
     source_id = table.schema().find_field(column).field_id
     fields = {}

@@ -1,9 +1,7 @@
 """Code versions that computed a table's rows, from its commits: per table, or per partition.
 
-Each write records its code version (Dagster's `code_version`) and whether earlier rows remain.
-The result therefore follows a rollback and does not depend on Dagster events. Before upkeep
-expires commits, an empty commit carries their versions forward, as it does for watermarks.
-Commits that other tools expire are unknown afterwards.
+They follow a rollback. Before upkeep expires commits, an empty commit carries their versions
+forward. Commits that other tools expire are unknown afterwards.
 """
 
 import json
@@ -16,9 +14,7 @@ from lakehouse.iceberg.metadata.history import UNCHANGED_PROPERTY, History, Snap
 from lakehouse.iceberg.metadata.value_ranges import ValueRange, joined, text
 
 CODE_VERSION_KEY = "code_version"
-"""Key in the record of an unchanged run: the version of the code that computes the existing
-rows.
-"""
+"""Key in the record of an unchanged run: the code version of the existing rows."""
 _Parts = tuple[ComputedPart, ...]
 
 
@@ -119,10 +115,7 @@ def _part_of(write: CommitProperties) -> ComputedPart:
 
 
 def _elementary(parts: Iterable[ComputedPart]) -> list[ValueRange]:
-    """Return the consecutive ranges between all bounds of some parts.
-
-    Bounds of another type than the newest are left out: the column type was changed.
-    """
+    """Return the ranges between all bounds of some parts; bounds of former types are left out."""
     bounds: list[object] = []
     for part in parts:
         for span in part.partitions.merged_ranges:
@@ -138,10 +131,7 @@ def _versions_at(
     carried: _Parts,
     rest: set[str],
 ) -> frozenset[str]:
-    """Return the versions that computed a partition since its last recompute.
-
-    Only the unknown version if none is known; empty if no commit names the partition.
-    """
+    """Return the versions that computed a partition since its last recompute; empty if unnamed."""
     versions: set[str] = set()
     for write, part in zip(writes, written_parts, strict=True):
         if _has(part, place):

@@ -1,8 +1,7 @@
 """Collect DataFrame rows in Python, with timestamps in UTC.
 
-PySpark returns timestamps in the machine's local time, without a zone. In the hour that repeats
-when clocks change, Spark Connect loses which of the two instants is meant, and both become one
-key of a map or set. Times without a zone are returned unchanged.
+PySpark returns local times without a zone, so that in the repeated hour of a clock change two
+instants become one.
 """
 
 from collections.abc import Callable
@@ -15,9 +14,7 @@ if TYPE_CHECKING:
 
 
 def collect(frame: "DataFrame") -> "list[Row]":
-    """Return the rows of a DataFrame, with timestamps in UTC, also those in structs, arrays and
-    maps.
-    """
+    """Return the rows of a DataFrame, with timestamps in UTC, also nested ones."""
     from pyspark.sql import Row
     from pyspark.sql.functions import col
 
@@ -70,8 +67,7 @@ def _without_zone(kind: "DataType") -> "DataType":
 
 
 def _zone_adder(kind: "DataType") -> Callable[[Any], Any] | None:
-    """Return a function that adds UTC to the zoneless timestamps of a value; None if it has
-    none.
+    """Return a function that adds UTC to the times of a value; None if it has none.
 
     :param kind: the type of the value before `_without_zone`.
     """

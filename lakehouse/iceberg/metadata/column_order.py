@@ -5,11 +5,7 @@ from collections.abc import Sequence
 
 
 def with_added(order: Sequence[str], declared: Sequence[str]) -> list[str]:
-    """Return the column order after missing columns were added, each after its declared
-    neighbour.
-
-    :param order: existing names, all of them declared.
-    """
+    """Return the order after missing columns were added, each after its declared neighbour."""
     extended = list(order)
     for number, name in enumerate(declared):
         if name not in order:
@@ -19,8 +15,7 @@ def with_added(order: Sequence[str], declared: Sequence[str]) -> list[str]:
 
 
 def moves(order: Sequence[str], declared: Sequence[str]) -> list[tuple[str, str | None]]:
-    """Return the column moves in order: a name, and the name to place it after (None for
-    first).
+    """Return the moves in order: a name, and the name before it (None for first).
 
     Columns of a longest increasing subsequence are not moved.
     """

@@ -61,10 +61,7 @@ class CommitProperties:
     follows: bool = False
 
     def to_summary(self) -> dict[str, str]:
-        """Return the snapshot properties; snapshot ids are text, since they exceed 2^53.
-
-        All keys are always set: they override properties from the Spark session.
-        """
+        """Return all snapshot properties, which override those from the Spark session."""
         return {
             f"{PREFIX}kind": self.kind,
             f"{PREFIX}write-id": self.write_id,

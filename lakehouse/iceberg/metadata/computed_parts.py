@@ -16,9 +16,7 @@ UNKNOWN_CODE = ""
 class ComputedPart:
     """Some partitions and the code versions that computed their rows.
 
-    Without partitions, it is the entire table or its remaining partitions. It has several
-    versions if later code added rows. Partitions are half-open ranges of a column as text, or
-    values.
+    Without partitions, it is the entire table or its remaining partitions.
     """
 
     versions: Set[str]

@@ -9,10 +9,9 @@ from lakehouse.iceberg.metadata.measured_health import PartitionKey
 def dangling_deletes(files: Sequence[LiveFile]) -> list[LiveFile]:
     """Return the delete files of a snapshot that apply to no data file.
 
-    Position deletes apply to data files of the same partition and spec that are not newer.
-    Equality deletes apply to older ones, and without a partition to all partitions
-    (https://iceberg.apache.org/spec/#scan-planning). A file that would have to be read to
-    decide counts as needed.
+    Position deletes apply to data files of the same partition that are not newer, equality
+    deletes to older ones (https://iceberg.apache.org/spec/#scan-planning). A file that would
+    have to be read to decide counts as needed.
     """
     delete_files = [file for file in files if file.content != "data"]
     if not delete_files:
@@ -40,9 +39,7 @@ def dangling_deletes(files: Sequence[LiveFile]) -> list[LiveFile]:
 
 
 def _is_needed(delete_file: LiveFile, oldest: int | None) -> bool:
-    """Whether a delete file applies to a data file of this sequence number (None: no data
-    file).
-    """
+    """Whether a delete file applies to data files that are this old (None: no data file)."""
     if oldest is None:
         return False
     if delete_file.content == "equality deletes":

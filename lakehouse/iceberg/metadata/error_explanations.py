@@ -1,8 +1,4 @@
-"""Explanations and next steps for Spark errors whose text has none.
-
-Errors are matched by text, because the same error occurs as a Java error, as an error of
-several Python libraries, and as stored by Dagster. Other errors are shown unchanged.
-"""
+"""Explanations and next steps for Spark errors whose text has none; matched by text."""
 
 import re
 import sys
@@ -34,8 +30,7 @@ _OUT_OF_MEMORY = _known(
     " LAKEHOUSE_EXECUTOR_MEMORY, and run this again.",
 )
 _NO_EXECUTOR_LEFT = _known(r"(All executors on \S+ ended .+? waits longer\.)", "{0}.")
-"""The message of `lakehouse.runtime.executors`, in the text of the jobs that it cancelled.
-"""
+"""The message of `lakehouse.runtime.executors`, in the text of cancelled jobs."""
 _EXIT_ERRORS = (
     _NO_EXECUTOR_LEFT,
     _known(
@@ -106,16 +101,12 @@ def _first_known(errors: Iterable[_Known], text: str) -> str:
 
 
 def spark_exit_explanation(error: BaseException) -> str:
-    """Return the explanation of an error caused by Spark's exit, the loss of all executors, or
-    a lack of memory; empty for other errors.
-    """
+    """Return the explanation of Spark's exit or lack of memory; empty for other errors."""
     return _first_known(_EXIT_OR_MEMORY_ERRORS, text_of(error))
 
 
 def has_spark_exited(error: BaseException) -> bool:
-    """Whether an error was caused by the exit of Spark or of all executors; Spark cannot be
-    used any more.
-    """
+    """Whether an error was caused by the exit of Spark or of all executors."""
     text = text_of(error)
     return any(known.sign.search(text) for known in _EXIT_ERRORS)
 
@@ -138,10 +129,7 @@ def text_of(error: BaseException) -> str:
 
 
 def _is_jvm_exit(error: BaseException) -> bool:
-    """Whether a call failed because the JVM exited; many such errors do not state it.
-
-    The text of an error is requested several times; only the first request waits for the exit.
-    """
+    """Whether a call failed because the JVM exited; only the first call waits for the exit."""
     if type(error).__name__ not in _JAVA_CALL_ERRORS or "pyspark" not in sys.modules:
         return False
     from lakehouse.iceberg.metadata.pyspark_internals import has_jvm_exited

@@ -18,12 +18,8 @@ Extent = tuple[Any, Any]
 
 
 def existing_extents(table: "Table", column: str) -> set[Extent] | None:
-    """Return the value extents of the current snapshot's files; None if a partition spec does
-    not determine them.
-
-    Rows without a value are left out.
-    """
-    specs, fields = table.specs(), partition_fields(table, column, _EXTENT_BY_TRANSFORM)
+    """Return the value extents of the current files; None if a spec does not determine them."""
+    specs, fields = table.specs(), partition_fields(table, column, EXTENT_BY_TRANSFORM)
     extents: set[Extent] = set()
     for manifest in read_manifests(table):
         field_of_spec = fields.get(manifest.partition_spec_id)
@@ -33,7 +29,7 @@ def existing_extents(table: "Table", column: str) -> set[Extent] | None:
         for entry in manifest.fetch_manifest_entry(table.io):
             value = partition_values(table, spec, entry)[field_of_spec.field_id]
             if value is not None:
-                extents.add(_EXTENT_BY_TRANSFORM[str(field_of_spec.transform)](value))
+                extents.add(EXTENT_BY_TRANSFORM[str(field_of_spec.transform)](value))
     return extents
 
 
@@ -41,10 +37,7 @@ class ExistingSpans:
     """The ranges of a column that can contain rows, from value extents."""
 
     def __init__(self, extents: Iterable[Extent], like: Bound) -> None:
-        """Merge adjacent ranges.
-
-        :param like: a bound of the requested type; a day can represent its timestamps.
-        """
+        """Merge adjacent ranges, in the type of `like`; a day can represent its timestamps."""
         ranges = [
             (value_range_of(first, like)[0], value_range_of(last, like)[1])
             for first, last in extents
@@ -67,7 +60,8 @@ def _month(months: int) -> Extent:
 
 
 def _first_day(months: int) -> date:
-    return date(1970 + months // 12, months % 12 + 1, 1)
+    year = min(1970 + months // 12, date.max.year)
+    return date(year, months % 12 + 1, 1)
 
 
 def _hour(hours: int) -> Extent:
@@ -79,4 +73,4 @@ def _value(value: Any) -> Extent:
     return value, value
 
 
-_EXTENT_BY_TRANSFORM = {"identity": _value, "day": _value, "month": _month, "hour": _hour}
+EXTENT_BY_TRANSFORM = {"identity": _value, "day": _value, "month": _month, "hour": _hour}

@@ -25,31 +25,21 @@ _WITH_BLOOM_FILTER = {
 
 
 def union_all(frames: "Iterable[DataFrame]", *, allow_missing: bool = False) -> "DataFrame":
-    """Return the union of one or more DataFrames, by column name.
-
-    :param allow_missing: whether columns missing from a DataFrame become NULL.
-    """
+    """Return the union of one or more DataFrames, by column name."""
     return reduce(
         lambda rows, more: rows.unionByName(more, allowMissingColumns=allow_missing), frames
     )
 
 
 def having(rows: "DataFrame", keys: "DataFrame", on: "Column", count: int) -> "DataFrame":
-    """Return the rows with any of some keys; few keys are broadcast, to avoid a shuffle.
-
-    :param count: the number of keys.
-    """
+    """Return the rows with any of `count` keys; few keys are broadcast."""
     from pyspark.sql.functions import broadcast
 
     return rows.join(broadcast(keys) if count < BROADCAST_KEY_LIMIT else keys, on, "left_semi")
 
 
 def same_key_sql(key: "Sequence[str]", left: str, right: str) -> str:
-    """Return the SQL predicate that rows of two aliases have the same key.
-
-    The comparison is null-safe, as in window functions. With `=`, a row with a NULL in its key
-    would match no key: rejected rows would stay, and kept rows would be duplicated.
-    """
+    """Return the SQL predicate that rows of two aliases have the same key, also with NULL."""
     terms = (f"{left}.{identifier(name)} <=> {right}.{identifier(name)}" for name in key)
     return " AND ".join(terms)
 
@@ -74,21 +64,14 @@ def without_keys(rows: "DataFrame", keys: "DataFrame", key: "Sequence[str]") -> 
 
 
 def sized(rows: "DataFrame", count: int) -> "DataFrame":
-    """Return the rows unchanged; few rows get a limit, so that Spark joins them without a shuffle.
-
-    For joins that take no hint, such as the join of a MERGE.
-
-    :param count: the exact number of rows.
-    """
+    """Return the rows; few rows get a limit, so that Spark joins them without a shuffle."""
     return rows.coalesce(1).limit(count) if count < BROADCAST_ROW_LIMIT else rows
 
 
 def settings_to_join_few(count: int) -> dict[str, str]:
-    """Return Spark settings that filter a large table by a Bloom filter of `count` keys before
-    a join.
+    """Return Spark settings that filter a large table by a Bloom filter of a few keys.
 
-    Empty if the keys are many. Spark creates such a filter by itself only from 10 GB on.
-    Without it, a merge of 1 % into 10 million rows shuffled all of them and took 1.6 times as
-    long (benchmarks/bench_delete_and_upsert.py). The settings change no result.
+    Spark creates it by itself only from 10 GB on. Without it, a merge of 1 % into 10 million
+    rows took 1.6 times as long (benchmarks/bench_delete_and_upsert.py).
     """
     return dict(_WITH_BLOOM_FILTER) if count <= BROADCAST_KEY_LIMIT else {}

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 _DEFAULT_TARGET_BYTES = 512 * 2**20
-"""Target of a table without a declared one: Iceberg's default of write.target-file-size-bytes.
-"""
+"""Iceberg's default of `write.target-file-size-bytes`."""
 _SIZES = {"min": 0.0, "p10": 0.1, "median": 0.5, "p90": 0.9, "max": 1.0}
 
 
@@ -93,9 +92,7 @@ def measure_health(
         manifests=len(manifests),
         manifest_bytes=manifest_bytes,
         metadata_json_bytes=metadata_json_bytes,
-        read_metadata_bytes=metadata_json_bytes + manifest_bytes,
         metadata_bytes=None if listed is None else _bytes(listed.values()),
-        logged_metadata_files=len(table.metadata.metadata_log) + 1,
         lost_metadata_files=None if listed is None else _orphan_paths(table, listed),
         refs=_refs(table, history),
         pins=tuple(sorted(pins, key=lambda pin: pin.committed_at)),

@@ -22,16 +22,12 @@ if TYPE_CHECKING:
 
 MAIN = "main"
 UNCHANGED_PROPERTY = f"{PREFIX}unchanged"
-"""Table property: inputs of the last unchanged run, and the snapshot of main that it applies
-to.
-"""
+"""Table property: inputs of the last unchanged run, and main's snapshot at that time."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One snapshot: its Iceberg operation, summary, and commit properties if the lakehouse made
-    it.
-    """
+    """One snapshot, with commit properties if the lakehouse made it."""
 
     snapshot_id: int
     parent_id: int | None
@@ -53,9 +49,7 @@ class Snapshot:
 
     @property
     def rewrites_rows(self) -> bool:
-        """Whether rows were removed or can have changed; a `replace` only moves rows between
-        files.
-        """
+        """Whether rows were removed or can have changed; a `replace` only moves rows."""
         return self.operation not in ("append", "replace")
 
     @property
@@ -77,18 +71,12 @@ class Snapshot:
 
     @property
     def is_first_snapshot(self) -> bool:
-        """Whether it is the table's first snapshot: all of its rows were added by it.
-
-        PyIceberg's expiry clears parent ids, so the parent alone is not sufficient.
-        """
+        """Whether it is the table's first snapshot; PyIceberg's expiry clears parent ids."""
         return self.parent_id is None and self.rows == self.count("added-records")
 
     @property
     def is_empty(self) -> bool:
-        """Whether no data file has a row, deleted or not.
-
-        Position deletes are ignored, since they can include deletes from removed data files.
-        """
+        """Whether no data file has a row, deleted or not."""
         return self.count("total-records") == 0
 
     @cached_property
@@ -150,9 +138,7 @@ class History:
             snapshot_id = snapshot.parent_id
 
     def between(self, since_id: int, until_id: int) -> list[Snapshot] | None:
-        """Return the snapshots after `since_id` up to `until_id`, oldest first; None if
-        `since_id` is no ancestor.
-        """
+        """Return the later snapshots up to `until_id`, oldest first; None if no ancestor."""
         snapshots: list[Snapshot] = []
         for snapshot in self.ancestors(until_id):
             if snapshot.snapshot_id == since_id:
@@ -176,9 +162,7 @@ class History:
         return None if added is None or first_rewriting(added) else added
 
     def watermark(self, source: str) -> int | None:
-        """Return the snapshot of `source` that main was last computed from; it follows a
-        rollback.
-        """
+        """Return the snapshot of `source` that main was last computed from."""
         if self.main is None:
             return None
         checked = json.loads(self.properties.get(UNCHANGED_PROPERTY, "{}"))
@@ -193,11 +177,7 @@ class History:
         return None
 
     def left_out(self, source: str) -> tuple[str | None, ...]:
-        """Return the values, as text, of `source` rows that were in no partition as of the
-        watermark.
-
-        None represents rows without a value.
-        """
+        """Return the values of `source` rows that were in no partition as of the watermark."""
         for snapshot in self.line:
             if snapshot.commit and source in snapshot.commit.inputs:
                 return snapshot.commit.left_out.get(source, ())
@@ -212,8 +192,7 @@ class History:
     def written_at(self) -> datetime | None:
         """When rows were last published, within the retained history; None if never.
 
-        Commits that only remove a rejected delivery are skipped. If no write is retained, the
-        oldest such commit proves that one existed.
+        Commits that only remove a rejected delivery are skipped.
         """
         rejected_at = None
         for at, snapshot_id in reversed(self.log):
@@ -225,9 +204,7 @@ class History:
         return rejected_at
 
     def seen_at(self, timestamp: datetime) -> Snapshot | None:
-        """Return the snapshot that was current at a timestamp; None if there was none or it has
-        expired.
-        """
+        """Return the snapshot that was current at a timestamp; None if it is unknown."""
         for made_current_at, snapshot_id in reversed(self.log):
             if made_current_at <= timestamp:
                 return self.snapshots.get(snapshot_id)
@@ -253,11 +230,9 @@ class History:
 
 
 def first_rewriting(snapshots: Sequence[Snapshot]) -> Snapshot | None:
-    """Return the first of some snapshots, oldest first, that prevents an incremental read; None
-    if there is none.
+    """Return the first snapshot that prevents an incremental read; None if there is none.
 
-    An erasure before the first append is skipped, since each table erases data subjects
-    separately. After an append, the erased rows would be read as they were appended.
+    An erasure before the first append is skipped, since each table is erased separately.
     """
     has_appended = False
     for snapshot in snapshots:
@@ -308,10 +283,7 @@ def history_of(name: str, table: "Table") -> History:
 
 
 def _may_have_dangling_deletes(snapshot: Snapshot, earlier: Mapping[int, Snapshot]) -> bool:
-    """Whether the summary can include position deletes of removed data files.
-
-    True if data files were removed, or if that is unknown.
-    """
+    """Whether data files with position deletes can have been removed."""
     deletes = snapshot.count("total-position-deletes")
     if deletes == snapshot.count("added-position-deletes"):
         # A commit adds no deletes for a file that it removes.

@@ -10,8 +10,7 @@ from lakehouse.settings import Settings
 
 Number = tuple[int, int, int]
 _NUMBER = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
-"""The leading number of a version; distributors append their own, such as EMR's `1.7.1-amzn-2`.
-"""
+"""The number of a version; distributors append their own, such as EMR's `1.7.1-amzn-2`."""
 _DELETION_VECTORS_SINCE: Number = (1, 8, 0)
 _FORMAT_3_SINCE: Number = (1, 7, 0)
 _MOST_FILES_SINCE: Number = (1, 10, 0)
@@ -40,10 +39,7 @@ with 1.8; the lakehouse does not call them.
 
 @dataclass(frozen=True)
 class IcebergRelease:
-    """An Iceberg release, by its version from Spark or a setting.
-
-    If the version has no number, only features of all releases are used.
-    """
+    """An Iceberg release; without a number, only features of all releases are used."""
 
     version: str
 
@@ -64,16 +60,11 @@ class IcebergRelease:
 
     @property
     def limits_rewritten_files(self) -> bool:
-        """Whether `rewrite_data_files` supports a limit on rewritten files; older releases
-        reject it.
-        """
+        """Whether `rewrite_data_files` supports a limit on rewritten files."""
         return self.number is not None and self.number >= _MOST_FILES_SINCE
 
     def lacks_z_order_of(self, columns: Mapping[str, str]) -> str | None:
-        """Return a message about columns without a z-order; None if there are none.
-
-        :param columns: the declared type of each.
-        """
+        """Return a message about columns without a z-order, by type; None if there are none."""
         lacking = [
             f"{name} ({declared})"
             for name, declared in columns.items()

@@ -1,6 +1,4 @@
-"""Live files of a snapshot, with the properties that match delete files to data files: sequence
-numbers, partitions and referenced data files.
-"""
+"""Live files of a snapshot, with the properties that match delete files to data files."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -36,9 +34,7 @@ class LiveFile:
     snapshot_id: int | None
     """The snapshot that added it."""
     deletes_from: str | None = None
-    """Path of the only data file that a delete file applies to; None if it can apply to
-    several.
-    """
+    """Path of the only data file that a delete file applies to; None for several."""
 
 
 def read_live_files(table: "Table", manifests: "Iterable[ManifestFile]") -> Iterator[LiveFile]:
@@ -59,9 +55,7 @@ def read_live_files(table: "Table", manifests: "Iterable[ManifestFile]") -> Iter
 def _entries(table: "Table", manifest: "ManifestFile") -> "Iterator[ManifestEntry]":
     """Yield the live entries of a manifest one at a time, with the columns of format 3.
 
-    PyIceberg's own reader omits the data file of a deletion vector. It also returns all
-    entries in one list, with their column statistics; garbage collection of that list takes
-    most of the CPU time.
+    PyIceberg's own reader omits the data file of a deletion vector, and is slow.
     """
     from pyiceberg.avro.file import AvroFile
     from pyiceberg.manifest import (
@@ -122,10 +116,7 @@ def _live_file(entry: "ManifestEntry", partition: PartitionKey) -> LiveFile:
 
 
 def _deletes_from(file: "DataFile") -> str | None:
-    """Return the only data file that a delete file applies to; None if unknown.
-
-    In format 2, the bounds of its paths are equal.
-    """
+    """Return the only data file of a delete file; in format 2, from equal bounds of paths."""
     referenced: str | None = file[_REFERENCED_PATH]
     if referenced is not None:
         return referenced

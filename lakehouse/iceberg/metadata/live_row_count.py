@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 def count_rows(table: "Table", snapshot_id: int) -> int:
     """Return the row count: rows of data files minus live position deletes.
 
-    Parquet delete files that apply to several data files are read, since some data files can be
-    removed. For other formats, all deletes count.
+    Parquet delete files for several data files are read, since some can be removed.
     """
     files = list(read_live_files(table, read_manifests(table, snapshot_id)))
     dangling = set(dangling_deletes(files))

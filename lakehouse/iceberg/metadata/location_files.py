@@ -43,11 +43,9 @@ def list_metadata_folder(table: "Table") -> dict[str, LocationFile]:
 def lost_metadata_files(
     table: "Table", listed: Mapping[str, LocationFile]
 ) -> dict[str, LocationFile]:
-    """Return the metadata.json files of a listing that are not in the table's log, by
-    `path_key`.
+    """Return the metadata.json files of a listing that are not in the table's log.
 
-    They were left by failed commits, were pruned from the log, or belong to a commit in
-    progress.
+    They were left by failed commits, pruned from the log, or belong to a running commit.
     """
     logged = {_name(entry.metadata_file) for entry in table.metadata.metadata_log}
     logged.add(_name(table.metadata_location))
@@ -65,11 +63,9 @@ def is_table_metadata(path: str) -> bool:
 
 
 def metadata_of_another(table: "Table", paths: Iterable[str]) -> str:
-    """Return the first path that is the metadata.json of another table inside this table's
-    location; empty if there is none.
+    """Return the first metadata.json of another table in this location; empty without one.
 
-    Such a table need not be in the catalog. It is recognized by its folder, which is not a
-    metadata folder of this table.
+    It is recognized by its folder, since that table need not be in the catalog.
     """
     own = {f"{folder_key(table.location())}metadata"}
     logged = [entry.metadata_file for entry in table.metadata.metadata_log]
@@ -90,10 +86,7 @@ def _name(path: str) -> str:
 
 
 def _list_files(table: "Table", folder: str) -> dict[str, LocationFile]:
-    """Return the files in a folder or prefix at any depth, by `path_key`.
-
-    Files that Iceberg treats as hidden, such as Hadoop's checksums, are left out.
-    """
+    """Return the files in a folder at any depth, by `path_key`, without hidden ones."""
     from pyarrow.fs import FileSelector, FileType
     from pyiceberg.io.pyarrow import PyArrowFileIO
 
@@ -109,9 +102,7 @@ def _list_files(table: "Table", folder: str) -> dict[str, LocationFile]:
 
 
 def path_key(path: str) -> str:
-    """Return a canonical path: the same for `file:/a`, `file:///a` and `/a`, or the bucket and
-    key for `s3://`, `s3a://` and `s3n://`.
-    """
+    """Return a path in one form: `/a`, or bucket and key for any scheme of S3."""
     from pyiceberg.io.pyarrow import PyArrowFileIO
 
     return PyArrowFileIO.parse_location(path)[2]

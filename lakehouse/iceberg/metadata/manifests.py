@@ -1,7 +1,6 @@
 """The files of a snapshot, read from its manifests.
 
-PyIceberg's `inspect` is not used: it fails after a source column of an old partition spec was
-dropped.
+PyIceberg's `inspect` fails after a source column of an old partition spec was dropped.
 """
 
 import math
@@ -25,19 +24,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class TableFile:
-    """A data or delete file of a snapshot.
-
-    `record_count` of a delete file is the number of rows that it deletes.
-    """
+    """A data file of a snapshot, or a delete file with the number of deleted rows."""
 
     content: Content
     path: str
     format: str
     spec_id: int
     partition: Mapping[str, Any]
-    """Value of each field of any partition spec of the table; None if the file's spec lacks the
-    field.
-    """
+    """Value of each field of any partition spec; None if the file's spec lacks the field."""
     record_count: int
     size_bytes: int
     snapshot_id: int | None
@@ -85,16 +79,12 @@ def read_manifests(table: "Table", snapshot_id: int | None = None) -> "list[Mani
 
 
 def has_live_files(manifest: "ManifestFile") -> bool:
-    """Whether a manifest has live files; otherwise it only lists files that its commit removed,
-    of any spec.
-    """
+    """Whether a manifest has live files; otherwise it only lists removed files, of any spec."""
     return manifest.has_added_files() or manifest.has_existing_files()
 
 
 def own_manifests(table: "Table", snapshot_id: int) -> "list[ManifestFile]":
-    """Return the manifests that a snapshot's own commit wrote; every earlier commit can add one
-    more.
-    """
+    """Return the manifests that a snapshot's own commit wrote."""
     return [
         manifest
         for manifest in read_manifests(table, snapshot_id)
@@ -105,9 +95,7 @@ def own_manifests(table: "Table", snapshot_id: int) -> "list[ManifestFile]":
 def partition_values(
     table: "Table", spec: "PartitionSpec", entry: "ManifestEntry"
 ) -> dict[int, Any]:
-    """Return the value of each partition field of a file, by field id: dates and timestamps as
-    Python objects.
-    """
+    """Return the values of a file's partition fields by field id, as Python objects."""
     from pyiceberg.schema import index_by_id
 
     sources = index_by_id(table.schema())
@@ -138,9 +126,7 @@ def readable(value: Any, result_type: str) -> Any:
 
 
 def _day(days: int) -> date:
-    """Convert days since 1970 to a date, clamped to Python's range, which is smaller than
-    Spark's.
-    """
+    """Convert days since 1970 to a date, clamped to Python's range."""
     first, last = (date.min - _EPOCH.date()).days, (date.max - _EPOCH.date()).days
     return _EPOCH.date() + timedelta(days=min(max(days, first), last))
 

@@ -1,6 +1,4 @@
-"""Health metrics of a table, from its metadata: files, deletes, snapshots, manifests and
-branches.
-"""
+"""Health metrics of a table, from its metadata."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,9 +7,7 @@ from math import ceil
 from typing import Any
 
 SMALL_SHARE = 0.75
-"""Share of the target size below which a data file is small: the default of Iceberg's
-`min-file-size-bytes` in rewrite_data_files.
-"""
+"""Iceberg's default share of the target size below which a file is small."""
 MANIFEST_BYTES = 8 * 2**20
 """Iceberg's default of `commit.manifest.target-size-bytes`."""
 
@@ -58,9 +54,7 @@ class SnapshotPin:
     """A reference that needs a snapshot, and for a watermark also all later snapshots."""
 
     owner: str
-    """Name for messages: `tag month_end`, `branch experiment`, `watermark of silver.fruits`,
-    `restore point before-migration`.
-    """
+    """Name for messages, such as `tag month_end` or `watermark of silver.fruits`."""
     snapshot_id: int
     committed_at: datetime
     needs_later: bool = False
@@ -98,14 +92,8 @@ class TableHealth:
     manifest_bytes: int = 0
     metadata_json_bytes: int = 0
     """Size of the current metadata.json."""
-    read_metadata_bytes: int = 0
-    """Bytes read to plan a scan: metadata.json and the current manifests."""
     metadata_bytes: int | None = None
-    """Size of all files in the metadata folder, including old snapshots; None if it was not
-    listed.
-    """
-    logged_metadata_files: int = 0
-    """Number of metadata.json files: the current one and those in its log."""
+    """Size of all files in the metadata folder; None if it was not listed."""
     lost_metadata_files: tuple[str, ...] | None = None
     """metadata.json files in that folder that are in no log; None if it was not listed.
 

@@ -23,8 +23,7 @@ class MetadataFile:
 
 
 def metadata_files(engine: Engine, table: str) -> list[MetadataFile]:
-    """Return the metadata files of all snapshots of a table, each once; missing files are left
-    out.
+    """Return the existing metadata files of all snapshots of a table, each once.
 
     :raises TableNotFound: if the catalog has no such table.
     """

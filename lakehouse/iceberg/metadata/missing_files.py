@@ -16,9 +16,7 @@ _AT_ONCE = 16
 
 
 def missing_files(catalog: Catalog, table: str) -> list[str]:
-    """Return the missing files of a table's current snapshot.
-
-    The files of a missing manifest are unknown. Unsupported column types do not matter.
+    """Return the missing files of a table's current snapshot, also with unsupported types.
 
     :raises TableDamaged: if its metadata file is missing or cannot be read.
     """

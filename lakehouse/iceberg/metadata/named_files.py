@@ -27,9 +27,7 @@ class NamedFile:
 
 
 def named_files(table: "Table") -> dict[str, NamedFile]:
-    """Return the files of all snapshots of a table, by `path_key`: manifest lists, manifests,
-    data and delete files, statistics.
-    """
+    """Return the files of all snapshots of a table, by `path_key`."""
     manifests = all_manifests(table)
     named = {path_key(file.path): file for file in _metadata_of_snapshots(table, manifests)}
     of_main = {manifest.manifest_path for manifest in read_manifests(table)}
@@ -54,9 +52,7 @@ def all_named_files(table: "Table") -> dict[str, NamedFile]:
 
 
 def named_metadata(table: "Table") -> Iterator[NamedFile]:
-    """Yield the metadata files of all snapshots of a table: metadata.json files, manifest
-    lists, manifests and statistics.
-    """
+    """Yield the metadata files of all snapshots of a table."""
     yield from logged_metadata(table)
     yield from _metadata_of_snapshots(table, all_manifests(table))
 

@@ -1,7 +1,4 @@
-"""Location of a new table: a unique folder, where Iceberg's catalog would put it.
-
-A re-created table then shares no files with the dropped one.
-"""
+"""Location of a new table: unique, so that it shares no files with a dropped one."""
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 

@@ -1,8 +1,7 @@
 """Files that belong to a table although no metadata references them.
 
-All files in its location do, unless another table's metadata is there too. In a shared folder,
-as from `write.data.path`, ownership of data files is unknown; a metadata.json contains the UUID
-of its table.
+All files in its location do, without tables inside it. Elsewhere, a metadata.json contains the
+UUID of its table, and ownership of data files is unknown.
 """
 
 from collections.abc import Iterable
@@ -28,10 +27,7 @@ def list_own_files(table: "Table") -> dict[str, LocationFile]:
 
 
 def own_orphan_metadata(table: "Table") -> dict[str, LocationFile]:
-    """Return a table's metadata.json files that are not in its log, by `path_key`.
-
-    In a folder outside of its location, only those with its UUID.
-    """
+    """Return a table's metadata.json files that are not in its log; elsewhere by UUID."""
     orphans = lost_metadata_files(table, list_metadata_folder(table))
     location = folder_key(table.location())
     own = {}
@@ -42,10 +38,7 @@ def own_orphan_metadata(table: "Table") -> dict[str, LocationFile]:
 
 
 def metadata_with_another_uuid(table: "Table", paths: Iterable[str]) -> str:
-    """Return the first path that is the metadata.json of another table; empty if there is none.
-
-    Unreadable files, as from a killed commit, are ignored.
-    """
+    """Return the first path that is another table's metadata.json; empty without one."""
     for path in sorted(filter(is_table_metadata, paths)):
         if _uuid_in(table, path) not in ("", _uuid_of(table)):
             return path

@@ -1,15 +1,11 @@
 """Private API of PyIceberg that the lakehouse uses, and patches for its bugs.
 
-- Its compiled decoder reads doubles in single precision. A partition value of 1.1 in a manifest
-  became 1.100000023841858, so a read of that partition returned no rows.
-- pydantic, which serializes its models, reports a Ctrl-C during serialization as an error of
-  the model. The interrupt was lost and the process continued.
-- It has no public API to commit other updates than its own, to write manifests of delete files,
-  or to read the positions in a delete file.
+Its compiled decoder reads doubles in single precision, so that a read of the partition 1.1
+returned no rows. pydantic reports Ctrl-C during serialization as an error of the model. There
+is no public API for own updates, manifests of delete files, or positions of deletes.
 
-`test_pyiceberg_internals.py` fails if another version than `CHECKED_VERSION` is installed. Then
-check whether the patches are still needed, whether public calls exist, and whether the private
-API is unchanged.
+`test_pyiceberg_internals.py` fails with another version than `CHECKED_VERSION`: then check
+whether the patches are needed and the private API is unchanged.
 """
 
 import re

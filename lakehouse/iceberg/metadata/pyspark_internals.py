@@ -1,9 +1,7 @@
-"""Private API of PySpark that the lakehouse uses: the JVM, the Spark Connect client, and log
-names.
+"""Private API of PySpark: the JVM, the Spark Connect client, and log names.
 
-`test_pyspark_internals.py` fails if another version than `CHECKED_VERSION` is installed. Then
-check that each private name still exists with the same behaviour, or has become public. Run
-that test and the session tests, and set the version.
+`test_pyspark_internals.py` fails with another version than `CHECKED_VERSION`: then check each
+private name, run the session tests, and set the version.
 """
 
 import atexit
@@ -124,10 +122,7 @@ def has_jvm_exited(*, wait: bool = True) -> bool:
 
 
 def waits_without_executor(context: "SparkContext") -> bool | None:
-    """Whether tasks wait without an executor; None after the exit of the JVM.
-
-    PySpark's status tracker reports stages, but not executors.
-    """
+    """Whether tasks wait without an executor; None after the exit of the JVM."""
     java = context._jsc
     if java is None:
         return None
@@ -144,9 +139,7 @@ def has_executor(context: "SparkContext") -> bool:
 
 
 def cancel_jobs(context: "SparkContext", reason: str) -> None:
-    """Cancel all Spark jobs with a reason in their error text; PySpark's methods accept no
-    reason.
-    """
+    """Cancel all Spark jobs with a reason; PySpark's methods accept no reason."""
     java = context._jsc
     if java is None:
         return
@@ -162,10 +155,9 @@ def java_property(session: "SparkSession", name: str) -> str:
 
 
 def make_active(session: "SparkSession") -> None:
-    """Let a session open its own catalog when it reads a table by its format name.
+    """Make a session active, so that it opens its own catalog.
 
-    On Spark 3.5, a catalog is created from the thread's last active session and cached. Without
-    this call, the tables of another home could be read.
+    On Spark 3.5, a catalog is created from the last active session and cached.
     """
     from pyspark.sql.utils import is_remote
 
@@ -180,10 +172,9 @@ def make_active(session: "SparkSession") -> None:
 def commit_properties_of_thread(
     session: "SparkSession", properties: Mapping[str, str]
 ) -> Iterator[None]:
-    """Add snapshot properties to this thread's commits through Iceberg's `CommitMetadata`, the
-    only way on Spark 3.5.
+    """Add snapshot properties to this thread's commits, the only way on Spark 3.5.
 
-    Its public method takes a Java function, so the field is set directly.
+    The public method of Iceberg's `CommitMetadata` takes a Java function, so its field is set.
     """
     jvm = session._jvm
     assert jvm is not None
@@ -205,8 +196,8 @@ def commit_properties_of_thread(
 def set_connect_retries(session: "SparkSession", max_retries: int) -> None:
     """Limit the retries of a Spark Connect client.
 
-    A server that did not answer is not retried for a minute, since cleanup after an error sends
-    several requests. On Spark 3.5, each request is retried.
+    A server that did not answer is not retried for a minute. On Spark 3.5, each request is
+    retried.
     """
     # Only a Connect session has a client, and mypy sees the same class for both.
     client = cast(Any, session).client
@@ -242,11 +233,9 @@ def is_session_closed(session: "SparkSession") -> bool:
 
 
 def has_kept(session: "SparkSession", name: str) -> bool:
-    """Whether the server of a Spark Connect session still has it, with its configuration; sends
-    a request.
+    """Whether the server of a Spark Connect session still has it; sends a request.
 
-    Clients do not record that the server closed a session, and Spark 3.5 silently creates
-    another session with the same name.
+    Spark 3.5 silently creates another session with the same name.
 
     :param name: a configuration key that was set on the session.
     """
@@ -280,8 +269,7 @@ def unset_all(session: "SparkSession", keys: Collection[str]) -> None:
 
 
 def release_at_exit(session: "SparkSession") -> None:
-    """Have the server release a Spark Connect session when this process exits; otherwise the
-    server keeps its caches for an hour.
+    """Release a Spark Connect session at exit; otherwise the server keeps it for an hour.
 
     This replaces the client's exit handler, which only removes models.
     """

@@ -11,10 +11,7 @@ if TYPE_CHECKING:
 
 
 def rows_by_value(table: "Table", snapshot_id: int, column: str) -> Counter[Any]:
-    """Return the rows in data files of a snapshot by value of a partition column.
-
-    Files whose partition spec does not contain the column are left out.
-    """
+    """Return the rows in data files by value of a partition column, if their spec has it."""
     fields = partition_fields(table, column)
     rows: Counter[Any] = Counter()
     for file in read_files(table, snapshot_id):

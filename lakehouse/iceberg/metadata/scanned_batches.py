@@ -37,9 +37,7 @@ def scanned_batches(table: "Table", scan: "DataScan") -> "Iterator[pa.RecordBatc
 
 
 def why_only_spark_reads(table: "Table", snapshot_id: int | None = None) -> str:
-    """Return the reason why PyIceberg cannot read a snapshot (default: current); empty if it
-    can.
-    """
+    """Return why PyIceberg cannot read a snapshot (default: current); empty if it can."""
     for file in read_files(table, snapshot_id):
         if file.content == "equality deletes":
             return "it has equality deletes"

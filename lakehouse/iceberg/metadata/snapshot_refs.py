@@ -1,6 +1,4 @@
-"""Parse a user's reference to a snapshot: its id, a tag, a branch, or a timestamp with time
-zone.
-"""
+"""Parse a reference to a snapshot: its id, a tag, a branch, or a timestamp."""
 
 from datetime import datetime
 

@@ -36,18 +36,14 @@ _POSITION = re.compile(r"== SQL \(line (\d+), position (\d+)\)")
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error's message in one line, with the position in the query if Spark reports
-    it.
-    """
+    """Return an error's message in one line, with the position in the query if known."""
     full_text = text_of(error)
     kind, _, text = full_text.partition(": ")
     return known_error(full_text) or _shortened(text, kind)
 
 
 def plain(text: str) -> str:
-    """Return stored error text in one line, without a Java stack or link; it starts with the
-    error type.
-    """
+    """Return stored error text in one line, without a Java stack; it starts with its type."""
     explained = known_error(text)
     if explained:
         return explained

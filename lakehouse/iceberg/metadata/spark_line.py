@@ -4,9 +4,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def spark_line() -> str:
-    """Return the version line of the installed PySpark, such as `4.1`; empty if none is
-    installed.
-    """
+    """Return the version line of the installed PySpark, such as `4.1`; empty without one."""
     try:
         return ".".join(version("pyspark").split(".")[:2])
     except PackageNotFoundError:

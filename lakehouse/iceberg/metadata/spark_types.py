@@ -1,7 +1,4 @@
-"""Conversion of Spark DataFrame types to declared types.
-
-Spark's own text of a type does not quote field names, so it cannot be parsed again.
-"""
+"""Conversion of Spark DataFrame types to declared types."""
 
 from typing import TYPE_CHECKING
 
@@ -18,10 +15,7 @@ _WIDER = {"byte": "int", "short": "int", "char": "string", "varchar": "string"}
 
 
 def of_spark(kind: "DataType") -> ColumnType:
-    """Return a Spark type as a declared type; types without a declared name keep Spark's.
-
-    Iceberg has no integers below 32 bits and no limited strings, so they are widened.
-    """
+    """Return a Spark type as a declared type, widened to a type that Iceberg has."""
     from pyspark.sql.types import ArrayType, DecimalType, MapType, StructType
 
     match kind:

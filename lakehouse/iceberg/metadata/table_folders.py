@@ -1,6 +1,4 @@
-"""All folders with files of a table: its current locations, and former ones that snapshots
-still reference.
-"""
+"""All folders with files of a table, including former locations of its snapshots."""
 
 import re
 from collections.abc import Iterable
@@ -17,9 +15,7 @@ _PART = re.compile(r"[^/]*=[^/]*|[01]{4}|[01]{8}")
 
 
 def table_folders(table: "Table") -> list[str]:
-    """Return a table's location, the folders in its properties, and other folders of referenced
-    files, without nested ones.
-    """
+    """Return the outermost folders of a table's referenced files and properties."""
     folders = list(locations(table))
     known = tuple(map(folder_key, folders))
     for key, file in all_named_files(table).items():

@@ -41,9 +41,7 @@ class TableState:
     partition_names: Mapping[str, str]
     """The source column of each partition field, by the field's Iceberg name."""
     past_partitioning: tuple[PartitionField, ...]
-    """The fields of all partition specs in the metadata, including the current one; old files
-    still use them.
-    """
+    """The fields of all partition specs; old files still use the former ones."""
     sort_order: tuple[SortField, ...]
     properties: Mapping[str, str]
     location: str
@@ -121,9 +119,7 @@ def _total(snapshot: "Snapshot | None", key: str) -> int:
 
 
 def names_at(table: "Table", snapshot_id: int, then_id: int) -> dict[str, str | None]:
-    """Return, for each column of a snapshot, its name in another snapshot; None if it is
-    missing there.
-    """
+    """Return, for each column of a snapshot, its name in another one; None if missing."""
     then_schema = schema_at(table, then_id)
     fields = schema_at(table, snapshot_id).fields
     return {field.name: then_schema.find_column_name(field.field_id) for field in fields}

@@ -11,10 +11,7 @@ Series = tuple[Point, ...]
 
 
 def rows_over_time(history: History) -> Series:
-    """Return the number of rows after each commit on main.
-
-    Past snapshots are left out if their rows could only be counted from files.
-    """
+    """Return the number of rows after each commit on main, without counting rows of files."""
 
     def rows(snapshot: Snapshot) -> float | None:
         is_available = snapshot.count_live_rows is None and "total-records" in snapshot.summary
@@ -51,10 +48,7 @@ def continued_by(earlier: Series, later: Series) -> Series:
 
 
 def thin_out(series: Series, most: int, pick: Callable[[Sequence[Point]], Point]) -> Series:
-    """Return at most `most` points, one per equal time interval.
-
-    :param pick: selects one of the points of an interval.
-    """
+    """Return at most `most` points, picked from equal time intervals."""
     if len(series) <= most:
         return series
     start, length = series[0][0], (series[-1][0] - series[0][0]) / most
@@ -80,8 +74,7 @@ def values_per_interval(
 ) -> list[float | None]:
     """Return a value for each of some equal time intervals.
 
-    :param is_kept: whether a value applies until the next one; otherwise the greatest value of
-        an interval is used.
+    :param is_kept: whether a value applies until the next one; otherwise the greatest is used.
     """
     values: list[float | None] = [None] * intervals
     length = (end - start) / intervals or timedelta(microseconds=1)

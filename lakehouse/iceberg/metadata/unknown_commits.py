@@ -1,9 +1,7 @@
-"""Find commits of a table that its catalog does not know, because a backup or an older state
-was registered.
+"""Find commits that the catalog does not know, after a backup was registered.
 
-Each commit writes a metadata.json, whose log names its predecessors. A file in the log of
-another was committed. If the catalog's log lacks it, its rows are in files that no reader uses
-and that upkeep would remove as orphans. A failed or killed commit is in no log.
+A file in the log of another was committed. If the catalog's log lacks it, upkeep would remove
+its rows as orphans. A failed or killed commit is in no log.
 """
 
 from collections.abc import Iterator
@@ -23,11 +21,9 @@ _MOST_READ = 50
 
 
 def find_unknown_commits(table: "Table") -> str | None:
-    """Return the newest metadata.json of commits that the catalog does not know; None if there
-    are none.
+    """Return the newest metadata.json of unknown commits; None if there are none.
 
-    Commits older than the table's log cannot be checked. The last commit itself is in no log: a
-    single unknown commit looks like a killed one.
+    Commits before the table's log cannot be checked. A single one looks like a killed commit.
     """
     log = table.metadata.metadata_log
     known = {_name(entry.metadata_file) for entry in log} | {_name(table.metadata_location)}

@@ -14,10 +14,7 @@ _PARTS = ("type", "element", "key", "value")
 
 
 def open_for_files(client: "Catalog", table: str, metadata_location: str) -> "Table":
-    """Open a table with `binary` in place of each unsupported type.
-
-    Snapshots, manifests and files are correct; row values are not.
-    """
+    """Open a table with `binary` in place of unsupported types; row values are incorrect."""
     from pyiceberg.io import load_file_io
     from pyiceberg.serializers import Compressor
     from pyiceberg.table import Table

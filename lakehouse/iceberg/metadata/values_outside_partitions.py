@@ -25,7 +25,7 @@ def outside_values(
     files.
 
     None represents rows without a value. A day is included if only some of its timestamps are
-    in a partition. Manifests whose bounds are inside partitions are not opened.
+    in a partition.
 
     :raises DeclarationError: if some files have a partition spec without the column.
     """

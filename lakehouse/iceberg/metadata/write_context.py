@@ -28,10 +28,7 @@ class Partitions:
     every: AllPartitions | None = None
 
     def predicate(self, column: str, column_type: str = "") -> str:
-        """Return the SQL predicate of the rows in these partitions.
-
-        :param column_type: the declared type; defaults to the type of the bounds.
-        """
+        """Return the SQL predicate of the rows in these partitions, in the declared type."""
         if not self.ranges:
             return f"{identifier(column)} IN {literals(self.values)}"
         tests = within(column, self.merged_ranges, column_type)
@@ -47,9 +44,7 @@ class Partitions:
         return joined(self.ranges)
 
     def has(self, value: Bound | str | None) -> bool:
-        """Whether a value is in these partitions; a day is if all of its partitioned timestamps
-        are.
-        """
+        """Whether a value is in these partitions; a day is if all its timestamps are."""
         if value is None or not self.ranges:
             return value is not None and str(value) in self.values
         every = (
@@ -73,11 +68,7 @@ class Partitions:
         )
 
     def is_computed_by(self, value: Bound | str | None) -> bool:
-        """Whether a run of these partitions computes a value: it is in them, or in no defined
-        partition.
-
-        Rows in no partition are processed with every run.
-        """
+        """Whether a run of these partitions computes a value: in them, or in none."""
         return self.touches(value) or not self.is_one(value)
 
     def is_one(self, value: Bound | str | None) -> bool:

@@ -20,10 +20,7 @@ class BegunWrite:
 
 
 class WriteListener(Protocol):
-    """Receives the events of writes, under the lock of their table.
-
-    Methods must not raise: a write does not depend on its listener.
-    """
+    """Receives the events of writes, under the lock of their table; must not raise."""
 
     def begun(self, write: BegunWrite) -> None:
         """Record the start of a write."""
@@ -38,9 +35,7 @@ class WriteListener(Protocol):
         """Return the ids of a table's writes without a recorded outcome."""
 
     def resolved(self, write: BegunWrite, published: Published | None) -> None:
-        """Record the outcome of a write whose process did not report it; None if it published
-        nothing.
-        """
+        """Record the outcome of an unreported write; None if it published nothing."""
 
 
 class NoListener:

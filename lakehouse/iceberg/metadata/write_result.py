@@ -101,10 +101,7 @@ def by_table(pins: Iterable[Pin]) -> dict[str, Pin]:
 
 @dataclass(frozen=True)
 class Quarantined:
-    """Quarantined rows of a write: all, new ones, and the snapshot of the quarantine.
-
-    `outside_rows` of them are in no partition; each run of a table processes those.
-    """
+    """Quarantined rows of a write; `outside_rows` of them are in no partition."""
 
     table: str
     rows: int
@@ -136,10 +133,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Published(Outcome):
-    """The write was published to `main`.
-
-    Counts are those of this write; a merge counts inserted, updated and removed rows.
-    """
+    """The write was published to `main`, with its counts."""
 
     operation: str = ""
     added_rows: int = 0

@@ -15,10 +15,8 @@ _NESTED = ("struct", "array", "map")
 def keys_of_changed_rows(
     now: "DataFrame", before: "DataFrame", names: Mapping[str, str | None], keys: Sequence[str]
 ) -> "DataFrame":
-    """Return the distinct keys of added, removed and changed rows.
-
-    Rows are compared by their keys and a 64-bit hash of all columns. Nested columns are
-    compared as JSON, so a map in another order counts as changed.
+    """Return the distinct keys of added, removed and changed rows, by a 64-bit hash of all
+    columns.
 
     :param names: for each column of `now`, its name in `before`; None if it was missing there.
     :param keys: columns of `now`.

@@ -1,8 +1,6 @@
-"""Rows that users cleared from a quarantine, stored in a table by their keys, without their
-values.
+"""Rows that users cleared from a quarantine, by their keys, without their values.
 
-The table is created with the first cleared row. Cleared rows count as accounted for, and do not
-return to the quarantine when they are rejected again.
+They count as accounted for, and do not return when they are rejected again.
 """
 
 from collections import Counter
@@ -32,9 +30,7 @@ class Clearing:
     rows: int
 
     def to_summary(self) -> dict[str, str]:
-        """Return the snapshot properties of the commit that removes the rows from the
-        quarantine.
-        """
+        """Return the snapshot properties of the commit that removes the rows."""
         return {_BY: self.by, _WHY: self.why, _ROWS: str(self.rows)}
 
 

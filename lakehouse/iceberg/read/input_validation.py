@@ -9,11 +9,7 @@ from lakehouse.tables.table import Append, IcebergTable, Merge, Overwrite
 
 
 def check_appended_once(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
-    """Reject an append of rows that other inputs provide, without a key that makes it
-    idempotent.
-
-    `latest` and `as_of` inputs are read again by each run. An `incremental` input is read in
-    full again if its rows were deleted, or its last snapshot has expired.
+    """Reject an append of rows that inputs can provide again, without an idempotent key.
 
     :raises DeclarationError: names the table, its inputs and the expected value.
     """
@@ -66,11 +62,7 @@ def check_existing_rows(table: IcebergTable, inputs: Mapping[str, Input]) -> Non
 
 
 def check_overwrite_inputs(table: IcebergTable, inputs: Mapping[str, Input]) -> None:
-    """Reject overwrites of a table by new rows of its inputs only.
-
-    They would lose the rows of all earlier runs. A table that is overwritten by partitions
-    would lose the new rows of partitions outside of the run, since they are not new to the next
-    run.
+    """Reject overwrites by new rows only, which would lose the rows of earlier runs.
 
     :param inputs: with version reads.
     :raises DeclarationError: names the table, its inputs and the expected value.

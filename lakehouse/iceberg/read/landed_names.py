@@ -1,6 +1,4 @@
-"""File names under which a content landed in a bronze table, from a few data files without
-Spark.
-"""
+"""File names under which a content landed in a bronze table; no Spark."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -18,10 +16,9 @@ _COLUMNS = ("_source_file", "_source_sha256", "_ingested_at")
 def landed_names(
     engine: Engine, table: str, hashes: Collection[str]
 ) -> dict[str, dict[str, datetime]]:
-    """Return, by SHA-256 of the content, the names of files with it, and their ingestion times.
+    """Return the names and ingestion times of landed files by the SHA-256 of their content.
 
-    Data files are skipped by their statistics. If more than a few files are needed, or one
-    cannot be read without Spark, the result is empty: it is only used in hints.
+    Empty if more than a few files must be read, or only Spark reads one: it is only a hint.
     """
     import pyarrow as pa
     from pyiceberg.expressions import In

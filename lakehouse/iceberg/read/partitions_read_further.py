@@ -1,8 +1,6 @@
-"""Whether some partitions of a run already contain rows after the watermark, which must not be
-added again.
+"""Whether some partitions of a run already contain rows after the watermark.
 
-The watermark applies to the entire table, and does not advance while other partitions are
-stale, for example because one is blocked. Partitions computed meanwhile contain later rows.
+The watermark of the entire table stays while other partitions are stale, such as a blocked one.
 """
 
 from collections.abc import Mapping
@@ -22,8 +20,7 @@ def were_read_further(
     inputs: Mapping[str, Input],
     partitions: Partitions | None,
 ) -> bool:
-    """Whether some of a run's partitions were computed from rows after the watermark; metadata
-    only.
+    """Whether some of a run's partitions were computed from rows after the watermark.
 
     False for a table of versions, where repeated rows are kept once.
     """

@@ -53,9 +53,6 @@ def read_inputs(
     """Return the DataFrames of a write's inputs, each filtered to the run's partitions if
     declared.
 
-    The existing rows of other partitions, which `with_version_reads` adds, are omitted if they
-    are known to be empty. Inputs that a function declares are always present.
-
     :param affected: partitions with existing versions of the new rows; None if unknown.
     """
     return {

@@ -91,11 +91,7 @@ def _in_full(source: History, pinned: Pin, because: str) -> Pin:
 
 
 def pin_since(source: History, since: int | None, until: int) -> Pin:
-    """Return the pin of the rows appended after a snapshot, up to another; all rows if unknown.
-
-    Unknown if the start is None or no longer a retained ancestor, if rows were rewritten since,
-    or if appended rows were erased.
-    """
+    """Return the pin of the rows appended after a snapshot, up to another; all rows if unknown."""
     last = source.snapshots[until]
     if since is None:
         return Pin(source.table, until, rows=last.rows, note="read in full: the first time")

@@ -20,11 +20,7 @@ from lakehouse.tables.table import SOURCE_KEY, Append, IcebergTable, Merge
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """The reads of one attempt of a write.
-
-    The plan is valid while the target's main is as in `target`; after another commit, plan
-    again.
-    """
+    """The reads of one attempt of a write, valid until the next commit to the target."""
 
     target: History
     pins: Mapping[str, Pin]
@@ -77,12 +73,10 @@ def _full_read_reason(
     target: History,
     withdrawn: Mapping[str, Withdrawn],
 ) -> str:
-    """Return the reason why an incremental table must read all rows of its inputs; empty if it
-    need not.
+    """Return why an incremental table must read all rows of its inputs; empty if it need not.
 
-    Rows of a rejected delivery can have replaced rows of another input in a merge, or been
-    joined with them. Similarly, if one input is read again, its rows can replace newer rows of
-    another input, if only the order of merges determines which is newer.
+    Rows of a rejected delivery can have replaced rows of another input. Rows that are read
+    again can replace newer rows of another input.
     """
     if all(pinned.since_snapshot_id is None for pinned in pins.values()):
         return ""
@@ -115,9 +109,7 @@ def _loses_rejected_rows(table: IcebergTable) -> bool:
 
 
 def _was_declared_otherwise(target: History, table: IcebergTable) -> bool:
-    """Whether existing rows may not match the declaration: rules changed, or another tool
-    wrote.
-    """
+    """Whether rules changed since the last write, or another tool wrote."""
     last = target.last_write
     if last is None or last.commit is None:
         return True

@@ -1,7 +1,6 @@
 """Partitions that must be computed to evaluate a table's quarantined rows again; no JVM.
 
-A run selects rows by a column of the source, which can differ from the table's column.
-Therefore each quarantined row is looked up in its source, by file and row number.
+Their partition column can differ from the source's, so each row is looked up there.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -32,10 +31,7 @@ Key = tuple[Any, ...]
 def refused_values(
     engine: Engine, table: IcebergTable, inputs: Mapping[str, Input]
 ) -> set[Any]:
-    """Return the partition values of the rows in a table's quarantine.
-
-    None represents rows with an unknown value: they are processed with every run, or their
-    partition cannot be determined.
+    """Return the partition values of the rows in a table's quarantine; None if unknown.
 
     :param table: overwritten by partitions, with a quarantine.
     :raises FilesUnsupported: if only Spark can read the quarantine or a source.
@@ -51,9 +47,7 @@ def refused_values(
 
 
 def _refused(engine: Engine, table: IcebergTable) -> dict[Key, set[str | None]]:
-    """Return the quarantined rows by source key, with the delivered texts of the partition
-    column.
-    """
+    """Return the quarantined rows by source key, with the texts of the partition column."""
     assert table.quarantine is not None
     assert table.overwritten_by is not None
     by = table.overwritten_by
@@ -88,9 +82,7 @@ def _look_up(
 
 
 def _having(batch: "pa.RecordBatch", keys: Collection[Key]) -> "pa.RecordBatch":
-    """Return the rows of a batch with any of the row numbers, in any file; most batches have
-    none.
-    """
+    """Return the rows of a batch with any of the row numbers, in any file."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.scanned_batches import scanned_batches
 from lakehouse.tables.masking import PERSON_SAMPLE_ROWS, redacted
@@ -49,16 +50,22 @@ class RefusedRows:
         """When the newest of them were quarantined."""
         return max((refusals.last_at for refusals in self.by_file), default=None)
 
+    @property
+    def newest(self) -> tuple[Refusals, ...]:
+        """The files whose rows were quarantined last."""
+        last_at = self.last_at
+        return tuple(refusals for refusals in self.by_file if refusals.last_at == last_at)
 
-def count_refused(engine: Engine, table: IcebergTable) -> RefusedRows:
+
+def count_refused(catalog: Catalog, table: IcebergTable) -> RefusedRows:
     """Count the rows in a table's quarantine, in batches.
 
-    :param table: a table with a quarantine.
+    :raises FilesUnsupported: if only Spark can read its rows.
     """
     rules: dict[str | None, Refusals] = {}
     files: dict[str | None, Refusals] = {}
     rows = 0
-    for batch in _batches(engine, table, (_REASONS, _FILE, _AT)):
+    for batch in _batches(catalog, table, (_REASONS, _FILE, _AT)):
         rows += batch.num_rows
         _add(rules, _per_rule(batch))
         _add(files, batch.select([_FILE, _AT]))
@@ -74,11 +81,8 @@ def sample_refused(
     rule: str | None = None,
     file: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Return some rows of a table's quarantine with their reasons, personal values masked.
+    """Return some quarantined rows with their reasons; declared columns, masked.
 
-    Only declared columns are read, since others can contain personal data.
-
-    :param limit: maximum number of rows.
     :param rule: only rows that break this rule.
     :param file: only rows of this delivered file.
     """
@@ -88,7 +92,7 @@ def sample_refused(
     columns = tuple(name for name in quarantine.column_names if name not in hidden)
     scan_limit = max(limit, PERSON_SAMPLE_ROWS) if quarantine.has_personal_data else limit
     rows: list[dict[str, Any]] = []
-    for batch in _batches(engine, table, columns, file):
+    for batch in _batches(engine.catalog, table, columns, file):
         broken = batch if rule is None else _breaking(batch, rule)
         rows += broken.slice(0, scan_limit - len(rows)).to_pylist()
         if len(rows) >= scan_limit:
@@ -100,7 +104,7 @@ def sample_refused(
 def refused_keys(engine: Engine, table: IcebergTable) -> set[str]:
     """Return the keys of the rows in a table's quarantine."""
     keys: set[str] = set()
-    for batch in _batches(engine, table, (_KEY,)):
+    for batch in _batches(engine.catalog, table, (_KEY,)):
         keys.update(map(str, batch.column(_KEY).to_pylist()))
     return keys
 
@@ -111,15 +115,15 @@ def _quarantine(table: IcebergTable) -> IcebergTable:
 
 
 def _batches(
-    engine: Engine, table: IcebergTable, columns: tuple[str, ...], file: str | None = None
+    catalog: Catalog, table: IcebergTable, columns: tuple[str, ...], file: str | None = None
 ) -> "Iterator[pa.RecordBatch]":
     """Yield the existing columns of the quarantine; nothing if it does not exist yet."""
     from pyiceberg.expressions import AlwaysTrue, BooleanExpression, EqualTo
 
     name = _quarantine(table).name
-    if not engine.catalog.has(name):
+    if not catalog.has(name):
         return
-    loaded = engine.catalog.load(name)
+    loaded = catalog.load(name)
     existing = {field.name for field in loaded.schema().fields}
     selected = tuple(column for column in columns if column in existing)
     of_file: BooleanExpression = AlwaysTrue()

@@ -1,8 +1,5 @@
-"""Reads behind a versioned input: new rows in the run's partitions and outside of them, and the
-table's existing rows.
-
-A declaration names only one input. The engine also reads other partitions, to find versions
-that moved or arrived late.
+"""Reads behind a versioned input: new and existing rows, in and outside of the run's
+partitions.
 """
 
 from collections.abc import Mapping
@@ -14,9 +11,7 @@ from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import IcebergTable, Overwrite
 
 EXISTING = "existing rows"
-"""Name of the input with the table's own rows in the run's partitions; not a valid parameter
-name.
-"""
+"""The input of own rows in the run's partitions; not a valid parameter name."""
 EXISTING_OUTSIDE = "existing rows elsewhere"
 """Name of the input with the table's own rows in other partitions."""
 
@@ -43,9 +38,7 @@ def outside_name(name: str) -> str:
 
 
 def has_no_partition(partitions: Partitions | None, by: str) -> str:
-    """Return the SQL predicate of new rows that are in no partition, so that every run reads
-    them.
-    """
+    """Return the SQL predicate of new rows in no partition, which every run reads."""
     if partitions is None or partitions.every is None:
         return f"{identifier(by)} IS NULL"
     return partitions.every.outside(by)

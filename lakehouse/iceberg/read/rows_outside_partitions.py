@@ -1,8 +1,4 @@
-"""Source rows that no run of a table reads, because they are in none of its partitions.
-
-An input with `by=` provides each run only with rows of its partitions. Rows in no partition,
-such as rows without a date or dated tomorrow, would be ignored by all runs.
-"""
+"""Source rows that no run of a table reads, because they are in none of its partitions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -98,9 +94,7 @@ def find_left_out(
     pins: Mapping[str, Pin],
     run: Run,
 ) -> list[OutsidePartitions]:
-    """Return the rows in no partition for each source that is read by partitions; metadata
-    only.
-    """
+    """Return the rows in no partition, by source that is read by partitions."""
     every = run.partitions.every if run.partitions else None
     if every is None:
         return []
@@ -119,9 +113,7 @@ def evaluate_by_metadata(
     inputs: Mapping[str, Input],
     every: AllPartitions | None,
 ) -> list[RuleResult]:
-    """Evaluate the rule at the watermarks of the sources; empty if the table was never
-    computed.
-    """
+    """Evaluate the rule at the sources' watermarks; empty if there are none."""
     sources = partition_only_sources(table, inputs)
     if every is None or not engine.catalog.has(table.name):
         return []
@@ -142,9 +134,7 @@ def was_left_out(
     inputs: Mapping[str, Input],
     partitions: Partitions | None,
 ) -> bool:
-    """Whether rows of a run's partitions arrived before these were defined, so that new rows
-    are not sufficient.
-    """
+    """Whether rows of a run's partitions arrived before these were defined."""
     if partitions is None:
         return False
     waiting = (
@@ -157,9 +147,7 @@ def was_left_out(
 def stamped(
     history: History, left_out: list[OutsidePartitions], marks: Mapping[str, int]
 ) -> dict[str, tuple[str | None, ...]]:
-    """Return the values to record in a commit: the current ones, or the previous ones while the
-    watermark does not advance.
-    """
+    """Return the values to record in a commit; the previous ones while a watermark stays."""
     return {
         rows.source.table: (
             rows.texts
@@ -197,9 +185,7 @@ def _find(
 
 
 def _is_settled(engine: Engine, table: IcebergTable, rows: OutsidePartitions) -> bool:
-    """Whether the newest run has processed the same values, and none of their files changed
-    since.
-    """
+    """Whether the newest run has processed the same values, in the same files."""
     target, name = read_history(engine, table.name), rows.source.table
     commits = (snapshot.commit for snapshot in target.line if snapshot.commit)
     newest = next((commit for commit in commits if name in commit.read), None)

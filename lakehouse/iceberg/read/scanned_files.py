@@ -67,9 +67,7 @@ def _appended(history: History, since: int, until: int) -> tuple[int, int]:
 def _in_partitions(
     table: "Table", snapshot_id: int, declared: Input, run: Run
 ) -> tuple[int, int] | None:
-    """Return the number and bytes of files in the run's partitions, or outside; None if
-    unknown.
-    """
+    """Return the files and bytes of the run's partitions, or outside; None if unknown."""
     assert declared.by is not None
     assert run.partitions is not None
     fields = partition_fields(table, declared.by)

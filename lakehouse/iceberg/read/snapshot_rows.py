@@ -11,10 +11,9 @@ if TYPE_CHECKING:
 
 
 def rows_at(engine: Engine, table: str, snapshot_id: int) -> "DataFrame":
-    """Return a table as of a snapshot, independent of later commits.
+    """Return a table as of a snapshot.
 
-    `load(name)` is used because Spark 3.5 ignores the option with `spark.read.table`, and reads
-    the newest rows.
+    With `spark.read.table`, Spark 3.5 ignores the option, and reads the newest rows.
     """
     return _load(engine, table, {"versionAsOf": str(snapshot_id)})
 

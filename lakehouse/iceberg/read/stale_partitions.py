@@ -1,8 +1,7 @@
 """Partitions of a table that must be computed from the current rows of its sources.
 
-They are derived from the commits of the sources and the target, and from the partitions with
-existing versions of new rows. A run covers only some partitions. Therefore each commit records
-the snapshots that the run read for its partitions, and the watermarks of the entire table.
+A run covers only some partitions. Therefore each commit records the snapshots that the run read
+for its partitions, and the watermarks of the entire table.
 """
 
 from collections.abc import Iterator, Mapping, Set
@@ -60,12 +59,7 @@ def followed(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]
 
 
 def partition_only_sources(table: IcebergTable, inputs: Mapping[str, Input]) -> dict[str, str]:
-    """Return the sources whose rows in no partition are not read by any run, with their
-    partition column.
-
-    Sources that are also read `outside` of the run's partitions are left out: the function
-    receives these rows.
-    """
+    """Return the sources whose rows in no partition are read by no run, with their column."""
     if table.overwritten_by is None:
         return {}
     read_outside = {declared.table for declared in inputs.values() if declared.outside}
@@ -125,9 +119,7 @@ def _stale_by_source(
     until: Mapping[str, int | None],
     every: AllPartitions | None,
 ) -> dict[str, set[Any]]:
-    """Return the stale values by source, as of a snapshot of each; sources without one are left
-    out.
-    """
+    """Return the stale values by source that has a snapshot."""
     read_until = {
         source: (column, snapshot_id)
         for source, column in followed(table, inputs).items()
@@ -183,11 +175,7 @@ def stale_of(
 def waiting_values(
     engine: Engine, table: IcebergTable, source: str, every: AllPartitions | None
 ) -> set[Any]:
-    """Return the values that became partitions after the table was computed, and were not
-    computed since.
-
-    Their rows arrived before the watermark of the source.
-    """
+    """Return the values that became partitions later and were not computed since."""
     target = read_history(engine, table.name)
     commits = list(commits_since(target, source, target.watermark(source)))
     waiting = _waiting(target, source, every)
@@ -209,10 +197,9 @@ def watermarks(
     stale: Mapping[str, Set[Any]],
     partitions: Partitions | None,
 ) -> dict[str, int]:
-    """Return the watermarks of the entire table after a run: an input's pin, if no other
-    partition is stale.
+    """Return the watermarks of the entire table after a run.
 
-    Otherwise the watermark of that source does not advance.
+    The watermark of a source does not advance while other partitions are stale.
     """
     marks = {
         name: pin.snapshot_id
@@ -233,9 +220,8 @@ def watermarks(
 def affected_partitions(
     engine: Engine, table: IcebergTable, inputs: Mapping[str, Input], pins: Mapping[str, Pin]
 ) -> frozenset[Any] | None:
-    """Return the partitions with existing rows that can be versions of the new rows.
-
-    None if unknown, because more than the new rows is computed, or if there are too many.
+    """Return the partitions with existing rows that can be versions of the new rows; None if
+    unknown or too many.
     """
     since = read_since(inputs, pins)
     own = next(
@@ -318,10 +304,7 @@ def _existing_values(engine: Engine, table: IcebergTable, snapshot_id: int) -> s
 
 
 def _collect(values: "DataFrame") -> frozenset[Any] | None:
-    """Return the distinct values of the partition column; None if there are too many.
-
-    :param values: timestamps converted by `without_zone`.
-    """
+    """Return the distinct values of the partition column; None if there are too many."""
     rows = values.distinct().limit(_MOST_PARTITIONS + 1).collect()
     if len(rows) > _MOST_PARTITIONS:
         return None
@@ -331,12 +314,10 @@ def _collect(values: "DataFrame") -> frozenset[Any] | None:
 def _affected(
     engine: Engine, table: IcebergTable, arrived_at: Pin, existing_at: Pin
 ) -> frozenset[Any] | None:
-    """Return the partitions with existing versions of new rows, as column values; None if too
-    many.
+    """Return the partitions with existing versions of new rows; None if too many.
 
-    The query scans all rows of the table, and its result is needed several times: to find stale
-    partitions, and by each of their runs. Snapshot ids are unique across tables, so the pins
-    are a sufficient cache key.
+    The query scans the table, and its result is needed several times. Snapshot ids are unique
+    across tables, so the pins are a sufficient cache key.
     """
     if (arrived_at, existing_at) not in _known_affected:
         while len(_known_affected) >= _CACHE_SIZE:
@@ -385,11 +366,7 @@ def commits_since(
 def _read_for(
     commits: list[CommitProperties], source: str, value: Any, every: AllPartitions | None
 ) -> int | None:
-    """Return the snapshot of a source that was last read for a value; None if no run computed
-    it.
-
-    Values in no partition are processed with every run.
-    """
+    """Return the snapshot of a source that was last read for a value; None without one."""
     reading = (commit for commit in commits if source in commit.read)
     if every is not None and not every.has(value):
         return next((commit.read[source] for commit in reading), None)

@@ -1,6 +1,4 @@
-"""Tables that are older than their sources, derived from the tables without a JVM or Dagster
-events.
-"""
+"""Tables that are older than their sources; no JVM, no Dagster events."""
 
 from collections.abc import Iterable
 

@@ -1,8 +1,7 @@
 """Inputs of a partitioned table whose changes make no partition stale.
 
-An input without `by=`, such as a table of shops joined with orders, cannot be assigned to
-partitions. Recomputing all partitions after each change would usually cost too much, and
-history is often meant to keep the former values. They are recomputed only on request.
+An input without `by=`, such as a table of shops, cannot be assigned to partitions, and
+recomputing all would usually cost too much.
 """
 
 from collections.abc import Mapping
@@ -13,11 +12,7 @@ from lakehouse.tables.table import IcebergTable
 
 
 def unfollowed(table: IcebergTable, inputs: Mapping[str, Input]) -> tuple[str, ...]:
-    """Return the tables whose changes make no partition stale, sorted; empty without
-    partitions.
-
-    `as_of` inputs are left out, since a past state does not change.
-    """
+    """Return the tables whose changes make no partition stale, sorted; no `as_of` inputs."""
     if table.overwritten_by is None:
         return ()
     read = {declared.table for declared in inputs.values() if declared.mode != "as_of"}

@@ -15,9 +15,7 @@ _FEW_KEYS = 2_000
 
 
 def key_locations(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> "DataFrame":
-    """Return the key and partition column of rows with any of some keys; reads no other
-    columns.
-    """
+    """Return the key and partition column of rows with any of some keys."""
     assert table.overwritten_by is not None
     of = declared_versions(table).of
     columns = dict.fromkeys((*of, table.overwritten_by))
@@ -25,12 +23,9 @@ def key_locations(table: IcebergTable, rows: "DataFrame", keys: "DataFrame") -> 
 
 
 def few_keys(table: IcebergTable, keys: "DataFrame") -> set[Any] | None:
-    """Return the keys if they are few, in one column, plain and not personal; otherwise None.
+    """Return the keys if they are few, plain, in one column; None otherwise.
 
-    Few keys become literals in a statement, which avoids a join. Statements are logged, so
-    personal keys are excluded.
-
-    :param keys: can contain duplicates; few rows are deduplicated here, to avoid a shuffle.
+    They become literals in a logged statement, so personal keys are excluded.
     """
     first, *other_keys = declared_versions(table).of
     if other_keys or first in table.masked_columns:
@@ -46,8 +41,7 @@ def few_keys(table: IcebergTable, keys: "DataFrame") -> set[Any] | None:
 def few_keys_predicate(table: IcebergTable, keys: set[Any]) -> str:
     """Return the SQL predicate of the rows with any of a few keys.
 
-    The range is added because Iceberg skips files only by minimum and maximum if there are many
-    values.
+    With many values, Iceberg skips files only by the range.
     """
     (column,) = declared_versions(table).of
     known = [key for key in keys if key is not None]
@@ -84,10 +78,7 @@ def order_sql(values: Mapping[str, str]) -> str:
 
 
 def is_newer_sql(refused: Mapping[str, str], accepted: str) -> str:
-    """Return the SQL predicate that a rejected version is newer than an accepted one, and
-    therefore not corrected by it.
-
-    A version without a timestamp is corrected by any.
+    """Return the SQL predicate that a rejected version is newer than an accepted one.
 
     :param refused: the columns of its `order_sql`.
     :param accepted: the `order_sql` of the accepted version, in the same types.
@@ -107,9 +98,7 @@ def typed_sql(table: IcebergTable, column: str, raw: str, delivered_type: str) -
 
 
 def _cast_sql(table: IcebergTable, column: str, raw: str, delivered_type: str) -> str | None:
-    """Return SQL for a delivered value in the table's type; None if it has this type or no cast
-    rule.
-    """
+    """Return SQL for a delivered value in the table's type; None if no cast applies."""
     cast = table.casts.get(column)
     return cast.sql(raw) if cast and cast.type != delivered_type else None
 

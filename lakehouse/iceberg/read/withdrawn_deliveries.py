@@ -1,9 +1,7 @@
-"""Deliveries that a user withdrew from a source, and rows of erased data subjects in
-aggregates.
+"""Deliveries that a user withdrew from a source, and rows of erased data subjects.
 
 The commit that removes a delivery names it. A write with such a commit in its inputs records
-that too, so that its downstream tables follow. Rows removed for another reason, such as
-retention of the source, do not change a merged table.
+that too, so that its downstream tables follow.
 """
 
 from collections.abc import Mapping

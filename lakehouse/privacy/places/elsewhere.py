@@ -1,4 +1,4 @@
-"""What the lakehouse leaves outside of its home, and cannot reach: it is said whose it is."""
+"""Places outside of the home that the lakehouse cannot reach, and their owner."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +10,6 @@ import yaml
 from lakehouse.alerts.alert_routes import name_of, read_routes
 from lakehouse.errors import SettingsError
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
-from lakehouse.runtime.folders_of_spark import folders_outside
 from lakehouse.settings import Settings
 
 _STORAGES = (
@@ -22,30 +21,33 @@ _STORAGES = (
     "local_artifact_storage",
 )
 _IN_FOLDERS = ("sqlite", "Sqlite", "Local", "NoOp", "EventLog")
-"""What of Dagster's is in a folder of this machine, or nowhere."""
-_SPILLS = "Its temporary folders and logs are on other machines."
-_OF_A_SERVER = (
-    "Its temporary folders and logs, and those of its executors, are not in the home."
-)
-_TOLD_TO = (
-    "Spark is told to keep it outside of the home, with rows that it spilled or plans that hold"
-    " values."
-)
-_OPERATOR = "who operates it"
+"""Prefixes of Dagster's storages in a folder of this machine, or without data."""
 
 
 def places_elsewhere(settings: Settings) -> Iterator[ScrubbedPlace]:
-    """Yield Dagster's storages, and Spark's clusters and folders, that are not in the home."""
+    """Yield Dagster's storages, and Spark servers and clusters, outside of the home."""
     file = settings.dagster_home / "dagster.yaml"
-    if file.is_file():
-        configured = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
-        for name in _STORAGES:
-            yield from _storage(settings, name, configured.get(name))
-    yield from _sparks(settings)
+    configured = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else None
+    for name in _STORAGES:
+        storage = (configured or {}).get(name)
+        if isinstance(storage, Mapping):
+            yield from _storage(settings, name, storage)
+    if settings.spark_remote:
+        # A tunnel on this machine can lead to a cluster.
+        host = urlsplit(settings.spark_remote).hostname
+        yield _not_reached(
+            f"the Spark Connect server on {host}",
+            "Its temporary folders and logs, and those of its executors, are not in the home.",
+        )
+    elif not settings.spark_master.startswith("local"):
+        yield _not_reached(
+            f"the Spark cluster of {settings.spark_master}",
+            "Its temporary folders and logs are on other machines.",
+        )
 
 
 def sent_alerts(settings: Settings) -> Iterator[ScrubbedPlace]:
-    """Yield where messages went of which the record had the person."""
+    """Yield the recipients of alerts, when the record of alerts contained the person."""
     try:
         urls = read_routes(settings).urls
     except SettingsError as error:
@@ -54,43 +56,31 @@ def sent_alerts(settings: Settings) -> Iterator[ScrubbedPlace]:
     for url in urls:
         yield _not_reached(
             f"alerts that were sent to {name_of(url)}",
-            "The record of alerts had the person, and messages of it may have.",
+            "The record of alerts contained the person, and sent messages can too.",
         )
 
 
-def _storage(settings: Settings, name: str, configured: Any) -> Iterator[ScrubbedPlace]:
-    """Yield a storage that is a server's, or whose folder is elsewhere."""
-    for kind, config in _kinds(configured):
-        folder = config.get("base_dir")
+def _storage(
+    settings: Settings, name: str, configured: Mapping[str, Any]
+) -> Iterator[ScrubbedPlace]:
+    """Yield a storage of a server, or with a folder outside of the home."""
+    configured = configured.get("custom", configured)
+    kinds = (
+        {configured["class"]: configured.get("config")} if "class" in configured else configured
+    )
+    for kind, config in kinds.items():
+        folder = (config or {}).get("base_dir")
         if kind.startswith(_IN_FOLDERS) and _is_in_home(settings, folder):
             continue
-        where = f" in {folder}" if isinstance(folder, str) else ""
+        location = f" in {folder}" if isinstance(folder, str) else ""
         yield _not_reached(
-            f"{name} of Dagster: {kind}{where}",
-            "dagster.yaml keeps it outside of the home, with runs, events, checks or logs.",
+            f"{name} of Dagster: {kind}{location}",
+            "dagster.yaml puts it outside of the home, with runs, events, checks or logs.",
         )
-
-
-def _kinds(configured: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield what kind of storage is configured, and how: by its class, or by a name that
-    Dagster has for it.
-    """
-    if not isinstance(configured, Mapping):
-        return
-    if "class" in configured:
-        yield str(configured["class"]), configured.get("config") or {}
-        return
-    for kind, config in configured.items():
-        if kind == "custom":
-            yield from _kinds(config)
-        else:
-            yield str(kind), config or {}
 
 
 def _is_in_home(settings: Settings, folder: Any) -> bool:
-    """Whether a folder is below the home; none that is named is, one that the environment names
-    is not known.
-    """
+    """Whether a folder is below the home, as it is by default; unknown from the environment."""
     if folder is None:
         return True
     return isinstance(folder, str) and Path(folder).resolve().is_relative_to(
@@ -98,22 +88,5 @@ def _is_in_home(settings: Settings, folder: Any) -> bool:
     )
 
 
-def _sparks(settings: Settings) -> Iterator[ScrubbedPlace]:
-    if settings.spark_remote:
-        # One that answers here, maybe by a tunnel, may work on a cluster.
-        host = urlsplit(settings.spark_remote).hostname
-        yield _not_reached(f"the Spark Connect server on {host}", _OF_A_SERVER)
-        return
-    if not settings.spark_master.startswith("local"):
-        yield _not_reached(f"the Spark cluster of {settings.spark_master}", _SPILLS)
-    try:
-        folders = list(folders_outside(settings))
-    except SettingsError as error:
-        yield _not_reached("the folders of Spark", str(error))
-        return
-    for name, folder in folders:
-        yield _not_reached(f"{name} of Spark: {folder}", _TOLD_TO)
-
-
 def _not_reached(place: str, why: str) -> ScrubbedPlace:
-    return ScrubbedPlace(place, "not reached", why=why, owner=_OPERATOR)
+    return ScrubbedPlace(place, "not reached", why=why, owner="who operates it")

@@ -1,19 +1,20 @@
-"""Folders and objects that processes use for a while: those of dead processes are removed, and
-those of living ones are reported.
-"""
+"""Folders and objects of processes: removed after their exit, otherwise reported."""
 
 import math
 import shutil
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from lakehouse.errors import TableBusy
 from lakehouse.iceberg.write.kept_rows_folder import KEPT_ROWS, KeptRowsFolder, list_folders
 from lakehouse.ingestion.ingest import feed_lock, remove_staged
-from lakehouse.ingestion.staged_rows import BucketStaging, by_writer, is_left, open_staging
+from lakehouse.ingestion.staged_rows import by_writer, is_left, open_staging
 from lakehouse.orchestration.table_jobs.job_code import RUNS
 from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.runtime.code_on_executors import is_code_zip
@@ -51,6 +52,19 @@ def is_of_a_process(settings: Settings, path: Path) -> bool:
     return (len(parts) > 3 and parts[0] == "staging") or parts[0].startswith(_AD_HOC)
 
 
+class _Folder(NamedTuple):
+    """A folder or prefix that processes use for a while."""
+
+    place: str
+    files: int
+    remove: Callable[[], object]
+    why_busy: str = ""
+    """Why it is not removed; empty if no process uses it."""
+    owner: str = ""
+    feed: str = ""
+    """The feed whose lock is needed to remove it."""
+
+
 def remove_left_folders(
     settings: Settings, gone_at: datetime | None = None, *, is_dry: bool
 ) -> Iterator[ScrubbedPlace]:
@@ -58,22 +72,112 @@ def remove_left_folders(
 
     :param gone_at: what a living process wrote later contains no erased person.
     """
+    folders = [
+        *_temporary(settings, gone_at),
+        *_staged(settings),
+        *_in_bucket(settings),
+        *_kept(settings, gone_at),
+        *_copied(settings),
+    ]
+    for folder in folders:
+        place = _remove(settings, folder, is_dry=is_dry)
+        if folder.files:
+            yield place
+
+
+def _remove(settings: Settings, folder: _Folder, *, is_dry: bool) -> ScrubbedPlace:
+    name, files = folder.place, folder.files
+    if folder.why_busy:
+        return ScrubbedPlace(name, "busy", files=files, why=folder.why_busy, owner=folder.owner)
+    feed = folder.feed
+    lock = feed_lock(feed, settings.home, wait_seconds=0) if feed else nullcontext()
+    try:
+        with lock:
+            if not is_dry:
+                folder.remove()
+    except TableBusy as error:
+        owner = f"the ingest of {feed}"
+        return ScrubbedPlace(name, "busy", files=files, why=str(error), owner=owner)
+    except OSError:
+        why = "It cannot be removed."
+        return ScrubbedPlace(name, "not reached", files=files, why=why)
+    return ScrubbedPlace(name, "removed", files=files)
+
+
+def _temporary(settings: Settings, gone_at: datetime | None) -> Iterator[_Folder]:
     for folder in temporary_folders(settings):
-        yield from _temporary(settings, folder, gone_at, is_dry=is_dry)
+        process, name = process_of(folder), _name(settings, folder)
+        remove = partial(_remove_folder, folder)
+        if process is not None and process.is_alive:
+            owner = f"process {process.pid} on {process.host}"
+            yield _Folder(name, len(_older(folder, gone_at)), remove, _OF_SPARK, owner)
+        elif process is not None:
+            yield _Folder(name, len(_files_with_rows(folder)), remove)
+
+
+def _staged(settings: Settings) -> Iterator[_Folder]:
     for folder in _folders(settings.home / "staging"):
         files = [file for ingest in _folders(folder) for file in _files_with_rows(ingest)]
         if files and folder.name != KEPT_ROWS:
-            place = _name(settings, folder)
-            remove = None if is_dry else lambda folder=folder: remove_staged(folder)
-            yield _of_feed(settings, folder.name, place, len(files), remove)
-    if bucket := open_staging(settings):
-        yield from _staged_in_bucket(settings, bucket, is_dry=is_dry)
-        yield from _job_runs_in_bucket(bucket, is_dry=is_dry)
-    for kept in _kept_folders(settings):
-        yield from _kept(kept, gone_at, is_dry=is_dry)
+            remove = partial(remove_staged, folder)
+            yield _Folder(_name(settings, folder), len(files), remove, feed=folder.name)
+
+
+def _in_bucket(settings: Settings) -> Iterator[_Folder]:
+    """Yield staged rows, and files of runs of tables' jobs: keys, hashes of people, and logs."""
+    bucket = open_staging(settings)
+    if bucket is None:
+        return
+    for (feed, writer), items in sorted(by_writer(bucket.store.remains("staging/")).items()):
+        place = f"staging/{feed}/{writer}"
+        if feed == KEPT_ROWS:
+            continue
+        if writer == bucket.writer:
+            remove = partial(bucket.remove_left, feed)
+            yield _Folder(place, len(items), remove, feed=feed)
+        else:
+            why = "" if all(map(is_left, items)) else _OF_ANOTHER_HOST
+            yield _Folder(place, len(items), partial(bucket.remove_old, f"{place}/"), why)
+    runs: dict[str, list[StoredObject]] = defaultdict(list)
+    for version in bucket.store.all_versions(RUNS):
+        runs[version.key.removeprefix(RUNS).partition("/")[0]].append(version)
+    for run, versions in sorted(runs.items()):
+        why = "" if all(map(is_left, versions)) else _OF_A_JOB
+        remove = partial(bucket.store.remove_versions, versions)
+        yield _Folder(f"{RUNS}{run}", len(versions), remove, why, "a job's run")
+
+
+def _kept(settings: Settings, gone_at: datetime | None) -> Iterator[_Folder]:
+    if settings.deployment == "local" and not settings.home.is_dir():
+        return
+    for folder in list_folders(open_store(settings), settings.lock_dir):
+        place, files = folder.prefix.rstrip("/"), len(folder.files)
+        # One without files too: Spark can still write what its client requested.
+        if folder.is_left or not files:
+            yield _Folder(place, files, partial(_remove_kept, folder))
+        elif gone_at is None or folder.begun_at <= gone_at:
+            yield _Folder(place, files, partial(_remove_kept, folder), _OF_A_WRITE, "a write")
+
+
+def _copied(settings: Settings) -> Iterator[_Folder]:
     for folder in _folders(settings.home):
         if folder.name.startswith(_AD_HOC):
-            yield from _copied(settings, folder, is_dry=is_dry)
+            files = _files_with_rows(folder)
+            age_seconds = time.time() - max(map(_changed_at, [folder, *files]))
+            why = "" if age_seconds > _AD_HOC_SECONDS else _OF_A_COPY
+            remove = partial(_remove_folder, folder)
+            yield _Folder(_name(settings, folder), len(files), remove, why)
+
+
+def _remove_folder(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        raise OSError
+
+
+def _remove_kept(folder: KeptRowsFolder) -> None:
+    if not folder.remove_if_left() and folder.files:
+        raise OSError
 
 
 def wait_for_spark(
@@ -105,122 +209,6 @@ def _older(folder: Path, gone_at: datetime | None) -> list[Path]:
     """Return the files with rows that were written until a timestamp; all if there is none."""
     latest = gone_at.timestamp() if gone_at else math.inf
     return [file for file in _files_with_rows(folder) if _changed_at(file) <= latest]
-
-
-def _temporary(
-    settings: Settings, folder: Path, gone_at: datetime | None, *, is_dry: bool
-) -> Iterator[ScrubbedPlace]:
-    process = process_of(folder)
-    if process is None:
-        return
-    if not process.is_alive:
-        yield from _removed(settings, folder, is_dry=is_dry)
-    elif older := _older(folder, gone_at):
-        owner = f"process {process.pid} on {process.host}"
-        yield _busy(_name(settings, folder), older, _OF_SPARK, owner)
-
-
-def _of_feed(
-    settings: Settings,
-    feed_name: str,
-    place: str,
-    files: int,
-    remove: Callable[[], object] | None,
-) -> ScrubbedPlace:
-    """Remove staged rows unless the feed is being ingested.
-
-    :param remove: None in a dry run.
-    """
-    try:
-        with feed_lock(feed_name, settings.home, wait_seconds=0):
-            if remove:
-                remove()
-    except TableBusy as error:
-        owner = f"the ingest of {feed_name}"
-        return ScrubbedPlace(place, "busy", files=files, why=str(error), owner=owner)
-    return ScrubbedPlace(place, "removed", files=files)
-
-
-def _staged_in_bucket(
-    settings: Settings, bucket: BucketStaging, *, is_dry: bool
-) -> Iterator[ScrubbedPlace]:
-    """Remove this home's staged rows of dead ingests, and old ones of other homes."""
-    staged = by_writer(bucket.store.remains("staging/"))
-    for (feed_name, writer), items in sorted(staged.items()):
-        place = f"staging/{feed_name}/{writer}"
-        if feed_name == KEPT_ROWS:
-            continue
-        if writer == bucket.writer:
-            own = bucket.own_prefix(feed_name).rstrip("/")
-            remove = None if is_dry else lambda name=feed_name: bucket.remove_left(name)
-            yield _of_feed(settings, feed_name, own, len(items), remove)
-        elif not all(map(is_left, items)):
-            yield _busy(place, items, _OF_ANOTHER_HOST)
-        else:
-            if not is_dry:
-                bucket.remove_old(f"{place}/")
-            yield ScrubbedPlace(place, "removed", files=len(items))
-
-
-def _job_runs_in_bucket(bucket: BucketStaging, *, is_dry: bool) -> Iterator[ScrubbedPlace]:
-    """Remove what runs of tables' jobs left: masking keys, hashes of erased people, and logs."""
-    runs: dict[str, list[StoredObject]] = defaultdict(list)
-    for version in bucket.store.all_versions(RUNS):
-        runs[version.key.removeprefix(RUNS).partition("/")[0]].append(version)
-    for run, versions in sorted(runs.items()):
-        if not all(map(is_left, versions)):
-            yield _busy(f"{RUNS}{run}", versions, _OF_A_JOB, "a job's run")
-            continue
-        if not is_dry:
-            bucket.store.remove_versions(versions)
-        yield ScrubbedPlace(f"{RUNS}{run}", "removed", files=len(versions))
-
-
-def _kept_folders(settings: Settings) -> list[KeptRowsFolder]:
-    if settings.deployment == "local" and not settings.home.is_dir():
-        return []
-    return list_folders(open_store(settings), settings.lock_dir)
-
-
-def _kept(
-    folder: KeptRowsFolder, gone_at: datetime | None, *, is_dry: bool
-) -> Iterator[ScrubbedPlace]:
-    place, files = folder.prefix.rstrip("/"), folder.files
-    if not files:
-        # A Spark can still write what its client requested before it ended.
-        if not is_dry:
-            folder.remove_if_left()
-    elif folder.is_left and (is_dry or folder.remove_if_left()):
-        yield ScrubbedPlace(place, "removed", files=len(files))
-    elif folder.is_left:
-        why = "It cannot be removed."
-        yield ScrubbedPlace(place, "not reached", files=len(files), why=why)
-    elif gone_at is None or folder.begun_at <= gone_at:
-        yield _busy(place, files, _OF_A_WRITE, "a write")
-
-
-def _copied(settings: Settings, folder: Path, *, is_dry: bool) -> Iterator[ScrubbedPlace]:
-    files = _files_with_rows(folder)
-    age_seconds = time.time() - max(map(_changed_at, [folder, *files]))
-    if age_seconds > _AD_HOC_SECONDS:
-        yield from _removed(settings, folder, is_dry=is_dry)
-    elif files:
-        yield _busy(_name(settings, folder), files, _OF_A_COPY)
-
-
-def _removed(settings: Settings, folder: Path, *, is_dry: bool) -> Iterator[ScrubbedPlace]:
-    place, files = _name(settings, folder), len(_files_with_rows(folder))
-    if not is_dry:
-        shutil.rmtree(folder, ignore_errors=True)
-    if files and not is_dry and folder.exists():
-        why = "It cannot be removed."
-        yield ScrubbedPlace(place, "not reached", files=files, why=why)
-    elif files:
-        yield ScrubbedPlace(place, "removed", files=files)
-
-
-def _busy(place: str, files: Iterable[object], why: str, owner: str = "") -> ScrubbedPlace:
-    return ScrubbedPlace(place, "busy", files=len([*files]), why=why, owner=owner)
 
 
 def _folders(parent: Path) -> list[Path]:

@@ -4,10 +4,9 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import closing, nullcontext
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 from lakehouse.alerts.alert_state import state_file, state_lock
@@ -17,7 +16,7 @@ from lakehouse.orchestration.incident_reports import reports_file, reports_lock
 from lakehouse.privacy.places.dagster_records import connect, delete_dagster_records
 from lakehouse.privacy.places.elsewhere import places_elsewhere, sent_alerts
 from lakehouse.privacy.places.left_folders import is_of_a_process, remove_left_folders
-from lakehouse.privacy.places.scrubbed_place import Outcome, ScrubbedPlace
+from lakehouse.privacy.places.scrubbed_place import ScrubbedPlace
 from lakehouse.privacy.places.value_masker import ValueMasker
 from lakehouse.runtime.deployment import masking_keys_in_use
 from lakehouse.settings import Settings
@@ -33,7 +32,6 @@ _IS_LOG = re.compile(r".*[.](log([.]\d+)?|jsonl|out|err)")
 _HEAD_BYTES = 1 << 16
 _WAIT_SECONDS = 60.0
 """A round of monitoring sends messages for half a minute at most."""
-_Locked = tuple[Callable[[], AbstractContextManager[None]], list[Path]]
 
 
 def scrub_places(
@@ -62,52 +60,35 @@ def scrub_places(
     places = list(remove_left_folders(settings, gone_at, is_dry=is_dry))
     # Before logs and alerts, which monitoring would write again from Dagster's records.
     places += delete_dagster_records(settings, people, list(shared), is_dry=is_dry)
-    locked = _locked_files(settings)
-    alert_files = {file for _, files in locked for file in files}
+    alert_files = [settings.home / FILE_NAME, state_file(settings), reports_file(settings)]
     for file in _home_files(settings, settings.home):
         if file not in alert_files:
             places += _scrub_file(settings, masker, file, is_dry=is_dry)
-    alerts = [
-        place
-        for lock, files in locked
-        for place in _scrub_locked(settings, masker, lock, files, is_dry=is_dry)
-    ]
+    alerts = _scrub_alerts(settings, masker, filter(Path.is_file, alert_files), is_dry=is_dry)
     if any(place.values for place in alerts):
-        alerts += sent_alerts(settings)
+        places += sent_alerts(settings)
     return (*places, *alerts, *places_elsewhere(settings), *_short_values(masker))
 
 
-def _locked_files(settings: Settings) -> list[_Locked]:
-    """Return the files of alerts with the locks under which they change."""
-    state = [settings.home / FILE_NAME, state_file(settings)]
-    return [
-        (partial(state_lock, settings, _WAIT_SECONDS), state),
-        (partial(reports_lock, settings), [reports_file(settings)]),
-    ]
-
-
-def _scrub_locked(
-    settings: Settings,
-    masker: ValueMasker,
-    lock: Callable[[], AbstractContextManager[None]],
-    files: list[Path],
-    *,
-    is_dry: bool,
-) -> Iterator[ScrubbedPlace]:
-    counts = {file: masker.mask_file(file, is_dry=True) for file in files if file.is_file()}
-    has_values = any(erased for erased, _ in counts.values())
+def _scrub_alerts(
+    settings: Settings, masker: ValueMasker, files: Iterable[Path], *, is_dry: bool
+) -> list[ScrubbedPlace]:
+    """Mask values in the files of alerts under their locks."""
+    with_values = [file for file in files if masker.mask_file(file, is_dry=True)]
+    if not with_values:
+        return []
+    lock = nullcontext() if is_dry else state_lock(settings, _WAIT_SECONDS)
+    reports = nullcontext() if is_dry else reports_lock(settings)
     try:
-        with lock() if has_values and not is_dry else nullcontext():
-            for file in counts if has_values else ():
-                counts[file] = masker.mask_file(file, is_dry=is_dry)
+        with lock, reports:
+            return [
+                place
+                for file in with_values
+                for place in _scrub_file(settings, masker, file, is_dry=is_dry)
+            ]
     except LakehouseError as error:
-        for file, (erased, _) in counts.items():
-            if erased:
-                name = _name(settings, masker, file)
-                yield ScrubbedPlace(name, "busy", why=str(error))
-        return
-    for file, (erased, shared) in counts.items():
-        yield from _found(_name(settings, masker, file), erased, shared)
+        names = [_name(settings, masker, file) for file in with_values]
+        return [ScrubbedPlace(name, "busy", why=str(error)) for name in names]
 
 
 def _home_files(settings: Settings, folder: Path) -> Iterator[Path]:
@@ -134,9 +115,9 @@ def _scrub_file(
         if head.startswith(_DATABASE):
             yield from _clean_database(masker, file, name, is_dry=is_dry)
         elif head.startswith(_GZIP):
-            yield from _found(name, *masker.mask_gzip(file, is_dry=is_dry))
+            yield from _erased(name, masker.mask_gzip(file, is_dry=is_dry))
         elif b"\0" not in head or head.startswith(_PICKLE) or _IS_LOG.fullmatch(file.name):
-            yield from _found(name, *masker.mask_file(file, is_dry=is_dry))
+            yield from _erased(name, masker.mask_file(file, is_dry=is_dry))
     except FileNotFoundError:
         return
     except (OSError, EOFError, zlib.error) as error:
@@ -174,14 +155,12 @@ def _clean_database(
 
 def _values_in_database(masker: ValueMasker, file: Path) -> int:
     sides = [file.with_name(f"{file.name}{side}") for side in ("", "-wal", "-journal")]
-    counts = [masker.mask_file(side, is_dry=True) for side in sides if side.is_file()]
-    return sum(erased for erased, _ in counts)
+    return sum(masker.mask_file(side, is_dry=True) for side in sides if side.is_file())
 
 
-def _found(name: str, erased: int, shared: int) -> Iterator[ScrubbedPlace]:
-    outcome: Outcome = "erased" if erased else "kept"
-    if erased or shared:
-        yield ScrubbedPlace(name, outcome, erased, shared)
+def _erased(name: str, values: int) -> Iterator[ScrubbedPlace]:
+    if values:
+        yield ScrubbedPlace(name, "erased", values)
 
 
 def _short_values(masker: ValueMasker) -> Iterator[ScrubbedPlace]:

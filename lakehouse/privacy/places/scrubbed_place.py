@@ -1,42 +1,37 @@
-"""What became of one place, as a value."""
+"""The result of an erasure in one place outside of tables and delivered files."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 ERASED = "[erased]"
-"""What stands where a value stood."""
+"""Replaces a value."""
 
 Outcome = Literal["erased", "removed", "kept", "busy", "not reached"]
-"""`erased`: values were overwritten. `removed`: the files are gone. `kept`: what is there is
-shared with others. `busy`: another process holds it, and the next call does it. `not reached`:
-somebody else has to.
+"""`erased`: values were overwritten. `removed`: files were deleted. `kept`: values that cannot be
+distinguished stay. `busy`: another process uses it, and the next call does the rest. `not
+reached`: the owner has to erase it.
 """
 
 
 @dataclass(frozen=True)
 class ScrubbedPlace:
-    """A place in which a person was found, or which could not be looked through.
+    """A place that contained a person, or that could not be searched.
 
-    Of a dry run, `erased` and `removed` say what would be.
+    In a dry run, `erased` and `removed` are what would be done.
     """
 
     place: str
-    """Its path from the home, or in the bucket, or what it is where it lies elsewhere; no value
-    stands in it.
-    """
+    """Its path from the home or in the bucket, or a description; it contains no value."""
     outcome: Outcome
     values: int = 0
-    """How many values were overwritten."""
-    shared: int = 0
-    """How many were left, since somebody else has them too."""
+    """The number of overwritten values."""
     files: int = 0
-    """How many files were removed, or could not be looked through."""
+    """The number of files that were removed, or could not be searched."""
     why: str = ""
-    """Why it is as it is, where something is left to do."""
     owner: str = ""
-    """Whose it is to do that."""
+    """The person or process that has to do the rest."""
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing of the person is left there, as far as can be known."""
+        """Whether the place contains nothing of the person any more, as far as is known."""
         return self.outcome in ("erased", "removed", "kept")

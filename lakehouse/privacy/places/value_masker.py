@@ -22,7 +22,6 @@ _AROUND_BYTES = 16
 _CHUNK_BYTES = 8 << 20
 _MARGIN_BYTES = 4096
 """Read around a chunk, for values at its ends and the names of their columns."""
-_Span = tuple[int, int]
 
 
 class ValueMasker:
@@ -41,7 +40,7 @@ class ValueMasker:
         by_column = _values_by_column(persons)
         values = {value for texts in by_column.values() for value in texts} - {*shared}
         delivered = {value for person in persons for value in person.ids}
-        masks = {mask(key, one) or "" for key in masking_keys for one in values | delivered}
+        masks = {mask(key, text) or "" for key in masking_keys for text in values | delivered}
         people = [*persons, Person("masked", frozenset(masks))]
         self._search = ByteSearch(SearchedValues(people, shared))
         self._margin = max(_MARGIN_BYTES, 2 * self._search.margin)
@@ -55,53 +54,50 @@ class ValueMasker:
     def masked(self, content: bytes) -> bytes:
         """Return bytes without the values."""
         changed = bytearray(content)
-        for start, end in self._spans(content)[0]:
+        for start, end in self._ranges(content):
             changed[start:end] = _filler(content, start, end)
         return bytes(changed)
 
-    def mask_file(self, file: Path, *, is_dry: bool) -> tuple[int, int]:
-        """Mask the values in a file; return how many, and how many shared ones stay."""
-        erased = shared = 0
+    def mask_file(self, file: Path, *, is_dry: bool) -> int:
+        """Mask the values in a file, and return their number."""
+        erased = 0
         with file.open("rb" if is_dry else "r+b", buffering=0) as opened:
             descriptor = opened.fileno()
             for begin in range(0, os.fstat(descriptor).st_size, _CHUNK_BYTES):
                 first = max(0, begin - self._margin)
                 length = begin - first + _CHUNK_BYTES + self._margin
                 content = os.pread(descriptor, length, first)
-                here = range(begin - first, begin - first + _CHUNK_BYTES)
-                spans, shared_starts = self._spans(content)
-                for start, end in spans:
-                    if start in here:
-                        erased += 1
-                        if not is_dry:
-                            filler = _filler(content, start, end)
-                            os.pwrite(descriptor, filler, first + start)
-                shared += sum(start in here for start in shared_starts)
+                for start, end in self._ranges(content):
+                    if not begin <= first + start < begin + _CHUNK_BYTES:
+                        continue
+                    erased += 1
+                    if not is_dry:
+                        os.pwrite(descriptor, _filler(content, start, end), first + start)
             if erased and not is_dry:
                 os.fsync(descriptor)
-        return erased, shared
+        return erased
 
-    def mask_gzip(self, file: Path, *, is_dry: bool) -> tuple[int, int]:
-        """Mask the values in a gzip file, which is replaced."""
+    def mask_gzip(self, file: Path, *, is_dry: bool) -> int:
+        """Mask the values in a gzip file, which is replaced, and return their number."""
         content = gzip.decompress(file.read_bytes())
-        spans, shared = self._spans(content)
-        if spans and not is_dry:
+        erased = len(self._ranges(content))
+        if erased and not is_dry:
             mode = file.stat().st_mode & 0o777
             replace_bytes(file, gzip.compress(self.masked(content)), mode=mode)
-        return len(spans), len(shared)
+        return erased
 
-    def _spans(self, content: bytes) -> tuple[list[_Span], list[int]]:
-        """Return where values are, in order, and where shared values begin."""
-        hits = self._search.find(content)
-        found = [hit[:2] for hit in hits if not (hit.sought and hit.sought.is_shared)]
-        found += [match.span("value") for one in self._short for match in one.finditer(content)]
-        merged: list[_Span] = []
-        for start, end in sorted(found):
+    def _ranges(self, content: bytes) -> list[tuple[int, int]]:
+        """Return the start and end of each value, in order."""
+        ranges = [hit[:2] for hit in self._search.find(content) if not hit.label.is_shared]
+        for pattern in self._short:
+            ranges += [match.span("value") for match in pattern.finditer(content)]
+        merged: list[tuple[int, int]] = []
+        for start, end in sorted(ranges):
             if merged and start < merged[-1][1]:
                 merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
             else:
                 merged.append((start, end))
-        return merged, [hit.start for hit in hits if hit.sought and hit.sought.is_shared]
+        return merged
 
 
 def _values_by_column(persons: Sequence[Person]) -> Mapping[str, set[str]]:
@@ -112,7 +108,7 @@ def _values_by_column(persons: Sequence[Person]) -> Mapping[str, set[str]]:
         for column, values in person.personal.items():
             texts = (value.strip() for value in values)
             columns.setdefault(column, set()).update(filter(None, texts))
-    # What stands in place of a value.
+    # These replace a value.
     return {column: values - {ERASED, "0"} for column, values in columns.items()}
 
 
@@ -130,12 +126,8 @@ def _filler(content: bytes, start: int, end: int) -> bytes:
     length = end - start
     before = content[max(0, start - _AROUND_BYTES) : start].rstrip()
     after = content[end : end + _AROUND_BYTES].lstrip()
-    is_number = content[start:end].isdigit()
-    if (
-        is_number
-        and before.endswith((b":", b"[", b","))
-        and after.startswith((b",", b"]", b"}"))
-    ):
+    is_in_json = before.endswith((b":", b"[", b",")) and after.startswith((b",", b"]", b"}"))
+    if is_in_json and content[start:end].isdigit():
         return b"0".ljust(length)
     text = ERASED.encode() if length >= len(ERASED) else b""
     return text.ljust(length, b"*")

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakehouse.iceberg.erasure.arrow_ids import is_id_among
-from lakehouse.privacy.verifier.values import SearchedValues, Sought
+from lakehouse.privacy.verifier.values import SearchedValues, ValueLabel
 from lakehouse.tables.person import folded, normal_id, person_hmac
 
 _LOCATION_SUFFIX = r"(-[0-9a-f-]{32,36})?"
@@ -21,7 +21,7 @@ _COMMON_NAMES = frozenset({"id", "key", "name", "value"})
 """Fields of many files, which identify no one outside of rows."""
 
 
-class HeldColumn(NamedTuple):
+class DeclaredColumn(NamedTuple):
     """A declared column: a subject, or a personal column."""
 
     name: str
@@ -42,7 +42,7 @@ class HeldColumns:
     """Names by Iceberg's field id; in data files `Member-No` is `Member_x2DNo`."""
 
 
-Names = Mapping[str, tuple[HeldColumn, ...]]
+Names = Mapping[str, tuple[DeclaredColumn, ...]]
 """Declared columns by a name in a file."""
 
 
@@ -54,7 +54,7 @@ class ColumnNames:
 
     def of(self, key: str) -> tuple[Names, Mapping[int, str]] | None:
         """Return the names and field ids of a table's file; None for other files."""
-        return next((held for pattern, held in self._by_folder if pattern.match(key)), None)
+        return next((names for pattern, names in self._by_folder if pattern.match(key)), None)
 
     @cached_property
     def anywhere(self) -> Names:
@@ -70,7 +70,9 @@ class ColumnNames:
                 tables.setdefault(folder.strip("/"), []).append(table)
         by_folder = []
         for folder in sorted(tables, key=len, reverse=True):
-            fields = {key: name for one in tables[folder] for key, name in one.fields.items()}
+            fields = {
+                key: name for table in tables[folder] for key, name in table.fields.items()
+            }
             pattern = re.compile(f"{re.escape(folder)}{_LOCATION_SUFFIX}/")
             by_folder.append((pattern, (_names(tables[folder]), fields)))
         return by_folder
@@ -78,44 +80,37 @@ class ColumnNames:
 
 def without_common_names(names: Names) -> Names:
     """Return the names that identify a person wherever they are."""
-    return {name: held for name, held in names.items() if name not in _COMMON_NAMES}
+    return {name: columns for name, columns in names.items() if name not in _COMMON_NAMES}
 
 
 def _names(tables: Iterable[HeldColumns]) -> Names:
-    found: dict[str, dict[HeldColumn, None]] = {}
+    declared: dict[str, dict[DeclaredColumn, None]] = {}
     for table in tables:
         for columns, is_subject in ((table.subjects, True), (table.personal, False)):
             for column, names in columns.items():
                 for name in {column, *names}:
-                    held = found.setdefault(name.strip().lower(), {})
-                    held[HeldColumn(column, is_subject)] = None
-    return {name: tuple(held) for name, held in found.items()}
-
-
-class Matcher(Protocol):
-    """Tells which values of a declared column belong to an erased person."""
-
-    def match(self, column: HeldColumn, texts: pa.StringArray) -> Iterator[Sought]:
-        """Yield what each value of an erased person stands for."""
+                    by_name = declared.setdefault(name.strip().lower(), {})
+                    by_name[DeclaredColumn(column, is_subject)] = None
+    return {name: tuple(columns) for name, columns in declared.items()}
 
 
 class ValueMatcher:
     """Compares the values themselves."""
 
     def __init__(self, values: SearchedValues) -> None:
-        self._known: dict[HeldColumn, dict[str, Sought]] = {}
+        self._known: dict[DeclaredColumn, dict[str, ValueLabel]] = {}
         for number, person in enumerate(values.people):
             for value in filter(str.strip, person.ids):
-                ids = self._known.setdefault(HeldColumn(person.subject, True), {})
-                ids.setdefault(normal_id(value), Sought(number, "id"))
+                ids = self._known.setdefault(DeclaredColumn(person.subject, True), {})
+                ids.setdefault(normal_id(value), ValueLabel(number, "id"))
             for name, texts in person.personal.items():
-                known = self._known.setdefault(HeldColumn(name, False), {})
+                known = self._known.setdefault(DeclaredColumn(name, False), {})
                 for text in filter(str.strip, texts):
-                    sought = Sought(number, "personal value", values.is_shared(text))
-                    known.setdefault(folded(text), sought)
+                    label = ValueLabel(number, "personal value", values.is_shared(text))
+                    known.setdefault(folded(text), label)
 
-    def match(self, column: HeldColumn, texts: pa.StringArray) -> Iterator[Sought]:
-        """Yield what each value of an erased person stands for."""
+    def match(self, column: DeclaredColumn, texts: pa.StringArray) -> Iterator[ValueLabel]:
+        """Yield the label of each value of an erased person."""
         known = self._known.get(column)
         if not known:
             return
@@ -128,9 +123,9 @@ class ValueMatcher:
             candidates = pc.or_(is_same, pc.invert(pc.string_is_ascii(stripped)))
             comparable = folded
         for text in filter(None, texts.filter(candidates).to_pylist()):
-            sought = known.get(comparable(text))
-            if sought:
-                yield sought
+            label = known.get(comparable(text))
+            if label:
+                yield label
 
 
 class HmacMatcher:
@@ -140,15 +135,16 @@ class HmacMatcher:
         self._key = key
         self._people = {text.lower(): number for number, text in enumerate(hmacs)}
 
-    def match(self, column: HeldColumn, texts: pa.StringArray) -> Iterator[Sought]:
-        """Yield what each value of an erased person stands for."""
+    def match(self, column: DeclaredColumn, texts: pa.StringArray) -> Iterator[ValueLabel]:
+        """Yield the label of each value of an erased person."""
         for text in filter(None, texts.to_pylist()):
             value = text if column.is_subject else folded(text)
             number = self._people.get(person_hmac(self._key, column.name, value))
             if number is not None:
-                yield Sought(number, "id" if column.is_subject else "personal value")
+                yield ValueLabel(number, "id" if column.is_subject else "personal value")
 
 
+Matcher = ValueMatcher | HmacMatcher
 Path = tuple[str, ...]
 
 

@@ -1,51 +1,44 @@
-"""One file is searched: its stored bytes, and its content once it is decoded."""
+"""One file is searched: its stored bytes, and its decoded content."""
 
 import codecs
 import gzip
-import json
 import re
-import struct
 import tempfile
 import zipfile
 from collections.abc import Callable
+from io import IOBase
 from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import orc
 
+from lakehouse.privacy.verifier.avro_files import read_avro
 from lakehouse.privacy.verifier.file_part import FilePart
 from lakehouse.privacy.verifier.places import DELIVERED_PLACES
-from lakehouse.privacy.verifier.records import (
-    left_open,
-    read_avro,
-    read_csv,
-    read_json,
-    read_sqlite,
-)
+from lakehouse.privacy.verifier.records import read_csv, read_json, read_sqlite
 
 _MAGICS = (
     (b"PAR1", "parquet"),
     (b"Obj\x01", "avro"),
-    (b"PFA1", "puffin"),
     (b"SQLite format 3\0", "sqlite"),
     (b"\x1f\x8b\x08", "gzip"),
     (b"\x28\xb5\x2f\xfd", "zstd"),
     (b"PK\x03\x04", "zip"),
     (b"\xff\xfe", "UTF-16"),
     (b"\xfe\xff", "UTF-16"),
-    (b"LZ4Block", "Spark blocks"),
-    (b"\x82SNAPPY\0", "Spark blocks"),
     (b"\x04\x22\x4d\x18", "lz4"),
     (b"\xfd7zXZ\0", "xz"),
     (b"BZh", "bzip2"),
+    (b"ORC", "orc"),
 )
+_MAGICS_OF_TEXTS = ("bzip2", "orc")
+"""A text can begin with the same letters."""
+_NOT_DECODED = ("lz4", "xz", "bzip2")
 _ENDINGS = {
     ".parquet": "parquet",
     ".avro": "avro",
     ".orc": "orc",
-    ".puffin": "puffin",
-    ".stats": "puffin",
     ".db": "sqlite",
     ".sqlite": "sqlite",
     ".gz": "gzip",
@@ -77,17 +70,19 @@ def inspect(file: BinaryIO, size_bytes: int, part: FilePart) -> None:
     file.seek(0)
     part.search_file(file, size_bytes)
     if not part.depth:
-        part.state.files_by_kind[kind] += 1
-        part.state.bytes_by_kind[kind] += size_bytes
+        part.state.files += 1
+        part.state.size_bytes += size_bytes
     if not size_bytes:
         return
     if expected not in _TEXTS and kind != expected:
-        part.gap("not readable", f"its name says {expected}, and its first bytes do not")
+        what = f"its name says {expected}, and its first bytes do not"
+        part.add_gap("not readable", what)
     file.seek(0)
     try:
         _decode(file, size_bytes, kind, part)
     except Exception as error:
-        part.gap("not readable", f"{kind} that cannot be decoded ({type(error).__name__})")
+        what = f"{kind} that cannot be decoded ({type(error).__name__})"
+        part.add_gap("not readable", what)
 
 
 def _kind_by_name(key: str) -> str:
@@ -96,12 +91,10 @@ def _kind_by_name(key: str) -> str:
 
 
 def _kind(head: bytes, expected: str, part: FilePart) -> str:
+    is_text_like = _TEXT_LIKE.fullmatch(head)
     for magic, kind in _MAGICS:
-        # A text can begin with the same letters.
-        if head.startswith(magic) and not (kind == "bzip2" and _TEXT_LIKE.fullmatch(head)):
+        if head.startswith(magic) and not (kind in _MAGICS_OF_TEXTS and is_text_like):
             return kind
-    if head.startswith(b"ORC") and not _TEXT_LIKE.fullmatch(head):
-        return "orc"
     if expected in ("json", "csv"):
         return expected
     if head.lstrip()[:1] in (b"{", b"["):
@@ -117,14 +110,11 @@ def _decode(file: BinaryIO, size_bytes: int, kind: str, part: FilePart) -> None:
     elif kind == "zip":
         with zipfile.ZipFile(file) as archive:
             for item in archive.infolist():
-                name = part.masked(item.filename, "name in an archive")
+                name = part.masked(item.filename)
                 with archive.open(item) as member:
                     _inspect_unpacked(member, part.unpacked(f"zip {name}", item.filename))
-    elif kind in ("lz4", "xz", "bzip2"):
-        part.gap("not looked into", f"{kind}, which is not decoded")
-    elif kind == "Spark blocks":
-        what = "what a Spark spilled; only its bytes were searched"
-        part.gap("not looked into", what, is_blocking=False)
+    elif kind in _NOT_DECODED:
+        part.add_gap("not looked into", f"{kind}, which is not decoded")
     elif kind in _READERS:
         _READERS[kind](file, size_bytes, part)
 
@@ -132,7 +122,7 @@ def _decode(file: BinaryIO, size_bytes: int, kind: str, part: FilePart) -> None:
 def _inspect_unpacked(stream: Any, part: FilePart) -> None:
     """Unpack a stream and search its content, also of a damaged one."""
     if part.depth > _MAX_DEPTH:
-        part.gap("not looked into", f"it is compressed more than {_MAX_DEPTH} times")
+        part.add_gap("not looked into", f"it is compressed more than {_MAX_DEPTH} times")
         return
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES) as unpacked:
         try:
@@ -144,69 +134,55 @@ def _inspect_unpacked(stream: Any, part: FilePart) -> None:
             inspect(cast(BinaryIO, unpacked), unpacked.tell(), part)
 
 
+class _LeftOpen:
+    """A file for Arrow, which closes what it reads."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.read = file.read
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def _unpack_zstd(file: BinaryIO) -> pa.CompressedInputStream:
+    source = pa.PythonFile(cast(IOBase, _LeftOpen(file)), "r")
+    return pa.CompressedInputStream(source, "zstd")
+
+
 _STREAMS: dict[str, Callable[[BinaryIO], Any]] = {
     "gzip": lambda file: gzip.GzipFile(fileobj=file, mode="rb"),
-    "zstd": lambda file: pa.CompressedInputStream(left_open(file), "zstd"),
+    "zstd": _unpack_zstd,
     "UTF-16": lambda file: codecs.EncodedFile(file, "utf-8", "utf-16", "replace"),
 }
 
 
 def _read_parquet(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa: ARG001
-    """Search the columns of a Parquet file, by row group."""
     with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
-        names = [_name(field, b"PARQUET:field_id", part) for field in parquet.schema_arrow]
-        _note_bloom_filters(parquet.metadata, part)
         for batch in parquet.iter_batches(_BATCH_ROWS):
-            for name, column in zip(names, batch.columns, strict=True):
-                part.search_column((name,), column)
-
-
-def _note_bloom_filters(metadata: pq.FileMetaData, part: FilePart) -> None:
-    chunks = (
-        metadata.row_group(group).column(number)
-        for group in range(metadata.num_row_groups)
-        for number in range(metadata.num_columns)
-    )
-    for chunk in chunks:
-        if chunk.bloom_filter_offset is not None:  # type: ignore[attr-defined]
-            what = f"the Bloom filter of column {chunk.path_in_schema} contains hashes"
-            part.gap("not provable", what, is_blocking=False)
+            _search_batch(batch, parquet.schema_arrow, b"PARQUET:field_id", part)
 
 
 def _read_orc(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa: ARG001
-    """Search the columns of an ORC file, by stripe."""
     reader = orc.ORCFile(file)
     for stripe in range(reader.nstripes):
         batch = reader.read_stripe(stripe)
-        for field, column in zip(batch.schema, batch.columns, strict=True):
-            part.search_column((_name(field, b"iceberg.id", part),), column)
+        _search_batch(batch, batch.schema, b"iceberg.id", part)
 
 
-def _name(field: "pa.Field[Any]", id_key: bytes, part: FilePart) -> str:
-    return part.column_name(field.name, (field.metadata or {}).get(id_key))
-
-
-_PUFFIN_TAIL = struct.Struct("<iI4s")
-
-
-def _read_puffin(file: BinaryIO, size_bytes: int, part: FilePart) -> None:
-    """Note the sketches of columns, which contain hashes; deletion vectors have positions."""
-    file.seek(size_bytes - _PUFFIN_TAIL.size)
-    payload_bytes, _, magic = _PUFFIN_TAIL.unpack(file.read(_PUFFIN_TAIL.size))
-    if magic != b"PFA1":
-        raise ValueError("its last bytes are no end of a Puffin file")
-    file.seek(size_bytes - _PUFFIN_TAIL.size - payload_bytes)
-    for blob in json.loads(file.read(payload_bytes))["blobs"]:
-        if blob["type"] != "deletion-vector-v1":
-            what = f"a blob of type {blob['type']} of fields {blob['fields']} contains hashes"
-            part.gap("not provable", what, is_blocking=False)
+def _search_batch(
+    batch: pa.RecordBatch, schema: pa.Schema, id_key: bytes, part: FilePart
+) -> None:
+    for field, column in zip(schema, batch.columns, strict=True):
+        name = part.column_name(field.name, (field.metadata or {}).get(id_key))
+        part.search_column((name,), column)
 
 
 _READERS: dict[str, Callable[[BinaryIO, int, FilePart], None]] = {
     "parquet": _read_parquet,
     "orc": _read_orc,
     "avro": read_avro,
-    "puffin": _read_puffin,
     "sqlite": read_sqlite,
     "json": read_json,
     "csv": read_csv,

@@ -1,4 +1,4 @@
-"""Records of JSON, CSV, Avro and SQLite: declared fields are compared, and texts searched."""
+"""Records of JSON, CSV and SQLite: declared fields are compared, and texts searched."""
 
 import csv
 import gzip
@@ -10,19 +10,14 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from io import IOBase, TextIOWrapper
+from dataclasses import replace
+from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
-import fastavro
-import pyarrow as pa
-from pyarrow import csv as arrow_csv
-
-from lakehouse.privacy.verifier.columns import spark_text
+from lakehouse.privacy.verifier.columns import spark_text, without_common_names
 from lakehouse.privacy.verifier.file_part import FilePart
-from lakehouse.privacy.verifier.manifest_bounds import bounds_of_entry, read_header
 from lakehouse.privacy.verifier.places import METADATA
-from lakehouse.privacy.verifier.roots import copy_by_another_process
 from lakehouse.tables.quoting import identifier
 
 MAX_JSON_BYTES = 64 * 1024 * 1024
@@ -31,8 +26,6 @@ _BATCH_VALUES = 100_000
 _BATCH_BYTES = 1024 * 1024
 _JSON_DEPTH = 4
 """Levels of JSON in strings of JSON that are decoded."""
-_COPIES = 5
-"""Attempts to copy a database that another process changes."""
 
 
 class RecordFields:
@@ -113,7 +106,10 @@ def read_json(file: BinaryIO, size_bytes: int, part: FilePart) -> None:
 
     :raises ValueError: when a line is too long.
     """
-    fields = RecordFields(part.without_common_names() if part.place == METADATA else part)
+    if part.place == METADATA:
+        # It contains no rows, but its own fields such as `id`.
+        part = replace(part, names=without_common_names(part.names))
+    fields = RecordFields(part)
     if size_bytes <= MAX_JSON_BYTES:
         value = parsed(file.read(size_bytes))
         file.seek(0)
@@ -121,15 +117,11 @@ def read_json(file: BinaryIO, size_bytes: int, part: FilePart) -> None:
             fields.add(value)
             fields.flush()
             return
-    for number, line in enumerate(_lines(file, size_bytes), start=1):
+    for line in _lines(file, size_bytes):
         if not line.strip() or not mentions_fields(part, line.decode("utf-8", "replace")):
             continue
-        value = parsed(line)
-        if value is None:
-            # A killed process leaves an incomplete line.
-            what = f"line {number} is no JSON; its bytes were searched"
-            part.gap("not compared", what, is_blocking=False)
-        fields.add(value)
+        # None for the incomplete line of a killed process, whose bytes were searched.
+        fields.add(parsed(line))
     fields.flush()
 
 
@@ -147,7 +139,6 @@ def _lines(file: BinaryIO, size_bytes: int) -> Iterator[bytes]:
 
 _DELIMITERS = ",;\t|"
 _MAX_FIELD_BYTES = 16 * 1024 * 1024
-_CSV_BLOCK_BYTES = 8 * 1024 * 1024
 
 
 def read_csv(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa: ARG001
@@ -162,91 +153,17 @@ def read_csv(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa: 
         text.seek(0)
         delimiter = max(_DELIMITERS, key=first_line.count)
         header = next(csv.reader(text, delimiter=delimiter), [])
-        named = {number: name for number, name in enumerate(header) if part.held([name])}
-        if not named and part.is_declared:
-            what = "its header names no column with data subjects; its bytes were searched"
-            part.gap("not compared", what, is_blocking=False)
-        if named and not _compare_by_arrow(file, delimiter, header, named, part):
-            text.seek(0)
-            _compare_by_rows(text, delimiter, named, part)
+        names = [name.strip() for name in header]
+        declared = {number: name for number, name in enumerate(names) if part.declared([name])}
+        fields = RecordFields(part)
+        for row in csv.reader(text, delimiter=delimiter) if declared else ():
+            for number, name in declared.items():
+                if number < len(row):
+                    fields.add({name: row[number]})
+        fields.flush()
     finally:
+        # Otherwise it closes the file.
         text.detach()
-
-
-def _compare_by_arrow(
-    file: BinaryIO, delimiter: str, header: list[str], named: Mapping[int, str], part: FilePart
-) -> bool:
-    """Compare the columns of a well-formed file fast; return False for another one."""
-    if len(set(header)) != len(header):
-        return False
-    file.seek(0)
-    names = list(named.values())
-    try:
-        with arrow_csv.open_csv(
-            cast(IO[bytes], left_open(file)),
-            arrow_csv.ReadOptions(use_threads=False, block_size=_CSV_BLOCK_BYTES),
-            arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            arrow_csv.ConvertOptions(
-                include_columns=names, column_types=dict.fromkeys(names, pa.string())
-            ),
-        ) as reader:
-            for batch in reader:
-                for name in names:
-                    part.compare([name.strip()], cast(pa.StringArray, batch[name].unique()))
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
-def _compare_by_rows(
-    text: TextIOWrapper, delimiter: str, named: Mapping[int, str], part: FilePart
-) -> None:
-    rows = csv.reader(text, delimiter=delimiter)
-    next(rows)
-    fields = RecordFields(part)
-    for row in rows:
-        fields.add({name: row[number] for number, name in named.items() if number < len(row)})
-    fields.flush()
-
-
-def left_open(file: BinaryIO) -> pa.PythonFile:
-    """Return a file for Arrow, which closes what it reads."""
-    return pa.PythonFile(cast(IOBase, _LeftOpen(file)), "r")
-
-
-class _LeftOpen:
-    closed = False
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.read = file.read
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-def read_avro(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa: ARG001
-    """Search decoded blocks, declared fields, and the bounds in Iceberg's manifests.
-
-    :raises Exception: whatever fastavro raises for a damaged file.
-    """
-    reader = fastavro.block_reader(file)
-    schema = cast(dict[str, Any], reader.writer_schema)
-    header = read_header(reader.metadata)
-    is_manifest_list = schema.get("name") == "manifest_file"
-    names = {
-        field["name"]: part.column_name(field["name"], field.get("field-id"))
-        for field in schema.get("fields", ())
-    }
-    fields = RecordFields(part)
-    for block in reader:
-        part.search_bytes(block.bytes_.getvalue())  # type: ignore[attr-defined]
-        for record in () if is_manifest_list else block:
-            if header is not None:
-                for path, bound in bounds_of_entry(cast(dict[str, Any], record), header):
-                    part.search_bound(path, bound)
-            elif isinstance(record, dict):
-                fields.add_row({names[name]: value for name, value in record.items()})
-    fields.flush()
 
 
 def read_sqlite(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa: ARG001
@@ -259,7 +176,7 @@ def read_sqlite(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noq
         _copy_database(file, part, database)
         with closing(sqlite3.connect(database)) as connection:
             connection.text_factory = bytes
-            # Applies the log. Without a name, no copy is left if the process is killed.
+            # Without a name, no copy is left if the process is killed.
             connection.execute("PRAGMA journal_mode = DELETE").fetchall()
             database.unlink()
             query = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
@@ -269,28 +186,17 @@ def read_sqlite(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noq
 
 def _copy_database(file: BinaryIO, part: FilePart, target: Path) -> None:
     log = part.path.with_name(f"{part.path.name}-wal") if part.path else None
-    if part.path is None or log is None or not log.exists():
-        file.seek(0)
-        with target.open("wb") as copied:
-            shutil.copyfileobj(file, copied)
+    if part.path and log and log.exists():
+        address = f"{part.path.absolute().as_uri()}?mode=ro"
+        with (
+            closing(sqlite3.connect(address, uri=True)) as source,
+            closing(sqlite3.connect(target)) as copied,
+        ):
+            source.backup(copied)
         return
-    for _ in range(_COPIES):
-        before = _state_of(part.path), _state_of(log)
-        for source, name in ((part.path, target), (log, Path(f"{target}-wal"))):
-            if source.exists():
-                with name.open("wb") as copied:
-                    copy_by_another_process(source, copied)
-        if (_state_of(part.path), _state_of(log)) == before:
-            return
-    part.gap("changed", f"another process changed it during {_COPIES} attempts to copy it")
-
-
-def _state_of(file: Path) -> tuple[int, int] | None:
-    try:
-        status = file.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_mtime_ns, status.st_size
+    file.seek(0)
+    with target.open("wb") as copied_file:
+        shutil.copyfileobj(file, copied_file)
 
 
 def _search_table(connection: sqlite3.Connection, name: str, part: FilePart) -> None:

@@ -1,16 +1,14 @@
 """The result of a search, as text and as JSON; it contains no value."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from lakehouse.privacy.verifier.values import Kind
 
 Method = Literal["values", "hmacs"]
-Gap = Literal[
-    "not readable", "not read", "changed", "not provable", "not compared", "not looked into"
-]
+Gap = Literal["not readable", "changed", "not looked into"]
 
 _BY_VALUES = (
     "Distinctive values were searched in every byte, in UTF-8, Latin-1 and JSON, also in"
@@ -42,11 +40,10 @@ class Finding:
     count: int = 1
 
     def __str__(self) -> str:
-        where = " › ".join(filter(None, (self.file, self.inside)))
-        details = [f"{self.kind} of person {self.person}", f"by {self.how}"]
+        details = f"{self.kind} of person {self.person}, by {self.how}"
         if self.column:
-            details.append(f"column {self.column}")
-        return f"{self.place}: {where}: {', '.join(details)}, {self.count} times"
+            details += f", column {self.column}"
+        return f"{self.place}: {_path(self.file, self.inside)}: {details}, {self.count} times"
 
 
 @dataclass(frozen=True, order=True)
@@ -61,29 +58,16 @@ class NotProved:
     """Whether it prevents a proof."""
 
     def __str__(self) -> str:
-        where = " › ".join(filter(None, (self.file, self.inside)))
-        return f"{where}: {self.gap}: {self.what}"
+        return f"{_path(self.file, self.inside)}: {self.gap}: {self.what}"
 
 
-@dataclass(frozen=True, order=True)
-class Compared:
-    """The columns of a file whose decoded values were compared."""
-
-    file: str
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class FilesRead:
-    """How much was read of one kind of file."""
-
-    files: int
-    size_bytes: int
+def _path(file: str, inside: str) -> str:
+    return f"{file} › {inside}" if inside else file
 
 
 @dataclass(frozen=True)
 class ControlResult:
-    """Whether a generated value was found in a file of each format."""
+    """The files in which a generated value was found, and those in which it was not."""
 
     found: tuple[str, ...] = ()
     missed: tuple[str, ...] = ()
@@ -99,20 +83,16 @@ class Report:
     shared: tuple[Finding, ...]
     """Those that a value of a person who remains explains."""
     not_proved: tuple[NotProved, ...]
-    compared: tuple[Compared, ...]
-    read: Mapping[str, FilesRead]
-    """By file format; `bytes` for files that are not decoded."""
+    files: int
+    """The number of files that were read."""
+    size_bytes: int
+    """Their stored size."""
     control: ControlResult = field(default_factory=ControlResult)
 
     @property
     def is_void(self) -> bool:
         """Whether the control failed, so that the search proves nothing."""
         return bool(self.control.missed)
-
-    @property
-    def is_controlled(self) -> bool:
-        """Whether a control ran."""
-        return bool(self.control.found or self.control.missed)
 
     @property
     def gaps(self) -> tuple[NotProved, ...]:
@@ -122,7 +102,7 @@ class Report:
     @property
     def is_proof(self) -> bool:
         """Whether no value was found, every file was read, and the control succeeded."""
-        return self.is_controlled and not (self.is_void or self.findings or self.gaps)
+        return bool(self.control.found) and not self.obstacles
 
     @property
     def obstacles(self) -> tuple[str, ...]:
@@ -134,16 +114,6 @@ class Report:
         )
 
     @property
-    def files(self) -> int:
-        """Return the number of files that were read."""
-        return sum(read.files for read in self.read.values())
-
-    @property
-    def size_bytes(self) -> int:
-        """Return the stored size of the files that were read."""
-        return sum(read.size_bytes for read in self.read.values())
-
-    @property
     def searched(self) -> str:
         """Return a sentence about the method."""
         return _BY_VALUES if self.method == "values" else _BY_HMACS
@@ -153,7 +123,6 @@ class Report:
         return {
             "is_proof": self.is_proof,
             "is_void": self.is_void,
-            "files": self.files,
             "bytes": self.size_bytes,
             "searched": self.searched,
             **json.loads(json.dumps(asdict(self))),
@@ -161,16 +130,13 @@ class Report:
 
     def as_text(self) -> str:
         """Return the report as lines of text."""
-        kinds = [f"{kind} {read.files}" for kind, read in self.read.items()]
-        read = f"Read {self.files} files, {self.size_bytes} bytes: {', '.join(kinds)}."
+        read = f"Read {self.files} files, {self.size_bytes} bytes."
         lines = [self._verdict, self.searched, read]
         lines += _section("Found", self.findings)
         lines += _section("Shared with people who remain", self.shared)
         lines += _section("Not proved", self.gaps)
         lines += _section("Notes", [item for item in self.not_proved if not item.is_blocking])
         lines += _section("The control was missed in", self.control.missed)
-        columns = [f"{item.file}: {', '.join(item.columns)}" for item in self.compared]
-        lines += _section("Columns compared", columns)
         return "\n".join(lines)
 
     @property
@@ -181,10 +147,11 @@ class Report:
             return f"Residues: {len(self.findings)} places contain a person."
         if self.gaps:
             return f"Not proved: {len(self.gaps)} gaps."
-        if not self.is_controlled:
+        if not self.is_proof:
             return "Nothing found, but without a control this is no proof."
         return "Proved: nothing found, every file was read, and the control was found."
 
 
-def _section(title: str, items: Any) -> list[str]:
-    return [f"{title}:", *(f"  {item}" for item in items)] if items else []
+def _section(title: str, items: Iterable[object]) -> list[str]:
+    lines = [f"  {item}" for item in items]
+    return [f"{title}:", *lines] if lines else []

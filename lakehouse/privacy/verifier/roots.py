@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -42,30 +42,6 @@ class RootEntry:
         return f"{self.key} (version {self.version})" if self.version else self.key
 
 
-class Root(Protocol):
-    """A place that is searched entirely."""
-
-    @property
-    def name(self) -> str:
-        """Its name in a report."""
-
-    def address(self, title: str) -> str:
-        """Return the full address of an entry, by its title."""
-
-    def entries(self) -> Iterator[RootEntry]:
-        """Yield all entries, hidden ones too."""
-
-    def open(self, entry: RootEntry) -> BinaryIO:
-        """Open an entry for reading from any position.
-
-        :raises FileNotFoundError: when it no longer exists.
-        :raises OSError: when it cannot be read.
-        """
-
-    def path(self, entry: RootEntry) -> Path | None:
-        """Return the path of a local file."""
-
-
 @dataclass(frozen=True)
 class FolderRoot:
     """A folder with everything below it; links are reported, and not followed."""
@@ -77,27 +53,23 @@ class FolderRoot:
     @property
     def name(self) -> str:
         """Return the path of the folder that is searched."""
-        return str(self._searched)
+        return str(self.folder / self.below)
 
     def address(self, title: str) -> str:
         """Return the path of a file."""
         return str(self.folder / title)
 
-    def path(self, entry: RootEntry) -> Path:
+    def path(self, entry: RootEntry) -> Path | None:
         """Return the path of a file."""
         return self.folder / entry.key
-
-    @property
-    def _searched(self) -> Path:
-        return self.folder / self.below
 
     def entries(self) -> Iterator[RootEntry]:
         """Yield all entries below the folder.
 
         :raises FileNotFoundError: when the folder does not exist.
         """
-        if not self._searched.is_dir():
-            raise FileNotFoundError(f"{self._searched} is no folder")
+        if not Path(self.name).is_dir():
+            raise FileNotFoundError(f"{self.name} is no folder")
         unread: list[RootEntry] = []
 
         def remember(error: OSError) -> None:
@@ -105,7 +77,7 @@ class FolderRoot:
                 key = Path(error.filename).relative_to(self.folder).as_posix()
                 unread.append(RootEntry(key, problem=reason(error), is_gap=True))
 
-        for parent, folders, files in os.walk(self._searched, onerror=remember):
+        for parent, folders, files in os.walk(self.name, onerror=remember):
             folders.sort()
             links = [name for name in folders if Path(parent, name).is_symlink()]
             for name in sorted([*files, *links]):
@@ -116,7 +88,7 @@ class FolderRoot:
 
     def open(self, entry: RootEntry) -> BinaryIO:
         """Open a file; a database by a copy."""
-        path = self.path(entry)
+        path = self.folder / entry.key
         if entry.key.endswith(_DATABASE_ENDINGS):
             copied = tempfile.TemporaryFile()  # noqa: SIM115
             copy_by_another_process(path, copied)
@@ -136,14 +108,11 @@ class FolderRoot:
         if stat.S_ISREG(status.st_mode):
             return RootEntry(key, status.st_size)
         if stat.S_ISLNK(status.st_mode):
-            return RootEntry(key, problem=LINK, is_gap=leads_out(path, self._searched))
+            # `resolve` fails for a link to itself.
+            target = Path(os.path.realpath(path))
+            leads_out = not target.is_relative_to(os.path.realpath(self.name))
+            return RootEntry(key, problem=LINK, is_gap=leads_out)
         return RootEntry(key, problem="a pipe, socket or device, which stores no bytes")
-
-
-def leads_out(link: Path, folder: Path) -> bool:
-    """Whether the target of a link is outside of a folder."""
-    # `resolve` fails for a link to itself.
-    return not Path(os.path.realpath(link)).is_relative_to(os.path.realpath(folder))
 
 
 def copy_by_another_process(path: Path, target: BinaryIO) -> None:
@@ -197,9 +166,9 @@ class BucketRoot:
                 for item in page.get("Versions", ()):
                     yield RootEntry(item["Key"], item["Size"], item["VersionId"])
         else:
-            for found in self.client.get_paginator("list_objects_v2").paginate(**within):
-                for one in found.get("Contents", ()):
-                    yield RootEntry(one["Key"], one["Size"])
+            for objects in self.client.get_paginator("list_objects_v2").paginate(**within):
+                for stored in objects.get("Contents", ()):
+                    yield RootEntry(stored["Key"], stored["Size"])
         for uploads in self.client.get_paginator("list_multipart_uploads").paginate(**within):
             for upload in uploads.get("Uploads", ()):
                 problem = "an unfinished upload, whose parts cannot be read"
@@ -223,3 +192,7 @@ class BucketRoot:
             raise OSError(code) from error
         copied.seek(0)
         return copied
+
+
+Root = FolderRoot | BucketRoot
+"""A place that is searched entirely."""

@@ -1,11 +1,19 @@
-"""The search of all files below a home or in a bucket, reachable from a table or not."""
+"""The proof that people are erased: a search of all files, reachable from a table or not."""
 
+import gzip
+import json
 import os
+import secrets
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import BinaryIO
+from pathlib import Path
+from typing import Any, BinaryIO
 from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from lakehouse.privacy.verifier.columns import (
     ColumnNames,
@@ -13,13 +21,32 @@ from lakehouse.privacy.verifier.columns import (
     HmacMatcher,
     ValueMatcher,
 )
-from lakehouse.privacy.verifier.file_part import FilePart, SearchState
+from lakehouse.privacy.verifier.file_part import MASK, FilePart, SearchState
 from lakehouse.privacy.verifier.formats import inspect
 from lakehouse.privacy.verifier.places import place_of
-from lakehouse.privacy.verifier.report import Compared, FilesRead, Finding, Method, Report
-from lakehouse.privacy.verifier.roots import Root, RootEntry, reason
+from lakehouse.privacy.verifier.report import ControlResult, Finding, Method, Report
+from lakehouse.privacy.verifier.roots import FolderRoot, Root, RootEntry, reason
 from lakehouse.privacy.verifier.values import ByteSearch, SearchedValues
-from lakehouse.tables.person import Person
+from lakehouse.tables.person import Person, person_hmac
+
+
+def verify(
+    roots: Sequence[Root],
+    people: Sequence[Person],
+    columns: Sequence[HeldColumns],
+    remaining_values: Iterable[str] = (),
+) -> Report:
+    """Search with a control; the arguments are those of `search`."""
+    report = search(roots, people, columns, remaining_values)
+    return replace(report, control=run_control("values"))
+
+
+def verify_by_hmac(
+    roots: Sequence[Root], key: bytes, hmacs: Sequence[str], columns: Sequence[HeldColumns]
+) -> Report:
+    """Search by HMACs with a control; the arguments are those of `search_hmacs`."""
+    report = search_hmacs(roots, key, hmacs, columns)
+    return replace(report, control=run_control("hmacs"))
 
 
 def search(
@@ -36,22 +63,6 @@ def search(
     return _search(roots, state_of(people, columns, remaining_values), "values")
 
 
-def state_of(
-    people: Sequence[Person],
-    columns: Sequence[HeldColumns],
-    remaining_values: Iterable[str] = (),
-) -> SearchState:
-    """Return the state of a search by values."""
-    values = SearchedValues(people, remaining_values)
-    return SearchState(
-        ValueMatcher(values),
-        ColumnNames(columns),
-        ByteSearch(values),
-        values.integers(),
-        values.bounds(),
-    )
-
-
 def search_hmacs(
     roots: Sequence[Root], key: bytes, hmacs: Sequence[str], columns: Sequence[HeldColumns]
 ) -> Report:
@@ -63,26 +74,29 @@ def search_hmacs(
     return _search(roots, state, "hmacs")
 
 
+def state_of(
+    people: Sequence[Person],
+    columns: Sequence[HeldColumns],
+    remaining_values: Iterable[str] = (),
+) -> SearchState:
+    """Return the state of a search by values."""
+    values = SearchedValues(people, remaining_values)
+    matcher, names = ValueMatcher(values), ColumnNames(columns)
+    return SearchState(matcher, names, ByteSearch(values), values.integers())
+
+
 def _search(roots: Sequence[Root], state: SearchState, method: Method) -> Report:
     for root in roots:
         for entry in root.entries():
             _search_entry(root, entry, state, has_other_roots=len(roots) > 1)
-    read = {
-        kind: FilesRead(state.files_by_kind[kind], state.bytes_by_kind[kind])
-        for kind in sorted(state.files_by_kind)
-    }
-    compared = [
-        Compared(file, tuple(sorted(columns)))
-        for file, columns in sorted(state.compared.items())
-    ]
     return Report(
         method,
         tuple(root.name for root in roots),
         _findings(state.residues),
         _findings(state.shared),
         tuple(sorted(state.gaps)),
-        tuple(compared),
-        read,
+        state.files,
+        state.size_bytes,
     )
 
 
@@ -95,21 +109,15 @@ def _search_entry(
 ) -> None:
     part = _part(root, entry, state, has_other_roots=has_other_roots)
     if entry.problem:
-        part.gap("not readable", entry.problem, is_blocking=entry.is_gap)
+        part.add_gap("not readable", entry.problem, is_blocking=entry.is_gap)
         return
     try:
-        file = root.open(entry)
-    except FileNotFoundError:
-        part.gap("changed", "removed before it was read", is_blocking=False)
-        return
-    except OSError as error:
-        part.gap("not readable", reason(error))
-        return
-    with file:
-        try:
+        with root.open(entry) as file:
             _search_open(file, part)
-        except OSError as error:
-            part.gap("not readable", reason(error))
+    except FileNotFoundError:
+        part.add_gap("changed", "removed before it was read", is_blocking=False)
+    except OSError as error:
+        part.add_gap("not readable", reason(error))
 
 
 def _search_open(file: BinaryIO, part: FilePart) -> None:
@@ -119,14 +127,13 @@ def _search_open(file: BinaryIO, part: FilePart) -> None:
     size_after = file.seek(0, os.SEEK_END)
     if size_after != size_bytes:
         what = f"it had {size_bytes} bytes, and has {size_after} after it was read"
-        part.gap("changed", what, is_blocking=False)
+        part.add_gap("changed", what, is_blocking=False)
 
 
 def _part(
     root: Root, entry: RootEntry, state: SearchState, *, has_other_roots: bool
 ) -> FilePart:
-    of_table = state.names.of(entry.key)
-    names, fields = of_table or (state.names.anywhere, {})
+    names, fields = state.names.of(entry.key) or (state.names.anywhere, {})
     part = FilePart(
         state,
         place_of(entry.key),
@@ -135,22 +142,64 @@ def _part(
         entry.key,
         names,
         fields,
-        is_declared=of_table is not None,
         path=root.path(entry),
     )
-    title = part.masked(entry.title, "name of a file")
-    title = _without_partition_values(part, title)
+    title = _without_partition_values(part, part.masked(entry.title))
     return replace(part, file=root.address(title) if has_other_roots else title)
 
 
 def _without_partition_values(part: FilePart, title: str) -> str:
     """Compare the values in the names of partition folders (`customer_id=7`)."""
-    parts = title.split("/")
-    for number, text in enumerate(parts):
-        name, equals, value = text.partition("=")
-        if equals and part.held([name]):
+    folders = title.split("/")
+    for number, folder in enumerate(folders):
+        name, equals, value = folder.partition("=")
+        if equals and part.declared([name]):
             before = part.state.residues.total()
             part.compare_values([name], [unquote(value)], "name of a folder")
             if part.state.residues.total() > before:
-                parts[number] = f"{name}=[value]"
-    return "/".join(parts)
+                folders[number] = f"{name}={MASK}"
+    return "/".join(folders)
+
+
+_ID = "customer_id"
+_EMAIL = "customer_email"
+_CONTROL_COLUMNS = HeldColumns(
+    ("control",), {_ID: frozenset()}, {_EMAIL: frozenset()}, {1: _ID, 2: _EMAIL}
+)
+
+
+def run_control(method: Method) -> ControlResult:
+    """Search for a generated person in the columns of Parquet and in compressed JSON."""
+    person_id = str(1_000_000 + secrets.randbelow(8_000_000))
+    email = f"é{secrets.token_hex(12)}@control.invalid"
+    with tempfile.TemporaryDirectory(prefix="lakehouse-control-") as home:
+        folder = Path(home, "control")
+        folder.mkdir()
+        names = _write_control(folder, person_id, email)
+        roots = [FolderRoot(Path(home))]
+        if method == "values":
+            personal = {_EMAIL: frozenset({email})}
+            people = [Person(_ID, frozenset({person_id}), personal)]
+            report = search(roots, people, [_CONTROL_COLUMNS])
+        else:
+            key = secrets.token_bytes(32)
+            hmacs = [person_hmac(key, _ID, person_id), person_hmac(key, _EMAIL, email)]
+            report = search_hmacs(roots, key, hmacs, [_CONTROL_COLUMNS])
+    findings = {(Path(finding.file).name, finding.kind) for finding in report.findings}
+    found = [name for name in names if {(name, "id"), (name, "personal value")} <= findings]
+    missed = [name for name in names if name not in found]
+    return ControlResult(tuple(found), tuple(missed))
+
+
+def _write_control(folder: Path, person_id: str, email: str) -> list[str]:
+    # With other names, so that the field ids identify the columns.
+    fields: list[pa.Field[Any]] = [
+        pa.field("_1", pa.int64(), metadata={"PARQUET:field_id": "1"}),
+        pa.field("_2", pa.string(), metadata={"PARQUET:field_id": "2"}),
+    ]
+    arrays: list[pa.Array[Any]] = [pa.array([int(person_id)]), pa.array([email])]
+    table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    pq.write_table(table, folder / "control.parquet", write_statistics=False)
+    row = json.dumps({_ID: person_id, _EMAIL: email})
+    (folder / "control.json.gz").write_bytes(gzip.compress(row.encode()))
+    return ["control.parquet", "control.json.gz"]

@@ -46,7 +46,8 @@ def create(engine: Engine, version: str, file_format: str) -> None:
         "format-version": version,
         "write.format.default": file_format,
         "write.delete.mode": "merge-on-read",
-        "write.delete.format.default": "parquet" if file_format == "orc" else file_format,
+        # Position deletes in Avro and ORC cannot be copied.
+        "write.delete.format.default": "parquet",
     }
     listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
     engine.sql(f"CREATE NAMESPACE IF NOT EXISTS {engine.catalog.name}.silver")

@@ -2,20 +2,17 @@
 
 import gzip
 import json
-import os
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
 from lakehouse.iceberg.erasure.suppression_list import NO_SUPPRESSION
-from lakehouse.ingestion.ad_hoc_files import AdHocStore
 from lakehouse.ingestion.archive import archive_files
 from lakehouse.ingestion.collect import collect_files
 from lakehouse.ingestion.ingest import lock_feed
-from lakehouse.ingestion.rewritten_files import NOTHING, Change, KnownContent, RewrittenFiles
+from lakehouse.ingestion.rewritten_files import NOTHING, RewrittenFiles
 from lakehouse.privacy.delivered_files import find_in_files
-from lakehouse.storage.object_store import LocalObjectStore
 from lakehouse.tables.feed import Feed, FeedColumn
 from lakehouse.tables.person import Person
 from lakehouse_tests.conftest import keep_versions
@@ -69,16 +66,6 @@ def test_a_file_without_the_person_is_not_touched(files) -> None:
 
     assert files.store.stat(key) == before
     assert done.files == ()
-
-
-def test_a_rewritten_file_keeps_its_time(folder) -> None:
-    key = folder.put("inbox/customers/c.csv", MIXED)
-    os.utime(folder.home / key, (1_700_000_000,) * 2)
-
-    folder.erase()
-
-    assert (folder.home / key).stat().st_mtime == 1_700_000_000
-    assert (folder.home / key).stat().st_mode & 0o777 == 0o600
 
 
 def test_a_compressed_file_is_compressed_again_to_the_same_bytes(files) -> None:
@@ -187,14 +174,6 @@ def test_what_a_killed_process_left_is_removed(folder) -> None:
     assert not folder.store.exists(staged)
 
 
-def test_copies_of_files_that_somebody_named_are_rewritten(folder) -> None:
-    key = folder.put(".ad-hoc-dead/inbox/customers/c.csv", MIXED)
-
-    folder.erase()
-
-    assert folder.text(key) == WITHOUT
-
-
 @pytest.mark.long
 def test_versions_that_a_bucket_keeps_go_too(bucket) -> None:
     files = bucket
@@ -243,15 +222,6 @@ def test_of_a_file_that_nobody_can_read_the_rows_go_that_can_be_told(
     assert done.unreadable == ()
 
 
-def test_rows_that_are_not_utf8_are_told_apart(folder) -> None:
-    content = HEADER.encode() + b"8,\xff\n7,\xff\n"
-    key = folder.put("rejected/customers/c.{}.csv", content)
-
-    folder.erase()
-
-    assert folder.read(key) == HEADER.encode() + b"8,\xff\n"
-
-
 HIDDEN = [
     pytest.param("c.{}.csv", HEADER + '8,"b\n7,ann@example.com\n', id="behind an open quote"),
     pytest.param("c.{}.csv", HEADER + '8,"b\n7,other\n', id="an id behind an open quote"),
@@ -276,14 +246,6 @@ def test_what_cannot_be_told_is_listed_and_can_be_erased_as_a_whole(
     assert (files.read(key), done.unreadable) == (b"", ())
     assert [file.new_sha256 for file in done.files] == [NOTHING]
     assert files.erase() == done
-
-
-def test_text_of_another_kind_is_read_as_rows(folder) -> None:
-    key = folder.put("rejected/customers/c.{}.txt", MIXED)
-
-    folder.erase()
-
-    assert folder.text(key) == WITHOUT
 
 
 def test_a_format_that_cannot_leave_rows_out_is_named(folder, monkeypatch) -> None:
@@ -334,22 +296,6 @@ def test_either_form_is_archived_once_and_only_as_rewritten(files, form: str) ->
     assert "1 row of people who were erased" in delivery.warnings[0]
 
 
-@pytest.mark.parametrize("form", [MIXED, WITHOUT])
-def test_either_form_that_somebody_names_is_the_same_delivery(
-    folder, tmp_path, form: str
-) -> None:
-    key = folder.put(f"{ARCHIVED}c.{{}}.csv", MIXED)
-    folder.erase()
-    copies = LocalObjectStore(tmp_path / "copies", settle_seconds=0)
-    copies.write_text("inbox/customers/c.csv", form)
-    named = replace(folder, store=AdHocStore(folder.store, copies, folder.feed.inbox))
-
-    delivery, archived = ingest(named)
-
-    assert [file.sha256 for file in delivery.files] == [sha256(MIXED)]
-    assert {folder.text(one) for one in (key, *archived.keys)} == {WITHOUT}
-
-
 def test_a_file_that_waits_keeps_the_numbers_of_its_rows(files) -> None:
     files.put("inbox/customers/c.csv", MIXED)
     files.erase()
@@ -383,18 +329,6 @@ def test_a_file_that_was_erased_as_a_whole_does_not_come_back(files) -> None:
     assert files.read(again.key) == b""
 
 
-def test_a_delivery_that_is_like_another_without_the_person_is_told_by_its_name(folder) -> None:
-    other = HEADER + BOBS + "7,x\n" + CYS
-    folder.put("inbox/customers/a.csv", MIXED)
-    folder.put("inbox/customers/b.csv", other)
-    folder.erase()
-    folder.put("inbox/customers/c.csv", WITHOUT)
-
-    hashes = {row[0] for row in folder.staged()}
-
-    assert hashes == {sha256(MIXED), sha256(other), sha256(WITHOUT)}
-
-
 @pytest.mark.parametrize("name", ["c.csv", "c.csv.gz"])
 def test_rows_of_who_is_gone_do_not_land_and_are_not_archived(files, name: str) -> None:
     content = MIXED.encode()
@@ -406,14 +340,6 @@ def test_rows_of_who_is_gone_do_not_land_and_are_not_archived(files, name: str) 
     assert (delivery.rows, delivery.left_out_rows) == (2, 1)
     assert files.text(archived.keys[0]) == WITHOUT
     assert delivery.files[0].sha256 == sha256(content)
-
-
-def test_a_file_that_was_rewritten_in_a_bucket_is_as_old_as_it_was() -> None:
-    change = Change("a", "b", (1,), "c.csv", "R-1", LATER, LATER - timedelta(days=1))
-    known = KnownContent("a", changes=(change,))
-
-    assert known.modified_at(LATER + timedelta(seconds=3)) == LATER - timedelta(days=1)
-    assert known.modified_at(LATER + timedelta(days=3)) == LATER + timedelta(days=3)
 
 
 def test_a_row_that_is_newer_lands(folder) -> None:
@@ -439,16 +365,6 @@ def test_of_a_refused_file_the_rows_of_who_is_gone_go(files) -> None:
     (rejected,) = ingest(files, suppressed({"7": LATER}))[0].rejected
 
     assert files.text(rejected.key) == WITHOUT + "1,2,3\n"
-
-
-def test_where_the_file_stays_in_the_inbox_it_is_rewritten_there(folder) -> None:
-    folder.feed = replace(folder.feed, after="leave")
-    folder.put("inbox/customers/c.csv", MIXED)
-
-    ingest(folder, suppressed({"7": LATER}))
-
-    assert folder.text("inbox/customers/c.csv") == WITHOUT
-    assert folder.staged() == []
 
 
 def test_a_damaged_ledger_stops_an_ingest(folder) -> None:

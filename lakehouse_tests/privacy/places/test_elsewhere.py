@@ -1,10 +1,9 @@
-"""What is kept outside of the home is named, with whose it is."""
+"""Places outside of the home are reported with their owner."""
 
 from dataclasses import replace
 
 import pytest
 
-from lakehouse.cluster_settings import ClusterSettings
 from lakehouse.privacy.places.elsewhere import places_elsewhere, sent_alerts
 
 pytestmark = pytest.mark.unit
@@ -63,83 +62,6 @@ def test_a_spark_that_keeps_files_outside_of_the_home_is_named(settings):
     assert named(server) == ["the Spark Connect server on spark.example.com"]
     assert named(cluster) == ["the Spark cluster of spark://one:7077"]
     assert named(tunnel) == ["the Spark Connect server on localhost"]
-
-
-def with_spark(settings, configuration="", defaults="", **told):
-    """Return settings of a Spark that is told its configuration."""
-    folder = settings.home / "conf"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "spark-defaults.conf").write_text(defaults)
-    env = {"LAKEHOUSE_SPARK_CONF": configuration, "SPARK_CONF_DIR": str(folder), **told}
-    return replace(settings, cluster=ClusterSettings.from_env(env))
-
-
-@pytest.mark.parametrize(
-    ("told", "place"),
-    [
-        ({"configuration": "spark.local.dir=/scratch"}, "spark.local.dir of Spark: /scratch"),
-        ({"SPARK_LOCAL_DIRS": "/scratch"}, "SPARK_LOCAL_DIRS of Spark: /scratch"),
-        (
-            {"configuration": "spark.sql.warehouse.dir=s3a://lake/tables"},
-            "spark.sql.warehouse.dir of Spark: s3a://lake/tables",
-        ),
-        (
-            {"configuration": "spark.eventLog.enabled=true spark.eventLog.dir=file:///logs"},
-            "spark.eventLog.dir of Spark: file:///logs",
-        ),
-        (
-            {"configuration": "spark.sql.warehouse.dir=s3a://key:secret@lake/tables"},
-            "spark.sql.warehouse.dir of Spark: s3a://lake/tables",
-        ),
-        (
-            {"defaults": "# A log.\nspark.eventLog.enabled  true\nspark.eventLog.dir=/logs"},
-            "spark.eventLog.dir of Spark: /logs",
-        ),
-        (
-            {"defaults": "spark.eventLog.enabled: \\\n  true"},
-            "spark.eventLog.dir of Spark: file:///tmp/spark-events",
-        ),
-        (
-            {"PYSPARK_SUBMIT_ARGS": "--conf spark.eventLog.enabled=true pyspark-shell"},
-            "spark.eventLog.dir of Spark: file:///tmp/spark-events",
-        ),
-    ],
-)
-def test_a_folder_that_spark_is_told_to_use_outside_of_the_home_is_named(settings, told, place):
-    assert named(with_spark(settings, **told)) == [place]
-
-
-def test_folders_in_the_home_and_those_that_spark_does_not_use_are_none(settings):
-    home = settings.home
-    in_home = (
-        f"spark.local.dir={home}/a,{home}/b spark.sql.warehouse.dir=file://{home}/tables"
-        f" spark.eventLog.enabled=true spark.eventLog.dir={home}/logs"
-    )
-    # The lakehouse sets the first two before these defaults, and the third is not on.
-    unused = (
-        "spark.local.dir /scratch\nspark.sql.warehouse.dir /tables\nspark.eventLog.dir /logs"
-    )
-
-    assert named(with_spark(settings, in_home)) == []
-    assert named(with_spark(settings, defaults=unused)) == []
-
-
-def test_each_of_several_folders_is_named(settings):
-    told = f"spark.local.dir=/one,{settings.home}/two,/three"
-
-    assert named(with_spark(settings, told)) == [
-        "spark.local.dir of Spark: /one",
-        "spark.local.dir of Spark: /three",
-    ]
-
-
-def test_folders_of_a_spark_that_cannot_be_known_are_named(settings):
-    unreadable = with_spark(settings, PYSPARK_SUBMIT_ARGS="--conf 'spark.local.dir=/one")
-
-    (place,) = places_elsewhere(unreadable)
-
-    assert place.place == "the folders of Spark"
-    assert "PYSPARK_SUBMIT_ARGS cannot be read" in place.why
 
 
 def test_where_alerts_were_sent_is_named_without_the_secret(settings):

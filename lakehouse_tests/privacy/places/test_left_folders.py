@@ -112,13 +112,6 @@ def test_copies_of_named_files_go_when_nobody_can_be_at_them(settings):
     assert not folder.exists()
 
 
-def test_a_dry_run_removes_nothing(settings):
-    staged = put(settings.home / "staging" / "fruits", STAGED)
-
-    assert remove(settings, is_dry=True) == [("staging/fruits", "removed", 1)]
-    assert staged.exists()
-
-
 def test_spark_is_asked_to_let_go_until_it_has(settings):
     now = datetime.now(UTC) + timedelta(seconds=1)
     spilled = put(temporary_folder(settings), ROWS)
@@ -134,10 +127,3 @@ def test_spark_is_asked_to_let_go_until_it_has(settings):
     assert len(asked) == 2
     wait_for_spark(settings, now, collect_garbage)
     assert len(asked) == 2
-
-
-def test_spark_is_not_asked_for_what_others_or_dead_ones_spilled(settings):
-    put(settings.home / "tmp" / "elsewhere-1-1000000000-server", ROWS)
-    os.utime(put(temporary_folder(settings), ROWS), (2000, 2000))
-
-    wait_for_spark(settings, datetime.fromtimestamp(1999, UTC), lambda: pytest.fail("asked"))

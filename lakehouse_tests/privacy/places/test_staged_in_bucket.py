@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 
 from lakehouse.ingestion import staged_rows
-from lakehouse.ingestion.ingest import feed_lock
 from lakehouse.ingestion.staged_rows import BucketStaging, open_staging
 from lakehouse.privacy.places.left_folders import remove_left_folders
 from lakehouse.settings import Settings
@@ -59,23 +58,6 @@ def test_uploads_that_were_not_completed_go_too(aws_settings, bucket):
     assert len(client.list_multipart_uploads(Bucket=name)["Uploads"]) == 2
     assert sorted(remove(aws_settings)) == sorted(expected)
     assert "Uploads" not in client.list_multipart_uploads(Bucket=name)
-
-
-def test_what_hadoop_puts_there_for_a_folder_is_nothing(aws_settings, bucket):
-    remove(aws_settings)
-    for name in ("", "kept-rows/", "kept-rows_$folder$", "fruits/", "fruits/0123_$folder$"):
-        bucket.store.write_text(f"staging/{name}", "")
-        bucket.store.client.delete_object(Bucket="lake", Key=f"staging/{name}")
-
-    assert remove(aws_settings) == []
-
-
-def test_what_is_being_ingested_is_left(aws_settings, bucket):
-    with feed_lock("fruits", aws_settings.home, 0):
-        ((_, outcome, files),) = remove(aws_settings)
-
-    assert (outcome, files) == ("busy", 2)
-    assert len(bucket.store.all_versions("staging/")) == 2
 
 
 def test_what_another_host_staged_goes_when_it_is_a_day_old(aws_settings, bucket, monkeypatch):

@@ -206,11 +206,6 @@ class Everywhere:
             if is_stale(self.engine, name, Downstream(graph, name).read_now(name))
         ]
 
-    def set_back(self, table: str, snapshot_id: int) -> None:
-        """Set a table back to a snapshot that it still has, by SQL."""
-        catalog = self.engine.catalog.name
-        self.engine.sql(f"CALL {catalog}.system.set_current_snapshot('{table}', {snapshot_id})")
-
     def refs_with_them(self, persons: list[Person]) -> set[str]:
         """Return the branches and tags, by table, that have rows of some people."""
         found = set()

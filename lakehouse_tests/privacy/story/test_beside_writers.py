@@ -4,7 +4,6 @@ else loses a row, and in the end nothing of them is left.
 
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,22 +19,11 @@ from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.commit.retry import Failure, classify
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep import expire_snapshots
-from lakehouse.privacy.proof import prove
-from lakehouse_tests.assets.deliveries import CLEAN
 from lakehouse_tests.conftest import settings_at
 from lakehouse_tests.examples import repeated
-from lakehouse_tests.privacy.an_erasure import (
-    ANNA,
-    HERS,
-    NAMED,
-    Home,
-    expire_without_spark,
-)
+from lakehouse_tests.privacy.an_erasure import ANNA, HERS, NAMED, Home, expire_without_spark
 from lakehouse_tests.privacy.small_lakehouse import ORDERS
-from lakehouse_tests.privacy.story.customers import Customers
-from lakehouse_tests.privacy.story.everywhere import Everywhere
-from lakehouse_tests.privacy.story.others import deliver_and_maintain
-from lakehouse_tests.processes import start, wait_for
+from lakehouse_tests.processes import wait_for
 
 _FIRST = 6_000_000_000
 _REST_SECONDS = 0.2
@@ -129,39 +117,3 @@ def test_writers_and_upkeep_go_on(
     others = [row for row in before if row[0] != int(HERS)]
     written = [(number, f"{number}@example.org", 1.0) for number in writer.written]
     assert home.rows(ORDERS) == sorted([*others, *written])
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(3600)
-def test_deliveries_and_upkeep_go_on(spark, tmp_path: Path) -> None:
-    customers = Customers(40, 3)
-    there = Everywhere(settings_at(tmp_path / "home"), customers, visits=())
-    there.fill()
-    persons, before = there.persons, there.rows_of_others()[CLEAN]
-    until = tmp_path / "until"
-    child = start(
-        there.settings.home, deliver_and_maintain, number=40, erased_number=3, until=str(until)
-    )
-    try:
-        wait_for(lambda: there.rows_of_others()[CLEAN] != before, "the first delivery", 300)
-        states = [there.erase().request.state for _ in range(4)]
-        until.touch()
-        done = child.result()
-    finally:
-        child.kill()
-
-    assert set(states) <= {"pending_physical", "verified"}
-    assert set(done["codes"]) == {0}
-    grow_old(there.settings.home)
-    erasure = there.erase()
-    assert erasure.request.state == "verified", erasure.proof and erasure.proof.as_text()
-    # What was delivered since it was verified had them too.
-    report = prove(there.erasable, persons)
-    assert report.findings == (), report.as_text()
-    assert there.refs_with_them(persons) == set()
-    ids = there.engine.catalog.load(CLEAN).scan(selected_fields=("transaction_id",)).to_arrow()
-    found = Counter(ids.column("transaction_id").to_pylist())
-    assert max(found.values()) == 1
-    assert found.keys() >= set(done["delivered"])
-    assert sum((before - there.rows_of_others()[CLEAN]).values()) == 0
-    assert there.failed_checks() == []

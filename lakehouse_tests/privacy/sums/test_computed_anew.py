@@ -100,62 +100,6 @@ def test_scattered_partitions_are_one_run_that_leaves_those_between_as_they_are(
     assert files_of(sums, DAILY, NEXT) == between
 
 
-def test_a_partition_between_that_has_yet_to_be_computed_stays_so(
-    embedded_engine: Engine, settings: Settings
-) -> None:
-    sums = some_sums(embedded_engine, settings, DAILY)
-    sums.land([(PERSON, FEBRUARY, "b", LARGE)])
-    sums.compute()
-    between = files_of(sums, DAILY, NEXT)
-    sums.land([(8, NEXT, "a", 2)])
-
-    sums.compute_anew(sums.erase())
-
-    assert partitions_of_runs(sums, DAILY) == [("2024-01-30", "2024-02-02")]
-    assert files_of(sums, DAILY, NEXT) == between
-    sums.compute()
-    assert sums.everything() == sums.expected()
-
-
-def test_a_call_that_knows_of_nothing_done_ends_the_same(
-    embedded_engine: Engine, settings: Settings
-) -> None:
-    sums = some_sums(embedded_engine, settings, DAILY, MONTHLY, REPORT)
-    rows = sums.erase()
-
-    sums.compute_anew(rows)
-    sums.compute_anew(rows)
-
-    assert sums.everything() == sums.expected()
-
-
-def test_groups_of_the_person_alone_leave_merged_tables_at_any_distance(
-    embedded_engine: Engine, settings: Settings
-) -> None:
-    first = node_of("gold.first", "merged", ORDERS.name)
-    second = node_of("gold.second", "merged", first.table.name)
-    third = node_of("gold.third", "changed", second.table.name)
-    sums = some_sums(embedded_engine, settings, first, second, third)
-
-    sums.compute_anew(sums.erase())
-
-    assert sums.everything() == sums.expected()
-
-
-def test_an_appended_table_loses_the_rows_of_the_person_and_keeps_those_of_its_file(
-    embedded_engine: Engine, settings: Settings
-) -> None:
-    appended = node_of("gold.appended", "appended", ORDERS.name)
-    sums = some_sums(embedded_engine, settings, appended)
-    sums.land([(9, FEBRUARY, "c", 5)])
-
-    sums.compute_anew(sums.erase())
-
-    assert sums.everything() == sums.expected()
-    sums.compute()
-    assert sums.everything() == sums.expected()
-
-
 @pytest.mark.parametrize("comes_first", ["erasure", "new rows"])
 def test_readers_of_what_is_new_neither_read_it_twice_nor_miss_it(
     embedded_engine: Engine, settings: Settings, comes_first: str

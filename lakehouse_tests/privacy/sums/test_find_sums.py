@@ -74,16 +74,8 @@ def test_sums_of_sums_are_found_in_the_order_of_their_computation(sums) -> None:
     )
 
 
-def test_a_table_that_lost_nothing_leaves_what_follows_as_it_is(sums) -> None:
-    assert sums(ORDERS, DAILY, MONTHLY, lost=(REGIONS.name,)) == Sums()
-
-
 def test_a_table_of_the_same_people_loses_their_rows_by_itself(sums) -> None:
     assert sums(ORDERS, PROFILES) == Sums()
-
-
-def test_a_table_of_other_people_has_them_in_its_sums(sums) -> None:
-    assert sums(ORDERS, MERCHANTS).names == (MERCHANTS.name,)
 
 
 def test_a_table_of_the_same_people_that_reads_sums_is_computed_after_them(sums) -> None:

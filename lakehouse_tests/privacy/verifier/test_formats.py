@@ -1,4 +1,4 @@
-"""A person is found in what each format says once it is decoded, and the place is named."""
+"""A person is found in the decoded content of each format."""
 
 import bz2
 import csv
@@ -7,7 +7,6 @@ import io
 import json
 import lzma
 import zipfile
-from datetime import date
 
 import fastavro
 import pyarrow as pa
@@ -15,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from lakehouse.tables.person import Person
 from lakehouse_tests.privacy.verifier.someone import EMAIL, PERSON, PHONE, searched, written
 
 pytestmark = pytest.mark.unit
@@ -39,17 +37,15 @@ def parquet(home, table, name="a.parquet", **options):
     return file
 
 
-@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "zstd", "lz4", "brotli"])
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "zstd"])
 @pytest.mark.parametrize("dictionary", [True, False])
-@pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_a_page_of_parquet_is_read_whatever_compressed_it(tmp_path, codec, dictionary, version):
+def test_parquet_is_read_with_any_compression(tmp_path, codec, dictionary):
     table = pa.table(ROWS)
     parquet(
         tmp_path,
         table,
         compression=codec,
         use_dictionary=dictionary,
-        data_page_version=version,
         write_statistics=False,
     )
 
@@ -61,20 +57,10 @@ def test_a_page_of_parquet_is_read_whatever_compressed_it(tmp_path, codec, dicti
     assert mail.column == "mail"
 
 
-def test_texts_in_which_bytes_are_shared_are_read(tmp_path):
+def test_delta_encoded_texts_are_read(tmp_path):
     mails = [f"maria.lopez.{number}" for number in range(50)] + [EMAIL]
     options = {"use_dictionary": False, "column_encoding": {"mail": "DELTA_BYTE_ARRAY"}}
     parquet(tmp_path, pa.table({"mail": sorted(mails)}), write_statistics=False, **options)
-
-    assert found(searched(tmp_path), how="decoded UTF-8", column="mail")
-
-
-@pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view()], ids=str)
-def test_views_of_texts_are_read(tmp_path, kind):
-    mails = pa.array([EMAIL, "maria.lopez.1"]).cast(pa.binary()).cast(kind)
-    options = {"use_dictionary": False, "column_encoding": {"mail": "DELTA_BYTE_ARRAY"}}
-    table = pa.table({"mail": mails})
-    parquet(tmp_path, table, write_statistics=False, compression="zstd", **options)
 
     assert found(searched(tmp_path), how="decoded UTF-8", column="mail")
 
@@ -96,13 +82,6 @@ def test_an_id_of_any_type_is_compared(tmp_path, values):
     parquet(tmp_path, pa.table({"client": values}), write_statistics=False)
 
     assert found(searched(tmp_path), kind="id", how="column", column="client")
-
-
-def test_a_date_is_compared_as_text(tmp_path):
-    person = Person("customer_id", frozenset(), {"nickname": frozenset({"1980-02-29"})})
-    parquet(tmp_path, pa.table({"nickname": [date(1980, 2, 29)]}))
-
-    assert found(searched(tmp_path, person=person), how="column")
 
 
 def test_fields_of_nested_columns_are_read(tmp_path):
@@ -130,29 +109,10 @@ def test_a_long_integer_is_found_in_a_column_of_any_name(tmp_path):
     assert finding.column == "anything"
 
 
-def test_a_short_integer_is_found_in_declared_columns_alone(tmp_path):
+def test_a_short_integer_is_found_only_in_declared_columns(tmp_path):
     parquet(tmp_path, pa.table({"anything": [4711]}))
 
     assert searched(tmp_path).findings == ()
-
-
-def test_the_columns_that_were_compared_are_told(tmp_path):
-    parquet(tmp_path, pa.table({"client": [1], "anything": [1]}))
-
-    (compared,) = searched(tmp_path).compared
-
-    assert (compared.file, compared.columns) == (f"{DATA}/a.parquet", ("client",))
-
-
-def test_names_are_those_of_the_table_that_a_file_is_of(tmp_path):
-    for folder in ("warehouse/bronze/raw_too/data", "warehouse/bronze/raw/data"):
-        pq.write_table(pa.table({"client": [4711]}), written(tmp_path, f"{folder}/a.parquet"))
-
-    # No table has the first: there, the names of all tables count.
-    assert {finding.file for finding in found(searched(tmp_path), how="column")} == {
-        "warehouse/bronze/raw/data/a.parquet",
-        "warehouse/bronze/raw_too/data/a.parquet",
-    }
 
 
 def test_orc_is_read(tmp_path):
@@ -164,8 +124,8 @@ def test_orc_is_read(tmp_path):
     assert found(report, how="decoded UTF-8", column="mail")
 
 
-@pytest.mark.parametrize("codec", ["null", "deflate", "zstandard", "bzip2", "xz", "snappy"])
-def test_avro_is_read_whatever_compressed_it(tmp_path, codec):
+@pytest.mark.parametrize("codec", ["null", "deflate", "zstandard"])
+def test_avro_is_read_with_any_compression(tmp_path, codec):
     fields = [{"name": "client", "type": "long"}, {"name": "note", "type": "string"}]
     schema = {"type": "record", "name": "row", "fields": fields}
     records = [{"client": 1, "note": "-"}, {"client": 4711, "note": f"see {EMAIL}"}]
@@ -183,12 +143,6 @@ def test_json_in_a_string_of_json_is_compared(tmp_path):
     written(tmp_path, "a.json", json.dumps({"inner": inner}))
 
     assert found(searched(tmp_path), file="a.json", kind="id", column="client")
-
-
-def test_lines_of_json_are_read(tmp_path):
-    written(tmp_path, "a.jsonl", '{"client": 1}\n\n{"client": "04711"}\n')
-
-    assert found(searched(tmp_path), how="column", kind="id")
 
 
 def test_a_delivered_file_is_compared_by_its_header(tmp_path):
@@ -229,21 +183,6 @@ def test_a_file_of_any_form_is_compared(tmp_path, text, encoding):
     assert finding.column == "client"
 
 
-def test_a_header_of_a_table_without_people_is_no_gap(tmp_path):
-    written(tmp_path, "inbox/fruits/a.csv", "fruit\nApple\n")
-
-    assert searched(tmp_path).not_proved == ()
-
-
-def test_a_header_without_the_columns_is_told(tmp_path):
-    written(tmp_path, "inbox/raw/a.csv", "other\n4711\n")
-
-    report = searched(tmp_path)
-
-    (gap,) = report.not_proved
-    assert (gap.gap, gap.is_blocking) == ("not compared", False)
-
-
 @pytest.mark.parametrize(
     ("ending", "pack"),
     [
@@ -253,7 +192,7 @@ def test_a_header_without_the_columns_is_told(tmp_path):
         ("gz", lambda content: gzip.compress(b"-") + gzip.compress(content)),
     ],
 )
-def test_what_is_packed_is_unpacked(tmp_path, ending, pack):
+def test_compressed_files_are_read(tmp_path, ending, pack):
     written(
         tmp_path, f"archive/raw/a.csv.{ending}", pack(f"client,mail\n4711,{EMAIL}\n".encode())
     )
@@ -281,11 +220,11 @@ def test_members_of_an_archive_are_read(tmp_path):
     report = searched(tmp_path)
 
     assert found(report, file="a.zip", inside="zip b/notes.txt", how="UTF-8")
-    assert found(report, file="a.zip", how="name in an archive, UTF-8")
+    assert found(report, file="a.zip", how="name of a file, UTF-8")
     assert found(report, file="a.zip", inside="zip c.gz › gzip")
 
 
-def test_what_is_packed_too_often_is_told(tmp_path):
+def test_a_file_that_is_compressed_too_often_is_a_gap(tmp_path):
     content = EMAIL.encode()
     for _ in range(4):
         content = gzip.compress(content)
@@ -302,7 +241,6 @@ def test_what_is_packed_too_often_is_told(tmp_path):
         ("a.parquet", b"PAR1 and no more"),
         ("a.avro", b"Obj\x01 and no more"),
         ("a.orc", b"ORC and no more"),
-        ("a.puffin", b"PFA1 and no more"),
         ("a.db", b"SQLite format 3\0 and no more"),
         ("a.gz", gzip.compress(b"x" * 10_000, mtime=0)[:-9]),
         ("a.zst", pa.compress(bytes(range(256)) * 10, "zstd", asbytes=True)[:-9]),
@@ -310,18 +248,18 @@ def test_what_is_packed_too_often_is_told(tmp_path):
         ("b.gz", b"no magic"),
     ],
 )
-def test_what_cannot_be_decoded_is_never_passed_over(tmp_path, key, content):
+def test_a_file_that_cannot_be_decoded_is_a_gap(tmp_path, key, content):
     written(tmp_path, key, content + EMAIL.encode())
 
     report = searched(tmp_path)
 
     assert {gap.gap for gap in report.gaps} == {"not readable"}
-    assert found(report, how="UTF-8"), "its bytes are searched all the same"
+    assert found(report, how="UTF-8"), "its bytes are searched"
     assert not report.is_proof
 
 
 @pytest.mark.parametrize("text", ["ORCID,client\n1,4711\n", "BZhang,client\n1,4711\n"])
-def test_a_text_that_begins_as_a_format_does_is_a_text(tmp_path, text):
+def test_a_text_that_begins_like_another_format_is_a_text(tmp_path, text):
     written(tmp_path, "inbox/raw/a", text)
 
     report = searched(tmp_path)
@@ -339,15 +277,7 @@ def test_a_compression_that_is_not_decoded_prevents_a_proof(tmp_path, pack):
     assert gap.gap == "not looked into"
 
 
-def test_a_block_that_spark_spilled_is_noted(tmp_path):
-    written(tmp_path, "tmp/shuffle_0_0_0.data", b"LZ4Block" + bytes(50))
-
-    (gap,) = searched(tmp_path).not_proved
-
-    assert (gap.gap, gap.is_blocking) == ("not looked into", False)
-
-
-def test_a_damaged_page_of_parquet_is_told(tmp_path):
+def test_a_damaged_page_of_parquet_is_a_gap(tmp_path):
     file = parquet(tmp_path, pa.table({"client": list(range(1000))}), write_page_checksum=True)
     content = bytearray(file.read_bytes())
     content[60] ^= 255
@@ -357,7 +287,7 @@ def test_a_damaged_page_of_parquet_is_told(tmp_path):
 
 
 @pytest.mark.parametrize("key", ["a.parquet", "a.db", "a.json", "inbox/raw/a.csv", "a.gz"])
-def test_an_empty_file_holds_nobody(tmp_path, key):
+def test_an_empty_file_contains_no_one(tmp_path, key):
     written(tmp_path, key)
 
     report = searched(tmp_path)
@@ -365,7 +295,7 @@ def test_an_empty_file_holds_nobody(tmp_path, key):
     assert (report.findings, report.gaps) == ((), ())
 
 
-def test_nobody_is_found_where_nobody_is(tmp_path):
+def test_similar_values_are_not_found(tmp_path):
     parquet(tmp_path, pa.table({"client": [47110, 14711], "mail": ["maria@example.org", ""]}))
     written(tmp_path, "inbox/raw/a.csv", "client\n47110\n")
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakehouse.privacy.verifier.roots import FolderRoot
-from lakehouse.privacy.verifier.verify import verify_by_hmac
+from lakehouse.privacy.verifier.search import verify_by_hmac
 from lakehouse.tables.person import person_hmac
 from lakehouse_tests.privacy.verifier.someone import COLUMNS, EMAIL, written
 
@@ -24,7 +24,7 @@ def searched(home):
     return verify_by_hmac([FolderRoot(home)], KEY, HMACS, COLUMNS)
 
 
-def test_an_hmac_is_that_of_the_id_without_its_spelling():
+def test_all_forms_of_an_id_have_one_hmac():
     assert person_hmac(KEY, "customer_id", " +004711 ") == HMACS[1]
     assert person_hmac(KEY, "merchant_id", "4711") != HMACS[1]
 
@@ -50,12 +50,11 @@ def test_decoded_values_are_compared(tmp_path):
     }
 
 
-def test_bytes_are_not_searched_and_the_report_says_so(tmp_path):
+def test_bytes_are_not_searched(tmp_path):
     written(tmp_path, "notes.txt", f"{EMAIL} 4711")
 
     report = searched(tmp_path)
 
     assert report.findings == ()
-    assert "Bytes were not searched" in report.as_text()
     assert report.as_json()["method"] == "hmacs"
     assert report.is_proof

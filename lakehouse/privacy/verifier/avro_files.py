@@ -1,22 +1,26 @@
-"""Values of columns in Iceberg's manifests: bounds and partitions."""
+"""Avro files, with the bounds and partitions of columns in Iceberg's manifests."""
 
 import json
-import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, BinaryIO, cast
 from uuid import UUID
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NUMBERS = {"float": "<f", "double": "<d"}
-_Column = tuple[tuple[str, ...], str]
+import fastavro
+import pyarrow as pa
+
+from lakehouse.privacy.verifier.file_part import FilePart
+from lakehouse.privacy.verifier.records import RecordFields
+
+_Path = tuple[str, ...]
+_Column = tuple[_Path, str]
 """Path and type."""
 
 
 @dataclass(frozen=True)
-class ManifestHeader:
+class _ManifestHeader:
     """The columns of the bounds and partitions in a manifest."""
 
     fields: Mapping[int, _Column]
@@ -24,7 +28,32 @@ class ManifestHeader:
     """None for a transform other than identity."""
 
 
-def read_header(metadata: Mapping[str, str]) -> ManifestHeader | None:
+def read_avro(file: BinaryIO, size_bytes: int, part: FilePart) -> None:  # noqa: ARG001
+    """Search decoded blocks, declared fields, and the bounds in Iceberg's manifests.
+
+    :raises Exception: whatever fastavro raises for a damaged file.
+    """
+    reader = fastavro.block_reader(file)
+    schema = cast(dict[str, Any], reader.writer_schema)
+    header = _read_header(reader.metadata)
+    is_manifest_list = schema.get("name") == "manifest_file"
+    names = {
+        field["name"]: part.column_name(field["name"], field.get("field-id"))
+        for field in schema.get("fields", ())
+    }
+    fields = RecordFields(part)
+    for block in reader:
+        part.search_bytes(block.bytes_.getvalue())  # type: ignore[attr-defined]
+        for record in () if is_manifest_list else block:
+            if header is not None:
+                for path, bound in _bounds(cast(dict[str, Any], record), header):
+                    part.search_column(path, pa.array([bound]), "bound")
+            elif isinstance(record, dict):
+                fields.add_row({names[name]: value for name, value in record.items()})
+    fields.flush()
+
+
+def _read_header(metadata: Mapping[str, str]) -> _ManifestHeader | None:
     """Return the header of a manifest; None for another Avro file."""
     if "schema" not in metadata or "partition-spec" not in metadata:
         return None
@@ -34,12 +63,10 @@ def read_header(metadata: Mapping[str, str]) -> ManifestHeader | None:
         fields.get(field["source-id"]) if field["transform"] == "identity" else None
         for field in (spec["fields"] if isinstance(spec, dict) else spec)
     )
-    return ManifestHeader(fields, tuple(partitions))
+    return _ManifestHeader(fields, tuple(partitions))
 
 
-def bounds_of_entry(
-    entry: Mapping[str, Any], header: ManifestHeader
-) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _bounds(entry: Mapping[str, Any], header: _ManifestHeader) -> Iterator[tuple[_Path, Any]]:
     """Yield the values of columns in an entry of a manifest."""
     data_file = entry.get("data_file") or {}
     for name in ("lower_bounds", "upper_bounds"):
@@ -54,7 +81,7 @@ def bounds_of_entry(
             yield column[0], value
 
 
-def _fields(kind: Any, path: tuple[str, ...]) -> Iterator[tuple[int, _Column]]:
+def _fields(kind: Any, path: _Path) -> Iterator[tuple[int, _Column]]:
     """Yield the fields of an Iceberg schema by id, nested ones too."""
     if not isinstance(kind, dict):
         return
@@ -70,14 +97,12 @@ def _fields(kind: Any, path: tuple[str, ...]) -> Iterator[tuple[int, _Column]]:
 
 def _bound(content: bytes, kind: str) -> Any:
     """Return a bound as a value of its type (Iceberg's specification, appendix D)."""
-    if kind in ("int", "long", "date", "timestamp", "timestamptz"):
+    if kind in ("int", "long"):
         # A long has four bytes in files that were written when the column was an int.
-        number = int.from_bytes(content, "little", signed=True)
-        if kind == "date":
-            return date(1970, 1, 1) + timedelta(days=number)
-        return number if kind in ("int", "long") else _EPOCH + timedelta(microseconds=number)
-    if kind in _NUMBERS and len(content) == struct.calcsize(_NUMBERS[kind]):
-        return struct.unpack(_NUMBERS[kind], content)[0]
+        return int.from_bytes(content, "little", signed=True)
+    if kind == "date":
+        days = int.from_bytes(content, "little", signed=True)
+        return date(1970, 1, 1) + timedelta(days=days)
     if kind == "string":
         return content.decode("utf-8", "replace")
     if kind == "uuid":
