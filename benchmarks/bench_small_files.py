@@ -20,7 +20,7 @@ from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.manifests import files
-from lakehouse.iceberg.upkeep.compact import compact
+from lakehouse.maintenance.compaction import compact
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.upkeep import DEFAULTS

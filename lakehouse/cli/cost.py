@@ -39,7 +39,7 @@ def cost(state: State, names: tuple[str, ...], price_file: Path | None, form: st
     written, rewritten and read are those recorded in the last 30 days.
     """
     from lakehouse.maintenance.table_cost import PRICES, measure_costs, read_prices
-    from lakehouse.maintenance.upkeep_round import with_cached_locations
+    from lakehouse.maintenance.upkeep_run import with_cached_locations
 
     prices = read_prices(price_file or PRICES)
     tables = [state.existing_table(name) for name in dict.fromkeys(names)]

@@ -99,7 +99,7 @@ def _read_tables(state: State) -> "tuple[Sequence[TableStatus], FeedWarnings]":
         with_conditions,
         with_upkeep,
     )
-    from lakehouse.maintenance.upkeep_round import with_cached_locations
+    from lakehouse.maintenance.upkeep_run import with_cached_locations
     from lakehouse.orchestration.instance import open_instance
     from lakehouse.site.read_feeds import feed_warnings
 

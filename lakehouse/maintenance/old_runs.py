@@ -24,15 +24,15 @@ def forget_runs(instance: dg.DagsterInstance, before: datetime) -> int:
     """
     shown = _shown_runs(instance)
     filters = dg.RunsFilter(statuses=_FINISHED, created_before=before)
-    forgotten: list[str] = []
+    deleted: list[str] = []
     cursor = None
     while old := instance.get_run_records(filters, _BATCH, ascending=True, cursor=cursor):
         run_ids = [record.dagster_run.run_id for record in old]
-        forgotten += [run_id for run_id in run_ids if run_id not in shown]
+        deleted += [run_id for run_id in run_ids if run_id not in shown]
         cursor = run_ids[-1]
-    for run_id in forgotten:
+    for run_id in deleted:
         instance.delete_run(run_id)
-    return len(forgotten)
+    return len(deleted)
 
 
 def _shown_runs(instance: dg.DagsterInstance) -> set[str]:
@@ -44,30 +44,24 @@ def _shown_runs(instance: dg.DagsterInstance) -> set[str]:
             shown.add(entry.last_run_id)
         storage_ids = last_materializations(instance, entry.asset_key)
         for first in range(0, len(storage_ids), _BATCH):
-            of_some = dg.AssetRecordsFilter(
-                entry.asset_key, storage_ids=storage_ids[first : first + _BATCH]
-            )
-            found = instance.fetch_materializations(of_some, limit=_BATCH)
-            shown.update(materialized.run_id for materialized in found.records)
+            batch = storage_ids[first : first + _BATCH]
+            filters = dg.AssetRecordsFilter(entry.asset_key, storage_ids=batch)
+            result = instance.fetch_materializations(filters, limit=_BATCH)
+            shown.update(materialized.run_id for materialized in result.records)
     return shown
 
 
 def old_runs_definitions() -> dg.Definitions:
     """Create the job that deletes old runs, and its daily schedule."""
 
-    @dg.op(
-        description=f"Deletes runs that are older than `days`, {KEPT_DAYS} unless it is said."
-    )
+    @dg.op(description=f"Deletes runs that are older than `days`, by default {KEPT_DAYS}.")
     def forget_old(context: dg.OpExecutionContext, config: _Config) -> None:
         count = forget_runs(context.instance, datetime.now(UTC) - timedelta(days=config.days))
-        context.log.info("%s runs older than %s days were forgotten.", count, config.days)
+        context.log.info("%s runs older than %s days were deleted.", count, config.days)
 
     @dg.job(
         name="forget_old_runs",
-        description=(
-            "Forgets old runs, so that Dagster's storage does not grow for ever. Tables know"
-            " nothing of it."
-        ),
+        description="Deletes old runs, so that Dagster's storage does not grow forever.",
     )
     def forget_old_runs() -> None:
         forget_old()
@@ -77,7 +71,7 @@ def old_runs_definitions() -> dg.Definitions:
         name="forget_old_runs_daily",
         cron_schedule="17 3 * * *",
         default_status=dg.DefaultScheduleStatus.RUNNING,
-        description=f"Forgets runs that are older than {KEPT_DAYS} days.",
+        description=f"Deletes runs that are older than {KEPT_DAYS} days.",
     )
     return dg.Definitions(jobs=[forget_old_runs], schedules=[schedule])
 

@@ -4,37 +4,38 @@ Reads without a recorded run, and the computation of runs, are not included. No 
 """
 
 import tomllib
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from importlib.resources import files
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, Strict, StringConstraints, ValidationError
+from pydantic import BaseModel, Field, Strict, StringConstraints
 
 from lakehouse.errors import LakehouseError, TableNotFound, TableUnreadable, UsageError
+from lakehouse.iceberg.metadata.damaged_metadata import explain_table
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.health_measurement import read_table_health
-from lakehouse.iceberg.metadata.history import History, read_history
-from lakehouse.iceberg.upkeep.table_files import TableFiles, read_table_files
+from lakehouse.iceberg.metadata.health_measurement import measure_health
+from lakehouse.iceberg.metadata.history import History, history_of
+from lakehouse.iceberg.metadata.location_files import list_location
+from lakehouse.iceberg.metadata.manifests import CONTENTS
+from lakehouse.iceberg.metadata.metadata_files import stored_size
+from lakehouse.iceberg.metadata.named_files import NamedFile, all_named_files
+from lakehouse.iceberg.upkeep.remove_orphans import tables_in_location
+from lakehouse.iceberg.upkeep.stored_files import keeps_all_files
 from lakehouse.maintenance.table_reads import recorded_reads
-from lakehouse.maintenance.upkeep_log import past_upkeep
-from lakehouse.maintenance.upkeep_record import UpkeepRecord
-from lakehouse.maintenance.upkeep_round import Upkept
+from lakehouse.maintenance.upkeep_records import UpkeepRecord, past_upkeep
+from lakehouse.maintenance.upkeep_run import Upkept
 
-PRICES = Path(str(files("lakehouse.maintenance") / "prices.toml"))
+PRICES = Path(__file__).with_name("prices.toml")
 _PERIOD = timedelta(days=30)
 _GB = 10**9
+# The smallest Spark job of Glue: https://docs.aws.amazon.com/glue/latest/dg/add-job.html
 _DPUS = 2
-"""The smallest Spark job of Glue has two workers G.1X
-(https://docs.aws.amazon.com/glue/latest/dg/add-job.html).
-"""
-_PUTS_PER_COMMIT = 3
-"""metadata.json, a manifest list and a manifest."""
-_GETS_PER_FILE = 2
-"""Footer and columns of a Parquet file."""
+_PUTS_PER_COMMIT = 3  # metadata.json, a manifest list and a manifest
+_GETS_PER_FILE = 2  # footer and columns of a Parquet file
 
 
 class Price(BaseModel, extra="forbid", frozen=True):
@@ -56,16 +57,18 @@ class Prices(BaseModel, extra="forbid", frozen=True):
 
 @dataclass(frozen=True)
 class Storage:
-    """The stored bytes of a table; each file is in one part."""
+    """The stored bytes of a table; each file counts once.
+
+    - `live_bytes`: data files of main without the share of deleted rows.
+    - `historical_bytes`: files of older snapshots, branches and tags.
+    - `deleted_bytes`: the share of deleted rows in data files of main, and its delete files.
+    - `orphaned_bytes`: unreferenced files; None if the location is not the table's own.
+    """
 
     live_bytes: int
-    """Data files of main without the share of deleted rows."""
     historical_bytes: int
-    """Files of older snapshots, branches and tags."""
     deleted_bytes: int
-    """The share of deleted rows in data files of main, and its delete files."""
     orphaned_bytes: int | None
-    """Unreferenced files; None if the location is not the table's own."""
     metadata_bytes: int
 
     @property
@@ -77,12 +80,10 @@ class Storage:
 
 @dataclass(frozen=True)
 class Traffic:
-    """The recorded reads and writes of a table in 30 days."""
+    """The recorded reads and writes of a table in 30 days; `read_bytes` is None without metrics."""
 
     written_bytes: int = 0
-    """Files that runs added, in existing snapshots."""
     read_bytes: int | None = None
-    """None if no metrics are stored."""
     puts: int = 0
     gets: int = 0
 
@@ -132,24 +133,15 @@ class TableCost:
 def read_prices(file: Path = PRICES) -> Prices:
     """Read a file of prices.
 
-    :raises UsageError: names the file, and the key that is invalid.
+    :raises UsageError: names the file, and the keys that are invalid.
     """
-    next_step = f"Copy {PRICES} and change its prices."
-    if not file.is_file():
-        raise UsageError(
-            f"There is no file of prices {file}; expected TOML.", next_step=next_step
-        )
     try:
         return Prices.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
-    except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        key = ".".join(map(str, problem["loc"]))
-        value = "" if problem["type"] == "missing" else f" is {problem['input']!r}"
+    except (OSError, ValueError) as error:
         raise UsageError(
-            f"{file}: {key}{value}: {problem['msg']}.", next_step=next_step
+            f"{file} is not a valid price file: {error}.",
+            next_step=f"Copy {PRICES} and change its prices.",
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file} is not TOML: {error}.", next_step=next_step) from error
 
 
 def measure_costs(
@@ -159,49 +151,61 @@ def measure_costs(
     now = datetime.now(UTC)
     since = now - _PERIOD
     reads = recorded_reads(engine.catalog, upkept.metrics_table, since)
-    reads_of: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for read in reads or ():
-        reads_of[read["table_name"]].append(read)
-    upkeep_of: dict[str, list[UpkeepRecord]] = defaultdict(list)
-    for record in past_upkeep(engine.catalog, upkept.log.name, now).records:
-        if record.ended_at >= since:
-            upkeep_of[record.table].append(record)
+    past = past_upkeep(engine.catalog, upkept.log.name, now)
     for table in tables:
         try:
-            health = read_table_health(engine, table, lists_folder=False)
-            files = read_table_files(engine, table)
-            history = read_history(engine, table)
+            storage = read_storage(engine, table)
+            history = history_of(table, engine.catalog.load(table))
         except (TableUnreadable, TableNotFound) as error:
             yield table, error
             continue
-        storage = measure_storage(files, health.deleted_row_share)
-        traffic = measure_traffic(history, None if reads is None else reads_of[table], since)
-        upkeep = cost_of_upkeep(upkeep_of[table], prices)
-        yield table, price_table(table, storage, traffic, upkeep, prices)
+        reads_of_table = None if reads is None else reads.get(table, ())
+        traffic = measure_traffic(history, reads_of_table, since)
+        records = [record for record in past.of_table(table) if record.ended_at >= since]
+        yield table, price_table(table, storage, traffic, records, prices)
 
 
-def measure_storage(files: TableFiles, deleted_row_share: float) -> Storage:
-    """Return the stored bytes of the files of a table.
+def read_storage(engine: Engine, table: str) -> Storage:
+    """Read the stored bytes of a table: each manifest once, and one listing.
 
-    :param deleted_row_share: share of deleted rows in the data files of main; can exceed 1,
-        since equality deletes can name rows that do not exist.
+    :raises TableNotFound: if the catalog has no such table.
+    :raises TableDamaged: if a metadata file is missing or cannot be read.
     """
-    data_bytes = sum(files.main_data.values())
-    deleted_bytes = round(data_bytes * min(1.0, deleted_row_share))
-    seen = set(files.main_data)
-
-    def unseen_bytes(sizes: Mapping[str, int]) -> int:
-        unseen = sizes.keys() - seen
-        seen.update(unseen)
-        return sum(sizes[key] for key in unseen)
-
+    with explain_table(table):
+        listed = list_location(engine.catalog.load(table))
+        # References are read last: otherwise new commits would look like orphans.
+        loaded = engine.catalog.load(table)
+        deleted_share = measure_health(table, loaded, lists_folder=False).deleted_row_share
+        named = all_named_files(loaded)
+        sizes: Counter[str] = Counter()
+        for key, file in named.items():
+            size_bytes = file.size_bytes
+            if size_bytes is None:
+                # The file can be outside of the location, or missing.
+                in_location = listed.get(key)
+                size_bytes = (
+                    in_location.size_bytes if in_location else stored_size(loaded, file.path)
+                )
+            sizes[_part_of(file)] += size_bytes or 0
+    orphaned = [file.size_bytes for key, file in listed.items() if key not in named]
+    is_shared = keeps_all_files(loaded) or bool(orphaned and tables_in_location(engine, table))
+    # Equality deletes can name rows that do not exist, so the share can exceed 1.
+    deleted_bytes = round(sizes["live"] * min(1.0, deleted_share))
     return Storage(
-        live_bytes=data_bytes - deleted_bytes,
-        deleted_bytes=deleted_bytes + unseen_bytes(files.main_deletes),
-        historical_bytes=unseen_bytes(files.of_snapshots),
-        metadata_bytes=unseen_bytes(files.metadata),
-        orphaned_bytes=None if files.listed is None else unseen_bytes(files.listed),
+        live_bytes=sizes["live"] - deleted_bytes,
+        historical_bytes=sizes["historical"],
+        deleted_bytes=deleted_bytes + sizes["deletes"],
+        orphaned_bytes=None if is_shared else sum(orphaned),
+        metadata_bytes=sizes["metadata"],
     )
+
+
+def _part_of(file: NamedFile) -> str:
+    if file.kind not in CONTENTS:
+        return "metadata"
+    if not file.is_of_main:
+        return "historical"
+    return "live" if file.kind == "data" else "deletes"
 
 
 def measure_traffic(
@@ -231,12 +235,27 @@ def measure_traffic(
     return Traffic(written_bytes, round(read_bytes), puts, _GETS_PER_FILE * round(read_files))
 
 
-def cost_of_upkeep(records: Iterable[UpkeepRecord], prices: Prices) -> tuple[UpkeepCost, ...]:
-    """Return the cost of each maintenance run of a table, oldest first."""
-    by_run: dict[str, list[UpkeepRecord]] = defaultdict(list)
-    for record in sorted(records, key=lambda record: record.ended_at):
-        by_run[record.run_id].append(record)
-    return tuple(_cost_of_run(run_id, steps, prices) for run_id, steps in by_run.items())
+def price_table(
+    table: str,
+    storage: Storage,
+    traffic: Traffic,
+    upkeep: Sequence[UpkeepRecord],
+    prices: Prices,
+) -> TableCost:
+    """Return the cost of a table per month.
+
+    :param upkeep: the records of its steps, oldest first.
+    """
+    by_run = groupby(upkeep, key=lambda record: record.run_id)
+    return TableCost(
+        table,
+        storage,
+        traffic,
+        tuple(_cost_of_run(run_id, list(steps), prices) for run_id, steps in by_run),
+        storage_dollars=storage.total_bytes / _GB * prices.dollars_per_gb_month.price,
+        request_dollars=traffic.puts / 1000 * prices.dollars_per_1000_puts.price
+        + traffic.gets / 1000 * prices.dollars_per_1000_gets.price,
+    )
 
 
 def _cost_of_run(run_id: str, records: Sequence[UpkeepRecord], prices: Prices) -> UpkeepCost:
@@ -256,20 +275,4 @@ def _cost_of_run(run_id: str, records: Sequence[UpkeepRecord], prices: Prices) -
         seconds=total("seconds"),
         dpu_hours=dpu_hours,
         dollars=dpu_hours * prices.dollars_per_dpu_hour.price + gets_dollars,
-    )
-
-
-def price_table(
-    table: str,
-    storage: Storage,
-    traffic: Traffic,
-    upkeep: Sequence[UpkeepCost],
-    prices: Prices,
-) -> TableCost:
-    """Return the cost of a table per month."""
-    storage_dollars = storage.total_bytes / _GB * prices.dollars_per_gb_month.price
-    puts_dollars = traffic.puts / 1000 * prices.dollars_per_1000_puts.price
-    gets_dollars = traffic.gets / 1000 * prices.dollars_per_1000_gets.price
-    return TableCost(
-        table, storage, traffic, tuple(upkeep), storage_dollars, puts_dollars + gets_dollars
     )

@@ -1,8 +1,7 @@
-"""Dagster job, sensor and nightly schedule of upkeep."""
+"""Dagster job and nightly schedule of upkeep, and its execution in this process."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -10,32 +9,30 @@ import dagster as dg
 from pydantic import Field
 
 from lakehouse.errors import UpkeepFailed
-from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep.step_result import StepResult
-from lakehouse.maintenance.record_health import record_health
-from lakehouse.maintenance.upkeep_cursor import UpkeepCursor
-from lakehouse.maintenance.upkeep_events import observation_of
+from lakehouse.maintenance.health_records import record_health
 from lakehouse.maintenance.upkeep_plan import PlannedStep
-from lakehouse.maintenance.upkeep_round import (
+from lakehouse.maintenance.upkeep_run import (
     Upkept,
     carry_out,
     pins_of,
-    plan_round,
+    plan_run,
     with_cached_locations,
 )
-from lakehouse.orchestration.upkeep_results import JOB
-from lakehouse.runtime.deployment import open_engine
+from lakehouse.orchestration.asset_keys import asset_key, table_name
+from lakehouse.orchestration.dagster_internals import observation_in
+from lakehouse.orchestration.instance import open_instance
+from lakehouse.orchestration.metadata_keys import plain_values
+from lakehouse.orchestration.runs import MakeDefinitions, run_job
+from lakehouse.orchestration.upkeep_results import JOB, PREFIX, metadata_of, step_result_of
 from lakehouse.settings import Settings
 
 _OP = "do_what_is_due"
-SENSOR = "upkeep_when_due"
-_SECONDS = 300
-_WORKING = [
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-]
+_COUNT_NOUNS = {
+    "expired_snapshots": "snapshots expired",
+    "dropped_branches": "branches dropped",
+    "removed_files": "files removed",
+}
 
 
 class UpkeepConfig(dg.Config):
@@ -47,134 +44,144 @@ class UpkeepConfig(dg.Config):
     """Whether a user named these tables: ignores recent writes, read frequency and budget."""
 
 
-@dataclass(frozen=True)
-class Upkeeper:
-    """Creates the upkeep definitions for the tables of a deployment."""
-
-    upkept: Upkept
-    read_settings: Callable[[], Settings]
-
-    def definitions(self) -> dg.Definitions:
-        """Return the job, the sensor and the schedule; the latter two are on by default."""
-        job = self._job()
-        return dg.Definitions(
-            jobs=[job], sensors=[self._sensor()], schedules=[self._schedule(job)]
-        )
-
-    def _job(self) -> dg.JobDefinition:
-        @dg.op(
-            name=_OP,
-            description="Measures tables, plans their upkeep, and does what is due.",
-            out=dg.Out(dg.Nothing),
-            required_resource_keys={"engine"},
-        )
-        def maintain(context: dg.OpExecutionContext, config: UpkeepConfig) -> None:
-            self._run(context, context.resources.engine, config)
-
-        @dg.job(
-            name=JOB,
-            description=(
-                "Upkeep of tables: compaction, expiry of snapshots, manifests, orphans, stale"
-                " branches, statistics; each where the table's health calls for it."
-            ),
-        )
-        def maintain_tables() -> None:
-            maintain()
-
-        return maintain_tables
-
-    def _run(
-        self, context: dg.OpExecutionContext, engine: Engine, config: UpkeepConfig
-    ) -> None:
-        cached_engine = engine if config.tables else with_cached_locations(engine, self.upkept)
-        tables = config.tables or self.upkept.tables(cached_engine)
-        planned = plan_round(
-            cached_engine, self.upkept, tables, named_by_user=config.asked_by_name
-        )
-        for proposal in planned.plan.proposals:
-            context.log.warning(proposal)
-        for name, reason in planned.unread.items():
-            context.log.warning("%s is not kept: %s", name, reason)
-        if not planned.plan.due:
-            context.log.info("No upkeep is due of %s tables: nothing was done.", len(tables))
-
-        def on_step(step: PlannedStep, result: StepResult) -> None:
-            context.log_event(observation_of(step, result))
-
-        records = carry_out(engine, self.upkept, planned, context.run_id, on_step)
-        cached_engine = engine if config.tables else with_cached_locations(engine, self.upkept)
-        record_health(
-            context.instance,
-            engine,
-            self.upkept.health_table,
-            config.tables or sorted(cached_engine.catalog.metadata_locations()),
-            self.upkept.declared,
-            context.run_id,
-            known=planned.healths,
-            find_pins=partial(pins_of, cached_engine, self.upkept),
-            cached_engine=cached_engine,
-        )
-        failed = [record for record in records if record.outcome == "failed"]
-        if failed:
-            raise UpkeepFailed(
-                "; ".join(f"{one.table}: {one.step} failed: {one.reason}" for one in failed),
-                next_step="The other steps are done; it is tried again by itself.",
-            )
-
-    def _sensor(self) -> dg.SensorDefinition:
-        @dg.sensor(
-            name=SENSOR,
-            job_name=JOB,
-            minimum_interval_seconds=_SECONDS,
-            default_status=dg.DefaultSensorStatus.RUNNING,
-            description=(
-                "Looks at the metadata of tables that changed since its last look, and asks for"
-                " upkeep where it is due; starts no Spark."
-            ),
-        )
-        def upkeep_when_due(
-            context: dg.SensorEvaluationContext,
-        ) -> dg.RunRequest | dg.SkipReason:
-            working = dg.RunsFilter(job_name=JOB, statuses=_WORKING)
-            if context.instance.get_run_records(working, limit=1):
-                return dg.SkipReason("Upkeep is running.")
-            return self._ask(context)
-
-        return upkeep_when_due
-
-    def _ask(self, context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        engine = with_cached_locations(open_engine(self.read_settings()), self.upkept)
-        cursor = UpkeepCursor.from_json(context.cursor)
-        locations, declared = {}, self.upkept.declared
-        for name, location in sorted(engine.catalog.metadata_locations().items()):
-            if name in declared:
-                locations[name] = location
-        worth = cursor.tables_to_check(locations, datetime.now(UTC))
-        if not worth:
-            return dg.SkipReason(
-                "No table changed since the last look, and nothing is waited for."
-            )
-        # Steps that are due but not done are planned again: all tables share the budget.
-        planned = plan_round(engine, self.upkept, worth, named_by_user=False)
-        unread = {name: locations[name] for name in planned.unread}
-        cursor = cursor.after(planned.plan, planned.healths, unread)
-        context.update_cursor(cursor.to_json())
-        if not planned.plan.due:
-            return dg.SkipReason(f"No upkeep is due of {len(worth)} tables that changed.")
-        tables = sorted({step.table for step in planned.plan.due})
-        return dg.RunRequest(run_config=run_config(tables))
-
-    def _schedule(self, job: dg.JobDefinition) -> dg.ScheduleDefinition:
-        return dg.ScheduleDefinition(
-            job=job,
-            name="upkeep_nightly",
-            cron_schedule="37 2 * * *",
-            default_status=dg.DefaultScheduleStatus.RUNNING,
-            description="Looks at all tables once a night, also while the sensor is off.",
-        )
-
-
 def run_config(tables: Sequence[str], *, named_by_user: bool = False) -> dict[str, Any]:
     """Return the run config for tables."""
     config = {"tables": list(tables), "asked_by_name": named_by_user}
     return {"ops": {_OP: {"config": config}}}
+
+
+def upkeep_job(upkept: Upkept) -> dg.JobDefinition:
+    """Create the upkeep job for the tables of a deployment."""
+
+    @dg.op(
+        name=_OP,
+        description="Measures tables, plans their upkeep, and does what is due.",
+        out=dg.Out(dg.Nothing),
+        required_resource_keys={"engine"},
+    )
+    def maintain_due(context: dg.OpExecutionContext, config: UpkeepConfig) -> None:
+        _run(context, upkept, config)
+
+    @dg.job(
+        name=JOB,
+        description=(
+            "Upkeep of tables: compaction, expiry of snapshots, manifests, orphans, stale"
+            " branches, statistics; each where the table's health calls for it."
+        ),
+    )
+    def maintain_tables() -> None:
+        maintain_due()
+
+    return maintain_tables
+
+
+def nightly_schedule(job: dg.JobDefinition) -> dg.ScheduleDefinition:
+    """Create the nightly schedule, on by default."""
+    return dg.ScheduleDefinition(
+        job=job,
+        name="upkeep_nightly",
+        cron_schedule="37 2 * * *",
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Checks all tables once a night, also while the sensor is off.",
+    )
+
+
+def _run(context: dg.OpExecutionContext, upkept: Upkept, config: UpkeepConfig) -> None:
+    engine = context.resources.engine
+    cached_engine = engine if config.tables else with_cached_locations(engine, upkept)
+    tables = config.tables or upkept.tables(cached_engine)
+    plan = plan_run(cached_engine, upkept, tables, named_by_user=config.asked_by_name)
+    for name, reason in plan.unread.items():
+        context.log.warning("%s is not kept: %s", name, reason)
+    if not plan.due:
+        context.log.info("No upkeep is due of %s tables: nothing was done.", len(tables))
+
+    def on_step(step: PlannedStep, result: StepResult) -> None:
+        context.log_event(_observation(step, result))
+
+    records = carry_out(engine, upkept, plan, context.run_id, on_step)
+    cached_engine = engine if config.tables else with_cached_locations(engine, upkept)
+    record_health(
+        context.instance,
+        engine,
+        upkept.health_table,
+        config.tables or sorted(cached_engine.catalog.metadata_locations()),
+        upkept.declared,
+        context.run_id,
+        known=plan.healths,
+        find_pins=partial(pins_of, cached_engine, upkept),
+        cached_engine=cached_engine,
+    )
+    failed = [record for record in records if record.outcome == "failed"]
+    if failed:
+        raise UpkeepFailed(
+            "; ".join(f"{one.table}: {one.step} failed: {one.reason}" for one in failed),
+            next_step="The other steps are done; it is retried automatically.",
+        )
+
+
+def _observation(step: PlannedStep, result: StepResult) -> dg.AssetObservation:
+    """Return the observation of a step, with estimate and result as plotted numbers."""
+    metadata: dict[str, Any] = {
+        **metadata_of(result),
+        f"{PREFIX}why": step.reason,
+        f"{PREFIX}promised_fewer_files": step.fewer_files,
+        f"{PREFIX}promised_cost_bytes": step.cost_bytes,
+    }
+    return dg.AssetObservation(
+        asset_key(result.table), description=result_text(result), metadata=metadata
+    )
+
+
+def result_text(result: StepResult) -> str:
+    """Return a one-line summary of a step."""
+    parts = [f"{result.step} {result.outcome}"]
+    metrics = result.step_metrics
+    for noun in ("files", "manifests"):
+        if f"{noun}_before" in metrics:
+            before, after = metrics[f"{noun}_before"], metrics[f"{noun}_after"]
+            parts.append(f"{before:.0f} to {after:.0f} {noun}")
+    for name, noun in _COUNT_NOUNS.items():
+        if metrics.get(name):
+            parts.append(f"{metrics[name]:.0f} {noun}")
+    text = ", ".join(parts)
+    return f"{text}: {result.reason}" if result.reason else text
+
+
+@dataclass(frozen=True)
+class MaintainResult:
+    """Result of an upkeep run: steps in order, and other errors."""
+
+    steps: Sequence[StepResult]
+    success: bool
+    messages: Sequence[str]
+
+
+def maintain(
+    project: MakeDefinitions,
+    settings: Settings,
+    tables: Sequence[str],
+    *,
+    named_by_user: bool,
+    on_step: Callable[[StepResult], object] = lambda _: None,
+) -> MaintainResult:
+    """Run the due upkeep steps of tables in this process, as a Dagster run.
+
+    :param on_step: called after each step.
+    """
+    steps: list[StepResult] = []
+
+    def on_event(event: dg.DagsterEvent) -> None:
+        observation = observation_in(event)
+        if observation is None:
+            return
+        metadata = plain_values(observation.metadata)
+        step = step_result_of(table_name(observation.asset_key), metadata)
+        if step is not None:
+            steps.append(step)
+            on_step(step)
+
+    config = run_config(tables, named_by_user=named_by_user)
+    with open_instance(settings) as instance:
+        result = run_job(project(lambda: settings), instance, JOB, config, on_event)
+    return MaintainResult(steps, result.success, result.messages)

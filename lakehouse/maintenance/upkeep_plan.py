@@ -1,16 +1,18 @@
-"""Values of an upkeep plan: steps, conditions and gains."""
+"""Values of an upkeep plan: the state of a table, its steps with their conditions and gains."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from lakehouse.iceberg.metadata.measured_health import PartitionKey
-from lakehouse.iceberg.upkeep.step_result import StepName
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.measured_health import PartitionKey, TableHealth
+from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
+from lakehouse.maintenance.upkeep_records import PastUpkeep, UpkeepRecord
+from lakehouse.tables.upkeep import UpkeepPolicy
 
-OPEN_BYTES = 4 * 1024 * 1024
-"""Cost of opening a file in bytes; the default of Iceberg and Spark
-(`read.split.open-file-cost`, `spark.sql.files.openCostInBytes`).
-"""
+Work = Callable[[Engine], StepResult]
 
 
 @dataclass(frozen=True)
@@ -18,43 +20,8 @@ class Condition:
     """A condition of a step: actual and expected value, and whether it is met."""
 
     text: str
-    """Example: `12 small files in 1 partition (2 or more)`."""
+    """Example: `12 manifests of 1 MB for 3 data files (21 or more)`."""
     is_met: bool
-
-
-@dataclass(frozen=True)
-class Gain:
-    """Expected gain of a step."""
-
-    fewer_files: int = 0
-    """Reduction of the number of data and delete files."""
-    skipped_files: int = 0
-    """Files of an old partition spec, which reads of one partition can then skip."""
-    deleted_bytes: int = 0
-    """Bytes of deleted rows in data files, which reads then do not process."""
-    reads_a_day: float = 0.0
-    """How often these files are read per day."""
-    fewer_snapshots: int = 0
-    fewer_manifests: int = 0
-    freed_bytes: int = 0
-
-    @property
-    def saved_opens_a_day(self) -> float:
-        """File opens saved per day."""
-        return (self.fewer_files + self.skipped_files) * self.reads_a_day
-
-    @property
-    def saved_bytes_a_day(self) -> float:
-        """Bytes saved by reads per day, including file opens."""
-        return self.saved_opens_a_day * OPEN_BYTES + self.deleted_bytes * self.reads_a_day
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Estimate of a step before its correction by past results."""
-
-    fewer_files: int = 0
-    cost_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -66,28 +33,29 @@ class PlannedStep:
     is_due: bool
     reason: str
     conditions: tuple[Condition, ...] = ()
-    partitions: tuple[PartitionKey, ...] = ()
-    """Partitions of the step; empty for the entire table."""
-    gain: Gain = field(default_factory=Gain)
-    cost_bytes: int = 0
-    """Bytes that it reads and writes."""
-    uncorrected: Estimate = field(default_factory=Estimate)
+    work: Work | None = None
+    """Executes the step; None if it is not due."""
     not_before: datetime | None = None
     """Earliest time of the next run, if it depends on time."""
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    """Parameters as text: ISO timestamps `older_than` and `refused_before`; `keep`,
-    `target_bytes`; `sort_by` (JSON array of columns) and `z_order`.
-    """
+    partitions: tuple[PartitionKey, ...] = ()
+    """The partitions that make a compaction due."""
+    fewer_files: int = 0
+    """Reduction of the number of data and delete files."""
+    fewer_snapshots: int = 0
+    fewer_manifests: int = 0
+    reads_a_day: float = 0.0
+    cost_bytes: int = 0
+    """Bytes that it reads and writes."""
 
 
 @dataclass(frozen=True)
 class UpkeepPlan:
-    """The evaluated steps of all tables, in execution order."""
+    """The evaluated steps of all tables in execution order, and the state that they are for."""
 
-    made_at: datetime
     steps: tuple[PlannedStep, ...]
-    proposals: tuple[str, ...] = ()
-    """Recommended changes of writers, with statistics."""
+    healths: Mapping[str, TableHealth] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """Tables that could not be measured, with the reason."""
 
     @property
     def due(self) -> tuple[PlannedStep, ...]:
@@ -101,6 +69,76 @@ class UpkeepPlan:
             if step.table == table and not step.is_due and step.not_before:
                 times.append(step.not_before)
         return min(times, default=None)
+
+
+@dataclass
+class ByteBudget:
+    """Remaining bytes that upkeep of all tables can read and write today."""
+
+    left_bytes: int = sys.maxsize
+
+    def take(self, cost_bytes: int) -> int:
+        """Deduct the bytes of a step; return how many it gets."""
+        taken_bytes = min(cost_bytes, self.left_bytes)
+        self.left_bytes -= taken_bytes
+        return taken_bytes
+
+
+@dataclass(frozen=True)
+class StepInputs:
+    """State of a table for the due conditions of its steps.
+
+    `named_by_user`: a user named this table; intervals and budget do not apply. `budget`:
+    remaining bytes of the day, reduced by planning.
+    """
+
+    health: TableHealth
+    policy: UpkeepPolicy
+    past: PastUpkeep
+    now: datetime
+    reads_a_day: float
+    named_by_user: bool
+    budget: ByteBudget
+
+    def last_evaluated(self, step: StepName) -> UpkeepRecord | None:
+        """Return the newest record of a step that evaluated the table."""
+        return self.past.last_evaluated(self.health.table, step)
+
+    def next_run(self, step: StepName, every: timedelta) -> datetime | None:
+        """Return when a step can run next if its interval has not elapsed; else None."""
+        last = self.last_evaluated(step)
+        if last is None or self.named_by_user or self.now >= last.ended_at + every:
+            return None
+        return last.ended_at + every
+
+    def planned(
+        self,
+        step: StepName,
+        conditions: Sequence[Condition],
+        work: Work,
+        *,
+        not_before: datetime | None = None,
+        notes: Sequence[Condition] = (),
+        **estimate: Any,
+    ) -> PlannedStep:
+        """Return a step that is due if all conditions are met.
+
+        :param notes: further conditions that are only shown.
+        :param estimate: fields of a due step.
+        """
+        is_due = all(condition.is_met for condition in conditions)
+        deciding = [condition.text for condition in conditions if condition.is_met is is_due]
+        shown = (*conditions, *notes)
+        planned = PlannedStep(self.health.table, step, is_due, deciding[0], shown)
+        if is_due:
+            return replace(planned, work=work, reads_a_day=self.reads_a_day, **estimate)
+        return replace(planned, not_before=not_before)
+
+
+def next_day(now: datetime) -> datetime:
+    """Return the start of the next UTC day."""
+    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return midnight + timedelta(days=1)
 
 
 def count_text(number: int, singular: str, plural: str = "") -> str:

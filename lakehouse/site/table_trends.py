@@ -16,7 +16,7 @@ from lakehouse.iceberg.metadata.time_series import (
     continued_by,
     rows_over_time,
 )
-from lakehouse.maintenance.size_history import size_history
+from lakehouse.maintenance.health_records import size_history
 from lakehouse.quality.metrics.metric_history import MetricHistory, metric_history
 
 T = TypeVar("T")

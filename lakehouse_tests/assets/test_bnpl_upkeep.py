@@ -11,7 +11,7 @@ import dagster as dg
 import pytest
 
 from lakehouse.definitions import definitions
-from lakehouse.maintenance.upkeep_job import SENSOR
+from lakehouse.maintenance.upkeep_sensor import SENSOR
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.upkeep_results import JOB
 from lakehouse.sample_data.bnpl.generate import generate

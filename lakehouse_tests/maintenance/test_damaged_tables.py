@@ -12,7 +12,7 @@ from lakehouse.definitions import TABLES
 from lakehouse.errors import TableDamaged
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.maintenance.upkeep_round import Upkept, carry_out, plan_round
+from lakehouse.maintenance.upkeep_run import Upkept, carry_out, plan_run
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable
 
@@ -50,24 +50,24 @@ def upkept() -> Upkept:
 def test_a_damaged_table_is_left_out_and_named(engine: Engine, upkept: Upkept) -> None:
     damage(engine, "silver.fruits")
 
-    planned = plan_round(engine, upkept, NAMES, named_by_user=False)
+    planned = plan_run(engine, upkept, NAMES, named_by_user=False)
 
     assert list(planned.healths) == ["silver.other"]
     assert list(planned.unread) == ["silver.fruits"]
-    assert {step.table for step in planned.plan.steps} == {"silver.other"}
+    assert {step.table for step in planned.steps} == {"silver.other"}
 
 
 def test_a_damaged_table_that_is_asked_for_is_an_error(engine: Engine, upkept: Upkept) -> None:
     damage(engine, "silver.fruits")
 
     with pytest.raises(TableDamaged, match=r"silver\.fruits"):
-        plan_round(engine, upkept, NAMES, named_by_user=True)
+        plan_run(engine, upkept, NAMES, named_by_user=True)
 
 
 def test_a_table_that_is_dropped_after_the_plan_fails_alone(
     engine: Engine, upkept: Upkept
 ) -> None:
-    planned = plan_round(engine, upkept, NAMES, named_by_user=True)
+    planned = plan_run(engine, upkept, NAMES, named_by_user=True)
     engine.catalog.client.drop_table("silver.fruits")
 
     records = carry_out(engine, upkept, planned, "run")

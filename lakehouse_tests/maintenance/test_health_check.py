@@ -31,7 +31,7 @@ from lakehouse.iceberg.rules.health import (
     needless_manifests,
     stray_branches,
 )
-from lakehouse.maintenance.health_check import (
+from lakehouse.maintenance.health_checks import (
     HEALTHY,
     evaluate_health,
     health_checks,

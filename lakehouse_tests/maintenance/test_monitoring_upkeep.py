@@ -12,7 +12,7 @@ from lakehouse.definitions import TABLES
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.write.append_without_spark import append_once
-from lakehouse.maintenance.upkeep_round import Upkept, carry_out, plan_round
+from lakehouse.maintenance.upkeep_run import Upkept, carry_out, plan_run
 
 METRICS = TABLES["monitoring.data_quality_metrics"]
 UPKEPT = Upkept(TABLES, TABLES["monitoring.upkeep_runs"], TABLES["monitoring.table_health"])
@@ -46,7 +46,7 @@ def test_what_each_run_appends_is_compacted_and_its_snapshots_expire(
         append(without_spark, f"run-{number}", begun)
     later = begun + KEPT.keep_snapshots_for + timedelta(days=1)
 
-    planned = plan_round(engine, UPKEPT, [METRICS.name], named_by_user=False, now=later)
+    planned = plan_run(engine, UPKEPT, [METRICS.name], named_by_user=False, now=later)
     records = carry_out(engine, UPKEPT, planned, "upkeep")
 
     outcomes = {record.step: record.outcome for record in records}

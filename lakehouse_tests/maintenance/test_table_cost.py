@@ -1,33 +1,37 @@
-"""What a table costs: each file counted once, and money as the price file says."""
+"""Costs of a table: each stored file counts once, and prices are those of the file."""
 
 from datetime import timedelta
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
 
+from lakehouse.errors import UsageError
+from lakehouse.iceberg.metadata.catalog import Catalog
+from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot
-from lakehouse.iceberg.upkeep.table_files import TableFiles
+from lakehouse.iceberg.metadata.location_files import list_location
+from lakehouse.maintenance.table_cost import (
+    PRICES as PRICE_FILE,
+)
 from lakehouse.maintenance.table_cost import (
     Price,
     Prices,
     Storage,
     Traffic,
-    cost_of_upkeep,
-    measure_storage,
     measure_traffic,
     price_table,
     read_prices,
+    read_storage,
 )
-from lakehouse.maintenance.upkeep_record import UpkeepRecord
+from lakehouse.maintenance.upkeep_records import UpkeepRecord
+from lakehouse.settings import Settings
+from lakehouse_tests.iceberg.upkeep.tables import put_orphan
 from lakehouse_tests.maintenance.sick_tables import NOW
 
 pytestmark = pytest.mark.unit
-
-SIZE_OF = {name: 10**at for at, name in enumerate("abcdefgh")}
-SIZES = st.sets(st.sampled_from(sorted(SIZE_OF))).map(
-    lambda names: {name: SIZE_OF[name] for name in names}
-)
 
 
 def price(dollars: float) -> Price:
@@ -42,33 +46,22 @@ PRICES = Prices(
 )
 
 
-@given(SIZES, SIZES, SIZES, SIZES, st.none() | SIZES, st.floats(0, 3))
-def test_parts_sum_up_to_each_file_once_and_none_is_negative(
-    data, deletes, of_snapshots, metadata, listed, share
-) -> None:
-    storage = measure_storage(TableFiles(data, deletes, of_snapshots, metadata, listed), share)
-    files = data | deletes | of_snapshots | metadata | (listed or {})
-    assert storage.total_bytes == sum(files.values())
-    parts = (storage.live_bytes, storage.historical_bytes, storage.deleted_bytes)
-    assert min(*parts, storage.metadata_bytes, storage.orphaned_bytes or 0) >= 0
-    assert (storage.orphaned_bytes is None) == (listed is None)
+def test_each_file_of_a_location_counts_once(settings: Settings) -> None:
+    catalog = Catalog.of(settings)
+    catalog.client.create_namespace("silver")
+    table = catalog.client.create_table("silver.t", Schema(NestedField(1, "id", LongType())))
+    table.append(pa.table({"id": [1]}))
+    table.overwrite(pa.table({"id": [2]}))
+    engine = Engine(catalog, lambda: None, settings.lock_dir, masking_key=b"testing")
+    orphan = put_orphan(engine, "data/killed.parquet", days_old=1, name="silver.t")
 
+    storage = read_storage(engine, "silver.t")
 
-def test_a_file_is_of_the_first_part_that_names_it() -> None:
-    files = TableFiles(
-        main_data={"data": 1000},
-        main_deletes={"deletes": 7},
-        of_snapshots={"data": 1000, "deletes": 7, "old": 500},
-        metadata={"v1.json": 30},
-        listed={"data": 1000, "deletes": 7, "old": 500, "v1.json": 30, "left": 11},
-    )
-    assert measure_storage(files, 0.25) == Storage(
-        live_bytes=750,
-        historical_bytes=500,
-        deleted_bytes=257,
-        orphaned_bytes=11,
-        metadata_bytes=30,
-    )
+    assert storage.orphaned_bytes == orphan.stat().st_size
+    assert 0 < storage.live_bytes < storage.historical_bytes + storage.live_bytes
+    assert storage.deleted_bytes == 0
+    listed = list_location(engine.catalog.load("silver.t")).values()
+    assert storage.total_bytes == sum(file.size_bytes for file in listed)
 
 
 def snapshot(number: int, days_old: int, operation: str, **counts: int) -> Snapshot:
@@ -124,25 +117,25 @@ def record(run_id: str, days_old: int, step: str, **step_metrics: float) -> Upke
     )
 
 
-def test_steps_of_a_round_cost_together_by_seconds_on_two_dpus() -> None:
-    compact = record(
-        "b", 1, "compact", seconds=60, rewritten_files=500, rewritten_bytes=10, added_bytes=8
-    )
+def test_steps_of_a_run_cost_together_by_seconds_on_two_dpus() -> None:
+    metrics = {"rewritten_files": 500, "rewritten_bytes": 10, "added_bytes": 8}
+    compact = record("b", 1, "compact", seconds=60, **metrics)
     expire = record("b", 0, "expire_snapshots", seconds=40)
     earlier = record("a", 3, "remove_orphans")
-    first, second = cost_of_upkeep([expire, compact, earlier], PRICES)
+    storage = Storage(0, 0, 0, None, 0)
+    cost = price_table("silver.t", storage, Traffic(), [earlier, compact, expire], PRICES)
+    first, second = cost.upkeep
     assert (first.run_id, first.dollars) == ("a", 0)
     assert (second.run_id, second.ended_at) == ("b", NOW)
     assert second.steps == ("compact", "expire_snapshots")
     assert (second.read_bytes, second.rewritten_bytes) == (10, 8)
-    assert second.dpu_hours == pytest.approx(2 * 100 / 3600)
     assert second.dollars == pytest.approx(2 + 1)
 
 
-def test_a_month_is_what_is_kept_and_what_was_done_in_30_days() -> None:
+def test_a_month_is_the_storage_and_the_work_of_30_days() -> None:
     storage = Storage(10**9, 10**9, 0, None, 0)
     traffic = Traffic(puts=100, gets=500)
-    upkeep = cost_of_upkeep([record("a", 1, "compact", seconds=100)], PRICES)
+    upkeep = [record("a", 1, "compact", seconds=100)]
     cost = price_table("silver.t", storage, traffic, upkeep, PRICES)
     assert cost.storage_dollars == pytest.approx(4)
     assert cost.request_dollars == pytest.approx(1 + 0.5)
@@ -152,3 +145,30 @@ def test_a_month_is_what_is_kept_and_what_was_done_in_30_days() -> None:
 
 def test_the_prices_of_the_package_are_those_of_s3_in_ap_southeast_5() -> None:
     assert read_prices().dollars_per_gb_month.price == 0.025
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("price = 0.44", "price =", "not a valid price file"),
+        ("price = 0.44", "", "dollars_per_dpu_hour.price"),
+        ("price = 0.44", "price = -1.0", "dollars_per_dpu_hour.price"),
+        ("as_of = 2026", 'as_of = "soon" #', "as_of"),
+    ],
+)
+def test_an_invalid_key_of_a_price_file_is_named(
+    tmp_path: Path, before: str, after: str, message: str
+) -> None:
+    file = tmp_path / "prices.toml"
+    prices = PRICE_FILE.read_text(encoding="utf-8")
+    assert before in prices
+    file.write_text(prices.replace(before, after), encoding="utf-8")
+    with pytest.raises(UsageError) as raised:
+        read_prices(file)
+    assert str(file) in str(raised.value)
+    assert message in str(raised.value)
+
+
+def test_a_missing_price_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"none\.toml"):
+        read_prices(tmp_path / "none.toml")

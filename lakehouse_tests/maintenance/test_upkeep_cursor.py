@@ -1,4 +1,4 @@
-"""Tables that are worth a look: where something changed, and where time has passed."""
+"""The tables that the upkeep sensor checks: changed ones, and those with a step due by time."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -6,46 +6,45 @@ from datetime import timedelta
 import pytest
 
 from lakehouse.maintenance.planner import Known, plan_upkeep
-from lakehouse.maintenance.upkeep_cursor import UpkeepCursor
-from lakehouse_tests.maintenance.sick_tables import NOW, carried_out, partition, past, table
+from lakehouse.maintenance.upkeep_plan import UpkeepPlan
+from lakehouse.maintenance.upkeep_records import PastUpkeep
+from lakehouse.maintenance.upkeep_sensor import UpkeepCursor
+from lakehouse_tests.maintenance.sick_tables import NOW, carried_out, partition, table
 
 pytestmark = pytest.mark.unit
 
 
-def test_a_table_is_looked_at_until_nothing_is_due_then_when_it_changed_or_time_has_passed() -> (
-    None
-):
+def test_a_table_is_checked_while_steps_are_due_then_after_a_change_or_by_time() -> None:
     snapshots = tuple(NOW - timedelta(days=days) for days in (20, 5, 4, 3, 2, 1))
     health = table("silver.t", partition(small=12), snapshot_times=snapshots)
-    place = {"silver.t": health.metadata_location}
-    looks = UpkeepCursor.from_json(None)
-    assert looks.tables_to_check(place, NOW) == ["silver.t"]
+    locations = {"silver.t": health.metadata_location}
+    cursor = UpkeepCursor.from_json(None)
+    assert cursor.tables_to_check(locations, NOW) == ["silver.t"]
 
     plan = plan_upkeep([health], Known(), NOW)
-    looks = looks.after(plan, {"silver.t": health})
-    assert looks.tables_to_check(place, NOW) == ["silver.t"], "something was due"
+    cursor = cursor.after(plan, locations)
+    assert cursor.tables_to_check(locations, NOW) == ["silver.t"], "a step was due"
 
     (after,), records = carried_out(plan, [health], NOW)
-    place = {"silver.t": after.metadata_location}
-    again = plan_upkeep([after], Known(past=past(*records)), NOW)
-    looks = looks.after(again, {"silver.t": after})
-    looks = UpkeepCursor.from_json(looks.to_json())
-    assert looks.tables_to_check(place, NOW) == []
-    assert looks.tables_to_check({"silver.t": "other.json"}, NOW) == ["silver.t"]
-    # Files may be listed again in seven days; the first snapshot is old enough in ten.
-    assert looks.tables_to_check(place, NOW + timedelta(days=6.9)) == []
-    assert looks.tables_to_check(place, NOW + timedelta(days=7)) == ["silver.t"]
+    locations = {"silver.t": after.metadata_location}
+    again = plan_upkeep([after], Known(past=PastUpkeep(tuple(records))), NOW)
+    cursor = UpkeepCursor.from_json(cursor.after(again, locations).to_json())
+    assert cursor.tables_to_check(locations, NOW) == []
+    assert cursor.tables_to_check({"silver.t": "other.json"}, NOW) == ["silver.t"]
+    # Files can be listed again in seven days; the first snapshot is old enough in ten.
+    assert cursor.tables_to_check(locations, NOW + timedelta(days=6.9)) == []
+    assert cursor.tables_to_check(locations, NOW + timedelta(days=7)) == ["silver.t"]
 
 
-def test_a_table_that_waits_for_nothing_is_not_looked_at_again() -> None:
+def test_a_table_without_a_step_due_by_time_is_checked_after_a_change_only() -> None:
     health = replace(table("silver.t"), snapshot_id=None)
-    looks = UpkeepCursor().after(plan_upkeep([health], Known(), NOW), {"silver.t": health})
-    place = {"silver.t": health.metadata_location}
-    assert looks.tables_to_check(place, NOW + timedelta(days=999)) == []
+    locations = {"silver.t": health.metadata_location}
+    cursor = UpkeepCursor().after(plan_upkeep([health], Known(), NOW), locations)
+    assert cursor.tables_to_check(locations, NOW + timedelta(days=999)) == []
 
 
-def test_one_that_cannot_be_read_is_looked_at_again_once_its_metadata_is_elsewhere() -> None:
-    plan = plan_upkeep([], Known(), NOW)
-    looks = UpkeepCursor().after(plan, {}, {"silver.t": "gone.json"})
-    assert looks.tables_to_check({"silver.t": "gone.json"}, NOW) == []
-    assert looks.tables_to_check({"silver.t": "next.json"}, NOW) == ["silver.t"]
+def test_an_unreadable_table_is_checked_again_after_a_change() -> None:
+    plan = UpkeepPlan((), unread={"silver.t": "it is damaged"})
+    cursor = UpkeepCursor().after(plan, {"silver.t": "damaged.json"})
+    assert cursor.tables_to_check({"silver.t": "damaged.json"}, NOW) == []
+    assert cursor.tables_to_check({"silver.t": "next.json"}, NOW) == ["silver.t"]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import UTC, datetime
+from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -18,11 +19,10 @@ from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.location_files import list_location
 from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
 from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
-from lakehouse.maintenance.upkeep_round import (
-    Round,
+from lakehouse.maintenance.upkeep_run import (
     Upkept,
     carry_out,
-    plan_round,
+    plan_run,
     with_cached_locations,
 )
 from lakehouse.settings import Settings
@@ -90,7 +90,7 @@ def test_a_plan_asks_for_no_table_by_itself(engine: Engine, count: int) -> None:
     kept = upkept(engine, count)
     asked = count_requests(engine)
     looked = with_cached_locations(engine, kept)
-    planned = plan_round(looked, kept, kept.tables(looked), named_by_user=False)
+    planned = plan_run(looked, kept, kept.tables(looked), named_by_user=False)
     assert len(planned.healths) == count
     assert asked == {"GetTables": 3}
 
@@ -115,8 +115,14 @@ def test_upkeep_asks_no_database_of_others_whose_files_lie_in_a_table(
     own = declared("silver.first")
     kept = Upkept({table.name: table for table in (own, RECORDS, HEALTH)}, RECORDS, HEALTH)
     health = read_table_health(with_denied, own.name)
-    step = PlannedStep(own.name, "remove_lost_metadata", is_due=True, reason="for a test")
-    planned = Round({own.name: health}, UpkeepPlan(datetime.now(UTC), (step,)))
+    step = PlannedStep(
+        own.name,
+        "remove_lost_metadata",
+        is_due=True,
+        reason="for a test",
+        work=partial(remove_lost_metadata, table=own.name, older_than=datetime.now(UTC)),
+    )
+    planned = UpkeepPlan((step,), {own.name: health})
 
     (record,) = carry_out(with_denied, kept, planned, "a run")
 

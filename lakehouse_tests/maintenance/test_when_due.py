@@ -1,5 +1,5 @@
-"""Leftovers as they are planned: branches, snapshots and what pins them, manifests, orphans,
-lost metadata files and statistics.
+"""When each step is due: compaction, branches, snapshots, manifests, orphans, lost metadata,
+statistics.
 """
 
 from dataclasses import replace
@@ -11,17 +11,17 @@ import pytest
 from lakehouse.cli.maintain import _print_plan
 from lakehouse.iceberg.commit.branch import audit_branch
 from lakehouse.iceberg.metadata.measured_health import RefHealth, SnapshotPin, TableHealth
-from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.maintenance.planner import Known, plan_upkeep
-from lakehouse.maintenance.table_reads import TableReads
 from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
-from lakehouse.maintenance.upkeep_record import UpkeepRecord, record_of
-from lakehouse.tables.upkeep import UpkeepPolicy
 from lakehouse_tests.maintenance.sick_tables import (
+    MB,
     NOW,
-    compacted,
+    TARGET,
+    day,
+    days_ago,
     partition,
-    past,
+    planned,
+    record,
     refused,
     step_of,
     table,
@@ -31,36 +31,81 @@ from lakehouse_tests.maintenance.sick_tables import (
 pytestmark = pytest.mark.unit
 
 
-def days_ago(days: float) -> datetime:
-    return NOW - timedelta(days=days)
+def work(step: PlannedStep) -> dict[str, Any]:
+    """The arguments of a due step."""
+    call: Any = step.work
+    return call.keywords
 
 
-def planned(
-    health: TableHealth,
-    step: StepName,
-    *records: UpkeepRecord,
-    by_name: bool = False,
-    now: datetime = NOW,
-    **policy: Any,
-) -> PlannedStep:
-    """A step of the plan of one table."""
-    known = Known(policies={"silver.t": UpkeepPolicy(**policy)}, past=past(*records))
-    return step_of(plan_upkeep([health], known, now, named_by_user=by_name), step)
-
-
-def record(
-    step: StepName, health: TableHealth, days: float, *, at: str = "", **step_metrics: float
-) -> UpkeepRecord:
-    """The record of a step that was done some days ago, after which the metadata was where the
-    table's is, or `at`.
-    """
-    return record_of(
-        planned(health, step),
-        StepResult("silver.t", step, "done", step_metrics=step_metrics),
-        health,
-        ended_at=days_ago(days),
-        metadata_location=at or health.metadata_location,
+@pytest.mark.parametrize("by_name", [True, False])
+@pytest.mark.parametrize(("small", "large"), [(0, 9), (1, 0), (1, 60)])
+def test_a_single_small_file_is_never_rewritten(small: int, large: int, by_name: bool) -> None:
+    alone = partition(
+        small=small,
+        data_files=small + large,
+        data_bytes=small * MB + large * TARGET,
+        rows=100,
     )
+    assert not planned(table("silver.t", alone), "compact", by_name=by_name).is_due
+
+
+def test_the_partitions_that_need_compaction_are_named() -> None:
+    healthy = partition(0, small=1, data_files=4)
+    step = planned(
+        table("silver.t", healthy, partition(1, small=12)), "compact", sort_by=("a",)
+    )
+    assert step.partitions == (day(1),)
+    assert step.reason == "1 partition with 12 small files"
+    assert (step.fewer_files, step.cost_bytes) == (11, 24 * MB)
+    assert work(step) == {
+        "table": "silver.t",
+        "target_bytes": TARGET,
+        "min_files": 2,
+        "sort_by": ("a",),
+        "z_order": False,
+        "max_bytes": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("minutes", "small", "due"), [(59, 12, False), (60, 12, True), (59, 20, True)]
+)
+def test_a_partition_that_was_just_written_waits_unless_it_has_many_files(
+    minutes: int, small: int, due: bool
+) -> None:
+    written_at = NOW - timedelta(minutes=minutes)
+    hot = table("silver.t", partition(small=small, newest_file_at=written_at))
+    step = planned(hot, "compact")
+    assert step.is_due is due
+    assert planned(hot, "compact", by_name=True).is_due
+    if not due:
+        assert step.not_before == written_at + timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("hours", "small", "due"), [(23, 4, False), (23, 5, True), (24, 2, True)]
+)
+def test_a_partition_at_rest_needs_fewer_small_files(hours: int, small: int, due: bool) -> None:
+    written_at = NOW - timedelta(hours=hours)
+    health = table("silver.t", partition(small=small, newest_file_at=written_at))
+    assert planned(health, "compact").is_due is due
+    assert planned(health, "compact", by_name=True).is_due
+
+
+@pytest.mark.parametrize(
+    ("deletes", "deleted_rows", "due"), [(1, 10, False), (5, 10, True), (1, 100, True)]
+)
+def test_many_delete_files_or_deleted_rows_are_compacted(
+    deletes: int, deleted_rows: int, due: bool
+) -> None:
+    sick = partition(
+        rows=1000,
+        data_files=2,
+        data_bytes=2 * TARGET,
+        delete_files=deletes,
+        deleted_rows=deleted_rows,
+    )
+    assert planned(table("silver.t", sick), "compact").is_due is due
 
 
 def with_snapshots(*days: float, **parts: Any) -> TableHealth:
@@ -75,11 +120,11 @@ OLD = (50, 45, 40, 35, 20, 10, 5, 4, 3)
 def test_snapshots_older_than_the_policy_expire_but_for_the_newest() -> None:
     step = planned(with_snapshots(*OLD), "expire_snapshots")
     assert step.is_due
-    assert step.gain.fewer_snapshots == 4
-    assert step.parameters == {"older_than": days_ago(30).isoformat(), "keep": "5"}
+    assert step.fewer_snapshots == 4
+    assert work(step)["older_than"] == days_ago(30)
+    assert work(step)["keep"] == 5
     assert (
-        planned(with_snapshots(*OLD), "expire_snapshots", keep_at_least=7).gain.fewer_snapshots
-        == 2
+        planned(with_snapshots(*OLD), "expire_snapshots", keep_at_least=7).fewer_snapshots == 2
     )
     assert not planned(with_snapshots(*OLD), "expire_snapshots", keep_at_least=9).is_due
 
@@ -93,8 +138,8 @@ def test_where_all_are_young_it_is_said_when_the_first_is_old() -> None:
 def test_a_watermark_keeps_its_snapshot_and_all_since_and_is_named() -> None:
     pin = SnapshotPin("watermark of silver.fruits", 1, days_ago(45), needs_later=True)
     step = planned(with_snapshots(*OLD, pins=(pin,)), "expire_snapshots")
-    assert step.gain.fewer_snapshots == 1
-    assert step.parameters["older_than"] == days_ago(45).isoformat()
+    assert step.fewer_snapshots == 1
+    assert work(step)["older_than"] == days_ago(45)
     assert [condition.text for condition in step.conditions if not condition.is_met] == [
         "3 older snapshots stay, for the watermark of silver.fruits needs that of 2026-10-10 and"
         " all since"
@@ -109,27 +154,27 @@ def test_a_dry_run_names_the_reader_that_retains_snapshots(
 ) -> None:
     pin = SnapshotPin("watermark of silver.fruits", 1, days_ago(50), needs_later=True)
     step = planned(with_snapshots(*OLD, pins=(pin,)), "expire_snapshots")
-    _print_plan(UpkeepPlan(NOW, (step,)), "table", with_all=with_all)
+    _print_plan(UpkeepPlan((step,)), "table", with_all=with_all)
     assert "for the watermark of silver.fruits needs that of" in capsys.readouterr().out
 
 
 def test_a_tag_keeps_its_snapshot_alone() -> None:
     pin = SnapshotPin("tag month_end", 1, days_ago(45))
     step = planned(with_snapshots(*OLD, pins=(pin,)), "expire_snapshots")
-    assert step.gain.fewer_snapshots == 3
-    assert step.parameters["older_than"] == days_ago(30).isoformat()
+    assert step.fewer_snapshots == 3
+    assert work(step)["older_than"] == days_ago(30)
     assert "1 older snapshot stays, for the tag month_end needs" in step.conditions[1].text
 
 
 def test_a_branch_keeps_the_newest_few_up_to_its_own() -> None:
     health = with_snapshots(*OLD, refs=(branch("mine", 40),))
-    assert planned(health, "expire_snapshots", keep_at_least=1).gain.fewer_snapshots == 3
-    assert planned(health, "expire_snapshots", keep_at_least=2).gain.fewer_snapshots == 2
+    assert planned(health, "expire_snapshots", keep_at_least=1).fewer_snapshots == 3
+    assert planned(health, "expire_snapshots", keep_at_least=2).fewer_snapshots == 2
 
 
 def test_snapshots_expire_once_a_day_unless_a_person_asks() -> None:
     health = with_snapshots(*OLD)
-    lately = record("expire_snapshots", health, 0.5, at="other.json")
+    lately = record("expire_snapshots", health, 0.5, metadata_location="other.json")
     step = planned(health, "expire_snapshots", lately)
     assert (step.is_due, step.not_before) == (False, NOW + timedelta(days=0.5))
     assert planned(health, "expire_snapshots", lately, by_name=True).is_due
@@ -152,7 +197,7 @@ def test_refused_branches_go_when_they_were_kept_for_long_enough() -> None:
     assert step.reason.startswith(
         f"1 stale branch: {refused(8)} (refused ones of more than 7 days"
     )
-    assert step.parameters["refused_before"] == days_ago(7).isoformat()
+    assert work(step)["refused_before"] == days_ago(7)
     kept = planned(health, "drop_branches", refused_for=timedelta(days=9))
     assert (kept.is_due, kept.not_before) == (False, NOW + timedelta(days=1))
 
@@ -168,7 +213,7 @@ def test_what_a_stale_branch_pins_expires_in_the_same_round() -> None:
     pin = SnapshotPin(f"branch {refused(45)}", 1, days_ago(45), needs_later=True)
     health = with_snapshots(*OLD, refs=(stale,), pins=(pin,))
     plan = plan_upkeep([health], Known(), NOW)
-    assert step_of(plan, "expire_snapshots").gain.fewer_snapshots == 4
+    assert step_of(plan, "expire_snapshots").fewer_snapshots == 4
     order = [step.step for step in plan.due]
     assert order.index("drop_branches") < order.index("expire_snapshots")
 
@@ -186,25 +231,27 @@ def test_manifests_are_joined_where_there_are_many_more_than_are_needed(
 
 def test_manifests_that_the_last_rewrite_could_not_join_are_not_tried_again() -> None:
     health = table("silver.t", partition(small=1), manifests=40)
-    before = record("rewrite_manifests", health, 3, at="other.json", manifests_after=25)
+    before = record(
+        "rewrite_manifests",
+        health,
+        3,
+        metadata_location="other.json",
+        step_metrics={"manifests_after": 25},
+    )
     assert not planned(health, "rewrite_manifests", before).is_due
     assert planned(replace(health, manifests=45), "rewrite_manifests", before).is_due
-
-
-def test_a_compaction_in_the_same_round_counts_with_the_manifests_that_it_adds() -> None:
-    health = table("silver.t", partition(small=20), manifests=11)
-    assert planned(health, "rewrite_manifests").is_due
-    assert not planned(replace(health, partitions=()), "rewrite_manifests").is_due
 
 
 def test_orphans_are_looked_for_at_first_then_where_the_table_changed_and_seldom() -> None:
     health = table("silver.t", partition(small=1), snapshot_times=(days_ago(8),))
     assert planned(health, "remove_orphans").is_due
-    lately = record("remove_orphans", health, 3, at="other.json")
+    lately = record("remove_orphans", health, 3, metadata_location="other.json")
     step = planned(health, "remove_orphans", lately)
     assert (step.is_due, step.not_before) == (False, NOW + timedelta(days=4))
     assert planned(health, "remove_orphans", lately, by_name=True).is_due
-    assert planned(health, "remove_orphans", record("remove_orphans", health, 7, at="o")).is_due
+    assert planned(
+        health, "remove_orphans", record("remove_orphans", health, 7, metadata_location="o")
+    ).is_due
 
 
 def test_of_a_young_table_no_file_can_be_old_enough() -> None:
@@ -217,7 +264,9 @@ def test_of_a_young_table_no_file_can_be_old_enough() -> None:
 
 def test_files_that_were_listed_in_vain_were_listed_all_the_same() -> None:
     health = table("silver.t", partition(small=1), snapshot_times=(days_ago(8),))
-    found_none = replace(record("remove_orphans", health, 2, at="o"), outcome="skipped")
+    found_none = replace(
+        record("remove_orphans", health, 2, metadata_location="o"), outcome="skipped"
+    )
     assert not planned(health, "remove_orphans", found_none).is_due
     lost = replace(found_none, had_conflict=True)
     assert planned(health, "remove_orphans", lost).is_due
@@ -244,36 +293,33 @@ def test_lost_metadata_files_go_and_those_too_young_wait_a_day() -> None:
     before = record("remove_lost_metadata", health, 0.5)
     step = planned(health, "remove_lost_metadata", before)
     assert (step.is_due, step.not_before) == (False, NOW + timedelta(days=0.5))
-    assert not planned(health, "remove_lost_metadata", before, by_name=True).is_due
     assert planned(
         health, "remove_lost_metadata", record("remove_lost_metadata", health, 1)
     ).is_due
     assert not planned(table("silver.t"), "remove_lost_metadata").is_due
 
 
-def statistics(
-    health: TableHealth, *records: UpkeepRecord, reads: float = 5, **how: Any
-) -> PlannedStep:
-    known = Known(reads=TableReads({"silver.t": reads}), past=past(*records), **how)
-    return step_of(plan_upkeep([health], known, NOW), "compute_statistics")
+@pytest.mark.parametrize(
+    ("small", "reads", "days", "due"),
+    [
+        (20, 5, None, True),
+        (20, 0.5, None, False),
+        (1, 5, None, False),
+        (24, 5, 8, True),
+        (21, 5, 8, False),
+        (24, 5, 6, False),
+    ],
+)
+def test_statistics_are_of_large_tables_that_are_read_and_have_changed(
+    small: int, reads: float, days: float | None, due: bool
+) -> None:
+    health = table("silver.t", partition(small=small))
+    before = [] if days is None else [record("compute_statistics", health, days, rows=20_000)]
+    assert planned(health, "compute_statistics", *before, reads=reads).is_due is due
 
 
-def test_statistics_are_of_tables_that_are_read_and_have_changed() -> None:
+def test_statistics_wait_for_the_bytes_of_the_next_day() -> None:
+    spent = record("compact", table("silver.s"), step_metrics={"rewritten_bytes": 40 * MB})
     health = table("silver.t", partition(small=20))
-    assert statistics(health).is_due
-    assert not statistics(health, reads=0.5).is_due
-    assert not statistics(table("silver.t", partition(small=1))).is_due
-    spent = compacted(table("silver.s", partition(small=20)), ended_at=NOW)
-    assert not statistics(health, spent, bytes_a_day=20_000_000).is_due
-    before = record("compute_statistics", health, 8)
-    assert not statistics(health, before).is_due
-    grown = table("silver.t", partition(small=20, rows=24_000))
-    assert statistics(grown, before).is_due
-    assert not statistics(grown, replace(before, ended_at=days_ago(6))).is_due
-
-
-def test_the_next_look_is_when_something_may_be_due_though_nothing_changes() -> None:
-    health = with_snapshots(20, 10, 5, 4, 3, 2, 1, refs=(branch(refused(6.5), 6.5),))
-    plan = plan_upkeep([health], Known(), NOW)
-    assert plan.next_check("silver.t") == NOW + timedelta(days=0.5)
-    assert plan.next_check("silver.other") is None
+    step = planned(health, "compute_statistics", spent, bytes_a_day=40 * MB)
+    assert (step.is_due, step.not_before) == (False, datetime(2026, 11, 25, tzinfo=NOW.tzinfo))

@@ -24,11 +24,16 @@ from lakehouse.iceberg.metadata.history import MAIN, history_of
 from lakehouse.iceberg.metadata.manifests import read_files, read_manifests
 from lakehouse.iceberg.metadata.metadata_files import parse_metadata
 from lakehouse.iceberg.metadata.pyiceberg_internals import WRITABLE_FORMATS
-from lakehouse.iceberg.upkeep.compact import CHUNK_BYTES
-from lakehouse.iceberg.upkeep.free_lock import CommitConflict, free_lock, run_step, skipped
+from lakehouse.iceberg.upkeep.free_lock import (
+    CHUNK_BYTES,
+    CommitConflict,
+    free_lock,
+    run_step,
+    skipped,
+)
 from lakehouse.iceberg.upkeep.readers_view import changed_row_counts, view_of
-from lakehouse.iceberg.upkeep.rewrite_manifests import TARGET_PROPERTY
 from lakehouse.iceberg.upkeep.rewrite_procedures import (
+    TARGET_PROPERTY,
     rewrite_deleted_from,
     rewrite_manifests_of_spec,
     rewrite_position_deletes,
@@ -146,7 +151,7 @@ def _rewrite_by_spark(engine: Engine, table: str) -> StepResult:
         before, history = view_of(engine, table)
         rewritten = rewrite_deleted_from(engine, table)
         if engine.catalog.load(table).format_version in WRITABLE_FORMATS:
-            rewrite_position_deletes(engine, table, "")
+            rewrite_position_deletes(engine, table)
         after, _ = view_of(engine, table)
         changes = before.changes(after) + changed_row_counts(engine, table, history)
     step_metrics = {"rewritten_files": rewritten.files, "rewritten_bytes": rewritten.size_bytes}

@@ -14,12 +14,12 @@ import pytest
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Published
-from lakehouse.iceberg.upkeep.compact import compact
-from lakehouse.iceberg.upkeep.drop_stale_branches import drop_stale_branches
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
-from lakehouse.iceberg.upkeep.rewrite_manifests import rewrite_manifests
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.iceberg.write.write_audit_publish import write
+from lakehouse.maintenance.compaction import compact
+from lakehouse.maintenance.manifest_rewrite import rewrite_manifests
+from lakehouse.maintenance.stale_branches import drop_stale_branches
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge
 from lakehouse_tests.conftest import on_embedded_alone
 from lakehouse_tests.frames import frame_of

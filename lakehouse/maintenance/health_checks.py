@@ -68,22 +68,20 @@ def evaluate_health(engine: Engine, table: IcebergTable) -> list[RuleResult]:
 
 def health_result(table: IcebergTable, results: Sequence[RuleResult]) -> dg.AssetCheckResult:
     """Return the check result of a table: failed rules, and each value as a plotted number."""
-    ill = [result for result in results if not result.passed]
-    is_error = any(result_severity(result) == dg.AssetCheckSeverity.ERROR for result in ill)
+    failed = [result for result in results if not result.passed]
+    is_error = any(result_severity(result) == dg.AssetCheckSeverity.ERROR for result in failed)
+    messages = []
+    for result in failed:
+        rule = result.rule
+        assert isinstance(rule, HealthRule)
+        bounds = rule.warn_outside or rule.bounds
+        messages.append(f"{rule.value_name}: {result.summary}, expected {bounds}.")
     values = {result.rule.name: result.value for result in results if result.value is not None}
     return dg.AssetCheckResult(
         check_name=HEALTHY,
         asset_key=asset_key(table.name),
-        passed=not ill,
+        passed=not failed,
         severity=dg.AssetCheckSeverity.ERROR if is_error else dg.AssetCheckSeverity.WARN,
-        description=" ".join(map(_describe, ill))
-        or "Nothing has gathered that upkeep should have cleared away.",
+        description=" ".join(messages) or "Upkeep has nothing left to clean up.",
         metadata={name: float(value) for name, value in values.items()},
     )
-
-
-def _describe(result: RuleResult) -> str:
-    rule = result.rule
-    assert isinstance(rule, HealthRule)
-    bounds = rule.warn_outside or rule.bounds
-    return f"{rule.value_name}: {result.summary}, expected {bounds}."

@@ -1,18 +1,19 @@
-"""Measures table health, appends it to its table, and reports it to Dagster."""
+"""Records of table health: measures it, appends it to its table, and reports it to Dagster."""
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import dagster as dg
 
 from lakehouse.errors import TableNotFound, TableUnreadable
 from lakehouse.iceberg.commit.branch import is_audit, is_refused
+from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin, TableHealth
+from lakehouse.iceberg.metadata.time_series import Point, Series
 from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.metadata_keys import health_metadata
@@ -58,13 +59,25 @@ def record_health(
             )
         except (TableUnreadable, TableNotFound) as error:
             _log.warning("The health of %s was not measured: %s", table, error)
-    rows = [_row(health, occasion) for health in measured]
-    if not rows:
+    if not measured:
         return measured
-    if append_once(engine, health_table, rows, occasion, made_at=MEASURED_AT) is not None:
-        for health in measured:
-            if health.table in declared:
-                instance.report_runless_asset_event(_observation(health))
+    metrics = {health.table: health_metrics(health) for health in measured}
+    rows = [
+        {
+            "table_name": health.table,
+            MEASURED_AT: health.measured_at,
+            "snapshot_id": health.snapshot_id,
+            **metrics[health.table],
+            "run_id": occasion,
+        }
+        for health in measured
+    ]
+    if append_once(engine, health_table, rows, occasion, made_at=MEASURED_AT) is None:
+        return measured
+    for table in metrics.keys() & set(declared):
+        metadata = health_metadata(metrics[table])
+        observation = dg.AssetObservation(asset_key(table), metadata=metadata)
+        instance.report_runless_asset_event(observation)
     return measured
 
 
@@ -81,41 +94,43 @@ def _measure(
     return read_table_health(engine, table, pins=pins, now=now)
 
 
-def _row(health: TableHealth, occasion: str) -> Mapping[str, Any]:
-    return {
-        "table_name": health.table,
-        MEASURED_AT: health.measured_at,
-        "snapshot_id": health.snapshot_id,
-        **health_metrics(health),
-        "run_id": occasion,
-    }
-
-
-def _observation(health: TableHealth) -> dg.AssetObservation:
-    return dg.AssetObservation(
-        asset_key(health.table), metadata=health_metadata(health_metrics(health))
-    )
-
-
 def health_metrics(health: TableHealth) -> _Metrics:
     """Return metrics by column of `monitoring.table_health`; None if not measurable."""
     branches = [ref.name for ref in health.refs if ref.is_branch]
+    partitions, target_bytes = health.partitions, health.target_bytes
     unreferenced = health.lost_metadata_files
+    oldest_days = metadata_share = None
+    if health.snapshot_times:
+        oldest_days = (health.measured_at - health.snapshot_times[0]) / timedelta(days=1)
+    if health.metadata_bytes is not None and health.data_bytes:
+        metadata_share = health.metadata_bytes / health.data_bytes
     return {
         "rows": health.rows,
-        **_partition_metrics(health),
-        **_file_metrics(health),
+        "partitions": len(partitions),
+        "partitions_with_small_files": sum(
+            partition.fewer_files(target_bytes) > 0 for partition in partitions
+        ),
+        "partitions_with_deletes": sum(partition.delete_files > 0 for partition in partitions),
+        "data_files": health.data_files,
+        "data_bytes": health.data_bytes,
+        "small_files": health.small_files,
+        "small_file_share": health.small_file_share,
+        "fewer_files": health.fewer_files,
+        "p10_file_bytes": health.file_sizes.get("p10"),
+        "median_file_bytes": health.file_sizes.get("median"),
+        "p90_file_bytes": health.file_sizes.get("p90"),
+        "files_of_old_specs": health.files_of_old_specs,
         "delete_files": health.delete_files,
         "dangling_delete_files": health.dangling_delete_files,
         "deleted_rows": health.deleted_rows,
         "deleted_row_share": health.deleted_row_share,
         "snapshots": len(health.snapshot_times),
-        "oldest_snapshot_days": _oldest_days(health),
+        "oldest_snapshot_days": oldest_days,
         "pins": len(health.pins),
         "manifests": health.manifests,
         "metadata_json_bytes": health.metadata_json_bytes,
         "metadata_bytes": health.metadata_bytes,
-        "metadata_share": _metadata_share(health),
+        "metadata_share": metadata_share,
         "lost_metadata_files": None if unreferenced is None else len(unreferenced),
         "branches": len(branches),
         "audit_branches": len(list(filter(is_audit, branches))),
@@ -124,40 +139,19 @@ def health_metrics(health: TableHealth) -> _Metrics:
     }
 
 
-def _partition_metrics(health: TableHealth) -> _Metrics:
-    with_small, with_deletes = 0, 0
-    for partition in health.partitions:
-        with_small += partition.fewer_files(health.target_bytes) > 0
-        with_deletes += partition.delete_files > 0
-    return {
-        "partitions": len(health.partitions),
-        "partitions_with_small_files": with_small,
-        "partitions_with_deletes": with_deletes,
-    }
+def size_history(catalog: Catalog, health_table: str, since: datetime) -> dict[str, Series]:
+    """Return the data file bytes by table and measurement time since a time.
 
-
-def _file_metrics(health: TableHealth) -> _Metrics:
-    sizes = health.file_sizes
-    return {
-        "data_files": health.data_files,
-        "data_bytes": health.data_bytes,
-        "small_files": health.small_files,
-        "small_file_share": health.small_file_share,
-        "fewer_files": health.fewer_files,
-        "p10_file_bytes": sizes.get("p10"),
-        "median_file_bytes": sizes.get("median"),
-        "p90_file_bytes": sizes.get("p90"),
-        "files_of_old_specs": health.files_of_old_specs,
-    }
-
-
-def _oldest_days(health: TableHealth) -> float | None:
-    if not health.snapshot_times:
-        return None
-    return (health.measured_at - health.snapshot_times[0]) / timedelta(days=1)
-
-
-def _metadata_share(health: TableHealth) -> float | None:
-    if health.metadata_bytes is None or not health.data_bytes:
-        return None
-    return health.metadata_bytes / health.data_bytes
+    :param health_table: `monitoring.table_health`; empty if it does not exist.
+    """
+    if not catalog.has(health_table):
+        return {}
+    fields = ("table_name", MEASURED_AT, "data_bytes")
+    where = f"{MEASURED_AT} >= '{since.isoformat()}'"
+    scan = catalog.load(health_table).scan(where, selected_fields=fields)
+    points: dict[str, list[Point]] = {}
+    for row in scan.to_arrow().sort_by(MEASURED_AT).to_pylist():
+        if row["data_bytes"] is not None:
+            point = (row[MEASURED_AT], float(row["data_bytes"]))
+            points.setdefault(row["table_name"], []).append(point)
+    return {table: tuple(series) for table, series in points.items()}

@@ -1,0 +1,122 @@
+"""Dagster sensor of upkeep: checks changed tables, and those with a step that is due by time."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Self
+
+import dagster as dg
+
+from lakehouse.maintenance.upkeep_job import nightly_schedule, run_config, upkeep_job
+from lakehouse.maintenance.upkeep_plan import UpkeepPlan
+from lakehouse.maintenance.upkeep_run import Upkept, plan_run, with_cached_locations
+from lakehouse.orchestration.upkeep_results import JOB
+from lakehouse.runtime.deployment import open_engine
+from lakehouse.settings import Settings
+
+SENSOR = "upkeep_when_due"
+_INTERVAL_SECONDS = 300
+_UNFINISHED = [
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+]
+
+
+@dataclass(frozen=True)
+class UpkeepCursor:
+    """By table: its metadata location at the last check, and the time of the next one."""
+
+    by_table: Mapping[str, tuple[str, datetime | None]] = field(default_factory=dict)
+
+    def tables_to_check(self, locations: Mapping[str, str], now: datetime) -> list[str]:
+        """Return the tables that changed since their last check or have a step due by time.
+
+        :param locations: current metadata locations, which the catalog has without reading files.
+        """
+        tables = []
+        for table, location in locations.items():
+            last_location, next_check = self.by_table.get(table, ("", None))
+            if location != last_location or (next_check and next_check <= now):
+                tables.append(table)
+        return tables
+
+    def after(self, plan: UpkeepPlan, locations: Mapping[str, str]) -> "UpkeepCursor":
+        """Return the state after a plan; tables with due steps are checked again.
+
+        Unreadable tables are checked again after a change and every night.
+        """
+        checks = dict(self.by_table)
+        for table in plan.unread:
+            checks[table] = (locations[table], None)
+        due = {step.table for step in plan.due}
+        for table, health in plan.healths.items():
+            checks.pop(table, None)
+            if table not in due:
+                checks[table] = (health.metadata_location, plan.next_check(table))
+        return UpkeepCursor(checks)
+
+    def to_json(self) -> str:
+        """Return the JSON for the sensor cursor."""
+        stored = {}
+        for table, (location, next_check) in self.by_table.items():
+            stored[table] = [location, next_check.isoformat() if next_check else None]
+        return json.dumps(stored)
+
+    @classmethod
+    def from_json(cls, text: str | None) -> Self:
+        """Parse the output of `to_json`; empty for a sensor's first cursor."""
+        checks = {}
+        for table, (location, next_check) in json.loads(text or "{}").items():
+            checks[table] = (
+                location,
+                datetime.fromisoformat(next_check) if next_check else None,
+            )
+        return cls(checks)
+
+
+def upkeep_definitions(upkept: Upkept, read_settings: Callable[[], Settings]) -> dg.Definitions:
+    """Return the job, the sensor and the schedule; the latter two are on by default."""
+
+    @dg.sensor(
+        name=SENSOR,
+        job_name=JOB,
+        minimum_interval_seconds=_INTERVAL_SECONDS,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description=(
+            "Checks the metadata of tables that changed since its last check, and requests upkeep"
+            " if it is due; starts no Spark."
+        ),
+    )
+    def upkeep_when_due(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        unfinished = dg.RunsFilter(job_name=JOB, statuses=_UNFINISHED)
+        if context.instance.get_run_records(unfinished, limit=1):
+            return dg.SkipReason("Upkeep is running.")
+        return _request(context, upkept, read_settings())
+
+    job = upkeep_job(upkept)
+    return dg.Definitions(
+        jobs=[job], sensors=[upkeep_when_due], schedules=[nightly_schedule(job)]
+    )
+
+
+def _request(
+    context: dg.SensorEvaluationContext, upkept: Upkept, settings: Settings
+) -> dg.RunRequest | dg.SkipReason:
+    engine = with_cached_locations(open_engine(settings), upkept)
+    cursor = UpkeepCursor.from_json(context.cursor)
+    locations = {}
+    for name, location in sorted(engine.catalog.metadata_locations().items()):
+        if name in upkept.declared:
+            locations[name] = location
+    tables = cursor.tables_to_check(locations, datetime.now(UTC))
+    if not tables:
+        return dg.SkipReason("No table changed since the last check, and no step waits.")
+    # Steps that are due but not done are planned again: all tables share the budget.
+    plan = plan_run(engine, upkept, tables, named_by_user=False)
+    context.update_cursor(cursor.after(plan, locations).to_json())
+    if not plan.due:
+        return dg.SkipReason(f"No upkeep is due of {len(tables)} tables that changed.")
+    return dg.RunRequest(run_config=run_config(sorted({step.table for step in plan.due})))
