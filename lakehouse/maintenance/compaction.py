@@ -17,9 +17,7 @@ from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
 from lakehouse.iceberg.metadata.column_types import column_type
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
-from lakehouse.iceberg.metadata.history import History, Snapshot
-from lakehouse.iceberg.metadata.live_files import read_live_files
-from lakehouse.iceberg.metadata.manifests import read_manifests
+from lakehouse.iceberg.metadata.history import History, Snapshot, history_of
 from lakehouse.iceberg.metadata.measured_health import PartitionHealth, TableHealth
 from lakehouse.iceberg.upkeep.free_lock import (
     CHUNK_BYTES,
@@ -66,12 +64,11 @@ _PAUSE_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Need:
-    """A partition that compaction improves, with its estimate."""
+    """A partition that compaction improves, with its small and delete files, and an estimate."""
 
     partition: PartitionHealth
     min_files: int
-    small_files: int
-    delete_files: int
+    files: int
     fewer_files: int
     cost_bytes: int
     hot_until: datetime | None
@@ -86,37 +83,23 @@ def find_needs(health: TableHealth, now: datetime, *, named_by_user: bool) -> li
     for partition in health.partitions:
         age = now - partition.newest_file_at if partition.newest_file_at else timedelta.max
         is_at_rest = named_by_user or age >= AT_REST_AFTER
-        need = _need(partition, health, MIN_FILES_AT_REST if is_at_rest else MIN_FILES)
-        if need is None:
-            continue
-        files = need.small_files + need.delete_files
-        if age < HOT_FOR and files < MAX_FILES_WHILE_HOT and not named_by_user:
-            need = replace(need, hot_until=now - age + HOT_FOR)
-        needs.append(need)
+        min_files = MIN_FILES_AT_REST if is_at_rest else MIN_FILES
+        files = fewer_files = 0
+        cost_bytes = 2 * partition.small_bytes
+        saved_files = partition.fewer_files(health.target_bytes)
+        if partition.small_files >= min_files and saved_files >= min_files - 1:
+            files, fewer_files = partition.small_files, saved_files
+        deleted_share = partition.deleted_rows / partition.rows if partition.rows else 0.0
+        if partition.delete_files >= min_files or deleted_share >= MIN_DELETED_SHARE:
+            files += partition.delete_files
+            fewer_files += partition.delete_files
+            # Metadata does not show which files have deletes, so all files count.
+            cost_bytes = 2 * partition.data_bytes + partition.delete_bytes
+        if files:
+            is_hot = age < HOT_FOR and files < MAX_FILES_WHILE_HOT and not named_by_user
+            hot_until = now - age + HOT_FOR if is_hot else None
+            needs.append(Need(partition, min_files, files, fewer_files, cost_bytes, hot_until))
     return needs
-
-
-def _need(partition: PartitionHealth, health: TableHealth, min_files: int) -> Need | None:
-    fewer_files = partition.fewer_files(health.target_bytes)
-    has_small = partition.small_files >= min_files and fewer_files >= min_files - 1
-    deleted_share = partition.deleted_rows / partition.rows if partition.rows else 0.0
-    has_deletes = partition.delete_files >= min_files or deleted_share >= MIN_DELETED_SHARE
-    if not has_small and not has_deletes:
-        return None
-    delete_files = partition.delete_files if has_deletes else 0
-    cost_bytes = 2 * partition.small_bytes
-    if has_deletes:
-        # Metadata does not show which files have deletes, so all files count.
-        cost_bytes = 2 * partition.data_bytes + partition.delete_bytes
-    return Need(
-        partition,
-        min_files,
-        small_files=partition.small_files if has_small else 0,
-        delete_files=delete_files,
-        fewer_files=(fewer_files if has_small else 0) + delete_files,
-        cost_bytes=cost_bytes,
-        hot_until=None,
-    )
 
 
 def saved_files_per_byte(inputs: StepInputs) -> float:
@@ -173,14 +156,8 @@ def _describe(needs: Sequence[Need]) -> str:
             f"no partition has {MIN_FILES} small or delete files, or {MIN_FILES_AT_REST} and was"
             " not written to for a day"
         )
-    counts = []
-    small_files = sum(need.small_files for need in needs)
-    delete_files = sum(need.delete_files for need in needs)
-    if small_files:
-        counts.append(count_text(small_files, "small file"))
-    if delete_files:
-        counts.append(count_text(delete_files, "delete file"))
-    return f"{count_text(len(needs), 'partition')} with {' and '.join(counts)}"
+    files = count_text(sum(need.files for need in needs), "small or delete file")
+    return f"{count_text(len(needs), 'partition')} with {files}"
 
 
 def compact(
@@ -206,7 +183,7 @@ def compact(
     """
     options = {"target-file-size-bytes": str(target_bytes), "min-input-files": str(min_files)}
     sort_order, note = _sort_order(engine, table, sort_by, z_order=z_order)
-    rewriting = _Rewriting(engine, table, options, sort_order, note, min_files)
+    rewriting = _Rewriting(engine, table, options, sort_order, note)
     return run_step(table, _STEP, lambda: rewriting.run(max_bytes, chunk_bytes))
 
 
@@ -233,28 +210,29 @@ class _Rewriting:
     options: dict[str, str]
     sort_order: str
     note: str
-    min_files: int
 
     def run(self, max_bytes: int | None, chunk_bytes: int) -> StepResult:
-        health = read_table_health(self.engine, self.table, lists_folder=False)
-        max_files, max_chunks = self._chunks(health, chunk_bytes)
+        options, max_chunks = self._chunks(chunk_bytes)
         if not max_chunks:
             return skipped(self.table, _STEP, "no partition has files that gain by it")
         view, history = view_of(self.engine, self.table)
         done: list[Rewritten] = []
         conflict: CommitConflict | None = None
-        while len(done) < max_chunks:
+        while conflict is None and len(done) < max_chunks:
+            if done:
+                time.sleep(_PAUSE_SECONDS)
             try:
                 with free_lock(self.engine, self.table):
-                    done.append(self._rewrite_chunk(health, max_files))
+                    rewritten = rewrite_data_files(
+                        self.engine, self.table, options, self.sort_order
+                    )
             except CommitConflict as error:
                 conflict = error
-                break
+                continue
+            done.append(rewritten)
             spent_bytes = 2 * sum(rewritten.size_bytes for rewritten in done)
-            if not done[-1].files or (max_bytes and spent_bytes >= max_bytes):
+            if not rewritten.files or (max_bytes and spent_bytes >= max_bytes):
                 break
-            if len(done) < max_chunks:
-                time.sleep(_PAUSE_SECONDS)
         self._finish()
         later_view, later = view_of(self.engine, self.table)
         commits = _replacing(history, later)
@@ -268,14 +246,14 @@ class _Rewriting:
             "added_bytes": sum(commit.count("added-files-size") for commit in commits),
         }
         result = verified(self.table, _STEP, step_metrics, changes)
+        if conflict is not None and not commits:
+            raise conflict
+        failed_files = sum(rewritten.failed_files for rewritten in done)
         if changes:
             return result
         if conflict is not None:
-            if not commits:
-                raise conflict
             reason = f"{conflict}, after some files were rewritten"
             return replace(result, outcome="partial", reason=reason, had_conflict=True)
-        failed_files = sum(rewritten.failed_files for rewritten in done)
         if failed_files:
             reason = f"{failed_files} files could not be rewritten"
             return replace(result, outcome="partial", reason=reason)
@@ -283,28 +261,27 @@ class _Rewriting:
             return skipped(self.table, _STEP, "Iceberg found no files that gain by it")
         return replace(result, reason=self.note)
 
-    def _chunks(self, health: TableHealth, chunk_bytes: int) -> tuple[int | None, int]:
-        """Return the maximum number of files of a chunk, None for all, and of chunks."""
+    def _chunks(self, chunk_bytes: int) -> tuple[dict[str, str], int]:
+        """Return the options of each chunk, and the maximum number of chunks."""
+        health = read_table_health(self.engine, self.table, lists_folder=False)
         files = size_bytes = 0
         for partition in health.partitions:
             if partition.delete_files:
                 files += partition.data_files
                 size_bytes += partition.data_bytes
-            elif partition.small_files >= self.min_files:
+            elif partition.small_files >= int(self.options["min-input-files"]):
                 files += partition.small_files
                 size_bytes += partition.small_bytes
-        has_work = files > 0 or health.delete_files > 0
-        if size_bytes <= chunk_bytes or not self.engine.catalog.iceberg.limits_rewritten_files:
-            return None, int(has_work)
+        options = dict(self.options)
+        if health.delete_files:
+            options |= DELETED_ROWS_OPTIONS
+        is_one_chunk = size_bytes <= chunk_bytes
+        if is_one_chunk or not self.engine.catalog.iceberg.limits_rewritten_files:
+            return options, int(files > 0 or health.delete_files > 0)
         chunks = ceil(size_bytes / chunk_bytes)
+        options["max-files-to-rewrite"] = str(max(MIN_FILES_AT_REST, files // chunks))
         # A last chunk merges the files that earlier ones left small.
-        return max(MIN_FILES_AT_REST, files // chunks), chunks + 1
-
-    def _rewrite_chunk(self, health: TableHealth, max_files: int | None) -> Rewritten:
-        options = {**self.options, **(DELETED_ROWS_OPTIONS if health.delete_files else {})}
-        if max_files is not None:
-            options["max-files-to-rewrite"] = str(max_files)
-        return rewrite_data_files(self.engine, self.table, options, self.sort_order)
+        return options, chunks + 1
 
     def _finish(self) -> None:
         """Drop remaining delete positions of removed files, and commit the watermarks again.
@@ -312,18 +289,12 @@ class _Rewriting:
         After a conflict, the other commit contains the watermarks, or the next expiry does it.
         """
         with suppress(CommitConflict), free_lock(self.engine, self.table):
-            if _has_position_deletes(self.engine, self.table):
+            loaded = self.engine.catalog.load(self.table)
+            main = history_of(self.table, loaded).main
+            # Deletion vectors, of format 3, are removed with their data files.
+            if main and main.count("total-position-deletes") and loaded.format_version < 3:
                 rewrite_position_deletes(self.engine, self.table)
             carry_watermarks(self.engine, self.table)
-
-
-def _has_position_deletes(engine: Engine, table: str) -> bool:
-    """Whether position delete files remain; deletion vectors are removed with their data files."""
-    loaded = engine.catalog.load(table)
-    return any(
-        file.content == "position deletes" and not file.path.endswith(".puffin")
-        for file in read_live_files(loaded, read_manifests(loaded))
-    )
 
 
 def _replacing(before: History, after: History) -> list[Snapshot]:

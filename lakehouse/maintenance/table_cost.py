@@ -105,24 +105,16 @@ class UpkeepCost:
 
 @dataclass(frozen=True)
 class TableCost:
-    """The cost of a table per month, in US dollars."""
+    """The cost of a table per month, in US dollars; `rewritten_bytes` are those of upkeep."""
 
     table: str
     storage: Storage
     traffic: Traffic
     upkeep: tuple[UpkeepCost, ...]
+    rewritten_bytes: int
     storage_dollars: float
     request_dollars: float
-
-    @property
-    def upkeep_dollars(self) -> float:
-        """The cost of maintenance."""
-        return sum(run.dollars for run in self.upkeep)
-
-    @property
-    def rewritten_bytes(self) -> int:
-        """Bytes that maintenance wrote."""
-        return sum(run.rewritten_bytes for run in self.upkeep)
+    upkeep_dollars: float
 
     @property
     def dollars(self) -> float:
@@ -172,22 +164,18 @@ def read_storage(engine: Engine, table: str) -> Storage:
     :raises TableDamaged: if a metadata file is missing or cannot be read.
     """
     with explain_table(table):
-        listed = list_location(engine.catalog.load(table))
+        listed = list_location(engine.catalog.load(table)).items()
+        stored_bytes = {key: file.size_bytes for key, file in listed}
         # References are read last: otherwise new commits would look like orphans.
         loaded = engine.catalog.load(table)
         deleted_share = measure_health(table, loaded, lists_folder=False).deleted_row_share
         named = all_named_files(loaded)
         sizes: Counter[str] = Counter()
         for key, file in named.items():
-            size_bytes = file.size_bytes
-            if size_bytes is None:
-                # The file can be outside of the location, or missing.
-                in_location = listed.get(key)
-                size_bytes = (
-                    in_location.size_bytes if in_location else stored_size(loaded, file.path)
-                )
-            sizes[_part_of(file)] += size_bytes or 0
-    orphaned = [file.size_bytes for key, file in listed.items() if key not in named]
+            # A metadata file without a size can be outside of the location, or missing.
+            size_bytes = file.size_bytes or stored_bytes.get(key)
+            sizes[_part_of(file)] += size_bytes or stored_size(loaded, file.path) or 0
+    orphaned = [stored_bytes[key] for key in stored_bytes.keys() - named.keys()]
     is_shared = keeps_all_files(loaded) or bool(orphaned and tables_in_location(engine, table))
     # Equality deletes can name rows that do not exist, so the share can exceed 1.
     deleted_bytes = round(sizes["live"] * min(1.0, deleted_share))
@@ -203,9 +191,8 @@ def read_storage(engine: Engine, table: str) -> Storage:
 def _part_of(file: NamedFile) -> str:
     if file.kind not in CONTENTS:
         return "metadata"
-    if not file.is_of_main:
-        return "historical"
-    return "live" if file.kind == "data" else "deletes"
+    of_main = "live" if file.kind == "data" else "deletes"
+    return of_main if file.is_of_main else "historical"
 
 
 def measure_traffic(
@@ -247,11 +234,14 @@ def price_table(
     :param upkeep: the records of its steps, oldest first.
     """
     by_run = groupby(upkeep, key=lambda record: record.run_id)
+    runs = tuple(_cost_of_run(run_id, list(steps), prices) for run_id, steps in by_run)
     return TableCost(
         table,
         storage,
         traffic,
-        tuple(_cost_of_run(run_id, list(steps), prices) for run_id, steps in by_run),
+        runs,
+        rewritten_bytes=sum(run.rewritten_bytes for run in runs),
+        upkeep_dollars=sum(run.dollars for run in runs),
         storage_dollars=storage.total_bytes / _GB * prices.dollars_per_gb_month.price,
         request_dollars=traffic.puts / 1000 * prices.dollars_per_1000_puts.price
         + traffic.gets / 1000 * prices.dollars_per_1000_gets.price,

@@ -1,6 +1,6 @@
 """Dagster job and nightly schedule of upkeep, and its execution in this process."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -163,12 +163,8 @@ def maintain(
     tables: Sequence[str],
     *,
     named_by_user: bool,
-    on_step: Callable[[StepResult], object] = lambda _: None,
 ) -> MaintainResult:
-    """Run the due upkeep steps of tables in this process, as a Dagster run.
-
-    :param on_step: called after each step.
-    """
+    """Run the due upkeep steps of tables in this process, as a Dagster run."""
     steps: list[StepResult] = []
 
     def on_event(event: dg.DagsterEvent) -> None:
@@ -179,7 +175,6 @@ def maintain(
         step = step_result_of(table_name(observation.asset_key), metadata)
         if step is not None:
             steps.append(step)
-            on_step(step)
 
     config = run_config(tables, named_by_user=named_by_user)
     with open_instance(settings) as instance:

@@ -2,9 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Self
 
 import dagster as dg
 
@@ -25,56 +23,40 @@ _UNFINISHED = [
 ]
 
 
-@dataclass(frozen=True)
-class UpkeepCursor:
-    """By table: its metadata location at the last check, and the time of the next one."""
+Checks = Mapping[str, tuple[str, str | None]]
+"""By table: its metadata location at the last check, and the time of the next one."""
 
-    by_table: Mapping[str, tuple[str, datetime | None]] = field(default_factory=dict)
 
-    def tables_to_check(self, locations: Mapping[str, str], now: datetime) -> list[str]:
-        """Return the tables that changed since their last check or have a step due by time.
+def tables_to_check(checks: Checks, locations: Mapping[str, str], now: datetime) -> list[str]:
+    """Return the tables that changed since their last check or have a step due by time.
 
-        :param locations: current metadata locations, which the catalog has without reading files.
-        """
-        tables = []
-        for table, location in locations.items():
-            last_location, next_check = self.by_table.get(table, ("", None))
-            if location != last_location or (next_check and next_check <= now):
-                tables.append(table)
-        return tables
+    :param locations: current metadata locations, which the catalog has without reading files.
+    """
+    tables = []
+    for table, location in locations.items():
+        last_location, next_check = checks.get(table, ("", None))
+        is_time = next_check is not None and datetime.fromisoformat(next_check) <= now
+        if location != last_location or is_time:
+            tables.append(table)
+    return tables
 
-    def after(self, plan: UpkeepPlan, locations: Mapping[str, str]) -> "UpkeepCursor":
-        """Return the state after a plan; tables with due steps are checked again.
 
-        Unreadable tables are checked again after a change and every night.
-        """
-        checks = dict(self.by_table)
-        for table in plan.unread:
-            checks[table] = (locations[table], None)
-        due = {step.table for step in plan.due}
-        for table, health in plan.healths.items():
-            checks.pop(table, None)
-            if table not in due:
-                checks[table] = (health.metadata_location, plan.next_check(table))
-        return UpkeepCursor(checks)
+def checks_after(checks: Checks, plan: UpkeepPlan, locations: Mapping[str, str]) -> Checks:
+    """Return the checks including those of a plan; tables with due steps are checked again.
 
-    def to_json(self) -> str:
-        """Return the JSON for the sensor cursor."""
-        stored = {}
-        for table, (location, next_check) in self.by_table.items():
-            stored[table] = [location, next_check.isoformat() if next_check else None]
-        return json.dumps(stored)
-
-    @classmethod
-    def from_json(cls, text: str | None) -> Self:
-        """Parse the output of `to_json`; empty for a sensor's first cursor."""
-        checks = {}
-        for table, (location, next_check) in json.loads(text or "{}").items():
-            checks[table] = (
-                location,
-                datetime.fromisoformat(next_check) if next_check else None,
-            )
-        return cls(checks)
+    Unreadable tables are checked again after a change and every night.
+    """
+    later = dict(checks)
+    for table in plan.unread:
+        later[table] = (locations[table], None)
+    due = {step.table for step in plan.due}
+    for table, health in plan.healths.items():
+        later.pop(table, None)
+        if table not in due:
+            next_check = plan.next_check(table)
+            time = next_check.isoformat() if next_check else None
+            later[table] = (health.metadata_location, time)
+    return later
 
 
 def upkeep_definitions(upkept: Upkept, read_settings: Callable[[], Settings]) -> dg.Definitions:
@@ -106,17 +88,17 @@ def _request(
     context: dg.SensorEvaluationContext, upkept: Upkept, settings: Settings
 ) -> dg.RunRequest | dg.SkipReason:
     engine = with_cached_locations(open_engine(settings), upkept)
-    cursor = UpkeepCursor.from_json(context.cursor)
+    checks = json.loads(context.cursor or "{}")
     locations = {}
     for name, location in sorted(engine.catalog.metadata_locations().items()):
         if name in upkept.declared:
             locations[name] = location
-    tables = cursor.tables_to_check(locations, datetime.now(UTC))
+    tables = tables_to_check(checks, locations, datetime.now(UTC))
     if not tables:
         return dg.SkipReason("No table changed since the last check, and no step waits.")
     # Steps that are due but not done are planned again: all tables share the budget.
     plan = plan_run(engine, upkept, tables, named_by_user=False)
-    context.update_cursor(cursor.after(plan, locations).to_json())
+    context.update_cursor(json.dumps(checks_after(checks, plan, locations)))
     if not plan.due:
         return dg.SkipReason(f"No upkeep is due of {len(tables)} tables that changed.")
     return dg.RunRequest(run_config=run_config(sorted({step.table for step in plan.due})))

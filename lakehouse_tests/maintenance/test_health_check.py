@@ -104,62 +104,45 @@ def test_an_ordinary_table_is_healthy(engine: Engine) -> None:
     assert metadata["kept_snapshots"] == dg.FloatMetadataValue(2.0)
 
 
-@pytest.mark.parametrize(
-    ("small", "deletes", "outcome"),
-    [
-        (51, 0, (True, "WARN")),
-        (52, 0, (False, "WARN")),
-        (26, 26, (False, "WARN")),
-        (501, 0, (False, "WARN")),
-        (501, 1, (False, "ERROR")),
-    ],
-)
-def test_files_that_are_opened_for_nothing_are_of_the_worst_partition(
-    engine: Engine, small: int, deletes: int, outcome: tuple[bool, str]
-) -> None:
-    worst = partition(7, data_files=small, small_files=small, delete_files=deletes)
-    found = result(needless_files(), measured(partition(1), worst, partition(9)), engine)
-    assert (found.value, found.note) == (small - 1 + deletes, "id=7")
-    assert check([found]) == outcome
+def small_files(files: int, deletes: int = 0) -> TableHealth:
+    worst = partition(7, data_files=files, small_files=files, delete_files=deletes)
+    return measured(partition(1), worst, partition(9))
+
+
+def manifests(count: int, size_bytes: int) -> TableHealth:
+    return measured(partition(1), manifests=count, manifest_bytes=size_bytes)
 
 
 @pytest.mark.parametrize(
-    ("deleted", "outcome"),
+    ("rule", "health", "value", "outcome"),
     [
-        (20, (True, "WARN")),
-        (21, (False, "WARN")),
-        (50, (False, "WARN")),
-        (51, (False, "ERROR")),
+        (needless_files(), small_files(51), 50, (True, "WARN")),
+        (needless_files(), small_files(26, deletes=26), 51, (False, "WARN")),
+        (needless_files(), small_files(501, deletes=1), 501, (False, "ERROR")),
+        (deleted_rows(), measured(partition(1, deleted_rows=20)), 0.2, (True, "WARN")),
+        (deleted_rows(), measured(partition(1, deleted_rows=21)), 0.21, (False, "WARN")),
+        (deleted_rows(), measured(partition(1, deleted_rows=51)), 0.51, (False, "ERROR")),
+        (kept_snapshots(2, warn_above=2), measured(), 2, (True, "WARN")),
+        (kept_snapshots(2, warn_above=1), measured(), 2, (False, "WARN")),
+        (kept_snapshots(1, warn_above=None), measured(), 2, (False, "ERROR")),
+        (needless_manifests(), manifests(300, MB), 299, (False, "WARN")),
+        (needless_manifests(), manifests(300, 300 * 8 * MB), 0, (True, "WARN")),
     ],
 )
-def test_rows_that_deletes_take_off_are_a_share(
-    engine: Engine, deleted: int, outcome: tuple[bool, str]
+def test_a_metric_above_its_limit_warns_and_far_above_is_an_error(
+    engine: Engine,
+    rule: HealthRule,
+    health: TableHealth,
+    value: float,
+    outcome: tuple[bool, str],
 ) -> None:
-    found = result(deleted_rows(), measured(partition(1, deleted_rows=deleted)), engine)
-    assert (found.value, found.note) == (deleted / 100, f"{deleted} of 100 rows")
-    assert check([found]) == outcome
+    evaluated = result(rule, health, engine)
+    assert evaluated.value == value
+    assert check([evaluated]) == outcome
 
 
-def test_a_table_without_rows_has_no_share(engine: Engine) -> None:
+def test_a_table_without_rows_has_no_share_of_deleted_rows(engine: Engine) -> None:
     assert result(deleted_rows(), measured(), engine).value is None
-
-
-def test_snapshots_are_counted(engine: Engine) -> None:
-    found = [
-        result(kept_snapshots(bound, warn_above=warn), measured(), engine)
-        for bound, warn in ((2, 2), (2, 1), (1, None))
-    ]
-    assert [check([one]) for one in found] == [
-        (True, "WARN"),
-        (False, "WARN"),
-        (False, "ERROR"),
-    ]
-
-
-def test_manifests_are_needless_beyond_their_size(engine: Engine) -> None:
-    for manifests, size, needless in ((300, MB, 299), (300, 300 * 8 * MB, 0)):
-        health = measured(partition(1), manifests=manifests, manifest_bytes=size)
-        assert result(needless_manifests(), health, engine).value == needless
 
 
 @pytest.mark.parametrize(
@@ -192,7 +175,9 @@ def test_a_rule_that_a_table_declares_is_left_to_its_own_check(engine: Engine) -
     }
 
 
-def run(engine: Engine, *, asset: bool) -> dg.ExecuteInProcessResult:
+def run(engine: Engine) -> dg.ExecuteInProcessResult:
+    """Run the table's asset with its check."""
+
     @dg.asset(key=asset_key(ORDERS.name))
     def written() -> None: ...
 
@@ -202,18 +187,11 @@ def run(engine: Engine, *, asset: bool) -> dg.ExecuteInProcessResult:
         resources={"engine": engine},
         jobs=[dg.define_asset_job("all", dg.AssetSelection.all())],
     )
-    job = definitions.resolve_job_def("all")
-    checks = {dg.AssetCheckKey(asset_key(ORDERS.name), HEALTHY)}
-    selected = [asset_key(ORDERS.name)] if asset else []
-    return job.get_subset(
-        asset_selection=set(selected), asset_check_selection=checks
-    ).execute_in_process(asset_selection=selected or None)
+    return definitions.resolve_job_def("all").execute_in_process()
 
 
-@pytest.mark.parametrize("asset", [False, True])
-def test_a_run_that_selects_the_check_evaluates_it(engine: Engine, asset: bool) -> None:
-    """Without a result, the UI would show it as failed where a run of assets fails."""
-    (evaluation,) = run(engine, asset=asset).get_asset_check_evaluations()
+def test_a_run_that_selects_the_check_evaluates_it(engine: Engine) -> None:
+    (evaluation,) = run(engine).get_asset_check_evaluations()
     assert (evaluation.check_name, evaluation.passed, evaluation.blocking) == (
         HEALTHY,
         True,
@@ -221,7 +199,7 @@ def test_a_run_that_selects_the_check_evaluates_it(engine: Engine, asset: bool) 
     )
 
 
-def test_a_table_that_is_not_there_has_no_result(engine: Engine) -> None:
+def test_a_table_that_does_not_exist_has_no_result(engine: Engine) -> None:
     engine.catalog.client.drop_table(ORDERS.name)
-    alone = run(engine, asset=False)
-    assert alone.success and alone.get_asset_check_evaluations() == []
+    ran = run(engine)
+    assert ran.success and ran.get_asset_check_evaluations() == []

@@ -83,11 +83,6 @@ def test_all_tables_are_one_append(engine: Engine, instance: dg.DagsterInstance)
         None,
     )
     assert len(read_history(engine, HEALTH.name).snapshots) == 1
-
-
-def test_each_column_is_measured(engine: Engine, instance: dg.DagsterInstance) -> None:
-    record_health(instance, engine, HEALTH, NAMES, DECLARED, "first")
-    fruits = kept(engine)[0]
     assert [name for name in HEALTH.column_names if fruits[name] is None] == []
 
 
@@ -130,13 +125,6 @@ def test_only_what_changed_since_it_was_measured_is_measured_again(
     assert (other["manifests"], other["measured_at"]) == (77, NOW)
 
 
-def test_tables_that_were_not_asked_for_get_no_row(
-    engine: Engine, instance: dg.DagsterInstance
-) -> None:
-    record_health(instance, engine, HEALTH, ["silver.other"], DECLARED, "first")
-    assert [row["table_name"] for row in kept(engine)] == ["silver.other"]
-
-
 def test_a_damaged_table_hinders_no_other(
     engine: Engine, instance: dg.DagsterInstance, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -145,11 +133,3 @@ def test_a_damaged_table_hinders_no_other(
     measured = record_health(instance, engine, HEALTH, NAMES, DECLARED, "first")
     assert [health.table for health in measured] == ["silver.fruits"]
     assert "The health of silver.other was not measured" in caplog.text
-
-
-def test_without_tables_nothing_is_written(
-    settings: Settings, instance: dg.DagsterInstance
-) -> None:
-    empty = Engine(Catalog.of(settings), no_spark, settings.lock_dir, masking_key=b"testing")
-    assert record_health(instance, empty, HEALTH, [], DECLARED, "first") == []
-    assert empty.catalog.tables() == []

@@ -12,7 +12,7 @@ from lakehouse.iceberg.read.scanned_files import READ_SHARE
 from lakehouse.iceberg.write.append_without_spark import append_once
 from lakehouse.maintenance.table_reads import reads_a_day
 from lakehouse.quality.metrics.metric import Metric
-from lakehouse.quality.metrics.run_metrics import metrics_of_run, of_write
+from lakehouse.quality.metrics.run_metrics import of_write
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse_tests.maintenance.sick_tables import NOW
@@ -20,59 +20,20 @@ from lakehouse_tests.maintenance.sick_tables import NOW
 pytestmark = pytest.mark.unit
 
 
-def test_a_write_tells_of_each_input_how_much_of_it_was_read() -> None:
+def test_a_write_measures_the_share_of_each_input_that_it_read() -> None:
+    def scan(files: int) -> dict[str, int]:
+        return {"scanned_files": files, "scanned_total_files": 4}
+
     inputs = {
-        "raw": {
-            "table": "bronze.raw",
-            "snapshot_id": "7",
-            "scanned_files": 1,
-            "scanned_total_files": 4,
-        },
-        "keys": {"table": "bronze.keys", "snapshot_id": "8"},
-        "nothing_new": {
-            "table": "bronze.new",
-            "snapshot_id": "9",
-            "scanned_files": 0,
-            "scanned_total_files": 4,
-        },
+        "raw": {"table": "bronze.raw", "snapshot_id": "7", **scan(1)},
+        "not_counted": {"table": "bronze.keys", "snapshot_id": "8"},
+        "nothing_new": {"table": "bronze.new", "snapshot_id": "9", **scan(0)},
     }
-    materialization = dg.AssetMaterialization(
-        dg.AssetKey(["silver", "t"]),
-        metadata={
-            "dagster/row_count": 3,
-            "iceberg/inputs": inputs,
-            "partitions": ["2026-03-01"],
-        },
-    )
-    metrics = of_write(materialization, NOW, Catalog("lake", {}), {})
+    metadata = {"dagster/row_count": 3, "iceberg/inputs": inputs, "partitions": ["2026-03-01"]}
+    written = dg.AssetMaterialization(dg.AssetKey(["silver", "t"]), metadata=metadata)
+    metrics = of_write(written, NOW, Catalog("lake", {}), {})
     reads = [metric for metric in metrics if metric.name == READ_SHARE]
     assert reads == [Metric("bronze.raw", READ_SHARE, 0.25, NOW, 7, "2026-03-01")]
-
-
-def test_a_write_of_several_partitions_is_measured_once() -> None:
-    scanned = {"scanned_files": 1, "scanned_total_files": 4}
-    inputs = {"raw": {"table": "bronze.raw", "snapshot_id": "7", **scanned}}
-    metadata = {"dagster/row_count": 3, "iceberg/inputs": inputs}
-
-    @dg.op
-    def write(context: dg.OpExecutionContext) -> None:
-        for table in ("t", "t", "u"):
-            key = dg.AssetKey(["silver", table])
-            context.log_event(dg.AssetMaterialization(key, metadata=metadata))
-
-    @dg.job
-    def run_writes() -> None:
-        write()
-
-    with dg.DagsterInstance.ephemeral() as instance:
-        run = run_writes.execute_in_process(instance=instance)
-        metrics = metrics_of_run(instance, run.run_id, Catalog("lake", {}), {})
-    assert [(metric.table, metric.name, metric.value) for metric in metrics] == [
-        ("silver.t", "record_count", 3.0),
-        ("bronze.raw", READ_SHARE, 0.25),
-        ("silver.u", "record_count", 3.0),
-        ("bronze.raw", READ_SHARE, 0.25),
-    ]
 
 
 def test_reads_of_the_last_two_weeks_are_counted(settings: Settings) -> None:

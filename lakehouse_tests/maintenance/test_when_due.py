@@ -55,7 +55,7 @@ def test_the_partitions_that_need_compaction_are_named() -> None:
         table("silver.t", healthy, partition(1, small=12)), "compact", sort_by=("a",)
     )
     assert step.partitions == (day(1),)
-    assert step.reason == "1 partition with 12 small files"
+    assert step.reason == "1 partition with 12 small or delete files"
     assert (step.fewer_files, step.cost_bytes) == (11, 24 * MB)
     assert work(step) == {
         "table": "silver.t",

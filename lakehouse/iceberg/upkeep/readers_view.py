@@ -34,10 +34,10 @@ class ReadersView:
     def changes(self, later: "ReadersView") -> list[str]:
         """Return messages about differences that upkeep must not cause."""
         changes = []
-        if self.schema_id != later.schema_id:
-            changes.append(f"schema {self.schema_id} became {later.schema_id}")
-        if self.partitioning != later.partitioning:
-            changes.append(f"partition spec {self.partitioning} became {later.partitioning}")
+        for name in ("schema_id", "partitioning"):
+            before, after = getattr(self, name), getattr(later, name)
+            if before != after:
+                changes.append(f"{name} {before} became {after}")
         for name, snapshot_id in self.refs.items():
             now = later.refs.get(name)
             if now != snapshot_id:

@@ -95,9 +95,8 @@ def shared_location(engine: Engine, table: str) -> str:
 def tables_in_location(engine: Engine, table: str) -> list[str]:
     """Return the other tables of the catalog that share a table's location, or parts of it.
 
-    New tables have unique folders. In Glue, databases without declarations are not listed
-    (`Engine.within`), since an unreadable one would fail all upkeep. Their tables are detected
-    by files in this location; see `other_inside`.
+    In Glue, databases without declarations are not listed (`Engine.within`), since an unreadable
+    one would fail all upkeep. `other_inside` detects their tables.
     """
     own = folder_key(engine.catalog.load(table).location())
     sharing_tables, cutoff = [], engine.catalog.with_cached_locations()
@@ -130,10 +129,8 @@ def other_inside(engine: Engine, table: "Table", paths: Collection[str]) -> str:
     that `tables_in_location` does not find; empty otherwise.
 
     A table in its own folder is detected by its metadata.json, and one in the same folder by
-    its UUID. A table that was registered with a metadata file of this one writes next to it;
-    its metadata looks like that of a killed commit. Therefore, if there is any orphan metadata,
-    Glue is searched in all readable databases. Files of commits that the catalog does not know
-    are not removed either.
+    its UUID. Metadata of a table that was registered with a metadata file of this one looks like
+    that of a killed commit: if there is any, Glue is searched in all readable databases.
 
     :param paths: the files to remove.
     """
