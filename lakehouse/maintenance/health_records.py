@@ -43,20 +43,22 @@ def record_health(
     Tables that cannot be read or were dropped are skipped and logged. Each occasion, such as a
     run id, is recorded once.
 
-    :param health_table: `monitoring.table_health`.
     :param declared: tables that Dagster knows; other tables only get a row.
     :param known: recent health by table, reused for unchanged tables.
-    :param find_pins: returns the snapshot pins of a table.
     :param cached_engine: reads the tables, see `with_cached_locations`; default: `engine`.
     """
     now = now or datetime.now(UTC)
+    reader, known = cached_engine or engine, known or {}
     measured = []
     for table in tables:
         try:
-            known_health = (known or {}).get(table)
-            measured.append(
-                _measure(cached_engine or engine, table, known_health, find_pins, now)
-            )
+            health = known.get(table)
+            location = reader.catalog.load(table).metadata_location
+            if health and health.metadata_location == location:
+                measured.append(replace(health, measured_at=now))
+                continue
+            pins = find_pins(table) if find_pins else ()
+            measured.append(read_table_health(reader, table, pins=pins, now=now))
         except (TableUnreadable, TableNotFound) as error:
             _log.warning("The health of %s was not measured: %s", table, error)
     if not measured:
@@ -79,19 +81,6 @@ def record_health(
         observation = dg.AssetObservation(asset_key(table), metadata=metadata)
         instance.report_runless_asset_event(observation)
     return measured
-
-
-def _measure(
-    engine: Engine,
-    table: str,
-    known: TableHealth | None,
-    find_pins: FindPins | None,
-    now: datetime,
-) -> TableHealth:
-    if known and known.metadata_location == engine.catalog.load(table).metadata_location:
-        return replace(known, measured_at=now)
-    pins = find_pins(table) if find_pins else ()
-    return read_table_health(engine, table, pins=pins, now=now)
 
 
 def health_metrics(health: TableHealth) -> _Metrics:

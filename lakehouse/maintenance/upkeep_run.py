@@ -10,7 +10,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin, TableHealth
 from lakehouse.iceberg.metadata.spark_errors import one_line
-from lakehouse.iceberg.upkeep.snapshot_pins import find_pins
+from lakehouse.iceberg.upkeep.expire_snapshots import find_pins
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.maintenance.planner import BYTES_A_DAY, Known, plan_upkeep
 from lakehouse.maintenance.table_reads import reads_a_day

@@ -133,16 +133,6 @@ def put(engine: Engine, name: str) -> str:
     return path
 
 
-def test_an_erasure_asks_no_database_of_others_which_files_they_name(
-    with_denied: Engine,
-) -> None:
-    make_older_on_s3(put(with_denied, "data/lost.parquet"), days=2)
-
-    (result,) = remove_unnamed(with_denied.within(["silver.first"]), ["silver.first"])
-
-    assert (result.outcome, result.step_metrics["removed_files"]) == ("done", 1)
-
-
 def test_an_erasure_removes_nothing_where_a_table_of_others_lies_inside(
     with_denied: Engine,
 ) -> None:
@@ -177,12 +167,8 @@ def rows(table: Table) -> list[int]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("others", ["engine", "with_denied"])
-def test_an_erasure_removes_nothing_of_a_twin_that_somebody_registered(
-    twin: Table, others: str, request: pytest.FixtureRequest
-) -> None:
-    engine = request.getfixturevalue(others)
-
+def test_an_erasure_removes_nothing_of_a_twin(with_denied: Engine, twin: Table) -> None:
+    engine = with_denied
     (result,) = remove_unnamed(engine.within(["silver.first"]), ["silver.first"])
 
     assert result.outcome == "failed"

@@ -115,64 +115,55 @@ def with_snapshots(*days: float, **parts: Any) -> TableHealth:
 
 
 OLD = (50, 45, 40, 35, 20, 10, 5, 4, 3)
+"""Ages of snapshots in days; the first four are older than the policy."""
 
 
-def test_snapshots_older_than_the_policy_expire_but_for_the_newest() -> None:
-    step = planned(with_snapshots(*OLD), "expire_snapshots")
-    assert step.is_due
-    assert step.fewer_snapshots == 4
-    assert work(step)["older_than"] == days_ago(30)
-    assert work(step)["keep"] == 5
-    assert (
-        planned(with_snapshots(*OLD), "expire_snapshots", keep_at_least=7).fewer_snapshots == 2
-    )
-    assert not planned(with_snapshots(*OLD), "expire_snapshots", keep_at_least=9).is_due
+def branch(name: str, days: float) -> RefHealth:
+    return RefHealth(name, True, 1, days_ago(days))
 
 
-def test_where_all_are_young_it_is_said_when_the_first_is_old() -> None:
+def watermark(days: float) -> SnapshotPin:
+    return SnapshotPin("watermark of silver.fruits", 1, days_ago(days), needs_later=True)
+
+
+@pytest.mark.parametrize(
+    ("keep", "parts", "count", "older_than"),
+    [
+        (5, {}, 4, 30),
+        (7, {}, 2, 30),
+        (9, {}, 0, None),
+        (5, {"pins": (watermark(45),)}, 1, 45),
+        (5, {"pins": (watermark(50),)}, 0, None),
+        (5, {"pins": (SnapshotPin("tag month_end", 1, days_ago(45)),)}, 3, 30),
+        (1, {"refs": (branch("mine", 40),)}, 3, 30),
+        (2, {"refs": (branch("mine", 40),)}, 2, 30),
+    ],
+)
+def test_old_snapshots_expire_unless_a_reader_or_ref_needs_them(
+    keep: int, parts: dict[str, Any], count: int, older_than: float | None
+) -> None:
+    step = planned(with_snapshots(*OLD, **parts), "expire_snapshots", keep_at_least=keep)
+    assert (step.is_due, step.fewer_snapshots) == (count > 0, count)
+    if older_than is not None:
+        assert work(step)["older_than"] == days_ago(older_than)
+
+
+def test_young_snapshots_wait_until_the_first_is_old() -> None:
     step = planned(with_snapshots(20, 10, 5, 4, 3, 2, 1), "expire_snapshots")
     assert (step.is_due, step.not_before) == (False, NOW + timedelta(days=10))
     assert planned(with_snapshots(20, 10), "expire_snapshots").not_before is None
-
-
-def test_a_watermark_keeps_its_snapshot_and_all_since_and_is_named() -> None:
-    pin = SnapshotPin("watermark of silver.fruits", 1, days_ago(45), needs_later=True)
-    step = planned(with_snapshots(*OLD, pins=(pin,)), "expire_snapshots")
-    assert step.fewer_snapshots == 1
-    assert work(step)["older_than"] == days_ago(45)
-    assert [condition.text for condition in step.conditions if not condition.is_met] == [
-        "3 older snapshots stay, for the watermark of silver.fruits needs that of 2026-10-10 and"
-        " all since"
-    ]
-    first = replace(pin, committed_at=days_ago(50))
-    assert not planned(with_snapshots(*OLD, pins=(first,)), "expire_snapshots").is_due
 
 
 @pytest.mark.parametrize("with_all", [True, False])
 def test_a_dry_run_names_the_reader_that_retains_snapshots(
     capsys: pytest.CaptureFixture[str], *, with_all: bool
 ) -> None:
-    pin = SnapshotPin("watermark of silver.fruits", 1, days_ago(50), needs_later=True)
-    step = planned(with_snapshots(*OLD, pins=(pin,)), "expire_snapshots")
+    step = planned(with_snapshots(*OLD, pins=(watermark(50),)), "expire_snapshots")
     _print_plan(UpkeepPlan((step,)), "table", with_all=with_all)
     assert "for the watermark of silver.fruits needs that of" in capsys.readouterr().out
 
 
-def test_a_tag_keeps_its_snapshot_alone() -> None:
-    pin = SnapshotPin("tag month_end", 1, days_ago(45))
-    step = planned(with_snapshots(*OLD, pins=(pin,)), "expire_snapshots")
-    assert step.fewer_snapshots == 3
-    assert work(step)["older_than"] == days_ago(30)
-    assert "1 older snapshot stays, for the tag month_end needs" in step.conditions[1].text
-
-
-def test_a_branch_keeps_the_newest_few_up_to_its_own() -> None:
-    health = with_snapshots(*OLD, refs=(branch("mine", 40),))
-    assert planned(health, "expire_snapshots", keep_at_least=1).fewer_snapshots == 3
-    assert planned(health, "expire_snapshots", keep_at_least=2).fewer_snapshots == 2
-
-
-def test_snapshots_expire_once_a_day_unless_a_person_asks() -> None:
+def test_snapshots_expire_once_a_day_unless_a_user_names_the_table() -> None:
     health = with_snapshots(*OLD)
     lately = record("expire_snapshots", health, 0.5, metadata_location="other.json")
     step = planned(health, "expire_snapshots", lately)
@@ -181,15 +172,11 @@ def test_snapshots_expire_once_a_day_unless_a_person_asks() -> None:
     assert planned(health, "expire_snapshots", record("expire_snapshots", health, 1)).is_due
 
 
-def branch(name: str, days: float) -> RefHealth:
-    return RefHealth(name, True, 1, days_ago(days))
-
-
 def audit(days: float) -> str:
     return audit_branch(write_id(days))
 
 
-def test_refused_branches_go_when_they_were_kept_for_long_enough() -> None:
+def test_branches_of_blocked_writes_are_dropped_after_their_retention() -> None:
     refs = (branch(refused(8), 8), branch(refused(6), 6), branch("mine", 99))
     health = table(refs=refs)
     step = planned(health, "drop_branches")
@@ -202,13 +189,13 @@ def test_refused_branches_go_when_they_were_kept_for_long_enough() -> None:
     assert (kept.is_due, kept.not_before) == (False, NOW + timedelta(days=1))
 
 
-def test_the_branch_of_a_running_write_stays_however_old_what_it_points_at_is() -> None:
+def test_the_branch_of_a_running_write_stays() -> None:
     running = table(refs=(branch(audit(0.1), 300),))
     assert not planned(running, "drop_branches", by_name=True).is_due
     assert planned(table(refs=(branch(audit(1.1), 300),)), "drop_branches").is_due
 
 
-def test_what_a_stale_branch_pins_expires_in_the_same_round() -> None:
+def test_snapshots_of_a_stale_branch_expire_in_the_same_run() -> None:
     stale = branch(refused(45), 45)
     pin = SnapshotPin(f"branch {refused(45)}", 1, days_ago(45), needs_later=True)
     health = with_snapshots(*OLD, refs=(stale,), pins=(pin,))
@@ -222,14 +209,12 @@ def test_what_a_stale_branch_pins_expires_in_the_same_round() -> None:
     ("manifests", "size", "due"),
     [(20, 10_000, False), (21, 10_000, True), (40, 300_000_000, False)],
 )
-def test_manifests_are_joined_where_there_are_many_more_than_are_needed(
-    manifests: int, size: int, due: bool
-) -> None:
+def test_many_needless_manifests_are_merged(manifests: int, size: int, due: bool) -> None:
     health = table("silver.t", partition(small=1), manifests=manifests, manifest_bytes=size)
     assert planned(health, "rewrite_manifests").is_due is due
 
 
-def test_manifests_that_the_last_rewrite_could_not_join_are_not_tried_again() -> None:
+def test_manifests_that_the_last_rewrite_could_not_merge_are_not_retried() -> None:
     health = table("silver.t", partition(small=1), manifests=40)
     before = record(
         "rewrite_manifests",
@@ -242,7 +227,7 @@ def test_manifests_that_the_last_rewrite_could_not_join_are_not_tried_again() ->
     assert planned(replace(health, manifests=45), "rewrite_manifests", before).is_due
 
 
-def test_orphans_are_looked_for_at_first_then_where_the_table_changed_and_seldom() -> None:
+def test_files_are_listed_first_and_then_weekly_after_a_change() -> None:
     health = table("silver.t", partition(small=1), snapshot_times=(days_ago(8),))
     assert planned(health, "remove_orphans").is_due
     lately = record("remove_orphans", health, 3, metadata_location="other.json")
@@ -254,7 +239,7 @@ def test_orphans_are_looked_for_at_first_then_where_the_table_changed_and_seldom
     ).is_due
 
 
-def test_of_a_young_table_no_file_can_be_old_enough() -> None:
+def test_files_of_a_young_table_are_not_listed() -> None:
     health = table("silver.t", partition(small=1), snapshot_times=(days_ago(2),))
     step = planned(health, "remove_orphans")
     assert (step.is_due, step.not_before) == (False, NOW + timedelta(days=5))
@@ -262,17 +247,7 @@ def test_of_a_young_table_no_file_can_be_old_enough() -> None:
     assert planned(health, "remove_orphans", known).is_due
 
 
-def test_files_that_were_listed_in_vain_were_listed_all_the_same() -> None:
-    health = table("silver.t", partition(small=1), snapshot_times=(days_ago(8),))
-    found_none = replace(
-        record("remove_orphans", health, 2, metadata_location="o"), outcome="skipped"
-    )
-    assert not planned(health, "remove_orphans", found_none).is_due
-    lost = replace(found_none, had_conflict=True)
-    assert planned(health, "remove_orphans", lost).is_due
-
-
-def test_where_nothing_changed_files_are_listed_once_more_when_all_are_old_enough() -> None:
+def test_unchanged_files_are_listed_once_more_when_all_are_old_enough() -> None:
     health = with_snapshots(2)
     before = record("remove_orphans", health, 1)
     step = planned(health, "remove_orphans", before, by_name=True)
@@ -285,7 +260,7 @@ def test_where_nothing_changed_files_are_listed_once_more_when_all_are_old_enoug
     assert (step.is_due, step.not_before) == (False, None)
 
 
-def test_lost_metadata_files_go_and_those_too_young_wait_a_day() -> None:
+def test_lost_metadata_files_are_removed_at_most_daily() -> None:
     health = table("silver.t", partition(small=1), lost_metadata_files=("a.json", "b.json"))
     assert planned(health, "remove_lost_metadata").reason == (
         "2 metadata.json files that no log names (1 or more)"

@@ -28,11 +28,10 @@ from lakehouse.iceberg.metadata.location_files import LocationFile
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
 from lakehouse.iceberg.metadata.named_files import all_named_files
 from lakehouse.iceberg.read.stale_tables import has_news
-from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
+from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots, find_pins
 from lakehouse.iceberg.upkeep.free_lock import CommitConflict, free_lock
 from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
 from lakehouse.iceberg.upkeep.remove_orphans import YOUNGEST, remove_orphans
-from lakehouse.iceberg.upkeep.snapshot_pins import find_pins
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.tables.table import IcebergTable
 

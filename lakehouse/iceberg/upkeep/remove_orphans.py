@@ -75,7 +75,12 @@ def _remove(engine: Engine, table: str, older_than: datetime, most_share: float)
         if other := other_inside(engine, loaded, orphans):
             return StepResult(table, _STEP, "failed", other)
         if len(orphans) > most_share * len(listed):
-            return StepResult(table, _STEP, "failed", _too_many(loaded, orphans, len(listed)))
+            reason = (
+                f"{len(orphans)} of {len(listed)} files in {loaded.location()} would be removed,"
+                f" such as {orphans[0]}; check what they belong to, and remove them by hand or"
+                " allow a larger share"
+            )
+            return StepResult(table, _STEP, "failed", reason)
         _call_procedure(engine, table, older_than, dry_run=False)
         now = engine.catalog.load(table)
         removal = Removal(table, _STEP, loaded, listed)
@@ -173,11 +178,4 @@ def _unknown_commits(table: "Table") -> str:
         f"it has commits that the catalog does not know, up to {path}, for example because the"
         " catalog was restored from a backup; see docs/operations.md to recover their rows, or"
         " move that file away if they are not needed"
-    )
-
-
-def _too_many(table: "Table", orphans: list[str], files: int) -> str:
-    return (
-        f"{len(orphans)} of {files} files in {table.location()} would be removed, such as"
-        f" {orphans[0]}; check what they belong to, and remove them by hand or allow a larger share"
     )

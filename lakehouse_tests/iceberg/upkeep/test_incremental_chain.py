@@ -29,8 +29,7 @@ from lakehouse.iceberg.read.inputs import (
     latest,
 )
 from lakehouse.iceberg.read.stale_partitions import stale_values
-from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
-from lakehouse.iceberg.upkeep.snapshot_pins import find_pins
+from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots, find_pins
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.maintenance.compaction import compact
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, OverwritePartitions
