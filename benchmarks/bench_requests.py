@@ -31,13 +31,13 @@ from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.maintenance.compaction import compact
-from lakehouse.maintenance.manifest_rewrite import rewrite_manifests
-from lakehouse.maintenance.table_statistics import compute_statistics
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.table import IcebergTable, Merge
+from lakehouse.upkeep.compaction import compact
+from lakehouse.upkeep.manifest_rewrite import rewrite_manifests
+from lakehouse.upkeep.table_statistics import compute_statistics
 
 T = TypeVar("T")
 ROWS, COMMITS = 1_000, 20

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 from lakehouse.definitions import PROJECT
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.maintenance.upkeep_records import UpkeepRecord
-from lakehouse.maintenance.upkeep_run import carry_out, plan_run
+from lakehouse.upkeep.upkeep_records import UpkeepRecord
+from lakehouse.upkeep.upkeep_run import carry_out, plan_run
 
 
 def keep_up(

@@ -12,8 +12,8 @@ from lakehouse.cli.output.records import print_records, table_or_json
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.upkeep.step_result import StepResult
-    from lakehouse.maintenance.upkeep_job import MaintainResult
-    from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
+    from lakehouse.upkeep.upkeep_job import MaintainResult
+    from lakehouse.upkeep.upkeep_plan import PlannedStep, UpkeepPlan
 
 _COLUMNS = (
     Column("table"),
@@ -37,8 +37,8 @@ def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> 
     need now. Upkeep does not wait for writers; a writer on this machine waits for a running step,
     in a compaction usually for at most 512 MB of it.
     """
-    from lakehouse.maintenance.upkeep_job import maintain as run
-    from lakehouse.maintenance.upkeep_run import plan_run, with_cached_locations
+    from lakehouse.upkeep.upkeep_job import maintain as run
+    from lakehouse.upkeep.upkeep_run import plan_run, with_cached_locations
 
     tables = list(dict.fromkeys(map(state.existing_table, names)))
     upkept, engine = state.project.upkept(), state.engine
@@ -139,7 +139,7 @@ def _print_result(result: "MaintainResult", form: str) -> None:
 
 
 def _line(step: "StepResult") -> str:
-    from lakehouse.maintenance.upkeep_job import result_text
+    from lakehouse.upkeep.upkeep_job import result_text
 
     return f"{step.table}: {result_text(step)}"
 

@@ -7,7 +7,7 @@ import pytest
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.location_files import list_location
-from lakehouse.maintenance.table_cost import PRICES
+from lakehouse.upkeep.table_cost import PRICES
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records
 from lakehouse_tests.conftest import settings_at

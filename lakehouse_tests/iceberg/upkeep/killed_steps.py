@@ -11,7 +11,7 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
-from lakehouse.maintenance.compaction import compact
+from lakehouse.upkeep.compaction import compact
 from lakehouse_tests.iceberg.upkeep.tables import (
     NAME,
     TARGET_BYTES,

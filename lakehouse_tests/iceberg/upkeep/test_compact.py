@@ -13,8 +13,8 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
 from lakehouse.iceberg.metadata.spark_line import spark_line
 from lakehouse.iceberg.upkeep.step_result import StepResult
-from lakehouse.maintenance.compaction import compact
 from lakehouse.tables.layout_validation import Z_ORDERABLE
+from lakehouse.upkeep.compaction import compact
 from lakehouse_tests.conftest import newer_iceberg
 from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.upkeep.tables import (

@@ -6,9 +6,9 @@ import pytest
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
-from lakehouse.maintenance.compaction import compact
-from lakehouse.maintenance.table_statistics import compute_statistics
 from lakehouse.settings import Settings
+from lakehouse.upkeep.compaction import compact
+from lakehouse.upkeep.table_statistics import compute_statistics
 from lakehouse_tests.iceberg.upkeep.tables import (
     MERGE_ON_READ,
     NAME,

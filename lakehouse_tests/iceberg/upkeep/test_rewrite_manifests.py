@@ -2,8 +2,8 @@
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.manifests import read_manifests
-from lakehouse.maintenance.manifest_rewrite import rewrite_manifests
-from lakehouse.maintenance.table_statistics import compute_statistics
+from lakehouse.upkeep.manifest_rewrite import rewrite_manifests
+from lakehouse.upkeep.table_statistics import compute_statistics
 from lakehouse_tests.conftest import newer_iceberg
 from lakehouse_tests.iceberg.upkeep.tables import MERGE_ON_READ, NAME, create, rows
 

@@ -16,9 +16,9 @@ from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
 from lakehouse.iceberg.upkeep.step_result import StepResult
-from lakehouse.maintenance.compaction import compact
-from lakehouse.maintenance.manifest_rewrite import rewrite_manifests
-from lakehouse.maintenance.stale_branches import drop_stale_branches
+from lakehouse.upkeep.compaction import compact
+from lakehouse.upkeep.manifest_rewrite import rewrite_manifests
+from lakehouse.upkeep.stale_branches import drop_stale_branches
 from lakehouse_tests.iceberg.upkeep.tables import (
     MERGE_ON_READ,
     NAME,

@@ -17,10 +17,10 @@ from lakehouse.iceberg.metadata.write_result import Published
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.iceberg.write.write_audit_publish import write
-from lakehouse.maintenance.compaction import compact
-from lakehouse.maintenance.manifest_rewrite import rewrite_manifests
-from lakehouse.maintenance.stale_branches import drop_stale_branches
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge
+from lakehouse.upkeep.compaction import compact
+from lakehouse.upkeep.manifest_rewrite import rewrite_manifests
+from lakehouse.upkeep.stale_branches import drop_stale_branches
 from lakehouse_tests.conftest import on_embedded_alone
 from lakehouse_tests.frames import frame_of
 from lakehouse_tests.iceberg.upkeep.tables import TARGET_BYTES

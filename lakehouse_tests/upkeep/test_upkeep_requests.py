@@ -18,15 +18,15 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.location_files import list_location
 from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
-from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
-from lakehouse.maintenance.upkeep_run import (
+from lakehouse.settings import Settings
+from lakehouse.tables.table import Append, Column, IcebergTable
+from lakehouse.upkeep.upkeep_plan import PlannedStep, UpkeepPlan
+from lakehouse.upkeep.upkeep_run import (
     Upkept,
     carry_out,
     plan_run,
     with_cached_locations,
 )
-from lakehouse.settings import Settings
-from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse_tests.iceberg.upkeep.tables import make_older_on_s3
 
 pytestmark = pytest.mark.unit

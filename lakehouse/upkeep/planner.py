@@ -7,23 +7,23 @@ from datetime import datetime, timedelta
 from lakehouse.iceberg.metadata.iceberg_release import PINNED, IcebergRelease
 from lakehouse.iceberg.metadata.measured_health import TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName
-from lakehouse.maintenance.compaction import plan_compaction, saved_files_per_byte
-from lakehouse.maintenance.lost_metadata import plan_lost_metadata
-from lakehouse.maintenance.manifest_rewrite import plan_manifests
-from lakehouse.maintenance.orphan_removal import plan_orphans
-from lakehouse.maintenance.snapshot_expiry import plan_expiry
-from lakehouse.maintenance.stale_branches import plan_branches
-from lakehouse.maintenance.table_reads import UNRECORDED_READS_A_DAY
-from lakehouse.maintenance.table_statistics import plan_statistics
-from lakehouse.maintenance.upkeep_plan import (
+from lakehouse.tables.upkeep import DEFAULTS, UpkeepPolicy
+from lakehouse.upkeep.compaction import plan_compaction, saved_files_per_byte
+from lakehouse.upkeep.lost_metadata import plan_lost_metadata
+from lakehouse.upkeep.manifest_rewrite import plan_manifests
+from lakehouse.upkeep.orphan_removal import plan_orphans
+from lakehouse.upkeep.snapshot_expiry import plan_expiry
+from lakehouse.upkeep.stale_branches import plan_branches
+from lakehouse.upkeep.table_reads import UNRECORDED_READS_A_DAY
+from lakehouse.upkeep.table_statistics import plan_statistics
+from lakehouse.upkeep.upkeep_plan import (
     ByteBudget,
     Condition,
     PlannedStep,
     StepInputs,
     UpkeepPlan,
 )
-from lakehouse.maintenance.upkeep_records import PastUpkeep
-from lakehouse.tables.upkeep import DEFAULTS, UpkeepPolicy
+from lakehouse.upkeep.upkeep_records import PastUpkeep
 
 BYTES_A_DAY = 100_000_000_000
 """Default daily budget for all tables: about an hour of a small machine."""

@@ -5,8 +5,8 @@ from functools import partial
 
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
 from lakehouse.iceberg.upkeep.step_result import StepName
-from lakehouse.maintenance.upkeep_plan import Condition, PlannedStep, StepInputs
 from lakehouse.tables.upkeep import in_days
+from lakehouse.upkeep.upkeep_plan import Condition, PlannedStep, StepInputs
 
 _STEP: StepName = "remove_orphans"
 LISTING_EVERY = timedelta(days=7)

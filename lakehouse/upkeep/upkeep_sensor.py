@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from lakehouse.maintenance.upkeep_job import nightly_schedule, run_config, upkeep_job
-from lakehouse.maintenance.upkeep_plan import UpkeepPlan
-from lakehouse.maintenance.upkeep_run import Upkept, plan_run, with_cached_locations
 from lakehouse.orchestration.upkeep_results import JOB
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
+from lakehouse.upkeep.upkeep_job import nightly_schedule, run_config, upkeep_job
+from lakehouse.upkeep.upkeep_plan import UpkeepPlan
+from lakehouse.upkeep.upkeep_run import Upkept, plan_run, with_cached_locations
 
 SENSOR = "upkeep_when_due"
 _INTERVAL_SECONDS = 300

@@ -12,9 +12,9 @@ from lakehouse.definitions import TABLES
 from lakehouse.errors import TableDamaged
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.maintenance.upkeep_run import Upkept, carry_out, plan_run
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable
+from lakehouse.upkeep.upkeep_run import Upkept, carry_out, plan_run
 
 pytestmark = pytest.mark.unit
 

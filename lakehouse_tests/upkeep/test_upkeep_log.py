@@ -8,15 +8,15 @@ import pytest
 
 from lakehouse.assets.monitoring.upkeep_runs import TABLE as LOG
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.maintenance.upkeep_records import (
+from lakehouse.runtime.deployment import open_engine
+from lakehouse.settings import Settings
+from lakehouse.upkeep.upkeep_records import (
     PastUpkeep,
     UpkeepRecord,
     past_upkeep,
     record_upkeep,
 )
-from lakehouse.runtime.deployment import open_engine
-from lakehouse.settings import Settings
-from lakehouse_tests.maintenance.sick_tables import NOW
+from lakehouse_tests.upkeep.sick_tables import NOW
 
 pytestmark = pytest.mark.unit
 

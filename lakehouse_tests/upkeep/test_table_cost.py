@@ -13,10 +13,11 @@ from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import History, Snapshot
 from lakehouse.iceberg.metadata.location_files import list_location
-from lakehouse.maintenance.table_cost import (
+from lakehouse.settings import Settings
+from lakehouse.upkeep.table_cost import (
     PRICES as PRICE_FILE,
 )
-from lakehouse.maintenance.table_cost import (
+from lakehouse.upkeep.table_cost import (
     Price,
     Prices,
     Storage,
@@ -26,10 +27,9 @@ from lakehouse.maintenance.table_cost import (
     read_prices,
     read_storage,
 )
-from lakehouse.maintenance.upkeep_records import UpkeepRecord
-from lakehouse.settings import Settings
+from lakehouse.upkeep.upkeep_records import UpkeepRecord
 from lakehouse_tests.iceberg.upkeep.tables import put_orphan
-from lakehouse_tests.maintenance.sick_tables import NOW
+from lakehouse_tests.upkeep.sick_tables import NOW
 
 pytestmark = pytest.mark.unit
 

@@ -7,8 +7,8 @@ import pytest
 from dagster._core.test_utils import create_run_for_test
 
 from lakehouse.definitions import defs
-from lakehouse.maintenance import old_runs
-from lakehouse.maintenance.old_runs import forget_runs
+from lakehouse.upkeep import old_runs
+from lakehouse.upkeep.old_runs import forget_runs
 
 pytestmark = pytest.mark.long
 

@@ -5,7 +5,7 @@ from functools import partial
 from lakehouse.iceberg.commit.branch import AUDIT_KEPT_FOR
 from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
 from lakehouse.iceberg.upkeep.step_result import StepName
-from lakehouse.maintenance.upkeep_plan import Condition, PlannedStep, StepInputs, count_text
+from lakehouse.upkeep.upkeep_plan import Condition, PlannedStep, StepInputs, count_text
 
 _STEP: StepName = "remove_lost_metadata"
 

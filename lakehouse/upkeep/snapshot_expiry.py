@@ -7,14 +7,14 @@ from functools import partial
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.step_result import StepName
-from lakehouse.maintenance.stale_branches import stale_branches
-from lakehouse.maintenance.upkeep_plan import (
+from lakehouse.tables.upkeep import in_days
+from lakehouse.upkeep.stale_branches import stale_branches
+from lakehouse.upkeep.upkeep_plan import (
     Condition,
     PlannedStep,
     StepInputs,
     count_text,
 )
-from lakehouse.tables.upkeep import in_days
 
 _STEP: StepName = "expire_snapshots"
 EXPIRY_EVERY = timedelta(days=1)

@@ -12,7 +12,7 @@ from lakehouse.definitions import TABLES
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.write.append_without_spark import append_once
-from lakehouse.maintenance.upkeep_run import Upkept, carry_out, plan_run
+from lakehouse.upkeep.upkeep_run import Upkept, carry_out, plan_run
 
 METRICS = TABLES["monitoring.data_quality_metrics"]
 UPKEPT = Upkept(TABLES, TABLES["monitoring.upkeep_runs"], TABLES["monitoring.table_health"])

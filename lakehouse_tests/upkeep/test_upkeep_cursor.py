@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from lakehouse.maintenance.planner import Known, plan_upkeep
-from lakehouse.maintenance.upkeep_plan import UpkeepPlan
-from lakehouse.maintenance.upkeep_records import PastUpkeep
-from lakehouse.maintenance.upkeep_sensor import checks_after, tables_to_check
-from lakehouse_tests.maintenance.sick_tables import NOW, carried_out, partition, table
+from lakehouse.upkeep.planner import Known, plan_upkeep
+from lakehouse.upkeep.upkeep_plan import UpkeepPlan
+from lakehouse.upkeep.upkeep_records import PastUpkeep
+from lakehouse.upkeep.upkeep_sensor import checks_after, tables_to_check
+from lakehouse_tests.upkeep.sick_tables import NOW, carried_out, partition, table
 
 pytestmark = pytest.mark.unit
 

@@ -11,9 +11,9 @@ import pytest
 from lakehouse.cli.maintain import _print_plan
 from lakehouse.iceberg.commit.branch import audit_branch
 from lakehouse.iceberg.metadata.measured_health import RefHealth, SnapshotPin, TableHealth
-from lakehouse.maintenance.planner import Known, plan_upkeep
-from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
-from lakehouse_tests.maintenance.sick_tables import (
+from lakehouse.upkeep.planner import Known, plan_upkeep
+from lakehouse.upkeep.upkeep_plan import PlannedStep, UpkeepPlan
+from lakehouse_tests.upkeep.sick_tables import (
     MB,
     NOW,
     TARGET,

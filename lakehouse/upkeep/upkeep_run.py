@@ -12,11 +12,11 @@ from lakehouse.iceberg.metadata.measured_health import SnapshotPin, TableHealth
 from lakehouse.iceberg.metadata.spark_errors import one_line
 from lakehouse.iceberg.upkeep.expire_snapshots import find_pins
 from lakehouse.iceberg.upkeep.step_result import StepResult
-from lakehouse.maintenance.planner import BYTES_A_DAY, Known, plan_upkeep
-from lakehouse.maintenance.table_reads import reads_a_day
-from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
-from lakehouse.maintenance.upkeep_records import UpkeepRecord, past_upkeep, record_upkeep
 from lakehouse.tables.table import IcebergTable
+from lakehouse.upkeep.planner import BYTES_A_DAY, Known, plan_upkeep
+from lakehouse.upkeep.table_reads import reads_a_day
+from lakehouse.upkeep.upkeep_plan import PlannedStep, UpkeepPlan
+from lakehouse.upkeep.upkeep_records import UpkeepRecord, past_upkeep, record_upkeep
 
 OnStep = Callable[[PlannedStep, StepResult], object]
 

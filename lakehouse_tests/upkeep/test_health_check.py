@@ -31,15 +31,15 @@ from lakehouse.iceberg.rules.health import (
     needless_manifests,
     stray_branches,
 )
-from lakehouse.maintenance.health_checks import (
+from lakehouse.orchestration.asset_keys import asset_key
+from lakehouse.settings import Settings
+from lakehouse.tables.table import Append, Column, IcebergTable
+from lakehouse.upkeep.health_checks import (
     HEALTHY,
     evaluate_health,
     health_checks,
     health_result,
 )
-from lakehouse.orchestration.asset_keys import asset_key
-from lakehouse.settings import Settings
-from lakehouse.tables.table import Append, Column, IcebergTable
 
 ORDERS = IcebergTable(
     "silver.orders", "Orders.", [Column("id", "bigint")], write=Append(once_by=())

@@ -16,8 +16,8 @@ from lakehouse.iceberg.metadata.measured_health import RefHealth
 from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped, verified
 from lakehouse.iceberg.upkeep.readers_view import view_of
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
-from lakehouse.maintenance.upkeep_plan import Condition, PlannedStep, StepInputs, count_text
 from lakehouse.tables.upkeep import in_days
+from lakehouse.upkeep.upkeep_plan import Condition, PlannedStep, StepInputs, count_text
 
 _STEP: StepName = "drop_branches"
 

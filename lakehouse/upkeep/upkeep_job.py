@@ -10,15 +10,6 @@ from pydantic import Field
 
 from lakehouse.errors import UpkeepFailed
 from lakehouse.iceberg.upkeep.step_result import StepResult
-from lakehouse.maintenance.health_records import record_health
-from lakehouse.maintenance.upkeep_plan import PlannedStep
-from lakehouse.maintenance.upkeep_run import (
-    Upkept,
-    carry_out,
-    pins_of,
-    plan_run,
-    with_cached_locations,
-)
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.orchestration.dagster_internals import observation_in
 from lakehouse.orchestration.instance import open_instance
@@ -26,6 +17,15 @@ from lakehouse.orchestration.metadata_keys import plain_values
 from lakehouse.orchestration.runs import MakeDefinitions, run_job
 from lakehouse.orchestration.upkeep_results import JOB, PREFIX, metadata_of, step_result_of
 from lakehouse.settings import Settings
+from lakehouse.upkeep.health_records import record_health
+from lakehouse.upkeep.upkeep_plan import PlannedStep
+from lakehouse.upkeep.upkeep_run import (
+    Upkept,
+    carry_out,
+    pins_of,
+    plan_run,
+    with_cached_locations,
+)
 
 _OP = "do_what_is_due"
 _COUNT_NOUNS = {

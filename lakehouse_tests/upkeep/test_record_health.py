@@ -21,10 +21,10 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
-from lakehouse.maintenance.health_records import record_health
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.settings import Settings
+from lakehouse.upkeep.health_records import record_health
 
 HEALTH = TABLES["monitoring.table_health"]
 DECLARED = ("silver.fruits", "gold.customer_profiles", HEALTH.name)

@@ -16,13 +16,13 @@ from lakehouse.iceberg.upkeep.rewrite_procedures import (
     rewrite_manifests_of_spec,
 )
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
-from lakehouse.maintenance.upkeep_plan import (
+from lakehouse.storage.byte_sizes import size_text
+from lakehouse.upkeep.upkeep_plan import (
     Condition,
     PlannedStep,
     StepInputs,
     count_text,
 )
-from lakehouse.storage.byte_sizes import size_text
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

@@ -9,8 +9,8 @@ from typing import Any
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.measured_health import PartitionKey, TableHealth
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
-from lakehouse.maintenance.upkeep_records import PastUpkeep, UpkeepRecord
 from lakehouse.tables.upkeep import UpkeepPolicy
+from lakehouse.upkeep.upkeep_records import PastUpkeep, UpkeepRecord
 
 Work = Callable[[Engine], StepResult]
 

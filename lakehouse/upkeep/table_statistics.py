@@ -8,14 +8,14 @@ from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped, ver
 from lakehouse.iceberg.upkeep.readers_view import ReadersView
 from lakehouse.iceberg.upkeep.rewrite_procedures import call_procedure
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
-from lakehouse.maintenance.upkeep_plan import (
+from lakehouse.storage.byte_sizes import size_text
+from lakehouse.tables.upkeep import in_days
+from lakehouse.upkeep.upkeep_plan import (
     Condition,
     PlannedStep,
     StepInputs,
     next_day,
 )
-from lakehouse.storage.byte_sizes import size_text
-from lakehouse.tables.upkeep import in_days
 
 _STEP: StepName = "compute_statistics"
 STATISTICS_EVERY = timedelta(days=7)

@@ -25,9 +25,9 @@ from lakehouse.iceberg.metadata.metadata_files import stored_size
 from lakehouse.iceberg.metadata.named_files import NamedFile, all_named_files
 from lakehouse.iceberg.upkeep.remove_orphans import tables_in_location
 from lakehouse.iceberg.upkeep.stored_files import keeps_all_files
-from lakehouse.maintenance.table_reads import recorded_reads
-from lakehouse.maintenance.upkeep_records import UpkeepRecord, past_upkeep
-from lakehouse.maintenance.upkeep_run import Upkept
+from lakehouse.upkeep.table_reads import recorded_reads
+from lakehouse.upkeep.upkeep_records import UpkeepRecord, past_upkeep
+from lakehouse.upkeep.upkeep_run import Upkept
 
 PRICES = Path(__file__).with_name("prices.toml")
 _PERIOD = timedelta(days=30)

@@ -6,9 +6,9 @@ import pytest
 
 from lakehouse.definitions import TABLES
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.maintenance.upkeep_run import Upkept, carry_out, plan_run
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse.tables.upkeep import Upkeep
+from lakehouse.upkeep.upkeep_run import Upkept, carry_out, plan_run
 from lakehouse_tests.iceberg.upkeep.tables import MERGE_ON_READ, NAME, create, rows
 
 DECLARED = IcebergTable(

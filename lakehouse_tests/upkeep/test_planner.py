@@ -14,10 +14,10 @@ from lakehouse.iceberg.metadata.measured_health import (
     SnapshotPin,
     TableHealth,
 )
-from lakehouse.maintenance.planner import Known, plan_upkeep
-from lakehouse.maintenance.upkeep_records import PastUpkeep
 from lakehouse.tables.upkeep import UpkeepPolicy
-from lakehouse_tests.maintenance.sick_tables import (
+from lakehouse.upkeep.planner import Known, plan_upkeep
+from lakehouse.upkeep.upkeep_records import PastUpkeep
+from lakehouse_tests.upkeep.sick_tables import (
     MB,
     NOW,
     TARGET,

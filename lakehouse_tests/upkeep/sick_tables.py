@@ -13,10 +13,10 @@ from lakehouse.iceberg.metadata.measured_health import (
     TableHealth,
 )
 from lakehouse.iceberg.upkeep.step_result import StepName
-from lakehouse.maintenance.planner import Known, plan_upkeep
-from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
-from lakehouse.maintenance.upkeep_records import PastUpkeep, UpkeepRecord
 from lakehouse.tables.upkeep import UpkeepPolicy
+from lakehouse.upkeep.planner import Known, plan_upkeep
+from lakehouse.upkeep.upkeep_plan import PlannedStep, UpkeepPlan
+from lakehouse.upkeep.upkeep_records import PastUpkeep, UpkeepRecord
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 MB = 1024 * 1024

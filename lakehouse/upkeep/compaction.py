@@ -35,14 +35,14 @@ from lakehouse.iceberg.upkeep.rewrite_procedures import (
     rewrite_position_deletes,
 )
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
-from lakehouse.maintenance.upkeep_plan import (
+from lakehouse.tables.quoting import dotted
+from lakehouse.upkeep.upkeep_plan import (
     Condition,
     PlannedStep,
     StepInputs,
     count_text,
     next_day,
 )
-from lakehouse.tables.quoting import dotted
 
 _STEP: StepName = "compact"
 MIN_FILES = 5
