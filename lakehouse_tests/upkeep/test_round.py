@@ -1,6 +1,6 @@
 """A run of upkeep on a real table: due steps are done, and nothing is due after it."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -38,7 +38,8 @@ def test_after_a_run_nothing_is_due(embedded_engine: Engine) -> None:
         engine.sql(f"DELETE FROM {name} WHERE id % 50 = {number}")
     before, of_tag = rows(engine), rows(engine, "VERSION AS OF 'month_end'")
 
-    plan = plan_run(engine, UPKEPT, [NAME], named_by_user=True)
+    now = datetime.now(UTC)
+    plan = plan_run(engine, UPKEPT, [NAME], named_by_user=True, now=now)
     records = carry_out(engine, UPKEPT, plan, "run")
 
     outcomes = {record.step: (record.outcome, record.reason) for record in records}
@@ -49,5 +50,5 @@ def test_after_a_run_nothing_is_due(embedded_engine: Engine) -> None:
     assert rows(engine) == before
     assert rows(engine, "VERSION AS OF 'month_end'") == of_tag
     for by_name in (True, False):
-        again = plan_run(engine, UPKEPT, [NAME], named_by_user=by_name)
+        again = plan_run(engine, UPKEPT, [NAME], named_by_user=by_name, now=now)
         assert [(step.step, step.reason) for step in again.due] == []
