@@ -32,8 +32,7 @@ from lakehouse.upkeep.upkeep_run import Upkept
 PRICES = Path(__file__).with_name("prices.toml")
 _PERIOD = timedelta(days=30)
 _GB = 10**9
-# The smallest Spark job of Glue: https://docs.aws.amazon.com/glue/latest/dg/add-job.html
-_DPUS = 2
+_DPUS = 2  # of the smallest job: https://docs.aws.amazon.com/glue/latest/dg/add-job.html
 _PUTS_PER_COMMIT = 3  # metadata.json, a manifest list and a manifest
 _GETS_PER_FILE = 2  # footer and columns of a Parquet file
 
@@ -57,25 +56,18 @@ class Prices(BaseModel, extra="forbid", frozen=True):
 
 @dataclass(frozen=True)
 class Storage:
-    """The stored bytes of a table; each file counts once.
+    """The stored bytes of a table; each file counts once."""
 
-    - `live_bytes`: data files of main without the share of deleted rows.
-    - `historical_bytes`: files of older snapshots, branches and tags.
-    - `deleted_bytes`: the share of deleted rows in data files of main, and its delete files.
-    - `orphaned_bytes`: unreferenced files; None if the location is not the table's own.
-    """
-
-    live_bytes: int
-    historical_bytes: int
-    deleted_bytes: int
-    orphaned_bytes: int | None
+    live_bytes: int  # data files of main without the share of deleted rows
+    historical_bytes: int  # files of older snapshots, branches and tags
+    deleted_bytes: int  # the share of deleted rows in files of main, and its delete files
+    orphaned_bytes: int | None  # unreferenced; None if the location is not the table's own
     metadata_bytes: int
 
     @property
     def total_bytes(self) -> int:
         """The size of all known files."""
-        unused = self.historical_bytes + self.deleted_bytes + (self.orphaned_bytes or 0)
-        return self.live_bytes + unused + self.metadata_bytes
+        return sum(size_bytes or 0 for size_bytes in vars(self).values())
 
 
 @dataclass(frozen=True)
@@ -90,7 +82,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class UpkeepCost:
-    """The cost of one maintenance run of a table."""
+    """The cost of one upkeep run of a table."""
 
     run_id: str
     ended_at: datetime
@@ -123,10 +115,7 @@ class TableCost:
 
 
 def read_prices(file: Path = PRICES) -> Prices:
-    """Read a file of prices.
-
-    :raises UsageError: names the file, and the keys that are invalid.
-    """
+    """Read a file of prices; an error names the file and its invalid keys."""
     try:
         return Prices.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
@@ -158,11 +147,7 @@ def measure_costs(
 
 
 def read_storage(engine: Engine, table: str) -> Storage:
-    """Read the stored bytes of a table: each manifest once, and one listing.
-
-    :raises TableNotFound: if the catalog has no such table.
-    :raises TableDamaged: if a metadata file is missing or cannot be read.
-    """
+    """Read the stored bytes of a table: each manifest once, and one listing."""
     with explain_table(table):
         listed = list_location(engine.catalog.load(table)).items()
         stored_bytes = {key: file.size_bytes for key, file in listed}
@@ -229,10 +214,7 @@ def price_table(
     upkeep: Sequence[UpkeepRecord],
     prices: Prices,
 ) -> TableCost:
-    """Return the cost of a table per month.
-
-    :param upkeep: the records of its steps, oldest first.
-    """
+    """Return the cost of a table per month; `upkeep` are the records of its steps, oldest first."""
     by_run = groupby(upkeep, key=lambda record: record.run_id)
     runs = tuple(_cost_of_run(run_id, list(steps), prices) for run_id, steps in by_run)
     return TableCost(
