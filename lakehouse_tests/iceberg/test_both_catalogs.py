@@ -49,11 +49,9 @@ ELSEWHERE = {
     "test_time_series.py": _WITHOUT_TABLES,
     "test_unknown_commits.py": _OF_A_FILE,
     "test_written_at.py": _WITHOUT_TABLES,
-    "upkeep/test_compaction_chunks.py": _BY_PYICEBERG,
     "upkeep/test_earliest_needed.py": _WITHOUT_TABLES,
     "upkeep/test_killed_steps.py": "kills processes, which share a home and no emulator",
     "upkeep/test_newer_procedures.py": "is of what the Iceberg of AWS Glue 5.0 lacks",
-    "upkeep/test_partition_filter.py": _BY_PYICEBERG,
 }
 
 

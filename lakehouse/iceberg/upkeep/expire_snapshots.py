@@ -66,7 +66,7 @@ def _expire(
         carry_watermarks(engine, table)
         loaded = engine.catalog.load(table)
         before = StoredFiles.of(loaded)
-        call_procedure(engine, _STEP, table, older_than=cutoff, retain_last=keep)
+        _call_procedure(engine, table, cutoff, keep)
         now = engine.catalog.load(table)
         after = StoredFiles.of(now)
     snapshot_ids = {snapshot.snapshot_id for snapshot in now.snapshots()}
@@ -77,6 +77,10 @@ def _expire(
     if result.outcome == "done" and limited_by:
         return replace(result, reason=f"older ones are needed by {', '.join(limited_by)}")
     return result
+
+
+def _call_procedure(engine: Engine, table: str, older_than: datetime, keep: int) -> None:
+    call_procedure(engine, "expire_snapshots", table, older_than=older_than, retain_last=keep)
 
 
 def earliest_needed(
