@@ -27,17 +27,17 @@ from lakehouse.iceberg.metadata.health_measurement import read_table_health
 from lakehouse.iceberg.metadata.write_result import Published, Unchanged
 from lakehouse.iceberg.read.pinned_frames import read_main
 from lakehouse.iceberg.rules.unique_and_references import unique
-from lakehouse.iceberg.upkeep.compact import compact
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
-from lakehouse.iceberg.upkeep.rewrite_manifests import rewrite_manifests
 from lakehouse.iceberg.upkeep.step_result import StepResult
-from lakehouse.iceberg.upkeep.table_statistics import compute_statistics
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.table import IcebergTable, Merge
+from lakehouse.upkeep.compaction import compact
+from lakehouse.upkeep.manifest_rewrite import rewrite_manifests
+from lakehouse.upkeep.table_statistics import compute_statistics
 
 T = TypeVar("T")
 ROWS, COMMITS = 1_000, 20

@@ -29,19 +29,19 @@ from benchmarks.harness import (
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Published
-from lakehouse.iceberg.upkeep.compact import compact
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.declaration import RowLevel
 from lakehouse.tables.table import IcebergTable, Merge
+from lakehouse.upkeep.compaction import compact
 
 SIZES = (0.1, 1.0, 5.0)
 SHARES = (0.001, 0.01, 0.1, 0.3)
 MODES: tuple[RowLevel, ...] = ("copy-on-write", "merge-on-read")
 MERGES = 5
-"""Merges until upkeep compacts: then each file has enough delete files (`LEAST_FILES` of
-`lakehouse.maintenance.when_due.compact`).
+"""Merges until upkeep compacts: then each file has enough delete files (`MIN_FILES` of
+`lakehouse.upkeep.compaction`).
 """
 SCANS = 2
 """Full scans after each merge: one by a downstream table and one by a user."""

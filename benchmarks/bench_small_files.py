@@ -20,10 +20,10 @@ from lakehouse.iceberg.evolve import planning
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.manifests import files
-from lakehouse.iceberg.upkeep.compact import compact
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.upkeep import DEFAULTS
+from lakehouse.upkeep.compaction import compact
 
 FILES, COMMITS, MILLIONS = 5000, 2000, 5.0
 SCAN_AT_MOST, PLAN_AT_MOST = 0.18, 0.5

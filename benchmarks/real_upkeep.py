@@ -6,8 +6,8 @@ from uuid import uuid4
 
 from lakehouse.definitions import PROJECT
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.maintenance.upkeep_record import UpkeepRecord
-from lakehouse.maintenance.upkeep_round import carry_out, plan_round
+from lakehouse.upkeep.upkeep_records import UpkeepRecord
+from lakehouse.upkeep.upkeep_run import carry_out, plan_run
 
 
 def keep_up(
@@ -18,8 +18,8 @@ def keep_up(
     :param now: time for the plan; older snapshots than the policy's retention expire.
     :raises AssertionError: a step failed.
     """
-    planned = plan_round(engine, PROJECT.upkept(), list(tables), named_by_user=True, now=now)
-    records = carry_out(engine, PROJECT.upkept(), planned, run_id=uuid4().hex)
+    plan = plan_run(engine, PROJECT.upkept(), list(tables), named_by_user=True, now=now)
+    records = carry_out(engine, PROJECT.upkept(), plan, run_id=uuid4().hex)
     failed = [record for record in records if record.outcome in ("failed", "partial")]
     assert not failed, failed
     return records

@@ -18,10 +18,6 @@ from lakehouse.errors import DeclarationError, LakehouseError, SettingsError
 from lakehouse.iceberg.erasure.suppression_list import RowTimestamp, SuppressionList
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.ingestion.shared_sensor import feed_definitions
-from lakehouse.maintenance.health_check import health_checks
-from lakehouse.maintenance.old_runs import old_runs_definitions
-from lakehouse.maintenance.upkeep_job import Upkeeper
-from lakehouse.maintenance.upkeep_round import Upkept
 from lakehouse.orchestration.asset_inputs import incremental_readers
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.code_locations import file_place, frames_of
@@ -52,6 +48,10 @@ from lakehouse.site.site_job import SiteMaker
 from lakehouse.site.table_trends import Monitoring
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
+from lakehouse.upkeep.health_checks import health_checks
+from lakehouse.upkeep.old_runs import old_runs_definitions
+from lakehouse.upkeep.upkeep_run import Upkept
+from lakehouse.upkeep.upkeep_sensor import upkeep_definitions
 
 if TYPE_CHECKING:
     from lakehouse.orchestration.dagster_internals import AssetGraph
@@ -133,7 +133,7 @@ class Project:
             feed_definitions(feeds, self.tables, read_settings, graph),
             self._recorded(graph, read_settings),
             daily_check_definitions(read_settings),
-            Upkeeper(self.upkept(), read_settings).definitions(),
+            upkeep_definitions(self.upkept(), read_settings),
             Eraser(self.erasable, read_settings).definitions(),
             SiteMaker(self.site_source(), read_settings).definitions(),
             old_runs_definitions(),

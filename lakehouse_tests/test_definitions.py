@@ -11,13 +11,13 @@ import pytest
 
 from lakehouse.definitions import FEEDS, TABLES, defs
 from lakehouse.iceberg.read.rows_outside_partitions import HAS_PARTITION, has_partition
-from lakehouse.maintenance.health_check import HEALTHY
 from lakehouse.orchestration.asset_checks import checked_rules, severity
 from lakehouse.orchestration.asset_keys import table_name
 from lakehouse.orchestration.dagster_internals import asset_graph
 from lakehouse.project import execution
 from lakehouse.quality.metrics.metric import NO_ANOMALY
 from lakehouse.settings import TableJob
+from lakehouse.upkeep.health_checks import HEALTHY
 
 PROBE = """
 import sys

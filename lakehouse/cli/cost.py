@@ -14,7 +14,7 @@ from lakehouse.cli.output.records import print_records, table_or_json
 from lakehouse.errors import LakehouseError
 
 if TYPE_CHECKING:
-    from lakehouse.maintenance.table_cost import Prices, TableCost, UpkeepCost
+    from lakehouse.upkeep.table_cost import Prices, TableCost, UpkeepCost
 
 _BYTES = ("live", "historical", "deleted", "orphaned", "metadata")
 _BYTES_OF_30_DAYS = ("written", "rewritten", "read")
@@ -38,8 +38,8 @@ def cost(state: State, names: tuple[str, ...], price_file: Path | None, form: st
     Without names: all existing tables. With names, the cost of each upkeep run is included. Bytes
     written, rewritten and read are those recorded in the last 30 days.
     """
-    from lakehouse.maintenance.table_cost import PRICES, measure_costs, read_prices
-    from lakehouse.maintenance.upkeep_round import with_cached_locations
+    from lakehouse.upkeep.table_cost import PRICES, measure_costs, read_prices
+    from lakehouse.upkeep.upkeep_run import with_cached_locations
 
     prices = read_prices(price_file or PRICES)
     tables = [state.existing_table(name) for name in dict.fromkeys(names)]

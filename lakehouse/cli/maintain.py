@@ -12,8 +12,8 @@ from lakehouse.cli.output.records import print_records, table_or_json
 
 if TYPE_CHECKING:
     from lakehouse.iceberg.upkeep.step_result import StepResult
-    from lakehouse.maintenance.run_upkeep import MaintainResult
-    from lakehouse.maintenance.upkeep_plan import PlannedStep, UpkeepPlan
+    from lakehouse.upkeep.upkeep_job import MaintainResult
+    from lakehouse.upkeep.upkeep_plan import PlannedStep, UpkeepPlan
 
 _COLUMNS = (
     Column("table"),
@@ -37,8 +37,8 @@ def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> 
     need now. Upkeep does not wait for writers; a writer on this machine waits for a running step,
     in a compaction usually for at most 512 MB of it.
     """
-    from lakehouse.maintenance.run_upkeep import maintain as run
-    from lakehouse.maintenance.upkeep_round import plan_round, with_cached_locations
+    from lakehouse.upkeep.upkeep_job import maintain as run
+    from lakehouse.upkeep.upkeep_run import plan_run, with_cached_locations
 
     tables = list(dict.fromkeys(map(state.existing_table, names)))
     upkept, engine = state.project.upkept(), state.engine
@@ -46,12 +46,9 @@ def maintain(state: State, names: tuple[str, ...], dry_run: bool, form: str) -> 
         engine = with_cached_locations(engine, upkept)
         tables = upkept.tables(engine)
     with state.progress(f"Reading the metadata of {count(len(tables), 'table')}"):
-        planned = plan_round(engine, upkept, tables, named_by_user=bool(names))
-    plan = planned.plan
-    for name, reason in planned.unread.items():
+        plan = plan_run(engine, upkept, tables, named_by_user=bool(names))
+    for name, reason in plan.unread.items():
         click.echo(f"{name} is not kept: {reason}", err=True)
-    for proposal in plan.proposals:
-        click.echo(proposal, err=True)
     if dry_run:
         _print_plan(plan, form, with_all=bool(names))
         return
@@ -98,12 +95,11 @@ def _retains(step: "PlannedStep") -> bool:
 
 
 def _gain(step: "PlannedStep") -> Iterator[str]:
-    gain = step.gain
     for number, noun in (
-        (gain.fewer_files, "fewer file"),
-        (gain.fewer_snapshots, "fewer snapshot"),
-        (gain.fewer_manifests, "fewer manifest"),
-        (round(gain.saved_opens_a_day), "fewer open"),
+        (step.fewer_files, "fewer file"),
+        (step.fewer_snapshots, "fewer snapshot"),
+        (step.fewer_manifests, "fewer manifest"),
+        (round(step.fewer_files * step.reads_a_day), "fewer open"),
     ):
         if number:
             yield count(number, noun) + (" a day" if "open" in noun else "")
@@ -120,10 +116,10 @@ def _plan_record(step: "PlannedStep") -> dict[str, Any]:
             for condition in step.conditions
         ],
         "partitions": [dict(key.values) for key in step.partitions],
-        "fewer_files": step.gain.fewer_files,
-        "fewer_snapshots": step.gain.fewer_snapshots,
-        "fewer_manifests": step.gain.fewer_manifests,
-        "reads_a_day": step.gain.reads_a_day,
+        "fewer_files": step.fewer_files,
+        "fewer_snapshots": step.fewer_snapshots,
+        "fewer_manifests": step.fewer_manifests,
+        "reads_a_day": step.reads_a_day,
         "cost_bytes": step.cost_bytes,
         "not_before": step.not_before,
     }
@@ -143,7 +139,7 @@ def _print_result(result: "MaintainResult", form: str) -> None:
 
 
 def _line(step: "StepResult") -> str:
-    from lakehouse.maintenance.upkeep_events import result_text
+    from lakehouse.upkeep.upkeep_job import result_text
 
     return f"{step.table}: {result_text(step)}"
 

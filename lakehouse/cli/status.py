@@ -99,9 +99,9 @@ def _read_tables(state: State) -> "tuple[Sequence[TableStatus], FeedWarnings]":
         with_conditions,
         with_upkeep,
     )
-    from lakehouse.maintenance.upkeep_round import with_cached_locations
     from lakehouse.orchestration.instance import open_instance
     from lakehouse.site.read_feeds import feed_warnings
+    from lakehouse.upkeep.upkeep_run import with_cached_locations
 
     upkept, now = state.project.upkept(), datetime.now(UTC)
     engine = with_cached_locations(state.engine, upkept)

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from lakehouse.iceberg.metadata.catalog import Catalog
     from lakehouse.iceberg.metadata.engine import Engine
-    from lakehouse.maintenance.upkeep_round import Upkept
     from lakehouse.orchestration.dagster_internals import AssetGraph
     from lakehouse.orchestration.older_code import TableCode
     from lakehouse.tables.table import IcebergTable
+    from lakehouse.upkeep.upkeep_run import Upkept
 
 _MIN_SMALL_FILES = 5
 """Minimum number of small files to report; a few per day are normal."""
@@ -213,8 +213,8 @@ def _compactions(
     healths: Sequence[TableHealth], engine: "Engine", upkept: "Upkept", now: datetime
 ) -> dict[str, str]:
     """Return by table whether its compaction is due, or why not."""
-    from lakehouse.maintenance.planner import plan_compactions
-    from lakehouse.maintenance.upkeep_round import known_of
+    from lakehouse.upkeep.planner import plan_upkeep
+    from lakehouse.upkeep.upkeep_run import known_of
 
     try:
         known = known_of(engine, upkept, now)
@@ -222,8 +222,12 @@ def _compactions(
         # Show the tables even so.
         why = "unknown, since what upkeep remembers cannot be read; see `lakehouse doctor`"
         return {health.table: why for health in healths}
-    steps = plan_compactions(healths, known, now)
-    return {name: "due" if step.is_due else step.reason for name, step in steps.items()}
+    steps = plan_upkeep(healths, known, now).steps
+    return {
+        step.table: "due" if step.is_due else step.reason
+        for step in steps
+        if step.step == "compact"
+    }
 
 
 def last_checks(

@@ -7,10 +7,10 @@ import dagster as dg
 from lakehouse.alerts.alert_state import read_state
 from lakehouse.alerts.rejected_inbox_files import open_rejections
 from lakehouse.ingestion.stopped_feeds import stopped_feeds
-from lakehouse.maintenance.upkeep_plan import count_text
 from lakehouse.settings import Settings
 from lakehouse.storage.stores import open_store
 from lakehouse.tables.feed import Feed
+from lakehouse.upkeep.upkeep_plan import count_text
 
 FeedWarnings = Mapping[str, tuple[str, ...]]
 

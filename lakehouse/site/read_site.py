@@ -16,8 +16,6 @@ from lakehouse.contracts.odcs import contract_text
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.history import History
 from lakehouse.iceberg.upkeep.step_result import StepName
-from lakehouse.maintenance.past_upkeep import PastUpkeep
-from lakehouse.maintenance.upkeep_log import past_upkeep
 from lakehouse.orchestration.asset_keys import asset_key, table_name
 from lakehouse.settings import Settings
 from lakehouse.site.facts import (
@@ -39,6 +37,7 @@ from lakehouse.site.table_trends import (
 )
 from lakehouse.tables.feed import Feed
 from lakehouse.tables.table import IcebergTable
+from lakehouse.upkeep.upkeep_records import PastUpkeep, past_upkeep
 
 if TYPE_CHECKING:
     from lakehouse.orchestration.dagster_internals import AssetGraph

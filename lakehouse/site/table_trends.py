@@ -16,8 +16,8 @@ from lakehouse.iceberg.metadata.time_series import (
     continued_by,
     rows_over_time,
 )
-from lakehouse.maintenance.size_history import size_history
 from lakehouse.quality.metrics.metric_history import MetricHistory, metric_history
+from lakehouse.upkeep.health_records import size_history
 
 T = TypeVar("T")
 WINDOW = timedelta(days=90)

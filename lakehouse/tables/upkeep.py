@@ -65,23 +65,21 @@ class Upkeep:
             object.__setattr__(self, "sort_by", (self.sort_by,))
         elif self.sort_by is not None:
             object.__setattr__(self, "sort_by", tuple(self.sort_by))
-        if self.keep_snapshots_for is not None and self.keep_snapshots_for < timedelta(0):
-            raise _refusal("keep_snapshots_for", self.keep_snapshots_for, "no age at all", "0")
-        if self.keep_at_least is not None and self.keep_at_least < 1:
-            raise _refusal("keep_at_least", self.keep_at_least, "no snapshot kept", "1")
-        if self.metadata_files is not None and self.metadata_files < 1:
-            raise _refusal("metadata_files", self.metadata_files, "no file kept", "1")
-        if self.orphans_after is not None and self.orphans_after < _DAY:
-            raise _refusal(
-                "orphans_after",
-                self.orphans_after,
-                "the removal of files of writes that are still running",
-                "a day",
-            )
-        if self.refused_for is not None and self.refused_for < _DAY:
-            raise _refusal(
-                "refused_for", self.refused_for, "no time to look at what was refused", "a day"
-            )
+        running = "the removal of files of writes that are still running"
+        minimums = (
+            ("keep_snapshots_for", timedelta(0), "0", "no age at all"),
+            ("keep_at_least", 1, "1", "no snapshot kept"),
+            ("metadata_files", 1, "1", "no file kept"),
+            ("orphans_after", _DAY, "a day", running),
+            ("refused_for", _DAY, "a day", "no time to inspect blocked writes"),
+        )
+        for name, minimum, minimum_text, meaning in minimums:
+            value = getattr(self, name)
+            if value is not None and value < minimum:
+                raise DeclarationError(
+                    f"Upkeep({name}={value}) would mean {meaning}; expected {minimum_text} or"
+                    " more."
+                )
 
     def over(self, wider: "Upkeep") -> "Upkeep":
         """Return this declaration with omitted options taken from a wider one."""
@@ -106,9 +104,3 @@ def _declared(upkeep: Upkeep) -> dict[str, Any]:
         if value is not None:
             declared[part.name] = value
     return declared
-
-
-def _refusal(part: str, value: object, meaning: str, least: str) -> DeclarationError:
-    return DeclarationError(
-        f"Upkeep({part}={value}) would mean {meaning}; expected {least} or more."
-    )

@@ -11,10 +11,10 @@ import dagster as dg
 import pytest
 
 from lakehouse.definitions import definitions
-from lakehouse.maintenance.upkeep_job import SENSOR
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.upkeep_results import JOB
 from lakehouse.sample_data.bnpl.generate import generate
+from lakehouse.upkeep.upkeep_sensor import SENSOR
 from lakehouse_tests.assets.deliveries import PROFILES
 from lakehouse_tests.assets.pipeline import Pipeline
 from lakehouse_tests.iceberg.upkeep.clock import let_days_pass

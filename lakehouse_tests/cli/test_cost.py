@@ -7,7 +7,7 @@ import pytest
 
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.location_files import list_location
-from lakehouse.maintenance.table_cost import PRICES
+from lakehouse.upkeep.table_cost import PRICES
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.cli.outcomes import records
 from lakehouse_tests.conftest import settings_at
@@ -138,4 +138,4 @@ def test_a_table_or_file_that_is_not_there_is_named(lakehouse: Lakehouse) -> Non
     assert ran.err[0].startswith("lakehouse: There is no table silver.fruit; did you mean")
     ran = lakehouse("cost", "--prices", "none.toml")
     assert ran.code == 2
-    assert ran.err[0].startswith("lakehouse: There is no file of prices none.toml; expected")
+    assert ran.err[0].startswith("lakehouse: none.toml is not a valid price file: ")

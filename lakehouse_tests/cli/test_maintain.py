@@ -8,10 +8,10 @@ import pytest
 
 from lakehouse import definitions
 from lakehouse.iceberg.metadata.catalog import Catalog
-from lakehouse.maintenance.upkeep_job import SENSOR
 from lakehouse.orchestration.asset_keys import asset_key
 from lakehouse.orchestration.instance import open_instance
 from lakehouse.orchestration.upkeep_results import JOB
+from lakehouse.upkeep.upkeep_sensor import SENSOR
 from lakehouse_tests.cli.conftest import Lakehouse
 from lakehouse_tests.conftest import settings_at
 

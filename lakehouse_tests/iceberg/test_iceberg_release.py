@@ -8,11 +8,11 @@ from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
 from lakehouse.iceberg.metadata.spark_line import spark_line
 from lakehouse.iceberg.metadata.table_state import TableState
-from lakehouse.maintenance.planner import Known, plan_upkeep
 from lakehouse.tables.table import Append, Column, IcebergTable
 from lakehouse.tables.upkeep import Upkeep
+from lakehouse.upkeep.planner import Known, plan_upkeep
 from lakehouse_tests.iceberg.evolving import declared, state_like
-from lakehouse_tests.maintenance.sick_tables import NOW, step_of, table
+from lakehouse_tests.upkeep.sick_tables import NOW, step_of, table
 
 pytestmark = pytest.mark.unit
 OLD = IcebergRelease("1.7.1")

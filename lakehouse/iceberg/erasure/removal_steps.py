@@ -8,16 +8,23 @@ from lakehouse.iceberg.commit.branch import is_audit
 from lakehouse.iceberg.erasure.commit_files import FileChange, commit_files, has_removed_entries
 from lakehouse.iceberg.erasure.erasure_commits import erasure_properties
 from lakehouse.iceberg.erasure.find_rows import planned_files
-from lakehouse.iceberg.erasure.position_deletes import DeletedPositions, live_delete_files
+from lakehouse.iceberg.erasure.position_deletes import (
+    DeletedPositions,
+    live_delete_files,
+)
 from lakehouse.iceberg.erasure.rewritten_file import rewrite_without
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, history_of
 from lakehouse.iceberg.metadata.manifests import read_files, read_manifests
 from lakehouse.iceberg.metadata.pyiceberg_internals import WRITABLE_FORMATS
-from lakehouse.iceberg.upkeep.compact import CHUNK_BYTES
-from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
-from lakehouse.iceberg.upkeep.rewrite_manifests import TARGET_PROPERTY
+from lakehouse.iceberg.upkeep.free_lock import (
+    CHUNK_BYTES,
+    free_lock,
+    run_step,
+    skipped,
+)
 from lakehouse.iceberg.upkeep.rewrite_procedures import (
+    TARGET_PROPERTY,
     rewrite_deleted_from,
     rewrite_manifests_of_spec,
     rewrite_position_deletes,
@@ -111,7 +118,7 @@ def _rewrite_by_spark(engine: Engine, table: str) -> StepResult:
     with free_lock(engine, table):
         rewritten = rewrite_deleted_from(engine, table)
         if engine.catalog.load(table).format_version in WRITABLE_FORMATS:
-            rewrite_position_deletes(engine, table, "")
+            rewrite_position_deletes(engine, table)
     step_metrics = {"rewritten_files": rewritten.files, "rewritten_bytes": rewritten.size_bytes}
     if rewritten.failed_files:
         reason = f"{rewritten.failed_files} files could not be rewritten"

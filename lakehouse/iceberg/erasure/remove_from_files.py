@@ -12,14 +12,20 @@ from types import MappingProxyType
 from lakehouse.errors import TableBusy
 from lakehouse.iceberg.commit.kept_watermarks import carried_properties, carry_watermarks
 from lakehouse.iceberg.commit.snapshot_properties import commit_without_rows
-from lakehouse.iceberg.erasure.removal_steps import clean_manifests, rewrite_erased_files
-from lakehouse.iceberg.erasure.remove_unnamed import STEP, refuse_where_written, remove_unnamed
+from lakehouse.iceberg.erasure.removal_steps import (
+    clean_manifests,
+    rewrite_erased_files,
+)
+from lakehouse.iceberg.erasure.remove_unnamed import (
+    STEP,
+    refuse_where_written,
+    remove_unnamed,
+)
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import MAIN, History, read_history
 from lakehouse.iceberg.read.stale_tables import has_news
-from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
+from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots, find_pins
 from lakehouse.iceberg.upkeep.free_lock import CommitConflict, free_lock, skipped
-from lakehouse.iceberg.upkeep.snapshot_pins import find_pins
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.tables.table import IcebergTable
 

@@ -1,1 +1,1 @@
-"""Upkeep steps of one table; the maintenance package decides what is due."""
+"""Steps on one table that both upkeep and erasure run; a step never waits for a writer."""

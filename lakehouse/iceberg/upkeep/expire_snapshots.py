@@ -4,33 +4,31 @@ Only Spark's procedure is used, and always from the oldest snapshot: the increme
 the Java API has removed live files (iceberg#13568, #17304), and a gap breaks incremental reads.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from lakehouse.iceberg.commit.branch import is_of_write
 from lakehouse.iceberg.commit.kept_watermarks import carry_watermarks
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.iceberg.metadata.history import MAIN, History, Snapshot, history_of
+from lakehouse.iceberg.metadata.history import MAIN, History, Snapshot, history_of, read_history
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
 from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
-from lakehouse.iceberg.upkeep.readers_view import ReadersView
+from lakehouse.iceberg.upkeep.rewrite_procedures import call_procedure
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.iceberg.upkeep.stored_files import (
     SHARED_FILES,
+    Removal,
     StoredFiles,
-    bytes_of,
-    existing,
     keeps_all_files,
-    missing,
 )
-from lakehouse.tables.quoting import identifier, literal
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.refs import SnapshotRef
 
 _STEP: StepName = "expire_snapshots"
-_NAMED_PATHS = 5
 
 
 def expire_snapshots(
@@ -69,7 +67,20 @@ def _expire(
         loaded = engine.catalog.load(table)
         before = StoredFiles.of(loaded)
         _call_procedure(engine, table, cutoff, keep)
-        return _verified(engine, table, loaded, before, limited_by)
+        now = engine.catalog.load(table)
+        after = StoredFiles.of(now)
+    snapshot_ids = {snapshot.snapshot_id for snapshot in now.snapshots()}
+    expired = {snapshot.snapshot_id for snapshot in loaded.snapshots()} - snapshot_ids
+    unnamed = [file.path for key, file in before.named.items() if key not in after.named]
+    removal = Removal(table, _STEP, loaded, before.listed)
+    result = removal.verify(now, after, unnamed, {"expired_snapshots": len(expired)})
+    if result.outcome == "done" and limited_by:
+        return replace(result, reason=f"older ones are needed by {', '.join(limited_by)}")
+    return result
+
+
+def _call_procedure(engine: Engine, table: str, older_than: datetime, keep: int) -> None:
+    call_procedure(engine, "expire_snapshots", table, older_than=older_than, retain_last=keep)
 
 
 def earliest_needed(
@@ -146,52 +157,38 @@ def _nothing_to_expire(cutoff: datetime, keep: int, limited_by: tuple[str, ...])
     return reason
 
 
-def _call_procedure(engine: Engine, table: str, older_than: datetime, keep: int) -> None:
-    catalog = engine.catalog.name
-    engine.sql(
-        f"CALL {identifier(catalog)}.system.expire_snapshots(table =>"
-        f" {literal(f'{catalog}.{table}')}, older_than => {literal(older_than)}, retain_last =>"
-        f" {keep})"
-    ).collect()
+def find_pins(engine: Engine, table: str, readers: Iterable[str]) -> tuple[SnapshotPin, ...]:
+    """Return the tags, users' branches, and watermarks of downstream tables, oldest first.
+
+    A watermark is the snapshot that a downstream table last read. Its next read needs all later
+    snapshots. A tag or branch only needs its own snapshot.
+
+    :param readers: declared downstream tables; those that do not exist yet, or never read this
+        table, are ignored.
+    """
+    loaded = engine.catalog.load(table)
+    history = history_of(table, loaded)
+    pins = [*_refs(loaded, history), *_watermarks(engine, history, readers)]
+    return tuple(sorted(pins, key=lambda pin: (pin.committed_at, pin.owner)))
 
 
-def _verified(
-    engine: Engine,
-    table: str,
-    loaded: "Table",
-    before: StoredFiles,
-    limited_by: tuple[str, ...],
-) -> StepResult:
-    now = engine.catalog.load(table)
-    after = StoredFiles.of(now)
-    expired = {snapshot.snapshot_id for snapshot in loaded.snapshots()}
-    expired -= {snapshot.snapshot_id for snapshot in now.snapshots()}
-    unnamed = {key: file for key, file in before.named.items() if key not in after.named}
-    remaining = existing(now, unnamed, after.listed)
-    deleted = [
-        before.listed[key] for key in unnamed if key in before.listed.keys() - after.listed
-    ]
-    step_metrics = {
-        "expired_snapshots": len(expired),
-        "removed_files": len(unnamed) - len(remaining),
-        "removed_bytes": bytes_of(deleted),
-    }
-    missing_paths = missing(now, after.named, after.listed)
-    changes = ReadersView.of(loaded).changes(ReadersView.of(now))
-    if missing_paths:
-        changes.append(
-            f"{len(missing_paths)} files that snapshots still reference are missing:"
-            f" {_first(missing_paths)}"
-        )
-    if changes:
-        return StepResult(table, _STEP, "failed", "; ".join(changes), step_metrics)
-    if remaining:
-        reason = f"{len(remaining)} files could not be deleted"
-        return StepResult(table, _STEP, "partial", reason, step_metrics, tuple(remaining))
-    reason = f"older ones are needed by {', '.join(limited_by)}" if limited_by else ""
-    return StepResult(table, _STEP, "done", reason, step_metrics)
+def _refs(table: "Table", history: History) -> Iterator[SnapshotPin]:
+    for name, ref in table.metadata.refs.items():
+        if name == MAIN or is_of_write(name):
+            continue
+        head = history.snapshots[ref.snapshot_id]
+        owner = f"{ref.snapshot_ref_type} {name}"
+        yield SnapshotPin(owner, head.snapshot_id, head.committed_at)
 
 
-def _first(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _NAMED_PATHS} more" if len(paths) > _NAMED_PATHS else ""
-    return ", ".join(paths[:_NAMED_PATHS]) + more
+def _watermarks(
+    engine: Engine, history: History, readers: Iterable[str]
+) -> Iterator[SnapshotPin]:
+    for reader in readers:
+        if not engine.catalog.has(reader):
+            continue
+        watermark = read_history(engine, reader).watermark(history.table)
+        # An expired watermark cannot be retained.
+        if watermark is not None and watermark in history.snapshots:
+            at = history.snapshots[watermark].committed_at
+            yield SnapshotPin(f"watermark of {reader}", watermark, at, needs_later=True)

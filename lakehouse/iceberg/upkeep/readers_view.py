@@ -34,10 +34,10 @@ class ReadersView:
     def changes(self, later: "ReadersView") -> list[str]:
         """Return messages about differences that upkeep must not cause."""
         changes = []
-        if self.schema_id != later.schema_id:
-            changes.append(f"schema {self.schema_id} became {later.schema_id}")
-        if self.partitioning != later.partitioning:
-            changes.append(f"partition spec {self.partitioning} became {later.partitioning}")
+        for name in ("schema_id", "partitioning"):
+            before, after = getattr(self, name), getattr(later, name)
+            if before != after:
+                changes.append(f"{name} {before} became {after}")
         for name, snapshot_id in self.refs.items():
             now = later.refs.get(name)
             if now != snapshot_id:
@@ -45,21 +45,21 @@ class ReadersView:
         return changes
 
 
-def changed_row_counts(
-    engine: Engine, table: str, since: History, predicate: str = ""
-) -> list[str]:
+def changed_row_counts(engine: Engine, table: str, since: History) -> list[str]:
     """Return messages about rewrites that changed the number of rows.
 
     Each run of `replace` snapshots on main is compared with its parent, so that writes in
     between do not matter. Without delete files, metadata is sufficient; otherwise Spark counts,
     since delete files can include removed data files, or a row twice.
-
-    :param predicate: of the rewritten rows, in Spark SQL, if known.
     """
     changes = []
     now = read_history(engine, table)
     for before, after in _rewrites(now, set(since.snapshots)):
-        rows_before, rows_after = _rows(engine, table, before, after, predicate)
+        has_deletes = any(s.count("total-delete-files") for s in (before, after))
+        rows_before, rows_after = (
+            _count_rows(engine, table, s) if has_deletes else s.count("total-records")
+            for s in (before, after)
+        )
         if rows_before != rows_after:
             changes.append(
                 f"{rows_before} rows became {rows_after} from snapshot {before.snapshot_id} to"
@@ -86,21 +86,10 @@ def _rewrites(history: History, known: set[int]) -> list[tuple[Snapshot, Snapsho
     return runs
 
 
-def _rows(
-    engine: Engine, table: str, before: Snapshot, after: Snapshot, predicate: str
-) -> tuple[int, int]:
-    has_deletes = before.count("total-delete-files") or after.count("total-delete-files")
-    if not has_deletes:
-        return before.count("total-records"), after.count("total-records")
-    return _count_rows(engine, table, before, predicate), _count_rows(
-        engine, table, after, predicate
-    )
-
-
-def _count_rows(engine: Engine, table: str, snapshot: Snapshot, predicate: str) -> int:
+def _count_rows(engine: Engine, table: str, snapshot: Snapshot) -> int:
     rows = engine.sql(
         f"SELECT count(*) FROM {engine.catalog.sql_name(table)} VERSION AS OF"
-        f" {snapshot.snapshot_id}{f' WHERE {predicate}' if predicate else ''}"
+        f" {snapshot.snapshot_id}"
     )
     return int(rows.collect()[0][0])
 

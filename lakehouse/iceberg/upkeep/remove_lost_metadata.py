@@ -15,8 +15,8 @@ from lakehouse.iceberg.metadata.location_files import (
     path_key,
 )
 from lakehouse.iceberg.metadata.own_files import own_orphan_metadata
-from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
-from lakehouse.iceberg.upkeep.remove_orphans import YOUNGEST, other_inside, tables_in_location
+from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped, verified
+from lakehouse.iceberg.upkeep.remove_orphans import YOUNGEST, other_inside, shared_location
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.iceberg.upkeep.stored_files import bytes_of
 
@@ -37,10 +37,9 @@ def remove_lost_metadata(engine: Engine, table: str, *, older_than: datetime) ->
 def _remove(engine: Engine, table: str, older_than: datetime) -> StepResult:
     with free_lock(engine, table):
         loaded = engine.catalog.load(table)
-        shared_with = tables_in_location(engine, table)
+        shared_with = shared_location(engine, table)
         if shared_with:
-            reason = f"its location {loaded.location()} is shared with {', '.join(shared_with)}"
-            return skipped(table, _STEP, reason)
+            return skipped(table, _STEP, shared_with)
         orphans = find_orphan_metadata(loaded, older_than)
         if not orphans:
             return skipped(table, _STEP, "there are no old metadata files outside of the log")
@@ -50,16 +49,10 @@ def _remove(engine: Engine, table: str, older_than: datetime) -> StepResult:
         for path in paths:
             loaded.io.delete(path)
         listed = list_metadata_folder(loaded)
-        remaining = tuple(file.path for key, file in orphans.items() if key in listed)
+        remaining = [file.path for key, file in orphans.items() if key in listed]
         removed = [file for key, file in orphans.items() if key not in listed]
         step_metrics = {"removed_files": len(removed), "removed_bytes": bytes_of(removed)}
-        if path_key(loaded.metadata_location) not in listed:
-            reason = f"the current metadata file {loaded.metadata_location} is missing"
-            return StepResult(table, _STEP, "failed", reason, step_metrics)
-        if remaining:
-            reason = f"{len(remaining)} files could not be deleted"
-            return StepResult(table, _STEP, "partial", reason, step_metrics, remaining)
-        return StepResult(table, _STEP, "done", "", step_metrics)
+        return verified(table, _STEP, step_metrics, remaining=remaining)
 
 
 def find_orphan_metadata(table: "Table", older_than: datetime) -> dict[str, LocationFile]:

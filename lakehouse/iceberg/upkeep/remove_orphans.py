@@ -6,13 +6,12 @@ the procedure requires the same. A dry run comes first: if it would remove a lar
 files, the location is probably shared, and nothing is removed.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.location_files import (
-    LocationFile,
     folder_key,
     list_location,
     list_metadata_folder,
@@ -24,17 +23,14 @@ from lakehouse.iceberg.metadata.location_files import (
 from lakehouse.iceberg.metadata.own_files import metadata_with_another_uuid
 from lakehouse.iceberg.metadata.unknown_commits import find_unknown_commits
 from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped
-from lakehouse.iceberg.upkeep.newer_procedures import call_newer
-from lakehouse.iceberg.upkeep.readers_view import ReadersView
+from lakehouse.iceberg.upkeep.rewrite_procedures import call_procedure
 from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 from lakehouse.iceberg.upkeep.stored_files import (
     SHARED_FILES,
+    Removal,
     StoredFiles,
-    bytes_of,
     keeps_all_files,
-    missing,
 )
-from lakehouse.tables.quoting import literal
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -52,11 +48,14 @@ def remove_orphans(
     a day.
 
     :param most_share: maximum share of the files; if more would be removed, nothing is.
-    :returns: `skipped` if there are none, or if the location is shared; `failed` if there are
-        too many, or if a table outside of the catalog is in the location; `partial` with the
-        paths of files that could not be deleted.
+    :returns: `skipped` if there are none, if the location is shared, or if the Iceberg release is
+        too old; `failed` if there are too many, or if a table outside of the catalog is in the
+        location; `partial` with the paths of files that could not be deleted.
     """
     cutoff = min(older_than, datetime.now(UTC) - YOUNGEST)
+    lacking = engine.catalog.iceberg.lacks(_STEP)
+    if lacking:
+        return skipped(table, _STEP, lacking)
     return run_step(table, _STEP, lambda: _remove(engine, table, cutoff, most_share))
 
 
@@ -65,10 +64,9 @@ def _remove(engine: Engine, table: str, older_than: datetime, most_share: float)
         loaded = engine.catalog.load(table)
         if keeps_all_files(loaded):
             return skipped(table, _STEP, SHARED_FILES)
-        shared_with = tables_in_location(engine, table)
+        shared_with = shared_location(engine, table)
         if shared_with:
-            reason = f"its location {loaded.location()} is shared with {', '.join(shared_with)}"
-            return skipped(table, _STEP, reason)
+            return skipped(table, _STEP, shared_with)
         orphans = _call_procedure(engine, table, older_than, dry_run=True)
         listed = list_location(loaded)
         if not orphans:
@@ -77,17 +75,33 @@ def _remove(engine: Engine, table: str, older_than: datetime, most_share: float)
         if other := other_inside(engine, loaded, orphans):
             return StepResult(table, _STEP, "failed", other)
         if len(orphans) > most_share * len(listed):
-            return StepResult(table, _STEP, "failed", _too_many(loaded, orphans, len(listed)))
+            reason = (
+                f"{len(orphans)} of {len(listed)} files in {loaded.location()} would be removed,"
+                f" such as {orphans[0]}; check what they belong to, and remove them by hand or"
+                " allow a larger share"
+            )
+            return StepResult(table, _STEP, "failed", reason)
         _call_procedure(engine, table, older_than, dry_run=False)
-        return _verified(engine, table, loaded, orphans, listed)
+        now = engine.catalog.load(table)
+        removal = Removal(table, _STEP, loaded, listed)
+        return removal.verify(now, StoredFiles.of(now), orphans, {})
+
+
+def shared_location(engine: Engine, table: str) -> str:
+    """Return the reason why a table's files are not removed, if other tables of the catalog share
+    its location; empty otherwise.
+    """
+    shared_with = tables_in_location(engine, table)
+    location = engine.catalog.load(table).location()
+    names = ", ".join(shared_with)
+    return f"its location {location} is shared with {names}" if shared_with else ""
 
 
 def tables_in_location(engine: Engine, table: str) -> list[str]:
     """Return the other tables of the catalog that share a table's location, or parts of it.
 
-    New tables have unique folders. In Glue, databases without declarations are not listed
-    (`Engine.within`), since an unreadable one would fail all upkeep. Their tables are detected
-    by files in this location; see `other_inside`.
+    In Glue, databases without declarations are not listed (`Engine.within`), since an unreadable
+    one would fail all upkeep. `other_inside` detects their tables.
     """
     own = folder_key(engine.catalog.load(table).location())
     sharing_tables, cutoff = [], engine.catalog.with_cached_locations()
@@ -103,12 +117,14 @@ def tables_in_location(engine: Engine, table: str) -> list[str]:
 def _call_procedure(
     engine: Engine, table: str, older_than: datetime, *, dry_run: bool
 ) -> list[str]:
-    name = literal(f"{engine.catalog.name}.{table}")
     # Listed through the table's FileIO, since Hadoop has no file system for `s3`.
-    rows = call_newer(
+    rows = call_procedure(
         engine,
-        f"remove_orphan_files(table => {name}, older_than => {literal(older_than)}, dry_run =>"
-        f" {literal(dry_run)}, prefix_listing => true)",
+        "remove_orphan_files",
+        table,
+        older_than=older_than,
+        dry_run=dry_run,
+        prefix_listing=True,
     )
     return [row["orphan_file_location"] for row in rows]
 
@@ -118,10 +134,8 @@ def other_inside(engine: Engine, table: "Table", paths: Collection[str]) -> str:
     that `tables_in_location` does not find; empty otherwise.
 
     A table in its own folder is detected by its metadata.json, and one in the same folder by
-    its UUID. A table that was registered with a metadata file of this one writes next to it;
-    its metadata looks like that of a killed commit. Therefore, if there is any orphan metadata,
-    Glue is searched in all readable databases. Files of commits that the catalog does not know
-    are not removed either.
+    its UUID. Metadata of a table that was registered with a metadata file of this one looks like
+    that of a killed commit: if there is any, Glue is searched in all readable databases.
 
     :param paths: the files to remove.
     """
@@ -165,38 +179,3 @@ def _unknown_commits(table: "Table") -> str:
         " catalog was restored from a backup; see docs/operations.md to recover their rows, or"
         " move that file away if they are not needed"
     )
-
-
-def _too_many(table: "Table", orphans: list[str], files: int) -> str:
-    return (
-        f"{len(orphans)} of {files} files in {table.location()} would be removed, such as"
-        f" {orphans[0]}; check what they belong to, and remove them by hand or allow a larger share"
-    )
-
-
-def _verified(
-    engine: Engine,
-    table: str,
-    before: "Table",
-    orphans: list[str],
-    listed_before: Mapping[str, LocationFile],
-) -> StepResult:
-    now = engine.catalog.load(table)
-    stored = StoredFiles.of(now)
-    listed = stored.listed
-    remaining = [path for path in orphans if path_key(path) in listed]
-    removed = {path_key(path) for path in orphans} - listed.keys()
-    sizes = [listed_before[key] for key in removed if key in listed_before]
-    step_metrics = {"removed_files": len(removed), "removed_bytes": bytes_of(sizes)}
-    changes = ReadersView.of(before).changes(ReadersView.of(now))
-    missing_paths = missing(now, stored.named, listed)
-    if missing_paths:
-        changes.append(
-            f"{len(missing_paths)} referenced files are missing, such as {missing_paths[0]}"
-        )
-    if changes:
-        return StepResult(table, _STEP, "failed", "; ".join(changes), step_metrics)
-    if remaining:
-        reason = f"{len(remaining)} files could not be deleted"
-        return StepResult(table, _STEP, "partial", reason, step_metrics, tuple(remaining))
-    return StepResult(table, _STEP, "done", "", step_metrics)

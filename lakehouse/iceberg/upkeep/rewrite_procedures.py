@@ -1,19 +1,24 @@
-"""Iceberg's rewrite procedures as functions, each with one statement."""
+"""Iceberg's procedures as functions, each with one statement."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lakehouse.iceberg.metadata.engine import Engine
-from lakehouse.tables.quoting import dotted, identifier, literal
+from lakehouse.tables.quoting import identifier, literal
 
+if TYPE_CHECKING:
+    from pyspark.sql import Row
 
-@dataclass(frozen=True)
-class Layout:
-    """The layout of rewritten files."""
-
-    target_bytes: int
-    sort_by: tuple[str, ...] = ()
-    z_order: bool = False
+TARGET_PROPERTY = "commit.manifest.target-size-bytes"
+DELETED_ROWS_OPTIONS: Mapping[str, str] = {
+    "delete-file-threshold": "1",
+    "remove-dangling-deletes": "true",
+    # With their original sequence number, new files would keep old delete files alive that
+    # delete nothing.
+    "use-starting-sequence-number": "false",
+}
+"""Options of `rewrite_data_files` for files with deleted rows."""
 
 
 @dataclass(frozen=True)
@@ -25,76 +30,34 @@ class Rewritten:
     failed_files: int
 
 
+def call_procedure(
+    engine: Engine, procedure: str, table: str, **arguments: object
+) -> "list[Row]":
+    """Call a procedure of Iceberg for a table, and return its rows.
+
+    :param arguments: values, or a mapping for `options`.
+    """
+    catalog = engine.catalog.name
+    terms = [f"table => {literal(f'{catalog}.{table}')}"]
+    for name, value in arguments.items():
+        if isinstance(value, Mapping):
+            pairs = ", ".join(literal(text) for option in value.items() for text in option)
+            terms.append(f"{name} => map({pairs})")
+        else:
+            terms.append(f"{name} => {literal(value)}")
+    called = f"{identifier(catalog)}.system.{procedure}"
+    return engine.sql(f"CALL {called}({', '.join(terms)})").collect()
+
+
 def rewrite_data_files(
-    engine: Engine,
-    table: str,
-    layout: Layout,
-    predicate: str,
-    *,
-    most_files: int | None,
-    has_deletes: bool,
-    rewrites_all: bool,
+    engine: Engine, table: str, options: Mapping[str, str], sort_order: str = ""
 ) -> Rewritten:
-    """Rewrite data files that are small, large or have deleted rows, in the current partition
-    spec.
+    """Rewrite the data files that Iceberg selects by its options.
 
-    :param predicate: a row predicate that selects files; empty for all.
-    :param most_files: maximum number of files to rewrite.
-    :param has_deletes: whether the table has delete files, which requires more commits.
-    :param rewrites_all: whether to rewrite files of the target size too, for an old spec.
+    :param sort_order: the columns to sort by, in Iceberg's syntax; empty to only merge files.
     """
-    options = {
-        "target-file-size-bytes": str(layout.target_bytes),
-        "min-input-files": "2",
-    }
-    if has_deletes:
-        options |= {
-            "delete-file-threshold": "1",
-            "remove-dangling-deletes": "true",
-            # With their original sequence number, new files would keep old delete files alive
-            # that delete nothing.
-            "use-starting-sequence-number": "false",
-        }
-    if rewrites_all:
-        options["rewrite-all"] = "true"
-    if most_files is not None:
-        options["max-files-to-rewrite"] = str(most_files)
-    arguments = _arguments(engine, table, options, predicate)
-    if layout.sort_by:
-        columns = ", ".join(dotted(column) for column in layout.sort_by)
-        order = f"zorder({columns})" if layout.z_order else columns
-        arguments += f", strategy => 'sort', sort_order => {literal(order)}"
-    statement = f"CALL {identifier(engine.catalog.name)}.system.rewrite_data_files({arguments})"
-    return _rewritten(engine, statement)
-
-
-def rewrite_deleted_from(engine: Engine, table: str) -> Rewritten:
-    """Rewrite only the data files with deleted rows, of any size."""
-    options = {
-        "delete-file-threshold": "1",
-        "remove-dangling-deletes": "true",
-        "use-starting-sequence-number": "false",
-        "min-file-size-bytes": "0",
-        "max-file-size-bytes": str(2**63 - 1),
-        "min-input-files": str(2**31 - 1),
-    }
-    procedure = f"{identifier(engine.catalog.name)}.system.rewrite_data_files"
-    return _rewritten(engine, f"CALL {procedure}({_arguments(engine, table, options, '')})")
-
-
-def rewrite_manifests_of_spec(engine: Engine, table: str, spec_id: int) -> None:
-    """Rewrite the manifests of one partition spec, which removes their entries of deleted
-    files; a single manifest is not rewritten.
-    """
-    name = literal(f"{engine.catalog.name}.{table}")
-    engine.sql(
-        f"CALL {identifier(engine.catalog.name)}.system.rewrite_manifests(table => {name},"
-        f" use_caching => false, spec_id => {spec_id})"
-    ).collect()
-
-
-def _rewritten(engine: Engine, statement: str) -> Rewritten:
-    row = engine.sql(statement).collect()[0]
+    layout = {"strategy": "sort", "sort_order": sort_order} if sort_order else {}
+    (row,) = call_procedure(engine, "rewrite_data_files", table, options=options, **layout)
     return Rewritten(
         files=row["rewritten_data_files_count"],
         size_bytes=row["rewritten_bytes_count"],
@@ -102,15 +65,24 @@ def _rewritten(engine: Engine, statement: str) -> Rewritten:
     )
 
 
-def rewrite_position_deletes(engine: Engine, table: str, predicate: str) -> None:
+def rewrite_deleted_from(engine: Engine, table: str) -> Rewritten:
+    """Rewrite only the data files with deleted rows, of any size."""
+    any_size = {
+        "min-file-size-bytes": "0",
+        "max-file-size-bytes": str(2**63 - 1),
+        "min-input-files": str(2**31 - 1),
+    }
+    return rewrite_data_files(engine, table, {**DELETED_ROWS_OPTIONS, **any_size})
+
+
+def rewrite_manifests_of_spec(engine: Engine, table: str, spec_id: int) -> None:
+    """Rewrite the manifests of one partition spec, which removes their entries of deleted
+    files; a single manifest is not rewritten.
+    """
+    call_procedure(engine, "rewrite_manifests", table, use_caching=False, spec_id=spec_id)
+
+
+def rewrite_position_deletes(engine: Engine, table: str) -> None:
     """Rewrite position delete files, without positions in removed data files."""
-    arguments = _arguments(engine, table, {"rewrite-all": "true"}, predicate)
-    procedure = f"{identifier(engine.catalog.name)}.system.rewrite_position_delete_files"
-    engine.sql(f"CALL {procedure}({arguments})").collect()
-
-
-def _arguments(engine: Engine, table: str, options: Mapping[str, str], predicate: str) -> str:
-    pairs = ", ".join(literal(text) for option in options.items() for text in option)
-    name = literal(f"{engine.catalog.name}.{table}")
-    where = f", where => {literal(predicate)}" if predicate else ""
-    return f"table => {name}, options => map({pairs}){where}"
+    options = {"rewrite-all": "true"}
+    call_procedure(engine, "rewrite_position_delete_files", table, options=options)

@@ -33,6 +33,8 @@ class StepResult:
       `dropped_branches`, `manifests_before`, `manifests_after`, `cleaned_refs`, `due_at` (in
       seconds since 1970), `seconds`.
     - `remaining`: paths or branches that could not be deleted.
+    - `had_conflict`: whether another commit stopped it; a partial step did some work before.
+    - `error`: type of a foreign error that stopped it; its text, in `reason`, can contain data.
     """
 
     table: str
@@ -42,8 +44,4 @@ class StepResult:
     step_metrics: Mapping[str, float] = field(default_factory=dict)
     remaining: tuple[str, ...] = ()
     had_conflict: bool = False
-    """Whether a conflict stopped it; otherwise it found nothing to do. A partial step did some
-    work before.
-    """
     error: str = ""
-    """Type of a foreign error that stopped it; its text, in `reason`, can contain data."""

@@ -4,13 +4,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakehouse.iceberg.metadata.location_files import LocationFile, folder_key, list_location
+from lakehouse.iceberg.metadata.location_files import (
+    LocationFile,
+    folder_key,
+    list_location,
+    path_key,
+)
 from lakehouse.iceberg.metadata.named_files import NamedFile, named_files
+from lakehouse.iceberg.upkeep.free_lock import verified
+from lakehouse.iceberg.upkeep.readers_view import ReadersView
+from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 SHARED_FILES = "its files may be another table's too: gc.enabled is false"
+_MAX_NAMED_PATHS = 5
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,41 @@ class StoredFiles:
         return cls(named, list_location(table))
 
 
+@dataclass(frozen=True)
+class Removal:
+    """A removal of files from a table, with the table and the listing before it."""
+
+    name: str
+    step: StepName
+    table: "Table"
+    listed: Mapping[str, LocationFile]
+
+    def verify(
+        self,
+        now: "Table",
+        stored: StoredFiles,
+        paths: Iterable[str],
+        step_metrics: Mapping[str, float],
+    ) -> StepResult:
+        """Compare the table with its state before the removal, and paths with a new listing."""
+        by_key = {path_key(path): path for path in paths}
+        remaining = _existing(now, by_key, stored.listed)
+        removed = by_key.keys() - remaining.keys()
+        removed_files = [self.listed[key] for key in removed if key in self.listed]
+        named = {key: file.path for key, file in stored.named.items()}
+        missing = sorted(named.keys() - _existing(now, named, stored.listed).keys())
+        changes = ReadersView.of(self.table).changes(ReadersView.of(now))
+        if missing:
+            some = ", ".join(named[key] for key in missing[:_MAX_NAMED_PATHS])
+            changes.append(f"{len(missing)} referenced files are missing, such as {some}")
+        metrics = {
+            **step_metrics,
+            "removed_files": len(removed),
+            "removed_bytes": bytes_of(removed_files),
+        }
+        return verified(self.name, self.step, metrics, changes, list(remaining.values()))
+
+
 def keeps_all_files(table: "Table") -> bool:
     """Whether a table's files can belong to another table too, as for Spark's `snapshot`
     procedure.
@@ -40,35 +84,19 @@ def keeps_all_files(table: "Table") -> bool:
     return str(table.properties.get("gc.enabled", "true")).lower() == "false"
 
 
-def existing(
-    table: "Table", named: Mapping[str, NamedFile], listed: Mapping[str, LocationFile]
-) -> list[str]:
-    """Return the paths that exist; files outside of the table's location take one request each.
-
-    :param named: by `path_key`.
-    :param listed: the files in the location.
-    """
-    folder = folder_key(table.location())
-    existing_paths = []
-    for key, file in named.items():
-        exists = key in listed if key.startswith(folder) else _exists(table, file.path)
-        if exists:
-            existing_paths.append(file.path)
-    return existing_paths
-
-
-def missing(
-    table: "Table", named: Mapping[str, NamedFile], listed: Mapping[str, LocationFile]
-) -> list[str]:
-    """Return the paths that do not exist."""
-    existing_paths = set(existing(table, named, listed))
-    return [file.path for file in named.values() if file.path not in existing_paths]
-
-
 def bytes_of(files: Iterable[LocationFile]) -> int:
     """Return the total size of some files."""
     return sum(file.size_bytes for file in files)
 
 
-def _exists(table: "Table", path: str) -> bool:
-    return bool(table.io.new_input(path).exists())
+def _existing(
+    table: "Table", paths: Mapping[str, str], listed: Mapping[str, LocationFile]
+) -> dict[str, str]:
+    """Return the paths that exist; files outside of the table's location take one request each."""
+    folder = folder_key(table.location())
+    existing = {}
+    for key, path in paths.items():
+        exists = key in listed if key.startswith(folder) else table.io.new_input(path).exists()
+        if exists:
+            existing[key] = path
+    return existing

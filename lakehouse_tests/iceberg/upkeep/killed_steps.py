@@ -9,9 +9,9 @@ from time import sleep
 
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.upkeep.compact import compact
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
+from lakehouse.upkeep.compaction import compact
 from lakehouse_tests.iceberg.upkeep.tables import (
     NAME,
     TARGET_BYTES,

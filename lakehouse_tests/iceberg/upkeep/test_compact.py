@@ -12,9 +12,9 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.iceberg_release import IcebergRelease
 from lakehouse.iceberg.metadata.spark_line import spark_line
-from lakehouse.iceberg.upkeep.compact import compact
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.tables.layout_validation import Z_ORDERABLE
+from lakehouse.upkeep.compaction import compact
 from lakehouse_tests.conftest import newer_iceberg
 from lakehouse_tests.examples import repeated
 from lakehouse_tests.iceberg.upkeep.tables import (
@@ -23,7 +23,6 @@ from lakehouse_tests.iceberg.upkeep.tables import (
     TARGET_BYTES,
     contents,
     create,
-    paths_by_partition,
     rows,
     size_bytes,
 )
@@ -75,113 +74,6 @@ def test_small_files_become_one_and_what_main_says_of_its_inputs_stays(
     assert read_history(embedded_engine, NAME).main == history.main
 
 
-def test_only_the_named_partition_is_rewritten_whatever_it_is_made_by(
-    embedded_engine: Engine,
-) -> None:
-    sick = create(
-        embedded_engine,
-        "id bigint, at timestamp, region string, zip string",
-        "days(at), bucket(2, id), region, truncate(2, zip)",
-    )
-    # Two values of each field, and rows without any: 17 partitions.
-    every = (
-        "SELECT n DIV 8 AS id, timestamp'2024-01-01 12:00:00' + make_interval(0, 0, 0,"
-        " CAST(n % 2 AS INT)) AS at, concat('r''', n DIV 2 % 2) AS region, concat('10', n DIV"
-        " 4 % 2, '00') AS zip FROM range(16) AS numbers(n)"
-    )
-    for _ in range(2):
-        embedded_engine.sql(f"INSERT INTO {sick} {every} UNION ALL SELECT 0, NULL, NULL, NULL")
-    embedded_engine.sql(f"INSERT INTO {sick} {every} UNION ALL SELECT 0, NULL, NULL, NULL")
-    before, rows_before = paths_by_partition(embedded_engine), rows(embedded_engine)
-    without_values = next(key for key in before if dict(key.values)["region"] is None)
-    named = [next(key for key in before if key != without_values), without_values]
-
-    result = compact(embedded_engine, NAME, named, target_bytes=TARGET_BYTES)
-
-    after = paths_by_partition(embedded_engine)
-    assert result.outcome == "done"
-    for key in named:
-        assert len(after.pop(key)) == 1
-        del before[key]
-    assert after == before
-    assert rows(embedded_engine) == rows_before
-
-
-def test_files_of_an_old_partition_spec_move_into_the_new_one(embedded_engine: Engine) -> None:
-    sick = create(embedded_engine, "id bigint, at timestamp", "months(at)")
-    january = "SELECT id, timestamp'2024-01-05' AS at FROM range(4)"
-    embedded_engine.sql(f"INSERT INTO {sick} {january}")
-    embedded_engine.sql(f"INSERT INTO {sick} {january}")
-    embedded_engine.sql(f"ALTER TABLE {sick} REPLACE PARTITION FIELD months(at) WITH days(at)")
-    embedded_engine.sql(f"INSERT INTO {sick} VALUES (9, timestamp'2024-02-01')")
-    embedded_engine.sql(f"INSERT INTO {sick} VALUES (9, timestamp'2024-02-01')")
-    before, rows_before = paths_by_partition(embedded_engine), rows(embedded_engine)
-    (old,) = (key for key in before if key.spec_id == 0)
-    (new,) = (key for key in before if key.spec_id != 0)
-
-    result = compact(embedded_engine, NAME, [old], target_bytes=TARGET_BYTES)
-
-    after = paths_by_partition(embedded_engine)
-    assert result.outcome == "done"
-    assert {key.spec_id for key in after} == {new.spec_id}
-    assert after[new] == before[new]
-    assert rows(embedded_engine) == rows_before
-
-
-def test_files_of_the_right_size_move_into_the_new_partition_spec_too(
-    embedded_engine: Engine,
-) -> None:
-    sick = create(embedded_engine, "id bigint, at timestamp", "months(at)")
-    insert = f"INSERT INTO {sick} SELECT /*+ REPARTITION(1) */ id, at FROM range(1000)"
-    moments = {
-        "january": "timestamp'2024-01-05' + make_interval(0, 0, 0, CAST(id % 3 AS INT))",
-        "march": "timestamp'2024-03-01'",
-    }
-    for at in (moments["january"], moments["january"], moments["march"]):
-        embedded_engine.sql(insert.replace("at FROM", f"{at} AS at FROM"))
-    embedded_engine.sql(f"ALTER TABLE {sick} REPLACE PARTITION FIELD months(at) WITH days(at)")
-    embedded_engine.sql(f"INSERT INTO {sick} VALUES (9, timestamp'2024-02-01')")
-    before, rows_before = paths_by_partition(embedded_engine), rows(embedded_engine)
-    january, march = sorted((key for key in before if key.spec_id == 0), key=str)
-    (february,) = (key for key in before if key.spec_id != 0)
-    target_bytes = size_bytes(embedded_engine) // 3
-
-    result = compact(embedded_engine, NAME, [january], target_bytes=target_bytes)
-
-    after = paths_by_partition(embedded_engine)
-    assert (result.outcome, result.step_metrics["rewritten_files"]) == ("done", 2)
-    assert january not in after
-    assert len(after) == 2 + 3
-    assert (after[february], after[march]) == (before[february], before[march])
-    assert rows(embedded_engine) == rows_before
-
-    # A lone file moves as well.
-    assert compact(embedded_engine, NAME, target_bytes=target_bytes).outcome == "done"
-    assert {key.spec_id for key in paths_by_partition(embedded_engine)} == {february.spec_id}
-    assert rows(embedded_engine) == rows_before
-    assert compact(embedded_engine, NAME, target_bytes=target_bytes).outcome == "skipped"
-
-
-def test_a_large_partition_of_an_old_spec_moves_in_chunks(embedded_engine: Engine) -> None:
-    sick = create(embedded_engine, "id bigint, at timestamp", "months(at)")
-    for day in (5, 6, 7):
-        embedded_engine.sql(
-            f"INSERT INTO {sick} SELECT /*+ REPARTITION(1) */ id, timestamp'2024-01-0{day}' FROM"
-            " range(1000)"
-        )
-    embedded_engine.sql(f"ALTER TABLE {sick} REPLACE PARTITION FIELD months(at) WITH days(at)")
-    rows_before, a_file = rows(embedded_engine), size_bytes(embedded_engine) // 3
-
-    result = compact(
-        embedded_engine, NAME, target_bytes=a_file, chunk_bytes=a_file + a_file // 2
-    )
-
-    assert (result.outcome, result.step_metrics["rewritten_files"]) == ("done", 3)
-    assert replaces(embedded_engine) == 3
-    assert {key.spec_id for key in paths_by_partition(embedded_engine)} == {1}
-    assert rows(embedded_engine) == rows_before
-
-
 @pytest.mark.parametrize(
     ("version", "partitioning"),
     repeated(product("23", ["", "part"]), tried=[("2", "part"), ("3", "")], rest="long"),
@@ -207,7 +99,7 @@ def test_deleted_rows_and_their_delete_files_are_gone(
 
 
 @newer_iceberg("cannot be told how many files to compact at once")
-def test_a_large_partition_is_done_in_turns_between_which_the_lock_is_free(
+def test_a_large_table_is_compacted_in_chunks_within_the_bytes(
     embedded_engine: Engine,
 ) -> None:
     sick = create(embedded_engine, "id bigint, part int", "part")
@@ -219,12 +111,22 @@ def test_a_large_partition_is_done_in_turns_between_which_the_lock_is_free(
     before = rows(embedded_engine)
     chunk_bytes = size_bytes(embedded_engine) // 4
 
+    limited = compact(
+        embedded_engine,
+        NAME,
+        target_bytes=TARGET_BYTES,
+        max_bytes=chunk_bytes,
+        chunk_bytes=chunk_bytes,
+    )
+
+    assert (limited.outcome, replaces(embedded_engine)) == ("done", 1)
+
     result = compact(embedded_engine, NAME, target_bytes=TARGET_BYTES, chunk_bytes=chunk_bytes)
 
     assert result.outcome == "done"
     assert replaces(embedded_engine) > 2
     assert rows(embedded_engine) == before
-    assert result.step_metrics["files_after"] < result.step_metrics["files_before"] / 2
+    assert result.step_metrics["files_after"] < limited.step_metrics["files_before"] / 2
 
 
 def test_rows_are_sorted_where_that_is_declared(embedded_engine: Engine) -> None:

@@ -7,7 +7,7 @@ from lakehouse.iceberg.commit.branch import audit_branch, new_write_id, refused_
 from lakehouse.iceberg.commit.lock import table_lock
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
-from lakehouse.iceberg.upkeep.drop_stale_branches import drop_stale_branches
+from lakehouse.upkeep.stale_branches import drop_stale_branches
 from lakehouse_tests.iceberg.upkeep.tables import NAME, create
 
 REFUSED_BEFORE = timedelta(days=7)

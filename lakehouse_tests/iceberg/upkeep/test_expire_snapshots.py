@@ -12,9 +12,8 @@ from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.location_files import list_location, path_key
 from lakehouse.iceberg.metadata.manifests import files
 from lakehouse.iceberg.metadata.measured_health import SnapshotPin
-from lakehouse.iceberg.upkeep.compact import compact
-from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
-from lakehouse.iceberg.upkeep.snapshot_pins import find_pins
+from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots, find_pins
+from lakehouse.upkeep.compaction import compact
 from lakehouse_tests.conftest import on_embedded_alone
 from lakehouse_tests.iceberg.upkeep.tables import (
     NAME,

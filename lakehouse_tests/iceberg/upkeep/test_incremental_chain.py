@@ -29,11 +29,10 @@ from lakehouse.iceberg.read.inputs import (
     latest,
 )
 from lakehouse.iceberg.read.stale_partitions import stale_values
-from lakehouse.iceberg.upkeep.compact import compact
-from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
-from lakehouse.iceberg.upkeep.snapshot_pins import find_pins
+from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots, find_pins
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge, OverwritePartitions
+from lakehouse.upkeep.compaction import compact
 from lakehouse_tests.conftest import on_embedded_alone
 from lakehouse_tests.iceberg.upkeep.clock import let_days_pass
 from lakehouse_tests.iceberg.upkeep.tables import TARGET_BYTES

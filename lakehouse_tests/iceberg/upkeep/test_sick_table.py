@@ -12,13 +12,13 @@ from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.manifests import files, read_manifests
 from lakehouse.iceberg.metadata.measured_health import PartitionKey
-from lakehouse.iceberg.upkeep.compact import compact
-from lakehouse.iceberg.upkeep.drop_stale_branches import drop_stale_branches
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
 from lakehouse.iceberg.upkeep.remove_lost_metadata import remove_lost_metadata
 from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
-from lakehouse.iceberg.upkeep.rewrite_manifests import rewrite_manifests
 from lakehouse.iceberg.upkeep.step_result import StepResult
+from lakehouse.upkeep.compaction import compact
+from lakehouse.upkeep.manifest_rewrite import rewrite_manifests
+from lakehouse.upkeep.stale_branches import drop_stale_branches
 from lakehouse_tests.iceberg.upkeep.tables import (
     MERGE_ON_READ,
     NAME,

@@ -14,13 +14,13 @@ import pytest
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.metadata.history import read_history
 from lakehouse.iceberg.metadata.write_result import Published
-from lakehouse.iceberg.upkeep.compact import compact
-from lakehouse.iceberg.upkeep.drop_stale_branches import drop_stale_branches
 from lakehouse.iceberg.upkeep.expire_snapshots import expire_snapshots
-from lakehouse.iceberg.upkeep.rewrite_manifests import rewrite_manifests
 from lakehouse.iceberg.upkeep.step_result import StepResult
 from lakehouse.iceberg.write.write_audit_publish import write
 from lakehouse.tables.table import Append, Column, IcebergTable, Merge
+from lakehouse.upkeep.compaction import compact
+from lakehouse.upkeep.manifest_rewrite import rewrite_manifests
+from lakehouse.upkeep.stale_branches import drop_stale_branches
 from lakehouse_tests.conftest import on_embedded_alone
 from lakehouse_tests.frames import frame_of
 from lakehouse_tests.iceberg.upkeep.tables import TARGET_BYTES
@@ -62,7 +62,7 @@ def _published(engine: Engine, table: IcebergTable, rows: list, schema: str) -> 
 
 @dataclass
 class Writer:
-    """A thread that writes one table until it is told to stop."""
+    """A thread that writes one table until it is stopped."""
 
     engine: Engine
     write: Write
@@ -70,22 +70,16 @@ class Writer:
     tries: list[int] = field(default_factory=list)
     """How many attempts each write took."""
     errors: list[BaseException] = field(default_factory=list)
-    thread: Thread | None = None
 
-    def start(self) -> None:
-        """Begin to write."""
-        self.thread = Thread(target=self._run, daemon=True)
-        self.thread.start()
-
-    def end(self) -> None:
-        """Let the write under way end, and stop."""
-        self.stop.set()
-        if self.thread is not None:
-            self.thread.join()
+    def start(self) -> Thread:
+        """Start to write."""
+        thread = Thread(target=self._run, daemon=True)
+        thread.start()
+        return thread
 
     @property
     def conflicts(self) -> int:
-        """How often a write had to begin again."""
+        """How often a write was retried."""
         return sum(self.tries) - len(self.tries)
 
     def _run(self) -> None:
@@ -133,16 +127,16 @@ def run_together(
     expected = checksums(engine)
     writers = [Writer(engine, append_one), Writer(engine, merge_one)]
     results: list[StepResult] = []
-    for writer in writers:
-        writer.start()
+    threads = [writer.start() for writer in writers]
     try:
         while not is_enough(results, writers):
             for table in (APPENDED, MERGED):
                 results += upkeep_once(upkeep, table.name)
             assert checksums(engine) == expected
     finally:
-        for writer in writers:
-            writer.end()
+        for writer, thread in zip(writers, threads, strict=True):
+            writer.stop.set()
+            thread.join()
     return results, writers
 
 

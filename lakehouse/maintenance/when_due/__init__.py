@@ -1,1 +1,0 @@
-"""Due conditions of each upkeep step, one file per step; pure functions."""

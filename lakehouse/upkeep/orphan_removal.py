@@ -1,0 +1,50 @@
+"""When orphans are removed: files are old enough, and the table changed since the last listing."""
+
+from datetime import datetime, timedelta
+from functools import partial
+
+from lakehouse.iceberg.upkeep.remove_orphans import remove_orphans
+from lakehouse.iceberg.upkeep.step_result import StepName
+from lakehouse.tables.upkeep import in_days
+from lakehouse.upkeep.upkeep_plan import Condition, PlannedStep, StepInputs
+
+_STEP: StepName = "remove_orphans"
+LISTING_EVERY = timedelta(days=7)
+"""Orphans cost only storage, and finding them requires a listing of all files."""
+
+
+def plan_orphans(inputs: StepInputs) -> PlannedStep:
+    """Plan the removal of orphans."""
+    last, not_before = inputs.last_evaluated(_STEP), _next_listing(inputs)
+    age = in_days(inputs.policy.orphans_after)
+    changed = "files that no metadata names were not looked for yet"
+    if last is not None:
+        when = f"{last.ended_at:%Y-%m-%d %H:%M}"
+        changed = f"files can have lost their reference since the listing at {when}"
+        if not_before is None:
+            changed = f"nothing changed since the files were listed at {when}"
+    conditions = [Condition(changed, not_before is not None)]
+    if not_before and inputs.now < not_before:
+        text = f"no file is {age} old, or files were listed within {in_days(LISTING_EVERY)}"
+        conditions.append(Condition(text, False))
+    older_than = inputs.now - inputs.policy.orphans_after
+    work = partial(remove_orphans, table=inputs.health.table, older_than=older_than)
+    return inputs.planned(_STEP, conditions, work, not_before=not_before)
+
+
+def _next_listing(inputs: StepInputs) -> datetime | None:
+    """Return when files are old enough to be listed; None if nothing changed since a listing that
+    found all orphans.
+    """
+    health, orphans_after = inputs.health, inputs.policy.orphans_after
+    last = inputs.last_evaluated(_STEP)
+    if last is None:
+        times = [record.ended_at for record in inputs.past.of_table(health.table)]
+        return min([*health.snapshot_times, *times], default=inputs.now) + orphans_after
+    changes = [*health.snapshot_times, *(ref.committed_at for ref in health.refs)]
+    ripe_at = max(changes, default=inputs.now) + orphans_after
+    if last.ended_at >= ripe_at:
+        return None
+    next_run = inputs.next_run(_STEP, LISTING_EVERY) or inputs.now
+    is_unchanged = last.metadata_location == health.metadata_location
+    return max(next_run, ripe_at) if is_unchanged else next_run

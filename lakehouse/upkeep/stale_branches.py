@@ -1,0 +1,76 @@
+"""Removal of branches of crashed writers, and of blocked writes after their retention."""
+
+from datetime import datetime
+from functools import partial
+
+from lakehouse.iceberg.commit.branch import (
+    begun_at,
+    drop_abandoned_branches,
+    drop_branch,
+    is_refused,
+    kept_until,
+)
+from lakehouse.iceberg.metadata.engine import Engine
+from lakehouse.iceberg.metadata.history import read_history
+from lakehouse.iceberg.metadata.measured_health import RefHealth
+from lakehouse.iceberg.upkeep.free_lock import free_lock, run_step, skipped, verified
+from lakehouse.iceberg.upkeep.readers_view import view_of
+from lakehouse.iceberg.upkeep.step_result import StepName, StepResult
+from lakehouse.tables.upkeep import in_days
+from lakehouse.upkeep.upkeep_plan import Condition, PlannedStep, StepInputs, count_text
+
+_STEP: StepName = "drop_branches"
+
+
+def plan_branches(inputs: StepInputs) -> PlannedStep:
+    """Plan the removal of stale branches."""
+    stale = [ref.name for ref in stale_branches(inputs)]
+    names = ", ".join(stale[:3])
+    if len(stale) > 3:
+        names += f" and {len(stale) - 3} more"
+    count = count_text(len(stale), "stale branch", "stale branches")
+    has_stale = Condition(
+        f"{count}{f': {names}' if names else ''} (refused ones of more than"
+        f" {in_days(inputs.policy.refused_for)}, and those of dead writers)",
+        bool(stale),
+    )
+    ends = (kept_until(ref.name, inputs.policy.refused_for) for ref in inputs.health.refs)
+    next_end = min((end for end in ends if end and end > inputs.now), default=None)
+    work = partial(
+        drop_stale_branches,
+        table=inputs.health.table,
+        refused_before=inputs.now - inputs.policy.refused_for,
+    )
+    return inputs.planned(_STEP, [has_stale], work, not_before=next_end)
+
+
+def stale_branches(inputs: StepInputs) -> list[RefHealth]:
+    """Return the expired branches of blocked writes and of crashed writers."""
+    stale = []
+    for ref in inputs.health.refs:
+        until = kept_until(ref.name, inputs.policy.refused_for)
+        if ref.is_branch and until and until < inputs.now:
+            stale.append(ref)
+    return stale
+
+
+def drop_stale_branches(engine: Engine, table: str, *, refused_before: datetime) -> StepResult:
+    """Drop the branches of dead writers, and of writes that were blocked before a timestamp;
+    keep users' branches.
+    """
+    return run_step(table, _STEP, lambda: _drop(engine, table, refused_before))
+
+
+def _drop(engine: Engine, table: str, refused_before: datetime) -> StepResult:
+    with free_lock(engine, table) as log:
+        before, history = view_of(engine, table)
+        drop_abandoned_branches(engine, table, log)
+        for branch in filter(is_refused, history.refs):
+            begun = begun_at(branch)
+            if begun and begun < refused_before:
+                drop_branch(engine, table, branch)
+        dropped = history.refs.keys() - read_history(engine, table).refs.keys()
+        if not dropped:
+            return skipped(table, _STEP, "no branch is of a dead writer or past its time")
+        changes = before.changes(view_of(engine, table)[0])
+    return verified(table, _STEP, {"dropped_branches": len(dropped)}, changes)
