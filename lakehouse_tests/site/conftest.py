@@ -198,4 +198,4 @@ def read(settings: Settings, source: SiteSource, now: datetime) -> SiteFacts:
 
 def table_of(facts: SiteFacts, name: str) -> TableFacts:
     """Return what is told of one table."""
-    return next(table for table in facts.tables if table.name == name)
+    return facts.tables[name]

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakehouse.site.destination import SiteFolder
 from lakehouse.site.pages import make_pages, page_of
-from lakehouse.site.publish_site import publish_site
+from lakehouse.site.publish_site import SiteFolder, publish_site
 from lakehouse_tests.browser import open_browser
 from lakehouse_tests.site.conftest import ORDERS, RAW
 

@@ -8,7 +8,7 @@ import pytest
 from dagster._core.test_utils import create_run_for_test
 
 from lakehouse.site import site_job
-from lakehouse.site.site_job import JOB, SENSOR, SiteMaker
+from lakehouse.site.site_job import JOB, SENSOR, site_definitions
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def ask(settings, source, instance, tmp_path):
     place = str(tmp_path / "docs")
 
     def evaluate(cursor: str | None = None, docs: str | None = place):
-        maker = SiteMaker(source, lambda: replace(settings, docs=docs))
-        sensor = maker.definitions().get_repository_def().get_sensor_def(SENSOR)
+        definitions = site_definitions(source, lambda: replace(settings, docs=docs))
+        sensor = definitions.get_repository_def().get_sensor_def(SENSOR)
         with dg.build_sensor_context(instance, cursor=cursor) as context:
             return sensor.evaluate_tick(context)
 
@@ -81,7 +81,7 @@ def test_it_waits_for_the_one_that_goes_on(ask, instance):
 @pytest.mark.long
 def test_the_job_makes_the_site(lake, source, instance, tmp_path):
     settings = replace(lake, docs=str(tmp_path / "docs"))
-    job = SiteMaker(source, lambda: settings).definitions().resolve_job_def(JOB)
+    job = site_definitions(source, lambda: settings).resolve_job_def(JOB)
 
     assert job.execute_in_process(instance=instance).success
     assert (tmp_path / "docs" / "index.html").is_file()
