@@ -13,7 +13,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 
 from lakehouse.errors import LakehouseError, TableBusy
@@ -21,10 +20,9 @@ from lakehouse.lineage.event_log import EventLog
 from lakehouse.storage.file_lock import file_lock
 from lakehouse.storage.json_files import read_json, write_json
 
-SECONDS = 3.0
-"""Maximum duration of one delivery call."""
+_SECONDS = 3.0
 _MOST_EVENTS = 1000
-"""Maximum number of events per call; more than can be sent in that time."""
+"""More than can be sent in one call."""
 PAUSE_SECONDS = 60.0
 """Delay after an unsuccessful request."""
 _TIMEOUT_SECONDS = 2.0
@@ -47,126 +45,100 @@ _OPENER = urllib.request.build_opener(_FollowsNothing)
 
 
 @dataclass(frozen=True)
-class Sent:
-    """Delivery position: the file, identified by its first line, and the byte offset."""
+class Position:
+    """The file, identified by its first line, the byte offset after the last sent event, and the
+    time of the last failed request in seconds since 1970, or 0.
+    """
 
     file: str = ""
     offset: int = 0
     failed_at: float = 0.0
-    """Time of the last failed request in seconds since 1970; 0 after a success."""
-    passed_over: int = 0
-    """Number of events that the endpoint rejected permanently."""
 
 
-@dataclass(frozen=True)
-class Delivery:
-    """Sends the events of a file to an endpoint.
+def send_events(log: EventLog, url: str, key: str | None, logger: logging.Logger) -> None:
+    """Send queued events for a limited time, unless another process sends, or a request failed
+    within the last minute.
 
     Neither the URL nor the key is logged: both can be secret.
     """
-
-    log: EventLog
-    url: str
-    key: str | None
-    logger: logging.Logger
-
-    @property
-    def _state(self) -> Path:
-        return self.log.folder / "sent.json"
-
-    def send_waiting(self, seconds: float = SECONDS) -> int:
-        """Send queued events for a limited time; return the number of accepted events.
-
-        Does nothing while another process sends, or within a minute after a failure.
-        """
-        busy = TableBusy("Another process sends.")
-        try:
-            with file_lock(self.log.folder / "send.lock", 0, busy):
-                return self._send(time.monotonic() + seconds)
-        except TableBusy:
-            return 0
-
-    def _send(self, until: float) -> int:
-        sent, received = self._sent(), 0
-        if time.time() - sent.failed_at < PAUSE_SECONDS:
-            return 0
-        for line, after in _waiting(self.log, sent):
-            if time.monotonic() >= until:
-                break
-            problem, is_final = self._post(line)
-            if problem and not is_final:
-                self.logger.warning("Events of OpenLineage wait: %s.", problem)
-                # Without a delivered event, this one is the start of the queue.
-                waits_in = sent.file or after.file
-                self._keep(replace(sent, file=waits_in, failed_at=time.time()))
-                break
-            if problem:
-                self.logger.warning("An event of OpenLineage was refused: %s.", problem)
-            passed_over = sent.passed_over + bool(problem)
-            sent = replace(after, failed_at=0.0, passed_over=passed_over)
-            received += not problem
-            self._keep(sent)
-        return received
-
-    def _post(self, line: bytes) -> tuple[str, bool]:
-        """Return the error and whether it is permanent; an empty error means success."""
-        headers = {"Content-Type": "application/json"}
-        if self.key:
-            headers["Authorization"] = f"Bearer {self.key}"
-        # Settings validation allows only http and https.
-        request = urllib.request.Request(self.url, line, headers)  # noqa: S310
-        try:
-            with _OPENER.open(request, timeout=_TIMEOUT_SECONDS):
-                return "", False
-        except urllib.error.HTTPError as error:
-            is_final = 400 <= error.code < 500 and error.code not in _TRY_AGAIN
-            redirect_note = ", and leads elsewhere" if 300 <= error.code < 400 else ""
-            return f"the address answered {error.code}{redirect_note}", is_final
-        except (OSError, ValueError, http.client.HTTPException) as error:
-            # The error text can contain the URL, which can be secret.
-            return f"the address was not reached ({type(error).__name__})", False
-
-    def _sent(self) -> Sent:
-        if not self._state.is_file():
-            return Sent()
-        try:
-            sent: Sent = read_json(self._state, Sent)
-        except LakehouseError:
-            # Receivers deduplicate events by run id.
-            return Sent()
-        return sent
-
-    def _keep(self, sent: Sent) -> None:
-        write_json(self._state, sent, Sent)
+    try:
+        with file_lock(log.folder / "send.lock", 0, TableBusy("Another process sends.")):
+            _send(log, url, key, logger)
+    except TableBusy:
+        return
 
 
-def _waiting(log: EventLog, sent: Sent) -> list[tuple[bytes, Sent]]:
-    """Return the queued events, each with the delivery position after it.
+def _send(log: EventLog, url: str, key: str | None, logger: logging.Logger) -> None:
+    file, until = log.folder / "sent.json", time.monotonic() + _SECONDS
+    position = _read_position(file)
+    if time.time() - position.failed_at < PAUSE_SECONDS:
+        return
+    for line, after in _pending(log, position):
+        if time.monotonic() >= until:
+            return
+        problem, is_final = _post(url, key, line)
+        if problem and not is_final:
+            logger.warning("OpenLineage events are pending: %s.", problem)
+            # If nothing was sent yet, the queue starts in this file.
+            pending_in = position.file or after.file
+            failed = replace(position, file=pending_in, failed_at=time.time())
+            write_json(file, failed, Position)
+            return
+        if problem:
+            logger.warning("An OpenLineage event was rejected: %s.", problem)
+        position = after
+        write_json(file, position, Position)
 
-    Includes the previous file if it was not fully sent.
+
+def _post(url: str, key: str | None, line: bytes) -> tuple[str, bool]:
+    """Return the error and whether it is permanent; an empty error means success."""
+    headers = {"Content-Type": "application/json"}
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    # Settings validation allows only http and https.
+    request = urllib.request.Request(url, line, headers)  # noqa: S310
+    try:
+        with _OPENER.open(request, timeout=_TIMEOUT_SECONDS):
+            return "", False
+    except urllib.error.HTTPError as error:
+        is_final = 400 <= error.code < 500 and error.code not in _TRY_AGAIN
+        redirect_note = ", a redirect" if 300 <= error.code < 400 else ""
+        return f"the endpoint responded {error.code}{redirect_note}", is_final
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        # The error text can contain the URL.
+        return f"the endpoint was not reached ({type(error).__name__})", False
+
+
+def _read_position(file: Path) -> Position:
+    if not file.is_file():
+        return Position()
+    try:
+        position: Position = read_json(file, Position)
+    except LakehouseError:
+        # Receivers deduplicate events by run id.
+        return Position()
+    return position
+
+
+def _pending(log: EventLog, position: Position) -> list[tuple[bytes, Position]]:
+    """Return the queued events, each with the position after it.
+
+    Includes the previous file if it was not fully sent. Without a sent event, the previous file
+    predates the endpoint.
 
     :raises LakehouseError: another process locks the file for several seconds.
     """
-    waiting: list[tuple[bytes, Sent]] = []
+    pending: list[tuple[bytes, Position]] = []
     with log.locked():
-        for path in _unsent_files(log, sent):
-            name = _name(path)
-            offset = sent.offset if name == sent.file else 0
-            for line in islice(_lines_after(path, offset), _MOST_EVENTS - len(waiting)):
+        is_in_newest = position.file in ("", _file_id(log.path))
+        for path in (log.path,) if is_in_newest else (log.earlier, log.path):
+            name = _file_id(path)
+            offset = position.offset if name == position.file else 0
+            for line in _lines_after(path, offset):
                 offset += len(line)
-                if line.endswith(b"\n") and _is_event(line):
-                    waiting.append((line.strip(), replace(sent, file=name, offset=offset)))
-    return waiting
-
-
-def _unsent_files(log: EventLog, sent: Sent) -> tuple[Path, ...]:
-    """Return the files that can contain unsent events.
-
-    If the file of the last sent event does not exist any more, all files are newer. If nothing
-    was sent, the previous file predates the endpoint.
-    """
-    is_in_newest = not sent.file or sent.file == _name(log.path)
-    return (log.path,) if is_in_newest else (log.earlier, log.path)
+                if len(pending) < _MOST_EVENTS and _is_event(line):
+                    pending.append((line.strip(), Position(name, offset)))
+    return pending
 
 
 def _lines_after(path: Path, offset: int) -> Iterator[bytes]:
@@ -176,18 +148,15 @@ def _lines_after(path: Path, offset: int) -> Iterator[bytes]:
             yield from file
 
 
-def _name(path: Path) -> str:
-    """Return a file id that is stable across renames; empty without a complete line."""
-    if not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        first = file.readline()
+def _file_id(path: Path) -> str:
+    """Return an id that is stable across renames."""
+    first = next(_lines_after(path, 0), b"")
     return hashlib.sha256(first).hexdigest()[:16] if first.endswith(b"\n") else ""
 
 
 def _is_event(line: bytes) -> bool:
+    """Return whether a line is complete; a killed process can leave a partial one."""
     try:
-        return isinstance(json.loads(line), dict)
+        return line.endswith(b"\n") and isinstance(json.loads(line), dict)
     except ValueError:
-        # A partial line of a killed process.
         return False

@@ -12,7 +12,7 @@ from typing import Any
 from lakehouse.iceberg.metadata.engine import Engine
 from lakehouse.iceberg.write.append_without_spark import DIRECT_APPENDS, append_once
 from lakehouse.lineage.event_log import EventLog
-from lakehouse.lineage.open_lineage import OpenLineageEvents, OpenRuns
+from lakehouse.lineage.open_lineage import OpenLineageEvents
 from lakehouse.runtime.deployment import open_engine
 from lakehouse.settings import Settings
 from lakehouse.tables.table import Append, Column, IcebergTable
@@ -81,11 +81,11 @@ def _is(kind: str) -> Callable[..., bool]:
 
 DEATHS: dict[str, Callable[[], None]] = {
     "before the start is told": lambda: _die_before(EventLog, "append", _is("START")),
-    "before the end is told": lambda: _die_before(OpenLineageEvents, "ended"),
+    "before the end is told": lambda: _die_before(OpenLineageEvents, "finished"),
     "in the middle of telling the end": lambda: _die_before(
         EventLog, "append", _is("COMPLETE")
     ),
-    "after the end was told": lambda: _die_before(OpenRuns, "end"),
+    "after the end was told": lambda: _die_before(OpenLineageEvents, "_close"),
 }
 
 
