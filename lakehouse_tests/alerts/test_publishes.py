@@ -86,13 +86,6 @@ def test_each_published_day_is_resolved(context: MonitorContext) -> None:
     assert remaining(context) == {DAYS[0], DAYS[2]}
 
 
-@pytest.mark.long
-def test_the_incident_is_resolved_with_its_last_day(context: MonitorContext) -> None:
-    for day in DAYS:
-        compute(context, day)
-    assert remaining(context) == set()
-
-
 def test_a_publish_without_partitions_resolves_nothing(context: MonitorContext) -> None:
     context.instance.report_runless_asset_event(dg.AssetMaterialization(KEY))
     assert remaining(context) == set(DAYS)

@@ -118,15 +118,6 @@ def test_a_delivered_row_is_shown_once(
     )
 
 
-def test_control_characters_of_a_file_name_are_escaped(
-    watch: Watch, quarantine: Quarantine
-) -> None:
-    quarantine.add(1, "a\x1b[2J\n.csv")
-    (alert,) = watch.round()
-    assert "\n".join([alert.title, *alert.lines]).replace("\n", "").isprintable()
-    assert alert.lines[1].endswith(" UTC from a\\u001b[2J\\n.csv.")
-
-
 @pytest.mark.long
 def test_checks_and_good_runs_do_not_resolve_it(watch: Watch, quarantine: Quarantine) -> None:
     quarantine.add(2)
@@ -163,15 +154,6 @@ def test_the_checks_of_quarantined_rows_are_no_incidents(
     quarantine.add(1)
     watch.run("castable_id")
     assert watch.titles() == ["silver.fruits: 1 row in quarantine"]
-
-
-@pytest.mark.long
-def test_a_row_without_a_partition_is_quarantined(watch: Watch, quarantine: Quarantine) -> None:
-    quarantine.add(1, rule="has_partition")
-    watch.run("has_partition", checks_alone=True)
-    (alert,) = watch.round()
-    assert alert.title == "silver.fruits: 1 row in quarantine"
-    assert alert.lines[0] == "1 of 11 rows (9.09%), by rule: has_partition 1."
 
 
 def test_a_row_without_a_partition_fails_its_check_without_a_quarantine(
