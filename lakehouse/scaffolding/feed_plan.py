@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakehouse.scaffolding.column_profile import ColumnProfile, profile_column, word_set
-from lakehouse.scaffolding.column_types import Reading, hints_of, reading_of
+from lakehouse.scaffolding.column_types import Reading, reading_of
 from lakehouse.scaffolding.file_types import bronze_type
 from lakehouse.scaffolding.key_columns import KeyGuess, guess_key, repeated_rows
 from lakehouse.scaffolding.personal_columns import personal_columns, stands_for_person
@@ -216,10 +216,9 @@ def _columns(
 ) -> tuple[PlannedColumn, ...]:
     names = _silver_names(profiles)
     personal = personal_columns(profiles)
-    hints = hints_of(profiles.values(), samples.delimiter)
     columns = []
     for delivered, profile in profiles.items():
-        reading = reading_of(profile, hints)
+        reading = reading_of(profile, samples.delimiter)
         if delivered in personal and not reading.days and not profile.file_type:
             # A number that identifies a person, such as a phone, is no quantity.
             reading = Reading()

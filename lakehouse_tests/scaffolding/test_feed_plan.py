@@ -164,32 +164,12 @@ def test_measures_and_times_can_lose_their_notation_with_a_note(name, texts):
 
 
 @pytest.mark.parametrize(
-    ("others", "written", "kind", "note"),
-    [
-        ("0,5", "1,204", "decimal(10,3)", "decimals after a comma"),
-        ("0,5", "1.204", "int", "over a thousand"),
-        ("0.5", "1,204", "int", "over a thousand"),
-        ("0.5", "1.204", "decimal(10,3)", ""),
-        ("7", "1.204", "decimal(10,3)", "a little over one"),
-        ("7", "1,204", "string", ""),
-    ],
-)
-def test_other_columns_show_the_decimal_mark(tmp_path, others, written, kind, note):
-    (_, column) = planned(tmp_path, f"a\tb\n{others}\t{written}\n").columns
-
-    assert column.type == kind
-    assert note in column.reading.note
-    assert bool(column.reading.unclear) == (kind == "string")
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "a,b\nx,950\nx,1.204\n",
         "a;b\nx;1.204\n",
-        "a;b;c\nx;1.204;52.52001\n",
-        'a,b,c,d\nx,1.204,"0,5",0.5\n',
-        'a,b,c\nx,1.204,"0,5"\nx,4000,"0,5"\n',
+        'a,b\nx,"1,204"\nx,4000\n',
+        'a,b\nx,1.204\nx,"1,204"\n',
     ],
 )
 def test_a_number_that_can_be_over_a_thousand_stays_text(tmp_path, text):
@@ -197,10 +177,10 @@ def test_a_number_that_can_be_over_a_thousand_stays_text(tmp_path, text):
     assert (column.type, "over a thousand" in column.reading.unclear) == ("string", True)
 
 
-def test_other_columns_show_the_order_of_day_and_month(tmp_path):
-    lines = (f"{n},{n + 9}/02/2026,0{n}/02/2026\n" for n in (3, 4, 5))
-    _, ordered, due = planned(tmp_path, "id,ordered,due\n" + "".join(lines)).columns
-    assert ordered.reading.arguments == due.reading.arguments == ('"D/M/Y"',)
+@pytest.mark.parametrize("texts", [["1.204", "2.500"], ["4000", "1.204"]])
+def test_three_decimals_are_typed_with_a_note(texts):
+    reading = typed("x", *texts)
+    assert (reading.type, "a little over one" in reading.note) == ("decimal(10,3)", True)
 
 
 @pytest.mark.parametrize(
