@@ -186,11 +186,11 @@ def after_delivery(queue: Queue, alert: Alert) -> Queue:
 def after_refusal(queue: Queue, alert: Alert) -> Queue:
     """Return the queue after a refusal: the next attempt is after a longer pause.
 
-    The messages of the incident move to the end, so that they do not block others.
+    The messages of the incident move to the end, so that they do not block other incidents.
     """
-    others = tuple(other for other in queue.pending if other.key != alert.key)
-    same = tuple(other for other in queue.pending if other.key == alert.key)
+    same = tuple(one for one in queue.pending if one.key == alert.key)
+    remaining = tuple(one for one in queue.pending if one.key != alert.key)
     failures = queue.failures + 1
     seconds = min(_LONGEST_PAUSE_SECONDS, pause_seconds(failures))
     retry_at = datetime.now(UTC) + timedelta(seconds=seconds)
-    return replace(queue, pending=others + same, failures=failures, retry_at=retry_at)
+    return replace(queue, pending=remaining + same, failures=failures, retry_at=retry_at)

@@ -100,7 +100,7 @@ def _check_name(name: str, root: Path) -> None:
             " letters, digits and underscores, and no keyword of Python.",
             next_step="Give --name, such as shop.",
         )
-    if name in _TAKEN or name in sys.stdlib_module_names or _is_elsewhere(name, root):
+    if name in _TAKEN or name in sys.stdlib_module_names or _is_installed(name, root):
         raise UsageError(
             f"There is a package {name} in this Python already; expected another name, since only"
             " one of them could be imported.",
@@ -108,7 +108,7 @@ def _check_name(name: str, root: Path) -> None:
         )
 
 
-def _is_elsewhere(name: str, root: Path) -> bool:
+def _is_installed(name: str, root: Path) -> bool:
     spec = importlib.util.find_spec(name)
     if spec is None:
         return False

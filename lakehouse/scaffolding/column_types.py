@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from lakehouse.scaffolding.column_profile import ColumnProfile, all_match, any_match, word_set
 from lakehouse.scaffolding.key_columns import is_key_name
-from lakehouse.scaffolding.personal_columns import stands_for_person
+from lakehouse.scaffolding.personal_columns import is_person_key
 from lakehouse.tables.types import WIDEST
 
 DAY_WORDS = word_set(
@@ -56,7 +56,7 @@ _AMBIGUOUS = "[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}"
 _CODE = "[+-]?0[0-9]+(?:[.,][0-9]*)?|[0-9]+[eE][0-9]+"
 _SWAPPED = str.maketrans(",.", ".,")
 _INT_DIGITS, _BIGINT_DIGITS = 8, 18
-"""Fewer than the types hold, since later values can be larger."""
+"""Fewer than the types have, since later values can be larger."""
 _MIN_PRECISION, _MIN_SCALE, _SPARE_DIGITS = 10, 2, 3
 _MAX_SCALE = 6
 """Numbers with more decimals are measurements, not amounts."""
@@ -139,16 +139,16 @@ def _read_typed(column: ColumnProfile) -> Reading:
 
 
 def _why_text(column: ColumnProfile) -> str:
-    """Say why a few values prevent a type; empty if most are text."""
+    """Return why a few values prevent a type; empty if most are text."""
     numbers = "|".join({*_NUMBERS.values(), _DATE})
     rows = column.matching_rows(numbers) - column.matching_rows(_CODE)
     if column.all_match(f"{numbers}|{_UNREAD}"):
         return "numbers or dates that casts do not read, such as 12 %, $5, 1 204 or 3-Jan-25"
     if 2 * rows <= column.filled_rows:
         return ""
-    others = column.filled_rows - rows
+    texts = column.filled_rows - rows
     return (
-        f"text in {others:,} of {column.filled_rows:,} rows, and numbers or dates in the others"
+        f"text in {texts:,} of {column.filled_rows:,} rows, and numbers or dates in the others"
     )
 
 
@@ -253,7 +253,7 @@ class _Numbers:
             return len(set(self.values)) == len(self.values)
         group = "," if any("," in text for text in self.texts) else ""
         longest = max(len(text.partition(".")[2]) for text in self.texts)
-        # With as many decimals, as few as possible, as floats of Python, or none for whole ones.
+        # With as many decimals, as few as possible, as floats of Python, or none for integers.
         scales: tuple[Callable[[int], int], ...] = (
             lambda _: longest,
             lambda needed: needed,
@@ -289,7 +289,7 @@ def _scale(text: str) -> int:
 
 def _number_type(numbers: _Numbers, note: str) -> Reading:
     column = numbers.column
-    is_id = is_key_name(column.name) or stands_for_person(column)
+    is_id = is_key_name(column.name) or is_person_key(column)
     has_one_notation = numbers.has_one_notation
     if is_id or not _CODES.isdisjoint(column.words):
         if has_one_notation and column.all_match(r"[0-9]{1,18}\.0+"):
@@ -420,7 +420,7 @@ def _split_day(text: str) -> tuple[str, list[str]]:
 
 
 def _has_one_padding(numbers: Iterable[str]) -> bool:
-    """Whether all numbers have two digits or more, or none begins with 0."""
+    """Whether all numbers have two digits or more, or none starts with 0."""
     texts = [number for number in numbers if number]
     return all(len(text) > 1 for text in texts) or not any(
         text.startswith("0") and len(text) > 1 for text in texts

@@ -120,7 +120,7 @@ def _note(column: PlannedColumn) -> str:
 
 
 def _nothing(column: PlannedColumn) -> str:
-    """Describe what stands for missing values, and in how many rows."""
+    """Describe the words for missing values, and in how many rows."""
     counts = dict(column.profile.nothing)
     if column.profile.blank_rows:
         what = "empty text" if column.profile.file_type else "spaces alone"

@@ -13,7 +13,7 @@ from lakehouse.scaffolding.column_profile import ColumnProfile, profile_column, 
 from lakehouse.scaffolding.column_types import Reading, reading_of
 from lakehouse.scaffolding.file_types import bronze_type
 from lakehouse.scaffolding.key_columns import KeyGuess, guess_key, repeated_rows
-from lakehouse.scaffolding.personal_columns import personal_columns, stands_for_person
+from lakehouse.scaffolding.personal_columns import is_person_key, personal_columns
 from lakehouse.scaffolding.sample_files import FILE_NUMBER, Samples
 from lakehouse.tables.feed import CSV_FORMATS, is_own_name
 from lakehouse.tables.layout_validation import can_be_read
@@ -78,7 +78,7 @@ class PlannedColumn:
 
     @property
     def has_blanks(self) -> bool:
-        """Whether spaces or words stand for missing values of a type other than text."""
+        """Whether spaces or words mean missing values of a type other than text."""
         is_text = self.bronze_type == "string"
         has_some = bool(self.profile.blank_rows or self.profile.nothing)
         return is_text and self.type != "string" and has_some
@@ -281,8 +281,8 @@ def _is_version(column: PlannedColumn) -> bool:
 
 def _subject(columns: Sequence[PlannedColumn]) -> PlannedColumn | None:
     """Return the column that identifies a person, or else the first e-mail address."""
-    named = (column for column in columns if stands_for_person(column.profile))
-    addresses = (column for column in columns if column.profile.looks_like("email"))
+    named = (column for column in columns if is_person_key(column.profile))
+    addresses = (column for column in columns if column.profile.is_mostly("email"))
     return next(named, None) or next(addresses, None)
 
 

@@ -80,7 +80,7 @@ def _sample_rows(plan: FeedPlan) -> list[Row]:
     Other text stays: a remark can contain a name.
     """
     chosen: list[Row] = []
-    others: list[Row] = []
+    similar: list[Row] = []
     forms: set[tuple[str, str | None]] = set()
     keys: set[tuple[str | None, ...]] = set()
     for row in _first_rows(plan):
@@ -92,22 +92,22 @@ def _sample_rows(plan: FeedPlan) -> list[Row]:
         forms |= new
         if new and len(chosen) < _MAX_ROWS:
             chosen.append(row)
-        elif len(others) < _MIN_ROWS:
-            others.append(row)
+        elif len(similar) < _MIN_ROWS:
+            similar.append(row)
     people: dict[tuple[str, str], int] = {}
     return [
         {column.delivered: _masked(column, row, plan, people) for column in plan.columns}
-        for row in chosen + others[: max(0, _MIN_ROWS - len(chosen))]
+        for row in chosen + similar[: max(0, _MIN_ROWS - len(chosen))]
     ]
 
 
 def _first_rows(plan: FeedPlan) -> Iterable[Row]:
-    """Yield the first rows of the first and the last file, then of the others."""
+    """Yield the first rows of the first and the last file, then of the remaining files."""
     texts = plan.samples.texts
     numbers = texts[FILE_NUMBER].to_numpy()
     for file in [0, *range(plan.files - 1, 0, -1)]:
-        begin, end = numbers.searchsorted([file, file + 1])
-        rows = texts.slice(int(begin), min(_ROWS_PER_FILE, int(end - begin)))
+        start, end = numbers.searchsorted([file, file + 1])
+        rows = texts.slice(int(start), min(_ROWS_PER_FILE, int(end - start)))
         yield from rows.drop_columns([FILE_NUMBER]).to_pylist()
 
 

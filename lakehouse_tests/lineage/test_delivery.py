@@ -1,4 +1,4 @@
-"""Events on their way to an HTTP address: in order, once, and without a word of its secrets."""
+"""Events are sent in order and once; secrets are not logged."""
 
 import json
 import logging
@@ -14,21 +14,21 @@ import pytest
 from lakehouse.lineage import delivery, event_log
 from lakehouse.lineage.open_lineage import send_waiting
 from lakehouse.settings import Settings
-from lakehouse_tests.lineage.told import append, engine_at, events
+from lakehouse_tests.lineage.appends import append, engine_at, events
 
 KEY = "not to be shown"
 
 
 @dataclass
 class Address:
-    """What was received, and what is answered next; 201 once nothing is left to answer."""
+    """An endpoint: received events, and its next responses; 201 by default."""
 
     url: str = ""
     bodies: list[dict] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
-    answers: list[int] = field(default_factory=list)
+    responses: list[int] = field(default_factory=list)
     pages: list[str | None] = field(default_factory=list)
-    """The keys that came along when a page was asked for."""
+    """The keys of GET requests."""
 
 
 @pytest.fixture
@@ -38,13 +38,13 @@ def address() -> Iterator[Address]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            answer = address.answers.pop(0) if address.answers else 201
-            if answer == 201:
+            status = address.responses.pop(0) if address.responses else 201
+            if status == 201:
                 address.bodies.append(body)
             address.keys.add(self.headers["Authorization"])
-            self.send_response(answer)
+            self.send_response(status)
             self.send_header("Content-Length", "0")
-            if answer in (301, 302):
+            if status in (301, 302):
                 self.send_header("Location", "/sign-in")
             self.end_headers()
 
@@ -55,7 +55,7 @@ def address() -> Iterator[Address]:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -73,7 +73,7 @@ def sending(settings: Settings, address: Address) -> Settings:
     return replace(settings, openlineage_url=address.url, openlineage_key=KEY)
 
 
-def test_events_are_sent_once_each_in_their_order(sending: Settings, address: Address) -> None:
+def test_events_are_sent_once_and_in_order(sending: Settings, address: Address) -> None:
     engine = engine_at(sending)
     append(engine, "a")
     append(engine, "b")
@@ -83,14 +83,14 @@ def test_events_are_sent_once_each_in_their_order(sending: Settings, address: Ad
     assert address.keys == {f"Bearer {KEY}"}
 
 
-def test_what_waits_is_sent_once_the_address_answers_again(
+def test_pending_events_are_sent_after_a_failure(
     sending: Settings, address: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address.answers = [503]
+    address.responses = [503]
     append(engine_at(sending), "a")
     assert address.bodies == []
     send_waiting(sending)
-    assert address.bodies == [], "It is left in peace for a while."
+    assert address.bodies == [], "The next request is later."
 
     monkeypatch.setattr(delivery, "PAUSE_SECONDS", 0.0)
     append(engine_at(sending), "b")
@@ -98,51 +98,48 @@ def test_what_waits_is_sent_once_the_address_answers_again(
     assert address.bodies == events(sending.openlineage_file)
 
 
-def test_an_event_that_is_refused_for_good_is_passed_over(
-    sending: Settings, address: Address
-) -> None:
-    address.answers = [422]
+def test_a_permanently_rejected_event_is_skipped(sending: Settings, address: Address) -> None:
+    address.responses = [422]
     append(engine_at(sending), "a")
 
     assert address.bodies == events(sending.openlineage_file)[1:]
 
 
-@pytest.mark.parametrize("answer", [301, 302])
-def test_an_address_that_leads_elsewhere_has_not_received_the_event(
-    sending: Settings, address: Address, monkeypatch: pytest.MonkeyPatch, answer: int
+@pytest.mark.parametrize("status", [301, 302])
+def test_a_redirect_is_no_delivery(
+    sending: Settings, address: Address, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
-    """As a proxy does that asks people to sign in: the page there answers whatever is asked."""
-    address.answers = [answer]
+    address.responses = [status]
     append(engine_at(sending), "a")
 
-    assert address.pages == [], "Nor is the key sent there."
+    assert address.pages == [], "The key is not forwarded."
     monkeypatch.setattr(delivery, "PAUSE_SECONDS", 0.0)
     send_waiting(sending)
     assert address.bodies == events(sending.openlineage_file)
 
 
-@pytest.mark.parametrize("answers", [[503], [201, 503]])
-def test_files_that_were_moved_aside_twice_are_sent_from_the_oldest_that_is_left(
-    sending: Settings, address: Address, monkeypatch: pytest.MonkeyPatch, answers: list[int]
+@pytest.mark.parametrize("responses", [[503], [201, 503]])
+def test_after_two_rotations_the_remaining_files_are_sent(
+    sending: Settings, address: Address, monkeypatch: pytest.MonkeyPatch, responses: list[int]
 ) -> None:
     monkeypatch.setattr(delivery, "PAUSE_SECONDS", 0.0)
     log = engine_at(sending).listener.log
     log.append({"eventType": "1"})
     log.append({"eventType": "2"})
-    address.answers = answers
+    address.responses = responses
     send_waiting(sending)
     monkeypatch.setattr(event_log, "MAX_BYTES", 1)
     for kind in ("3", "4"):
         log.append({"eventType": kind})
-        address.answers = [503]
+        address.responses = [503]
         send_waiting(sending)
-    address.answers, address.bodies = [], []
+    address.responses, address.bodies = [], []
     send_waiting(sending)
 
     assert [body["eventType"] for body in address.bodies] == ["3", "4"]
 
 
-def test_a_file_of_events_needs_no_ending(
+def test_the_event_file_needs_no_suffix(
     sending: Settings, address: Address, tmp_path: Path
 ) -> None:
     named = replace(sending, openlineage_path=tmp_path / "events")
@@ -155,21 +152,21 @@ def test_a_file_of_events_needs_no_ending(
     assert address.bodies == events(tmp_path / "events")
 
 
-def test_a_write_does_not_wait_long_for_an_address_that_is_down(
+def test_a_write_does_not_wait_for_an_unreachable_endpoint(
     settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     down = replace(settings, openlineage_url="http://127.0.0.1:9/secret", openlineage_key=KEY)
-    began = time.monotonic()
+    started_at = time.monotonic()
 
     with caplog.at_level(logging.DEBUG):
         assert append(engine_at(down), "a") is not None
 
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - started_at < 10
     assert "pending" in caplog.text
     assert "secret" not in caplog.text
     assert KEY not in caplog.text
 
 
-def test_no_secret_is_shown_of_the_settings(sending: Settings) -> None:
+def test_settings_show_no_secret(sending: Settings) -> None:
     assert KEY not in repr(sending)
     assert "token=secret" not in repr(sending)

@@ -111,7 +111,7 @@ REFUSED: Mapping[str, tuple[bytes, str]] = {
     "repeated_header": (b"name,city\nAda,Ely\nname,city\nBob,Rye\n", "again in row 2"),
     "twice": (b"id,ID\n1,2\n", "more than once"),
 }
-"""What none is written for, and what is said of it."""
+"""Files that are rejected, and the message."""
 
 
 def put(folder: Path, name: str, text: str | bytes) -> Path:

@@ -434,22 +434,6 @@ def test_other_paths_are_wrong_usage(tmp_path, name, message):
         open_samples([tmp_path / name])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("#chrom,start\nchr1,1\nchr1,3\n", id="a header that begins with #"),
-        pytest.param("#id,name\na,b\nc,d\n", id="a header with #, and text"),
-        pytest.param("id,note\n1,a;b\n2,c;d\n", id="another delimiter in each row"),
-        pytest.param('id,text\n1,"a, b"\n2,"two\nlines"\n3,c\n', id="quoted line ends"),
-        pytest.param("name\nAda\nBob\n", id="one column"),
-        pytest.param("year,1960,1961\nx,1,2\n", id="years"),
-        pytest.param("\ufeffid,name\r\n1,x\r\n", id="a byte order mark"),
-    ],
-)
-def test_a_header_in_the_first_line_is_accepted(tmp_path, text):
-    assert open_samples([put(tmp_path, "a.csv", text)])
-
-
 def test_unicode_normal_forms_of_a_name_are_one_column(tmp_path):
     forms = [unicodedata.normalize(form, "id,Größe\n1,10\n2,11\n") for form in ("NFC", "NFD")]
     columns = planned(tmp_path, *forms).columns

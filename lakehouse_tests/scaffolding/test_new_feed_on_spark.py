@@ -1,4 +1,4 @@
-"""What was begun from files, on Spark: the files land, and each figure is right."""
+"""New feeds on Spark: the files land, and all sums are correct."""
 
 import importlib.util
 import json
@@ -97,9 +97,7 @@ def lines_of_code(text: str) -> int:
 
 
 @pytest.mark.long
-def test_the_lines_of_a_shop_come_out_to_the_last_penny(
-    tmp_path, monkeypatch, land, embedded_engine
-):
+def test_the_sums_of_a_shop_are_exact(tmp_path, monkeypatch, land, embedded_engine):
     monkeypatch.syspath_prepend(tmp_path)
     project = empty_project(tmp_path, "till")
     paths = shop.deliver(tmp_path / "files")
@@ -124,26 +122,26 @@ def test_the_lines_of_a_shop_come_out_to_the_last_penny(
     expected = defaultdict(lambda: [0, 0, Decimal(0)])
     for day in shop.open_days():
         for line in shop.lines_of(day):
-            figures = expected[day]
-            figures[0] += 1
-            figures[1] += line.quantity
-            figures[2] += line.price
+            sums = expected[day]
+            sums[0] += 1
+            sums[1] += line.quantity
+            sums[2] += line.price
     late = expected[shop.FIRST_DAY]
     expected[shop.FIRST_DAY] = [late[0] + 1, late[1] + 1, late[2] + Decimal("1.50")]
     rows = engine.sql(
         "SELECT invoice_day, invoices, Quantity, UnitPrice FROM gold.invoice_days"
     ).collect()
     assert {row[0]: list(row[1:]) for row in rows} == expected
-    moments = engine.sql(
+    times = engine.sql(
         "SELECT min(date_format(InvoiceDate, 'HH:mm')), count(DISTINCT CustomerEmail) FROM"
         " silver.invoices"
     ).collect()
-    assert moments[0][0] >= "08:10"
+    assert times[0][0] >= "08:10"
     _run_generated_test(project, "invoices", embedded_engine)
 
 
 @pytest.mark.long
-def test_other_kinds_land_as_they_were_declared(tmp_path, monkeypatch, land):
+def test_other_kinds_land(tmp_path, monkeypatch, land):
     monkeypatch.syspath_prepend(tmp_path)
     project = empty_project(tmp_path, "kinds_of_files")
     chosen = (
@@ -215,7 +213,7 @@ def _run_generated_test(project, name, engine):
 
 
 @pytest.mark.long
-def test_a_renamed_key_is_found_in_what_is_delivered_again(tmp_path, monkeypatch, land):
+def test_a_renamed_key_is_merged(tmp_path, monkeypatch, land):
     monkeypatch.syspath_prepend(tmp_path)
     project = empty_project(tmp_path, "renamed_keys")
     header = "Order No,Ordered At,Amount\n"

@@ -1,4 +1,4 @@
-"""The pages say what the facts say, escape what others wrote, and lead somewhere."""
+"""Pages are complete and escaped, and their links work."""
 
 import posixpath
 import re
@@ -62,7 +62,7 @@ def html_pages(facts):
     return {name: text for name, text in pages if name.endswith(".html")}
 
 
-def test_a_page_leads_to_what_its_table_promises(facts):
+def test_a_page_links_to_its_contract(facts):
     pages = make_pages(facts)
     path = contract_of(ORDERS.name)
     promised = yaml.safe_load(pages[path])
@@ -72,7 +72,7 @@ def test_a_page_leads_to_what_its_table_promises(facts):
     assert ORDERS.quarantine and contract_of(ORDERS.quarantine.name) not in pages
 
 
-def test_every_link_leads_to_a_page_or_a_place_on_it(facts):
+def test_every_link_works(facts):
     files = make_pages(facts)
     pages = {name: Read(text) for name, text in html_pages(facts).items()}
 
@@ -84,7 +84,7 @@ def test_every_link_leads_to_a_page_or_a_place_on_it(facts):
             assert not place or place in pages[path if target else name].ids
 
 
-def test_nothing_is_asked_of_another_host_and_no_script_is_run(facts):
+def test_pages_have_no_scripts_and_load_nothing(facts):
     for text in html_pages(facts).values():
         page = Read(text)
         assert "script" not in page.tags
@@ -92,13 +92,13 @@ def test_nothing_is_asked_of_another_host_and_no_script_is_run(facts):
         assert "url(" not in text.replace("url(#head)", "")
 
 
-def test_no_value_of_a_person_is_in_any_page(facts):
+def test_no_page_has_personal_values(facts):
     for text in make_pages(facts).values():
         assert ADA not in text
         assert "ada.lovelace" not in text
 
 
-def test_what_others_wrote_is_shown_and_not_run(facts):
+def test_text_is_escaped(facts):
     text = make_pages(facts)[page_of(ORDERS.name)]
 
     assert "<script>" not in text
@@ -112,17 +112,17 @@ def test_the_same_state_gives_the_same_pages(lake, source, now):
     assert make_pages(read(lake, source, now)) == make_pages(read(lake, source, now))
 
 
-def test_later_only_the_index_says_another_moment(facts):
+def test_only_the_index_states_the_time(facts):
     pages = make_pages(facts)
     later = make_pages(replace(facts, now=facts.now.replace(microsecond=1)))
 
     assert [name for name in pages if pages[name] != later[name]] == ["index.html"]
 
 
-def test_a_page_says_what_is_known_of_a_table(facts):
+def test_a_page_has_the_content_of_its_table(facts):
     text = Read(make_pages(facts)[page_of(ORDERS.name)]).text
 
-    for said in (
+    for content in (
         "shop@example.org",
         "identifies a person",
         "accepted_state",
@@ -133,10 +133,10 @@ def test_a_page_says_what_is_known_of_a_table(facts):
         "silver.orders_quarantine",
         "scan_iceberg",
     ):
-        assert said in text
+        assert content in text
 
 
-def test_a_picture_leads_from_the_feed_to_the_quarantine(facts):
+def test_lineage_links_to_sources(facts):
     page = Read(make_pages(facts)[page_of(ORDERS.name)])
 
     assert f"../{page_of(RAW.name)}" in page.links
@@ -156,7 +156,7 @@ def test_a_picture_leads_from_the_feed_to_the_quarantine(facts):
         "é",
     ],
 )
-def test_any_name_has_a_file_of_its_own(name):
+def test_each_name_has_its_own_file(name):
     page = page_of(name)
 
     assert re.fullmatch(r"tables/[a-z0-9_-][a-z0-9_.-]*\.html", page)
@@ -167,7 +167,7 @@ def test_any_name_has_a_file_of_its_own(name):
     assert page != page_of(name.lower() + "x")
 
 
-def test_a_table_of_hostile_names_has_a_page(now):
+def test_hostile_names_are_escaped(now):
     column = Column("<b>`\"'{{ 7*7 }}", "string", "</style><img src=x>")
     declared = replace(ORDERS, comment="{% raw %}", columns=[column, *ORDERS.columns])
     hostile = TableFacts('silver.<a href="x">', declared)
@@ -187,7 +187,7 @@ def test_names_in_backticks_are_set_as_code(now):
     assert code in pages[page_of("silver.a")]
 
 
-def test_what_the_pages_are_made_of_comes_with_the_wheel():
+def test_the_wheel_has_the_templates():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     patterns = project["tool"]["setuptools"]["package-data"]["*"]
     files = [path.name for path in TEMPLATES.glob("*.*") if path.suffix != ".py"]
