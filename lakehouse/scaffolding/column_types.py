@@ -100,11 +100,6 @@ class Reading:
     has_offsets: bool = False
     has_one_notation: bool = True
 
-    @property
-    def is_number(self) -> bool:
-        """Whether the type is a number."""
-        return self.type in ("int", "bigint", "double") or self.type.startswith("decimal")
-
 
 def reading_of(column: ColumnProfile, delimiter: str = ",") -> Reading:
     """Return how a column of files with a delimiter is read."""

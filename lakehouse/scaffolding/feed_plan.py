@@ -15,7 +15,7 @@ from lakehouse.scaffolding.file_types import bronze_type
 from lakehouse.scaffolding.key_columns import KeyGuess, guess_key, repeated_rows
 from lakehouse.scaffolding.personal_columns import is_person_key, personal_columns
 from lakehouse.scaffolding.sample_files import FILE_NUMBER, Samples
-from lakehouse.tables.feed import CSV_FORMATS, is_own_name
+from lakehouse.tables.feed import is_own_name
 from lakehouse.tables.layout_validation import can_be_read
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -105,11 +105,6 @@ class PlannedDays:
         first = self.first - timedelta(days=self.column.reading.has_offsets)
         return first.replace(day=1)
 
-    @property
-    def without_rows(self) -> int:
-        """The number of days between the first and the last that have no row."""
-        return (self.last - self.first).days + 1 - self.with_rows
-
 
 @dataclass(frozen=True)
 class FeedPlan:
@@ -135,25 +130,10 @@ class FeedPlan:
         return int(self.samples.texts.num_rows)
 
     @property
-    def files(self) -> int:
-        """The number of files."""
-        return len(self.samples.files)
-
-    @property
-    def formats(self) -> tuple[str, ...]:
-        """The formats of the files, unless feeds accept them by default."""
-        formats = {file.file_format for file in self.samples.files}
-        return () if formats <= set(CSV_FORMATS) else tuple(sorted(formats))
-
-    @property
-    def is_typed(self) -> bool:
-        """Whether the files have types."""
-        return bool(self.samples.types)
-
-    @property
     def source(self) -> str:
         """What the guesses are based on."""
-        files = "1 file" if self.files == 1 else f"{self.files:,} files"
+        number = len(self.samples.files)
+        files = "1 file" if number == 1 else f"{number:,} files"
         return f"{self.rows:,} {'row' if self.rows == 1 else 'rows'} of {files}"
 
     @property
@@ -170,11 +150,6 @@ class FeedPlan:
     def personal_columns(self) -> tuple[PlannedColumn, ...]:
         """Columns that can identify a person directly."""
         return tuple(column for column in self.columns if column.why_personal)
-
-    @property
-    def unclear_columns(self) -> tuple[PlannedColumn, ...]:
-        """Columns that stay text though their values are no plain text."""
-        return tuple(column for column in self.columns if column.reading.unclear)
 
 
 def plan_feed(samples: Samples, name: str, time_zone: str, today: date) -> FeedPlan:

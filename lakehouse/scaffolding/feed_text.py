@@ -10,6 +10,7 @@ from lakehouse.scaffolding.python_text import (
     quoted_list,
     quoted_text,
 )
+from lakehouse.tables.feed import CSV_FORMATS
 from lakehouse.tables.quoting import identifier
 from lakehouse.tables.table import SOURCE_COLUMNS
 
@@ -97,7 +98,10 @@ def _feed_column(column: PlannedColumn) -> str:
 
 
 def _feed_options(plan: FeedPlan) -> list[str]:
-    options = [f"formats={quoted_list(plan.formats)}"] if plan.formats else []
+    formats = {file.file_format for file in plan.samples.files}
+    options = []
+    if not formats <= set(CSV_FORMATS):
+        options.append(f"formats={quoted_list(sorted(formats))}")
     if plan.samples.delimiter != ",":
         options.append(f"delimiter={quoted_text(plan.samples.delimiter)}")
     if plan.subject is not None:
@@ -208,7 +212,8 @@ def _rules(plan: FeedPlan) -> list[str]:
     filled = [*plan.key]
     if plan.days is not None and plan.key:
         filled.append(plan.days.silver_name)
-    filled += [c.name for c in plan.columns if c.is_filled and c.reading.is_number]
+    numbers = ("int", "bigint", "double", "decimal")
+    filled += [c.name for c in plan.columns if c.is_filled and c.type.startswith(numbers)]
     rules = [f"*map(not_null, {quoted_list(dict.fromkeys(filled))})"] if filled else []
     if plan.key:
         rules.append(f"unique({', '.join(map(quoted_text, plan.key))})")

@@ -41,12 +41,13 @@ def test_sample_of_{name}_is_typed(try_table):
 def feed_files(plan: FeedPlan, folder: AssetsFolder) -> dict[Path, str]:
     """Return the text of all files of a new feed by their paths; nothing is written."""
     rows = _sample_rows(plan)
-    sample = folder.tests / f"{plan.name}_sample.{'jsonl' if plan.is_typed else 'csv'}"
+    is_typed = bool(plan.samples.types)
+    sample = folder.tests / f"{plan.name}_sample.{'jsonl' if is_typed else 'csv'}"
     texts = {
         folder.table_path(plan.bronze): bronze_text(plan, folder.package, folder.line_length),
         folder.table_path(plan.silver): silver_text(plan, folder.package, folder.line_length),
         folder.tests / f"test_{plan.name}.py": _test_text(plan, folder, sample.name, len(rows)),
-        sample: _json_lines(rows, plan) if plan.is_typed else _csv(rows, plan),
+        sample: _json_lines(rows, plan) if is_typed else _csv(rows, plan),
     }
     return folder.with_packages(texts)
 
@@ -105,7 +106,7 @@ def _first_rows(plan: FeedPlan) -> Iterable[Row]:
     """Yield the first rows of the first and the last file, then of the remaining files."""
     texts = plan.samples.texts
     numbers = texts[FILE_NUMBER].to_numpy()
-    for file in [0, *range(plan.files - 1, 0, -1)]:
+    for file in [0, *range(len(plan.samples.files) - 1, 0, -1)]:
         start, end = numbers.searchsorted([file, file + 1])
         rows = texts.slice(int(start), min(_ROWS_PER_FILE, int(end - start)))
         yield from rows.drop_columns([FILE_NUMBER]).to_pylist()

@@ -1,4 +1,4 @@
-"""Queues, summaries and deliveries: each message once, in order, whatever fails."""
+"""Queues, summaries and deliveries: each message once and in order, despite failures."""
 
 import logging
 from dataclasses import dataclass, field, replace

@@ -124,7 +124,7 @@ def test_checks_and_good_runs_do_not_resolve_it(watch: Watch, quarantine: Quaran
     quarantine.add(1, "b.csv")
     watch.round()
     watch.run()
-    watch.run(checks_alone=True)
+    watch.run(only_checks=True)
     quarantine.remove("b.csv")
     assert watch.titles(later=LATER) == []
     quarantine.remove("a.csv")
@@ -170,11 +170,11 @@ def test_a_published_row_that_breaks_a_quarantining_rule_is_an_incident(
     watch: Watch,
 ) -> None:
     watch.run()
-    watch.run("castable_id", checks_alone=True)
+    watch.run("castable_id", only_checks=True)
     assert watch.titles() == ["silver.fruits: check castable_id warns"]
     watch.run()
     assert watch.titles() == []
-    watch.run(checks_alone=True)
+    watch.run(only_checks=True)
     assert watch.titles() == ["Resolved: silver.fruits: check castable_id warns"]
 
 

@@ -57,7 +57,7 @@ def titles_of(
 
 @pytest.mark.long
 def test_a_removed_check_is_resolved(watch: Watch) -> None:
-    watch.run("length_fruit", "unique_fruit", checks_alone=True)
+    watch.run("length_fruit", "unique_fruit", only_checks=True)
     assert len(watch.round()) == 2
     assert titles_of(watch) == []
     assert titles_of(watch, CHECKS[:3]) == [

@@ -1,4 +1,4 @@
-"""Incidents that other processes report, such as a dead server."""
+"""Incidents that other processes report, such as a killed server."""
 
 from datetime import timedelta
 

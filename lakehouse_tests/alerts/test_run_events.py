@@ -64,14 +64,14 @@ def test_the_message_of_a_check_has_extent_rows_links_and_commands(watch: Watch)
 def test_a_check_of_the_same_snapshot_counts_once(watch: Watch) -> None:
     watch.run("unique_fruit")
     watch.round()
-    watch.run("unique_fruit", checks_alone=True)
+    watch.run("unique_fruit", only_checks=True)
     assert watch.round() == []
     (incident,) = read_state(watch.settings).open.values()
     assert incident.times == 1
 
 
 def test_checks_without_a_write_are_incidents(watch: Watch) -> None:
-    watch.run("unique_fruit", "length_fruit", checks_alone=True)
+    watch.run("unique_fruit", "length_fruit", only_checks=True)
     assert sorted(watch.titles()) == sorted([WARNS, FAILS])
 
 
