@@ -10,7 +10,7 @@ from pathlib import Path
 from lakehouse.iceberg.metadata.catalog import Catalog
 from lakehouse.iceberg.metadata.write_events import BegunWrite
 from lakehouse.iceberg.metadata.write_result import Outcome, Published
-from lakehouse.lineage.delivery import send_events
+from lakehouse.lineage.event_delivery import send_events
 from lakehouse.lineage.event_log import EventLog
 from lakehouse.lineage.events import EventMaker, Json
 from lakehouse.lineage.names import DatasetNames, run_id_of

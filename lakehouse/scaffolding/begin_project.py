@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lakehouse.errors import UsageError
 from lakehouse.project_file import FILE, find_project_file
-from lakehouse.scaffolding.write_files import check_new, differs, write_files
+from lakehouse.scaffolding.new_files import check_new, differs, write_files
 from lakehouse.tables.escaping import shown
 
 _PACKAGE = re.compile(r"[a-z][a-z0-9_]*")

@@ -9,12 +9,12 @@ from datetime import date, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakehouse.scaffolding.column_profile import ColumnProfile, profile_column, word_set
-from lakehouse.scaffolding.column_types import Reading, reading_of
+from lakehouse.scaffolding.column_readings import Reading, reading_of
 from lakehouse.scaffolding.file_types import bronze_type
 from lakehouse.scaffolding.key_columns import KeyGuess, guess_key, repeated_rows
 from lakehouse.scaffolding.personal_columns import is_person_key, personal_columns
-from lakehouse.scaffolding.sample_files import FILE_NUMBER, Samples
+from lakehouse.scaffolding.sampled_column import ColumnProfile, profile_column, word_set
+from lakehouse.scaffolding.samples import FILE_NUMBER, Samples
 from lakehouse.tables.feed import is_own_name
 from lakehouse.tables.layout_validation import can_be_read
 

@@ -7,8 +7,8 @@ their letters. German and its neighbours join words: `Kundennummer` is one.
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from lakehouse.scaffolding.column_profile import ColumnProfile, word_set
 from lakehouse.scaffolding.key_columns import is_key_name
+from lakehouse.scaffolding.sampled_column import ColumnProfile, word_set
 
 _OtherColumns = Literal["", "data", "keys"]
 _PERSONAL_WORDS = """

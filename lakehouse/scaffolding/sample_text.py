@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from lakehouse.scaffolding.assets_folder import FIXTURES, AssetsFolder
+from lakehouse.scaffolding.assets_package import FIXTURES, AssetsFolder
 from lakehouse.scaffolding.feed_plan import FeedPlan, PlannedColumn
 from lakehouse.scaffolding.feed_text import bronze_text, silver_text
 from lakehouse.scaffolding.python_text import docstring, formatted, import_lines
-from lakehouse.scaffolding.sample_files import FILE_NUMBER
+from lakehouse.scaffolding.samples import FILE_NUMBER
 
 _MIN_ROWS, _MAX_ROWS = 5, 12
 _ROWS_PER_FILE = 200

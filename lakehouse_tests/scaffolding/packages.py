@@ -7,11 +7,11 @@ from datetime import date
 from pathlib import Path
 from types import ModuleType
 
-from lakehouse.scaffolding.assets_folder import AssetsFolder, assets_folder_of
+from lakehouse.scaffolding.assets_package import AssetsFolder, assets_folder_of
 from lakehouse.scaffolding.feed_plan import plan_feed
-from lakehouse.scaffolding.sample_files import open_samples, read_samples
+from lakehouse.scaffolding.new_files import write_files
 from lakehouse.scaffolding.sample_text import feed_files
-from lakehouse.scaffolding.write_files import write_files
+from lakehouse.scaffolding.samples import open_samples, read_samples
 
 TODAY = date(2026, 6, 1)
 

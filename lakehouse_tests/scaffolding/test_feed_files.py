@@ -8,8 +8,8 @@ import pytest
 from lakehouse.errors import UsageError
 from lakehouse.iceberg.evolve.planning import plan
 from lakehouse.iceberg.write.row_versions import _FILE_ORDER
+from lakehouse.scaffolding.new_files import write_files
 from lakehouse.scaffolding.table_text import source_of, table_text
-from lakehouse.scaffolding.write_files import write_files
 from lakehouse.tables.table import Merge, Overwrite
 from lakehouse_tests.docs.markdown import ROOT
 from lakehouse_tests.scaffolding import kinds
@@ -212,7 +212,7 @@ def test_a_changed_file_is_not_overwritten(tmp_path):
 
 
 def test_a_folder_must_be_a_package(tmp_path):
-    from lakehouse.scaffolding.assets_folder import assets_folder_of
+    from lakehouse.scaffolding.assets_package import assets_folder_of
 
     with pytest.raises(UsageError, match=r"has no __init__\.py"):
         assets_folder_of(tmp_path)

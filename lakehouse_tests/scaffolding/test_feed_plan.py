@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 from lakehouse.errors import LakehouseError, UsageError
-from lakehouse.scaffolding.column_profile import profile_column
-from lakehouse.scaffolding.column_types import Reading, reading_of
+from lakehouse.scaffolding.column_readings import Reading, reading_of
 from lakehouse.scaffolding.feed_notes import bronze_notes, silver_notes
 from lakehouse.scaffolding.feed_plan import FeedPlan, plan_feed
 from lakehouse.scaffolding.key_columns import is_key_name
-from lakehouse.scaffolding.sample_files import open_samples, read_samples
+from lakehouse.scaffolding.sampled_column import profile_column
+from lakehouse.scaffolding.samples import open_samples, read_samples
 from lakehouse_tests.scaffolding import kinds
 from lakehouse_tests.scaffolding.kinds import put
 

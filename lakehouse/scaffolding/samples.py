@@ -24,7 +24,6 @@ from lakehouse.ingestion.readers.csv_first_row import (
 )
 from lakehouse.ingestion.readers.csv_rows import csv_values
 from lakehouse.ingestion.readers.formats import open_reader
-from lakehouse.scaffolding.column_profile import EMAIL, PHONE
 from lakehouse.scaffolding.file_types import (
     Types,
     bronze_type,
@@ -32,6 +31,7 @@ from lakehouse.scaffolding.file_types import (
     common_types,
     file_types,
 )
+from lakehouse.scaffolding.sampled_column import EMAIL, PHONE
 from lakehouse.tables.escaping import quoted, shell_word, shown
 from lakehouse.tables.feed import (
     DELIMITERS,

@@ -12,9 +12,9 @@ from decimal import Decimal
 
 import pyarrow.compute as pc
 
-from lakehouse.scaffolding.column_profile import ColumnProfile, all_match, any_match, word_set
 from lakehouse.scaffolding.key_columns import is_key_name
 from lakehouse.scaffolding.personal_columns import is_person_key
+from lakehouse.scaffolding.sampled_column import ColumnProfile, all_match, any_match, word_set
 from lakehouse.tables.types import WIDEST
 
 DAY_WORDS = word_set(
