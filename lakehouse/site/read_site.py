@@ -5,6 +5,7 @@ starts no JVM.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
 
 import dagster as dg
@@ -53,6 +54,12 @@ class SiteSource:
     feeds: Mapping[str, Feed]
     monitoring: Monitoring
     read_graph: "Callable[[], AssetGraph]"
+
+    @cached_property
+    def quarantined_table(self) -> Mapping[str, str]:
+        """The table of each quarantine."""
+        tables = self.declared.values()
+        return {table.quarantine.name: table.name for table in tables if table.quarantine}
 
 
 def read_site(
@@ -123,9 +130,8 @@ def _read_declared(
     if graph.has(asset_key(name)):
         asset = graph.get(asset_key(name))
         fields |= {"description": asset.description or "", "kinds": sorted(asset.kinds)}
-    for table in source.declared.values():
-        if table.quarantine and table.quarantine.name == name:
-            return fields | {"quarantine_of": table.name}
+    if name in source.quarantined_table:
+        return fields | {"quarantine_of": source.quarantined_table[name]}
     if declared := source.declared.get(name):
         fields["contract"] = contract_text(declared, settings, source.feeds)
         if declared.quarantine:
